@@ -1,0 +1,45 @@
+# `make quickstart` and `make test` work from a fresh clone: they make .venv and install what is missing.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+PIP := $(RUN) -m pip --disable-pip-version-check install
+
+# Libraries start a thread per core by themselves; trainings and tests run side by side.
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+
+.PHONY: quickstart test test-fast check bench clean
+
+quickstart: $(VENV)/runtime.stamp
+	$(RUN) -m reproduce run quickstart
+
+test: $(VENV)/dev.stamp check
+	$(RUN) -m pytest -n 2 --dist loadfile
+
+test-fast: $(VENV)/dev.stamp
+	$(RUN) -m pytest -m "not slow"
+
+check: $(VENV)/dev.stamp
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+
+bench: $(VENV)/dev.stamp
+	$(RUN) -m tests.benchmarks
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "error: $(PYTHON) is older than 3.11; install Python 3.11 or newer, or name it: make PYTHON=python3.12"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/runtime.stamp: requirements.lock pyproject.toml | $(VENV)/bin/python
+	$(PIP) -r requirements.lock
+	$(PIP) --no-deps --no-build-isolation -e .
+	touch $@
+
+$(VENV)/dev.stamp: requirements-dev.lock $(VENV)/runtime.stamp
+	$(PIP) -r requirements-dev.lock
+	touch $@
+
+clean:
+	rm -rf $(VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

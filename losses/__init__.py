@@ -1,0 +1,34 @@
+"""Losses of deep metric learning as pytorch-metric-learning plugins; usable with that library and nothing else here."""
+
+from losses.ccp import CCPLoss
+from losses.coupling_flow import CouplingFlow
+from losses.hierarchical_proxy import HierarchicalProxyLoss
+from losses.k_center import greedy_k_center
+from losses.memory_queue import MemoryQueue
+from losses.nir import NIRLoss
+from losses.plugin import Clock, Needs, TrainingContext, TrainingPlugin
+from losses.proxy_anchor import ProxyAnchorLoss
+from losses.proxy_gml import ProxyGMLLoss
+from losses.proxy_isa import ProxyISALoss
+from losses.proxy_nca import ProxyNCALoss
+from losses.soft_triple import SoftTripleLoss
+from losses.xbm import XBMLoss
+
+__all__ = [
+    "CCPLoss",
+    "Clock",
+    "CouplingFlow",
+    "HierarchicalProxyLoss",
+    "MemoryQueue",
+    "NIRLoss",
+    "Needs",
+    "ProxyAnchorLoss",
+    "ProxyGMLLoss",
+    "ProxyISALoss",
+    "ProxyNCALoss",
+    "SoftTripleLoss",
+    "TrainingContext",
+    "TrainingPlugin",
+    "XBMLoss",
+    "greedy_k_center",
+]

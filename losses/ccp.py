@@ -1,0 +1,227 @@
+"""Chance-constrained programming: a sequence of proxy problems, each starting from the solution of the one before."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import torch
+from pytorch_metric_learning import losses as pml_losses
+from pytorch_metric_learning.distances import DotProductSimilarity
+from pytorch_metric_learning.losses.base_metric_loss_function import BaseMetricLossFunction
+from pytorch_metric_learning.utils import common_functions as c_f
+from torch import Tensor, nn
+
+from losses.binding import Binding
+from losses.checks import checked_labels
+from losses.k_center import greedy_k_center
+from losses.pair_losses import BatchSumReducer, ExactEuclidean
+from losses.plugin import Clock, Needs, TrainingContext, TrainingPlugin
+from losses.precision import FullPrecisionForward
+
+
+def ball(vectors: Tensor) -> Tensor:
+    """`v / max(1, |v|)`, row by row: the identity inside the unit ball, its surface outside."""
+    norm = torch.linalg.vector_norm(vectors, dim=1, keepdim=True)
+    return vectors / torch.where(norm > 1, norm, 1.0)
+
+
+def _c1(margin: float = 0.5, epsilon: float = 1e-5) -> Any:
+    dot = DotProductSimilarity(normalize_embeddings=False)
+    return pml_losses.ContrastiveLoss(1 - epsilon, margin, distance=dot, reducer=BatchSumReducer())
+
+
+def _c2(pos_margin: float = 0.0, neg_margin: float = 0.3841) -> Any:
+    return pml_losses.ContrastiveLoss(pos_margin, neg_margin, distance=ExactEuclidean(normalize_embeddings=False))
+
+
+def _ms(alpha: float = 2.0, beta: float = 40.0, threshold: float = 0.5) -> Any:
+    dot = DotProductSimilarity(normalize_embeddings=False)
+    return pml_losses.MultiSimilarityLoss(alpha, beta, threshold, distance=dot)
+
+
+def _triplet(margin: float = 0.0961) -> Any:
+    return pml_losses.TripletMarginLoss(margin, distance=ExactEuclidean(normalize_embeddings=False))
+
+
+_BASES: Mapping[str, Callable[..., Any]] = MappingProxyType({"c1": _c1, "c2": _c2, "ms": _ms, "triplet": _triplet})
+
+
+class CCPLoss(FullPrecisionForward, TrainingPlugin, BaseMetricLossFunction):
+    """A pair loss to K proxies per class, solved again and again with new proxies, near the previous solution.
+
+    With `ball(v) = v / max(1, |v|)`, raw embeddings e (B, d), proxies Q (K C, d; row k C + c is proxy k of class c)::
+
+        L = w_proxy L_pair(ball(e); ball(Q)) + w_sample L_pair(ball(e); ball(e))
+        gradient of the trunk's weights += lam_n (theta - theta_prev),   lam_n = 0 for n = 0, then lam lam_decay^n
+
+    The first proxies are picked from a pool of embeddings by greedy k-center. When the validation score has not risen
+    for `patience` evaluations, theta_prev becomes the best weights of this problem, new proxies are picked far from its
+    best proxies, and problem n + 1 begins; the weights themselves are not reset. `indices_tuple` chooses pairs or
+    triplets within the batch.
+
+    num_classes, embedding_size: C and d.
+    base: `c1` (dot products, sum over pairs / B; `margin` 0.5, `epsilon` 1e-5), `c2` (Euclidean, mean over active
+        pairs; `pos_margin` 0, `neg_margin` 0.3841), `ms` (multi-similarity without miner; `alpha` 2, `beta` 40,
+        `threshold` 0.5) or `triplet` (all triplets; `margin` 0.0961). Further keywords are those of the base.
+    proxies_per_class: K, 8 (SOP, In-shop 4).
+    pool_size: b, embeddings per class to pick from, 12 (SOP, In-shop 7); fewer than K: b K; 1: K of them, unpicked.
+    lam, lam_decay: strength of the proximal term, 2e-4, and its factor per problem, 1.
+    w_proxy, w_sample: weights of the two terms, 1 and 0.1.
+    patience, min_evaluations, min_delta: evaluations without a rise that end a problem, 3; those before any counts, 1;
+        what counts as a rise, 1e-5.
+    early_stopping: False ends a problem after `min_evaluations`, whatever the score.
+    normalize_pool: pick by distances between unit vectors, False.
+    monitor: the score among the metrics, `map_at_r`.
+
+    All state is in buffers; `previous_weights` and `best_weights` take their size from the trunk in `bind`. `bind` on a
+    loss with loaded state keeps that state. Raises ValueError for an unknown base and every batch `checked_labels`
+    refuses, KeyError if the metrics lack `monitor`.
+
+    Source: Gurbuz et al., Deep Metric Learning with Chance Constraints, as specified by supplement and authors' code.
+    """
+
+    needs = Needs(samples_per_class=4, raw_embeddings=True, normalization="ball")
+
+    proxy_labels: Tensor
+    best_proxies: Tensor
+    best_weights: Tensor
+    previous_weights: Tensor
+    best_score: Tensor
+    instance: Tensor
+    evaluations: Tensor
+    stale: Tensor
+    started: Tensor
+
+    def __init__(
+        self,
+        num_classes: int,
+        embedding_size: int,
+        base: str = "c2",
+        proxies_per_class: int = 8,
+        pool_size: int = 12,
+        lam: float = 2e-4,
+        w_sample: float = 0.1,
+        w_proxy: float = 1.0,
+        *,
+        lam_decay: float = 1.0,
+        patience: int = 3,
+        min_evaluations: int = 1,
+        min_delta: float = 1e-5,
+        early_stopping: bool = True,
+        normalize_pool: bool = False,
+        monitor: str = "map_at_r",
+        **base_params: Any,
+    ) -> None:
+        super().__init__()
+        if base not in _BASES:
+            raise ValueError(f"base must be one of {', '.join(_BASES)}, got {base!r}")
+        self.pair_loss = _BASES[base](**base_params)
+        self.num_classes, self.embedding_size = num_classes, embedding_size
+        self.proxies_per_class, self.pool_size, self.normalize_pool = proxies_per_class, pool_size, normalize_pool
+        self.lam, self.lam_decay, self.w_sample, self.w_proxy = lam, lam_decay, w_sample, w_proxy
+        self.patience, self.min_evaluations, self.min_delta = patience, min_evaluations, min_delta
+        self.early_stopping, self.monitor = early_stopping, monitor
+        self.proxies = nn.Parameter(torch.empty(proxies_per_class * num_classes, embedding_size))
+        nn.init.kaiming_normal_(self.proxies)
+        self._register_state()
+        self._binding = Binding()
+
+    def _register_state(self) -> None:
+        self.register_buffer("proxy_labels", torch.arange(self.num_classes).repeat(self.proxies_per_class))
+        self.register_buffer("best_proxies", torch.zeros_like(self.proxies.data))
+        for name in ("best_weights", "previous_weights"):
+            self.register_buffer(name, torch.zeros(0))
+        self.register_buffer("best_score", torch.tensor(-torch.inf, dtype=torch.float64))
+        for name in ("instance", "evaluations", "stale"):
+            self.register_buffer(name, torch.tensor(0))
+        self.register_buffer("started", torch.tensor(False))
+
+    def compute_loss(
+        self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
+    ) -> dict[str, Any]:
+        """PML's hook: sub-losses `proxy_loss` and `sample_loss`, weighted, both already reduced."""
+        c_f.ref_not_supported(embeddings, labels, ref_emb, ref_labels)
+        labels = checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
+        samples, proxies = ball(embeddings), ball(self.proxies.to(embeddings.dtype))
+        terms = {
+            "proxy_loss": self.w_proxy * self.pair_loss(samples, labels, None, proxies, self.proxy_labels),
+            "sample_loss": self.w_sample * self.pair_loss(samples, labels, indices_tuple),
+        }
+        return {name: {"losses": v, "indices": None, "reduction_type": "already_reduced"} for name, v in terms.items()}
+
+    def _sub_loss_names(self) -> list[str]:
+        return ["proxy_loss", "sample_loss"]
+
+    def strength(self) -> float:
+        """lam_n, the coefficient of the proximal term in the current problem."""
+        n = int(self.instance)
+        return self.lam * self.lam_decay**n if n > 0 else 0.0
+
+    def bind(self, context: TrainingContext) -> None:
+        """Pick the first proxies, far from the origin; a loss with loaded state only gets its trunk back."""
+        self._binding = Binding(context)
+        if self.started:
+            return
+        self.best_weights = self._binding.weights()
+        self.previous_weights = torch.zeros_like(self.best_weights)
+        self._pick_proxies(context)
+        self.started.fill_(True)
+
+    def on_gradients(self, clock: Clock) -> bool:
+        """Add the gradient of `lam_n / 2 |theta - theta_prev|^2` to that of the trunk."""
+        strength = self.strength()
+        if strength > 0:
+            self._binding.pull_gradients(self.previous_weights, strength)
+        return True
+
+    def on_evaluation(self, clock: Clock, metrics: Mapping[str, float]) -> None:
+        """Keep the best solution of the current problem, and pass on to the next when the score no longer rises."""
+        score = metrics[self.monitor]
+        self.evaluations += 1
+        if self.evaluations < self.min_evaluations:
+            return
+        if score > self.best_score + self.min_delta:
+            self._keep_best(score)
+        else:
+            self.stale += 1
+        if self.stale == self.patience or not self.early_stopping:
+            self._next_instance()
+
+    @torch.no_grad()
+    def _keep_best(self, score: float) -> None:
+        self.best_score.fill_(score)
+        self.stale.zero_()
+        self.best_proxies.copy_(self.proxies)
+        self.best_weights.copy_(self._binding.weights())
+
+    def _next_instance(self) -> None:
+        assert self._binding.context is not None, "bind the loss before evaluations"
+        self.previous_weights.copy_(self.best_weights)
+        self.instance += 1
+        self._pick_proxies(self._binding.context)
+        for counter in (self.evaluations, self.stale):
+            counter.zero_()
+        self.best_score.fill_(-torch.inf)
+
+    @torch.no_grad()
+    def _pick_proxies(self, context: TrainingContext) -> None:
+        """New proxies from embeddings under the current weights, far from the best ones of the last problem."""
+        k, per_class = self.proxies_per_class, self.pool_size
+        if per_class < k:
+            per_class *= k
+        points = context.embed_pool(per_class)
+        if self.pool_size > 1:
+            # `best_proxies` is zero before the first problem: then the origin counts as chosen.
+            initial = self.best_proxies.view(k, self.num_classes, -1).transpose(0, 1)
+            picks, _ = greedy_k_center(points, initial.to(points), k, self.normalize_pool)
+            points = points.gather(1, picks.unsqueeze(2).expand(-1, -1, points.shape[2]))
+        self.proxies.copy_(points.transpose(0, 1).reshape(self.proxies.shape))
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
+        # The weights' size is the trunk's, which a loss that is not bound yet does not know.
+        for name in ("best_weights", "previous_weights"):
+            stored = state_dict.get(prefix + name)
+            if stored is not None:
+                buffer = getattr(self, name)
+                setattr(self, name, buffer.new_zeros(stored.shape))
+        super()._load_from_state_dict(state_dict, prefix, *args)

@@ -1,0 +1,48 @@
+"""Refusals shared by the losses: one clear `ValueError` instead of a NaN, a wrong number or an index error."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def checked_labels(
+    embeddings: Tensor, labels: Tensor | None, num_classes: int | None = None, embedding_size: int | None = None
+) -> Tensor:
+    """Refuse a batch that has no right loss; return its labels as int64.
+
+    embeddings: (B, d), finite, B >= 1; d is compared with `embedding_size` if that is given.
+    labels: (B) integers in 0..num_classes-1; the range is checked if `num_classes` is given.
+
+    One look at the device per call. Raises ValueError that names the fault.
+    """
+    if labels is None:
+        raise ValueError("labels are required for this loss function")
+    if embeddings.ndim != 2 or labels.shape != embeddings.shape[:1]:
+        raise ValueError(
+            f"expected embeddings (B, d) and labels (B), got {tuple(embeddings.shape)} and {tuple(labels.shape)}"
+        )
+    if embedding_size is not None and embeddings.shape[1] != embedding_size:
+        raise ValueError(f"embeddings have {embeddings.shape[1]} dimensions, the loss was made for {embedding_size}")
+    if len(labels) == 0:
+        raise ValueError("the batch is empty")
+    if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
+        raise ValueError(f"labels must be integers, got {labels.dtype}")
+    _check_values(embeddings, labels, num_classes)
+    return labels.long()
+
+
+def _check_values(embeddings: Tensor, labels: Tensor, num_classes: int | None) -> None:
+    finite = embeddings.detach().isfinite().all()
+    # One transfer: stacking keeps the three answers on the device until `tolist`.
+    all_finite, lowest, highest = torch.stack([finite.long(), labels.min().long(), labels.max().long()]).tolist()
+    if not all_finite:
+        raise ValueError("embeddings contain NaN or infinite values")
+    if num_classes is not None and (lowest < 0 or highest >= num_classes):
+        raise ValueError(f"labels must be in 0..{num_classes - 1}, got {lowest}..{highest}")
+
+
+def require_similarity(distance: Any) -> None:
+    """Refuse a PML distance that shrinks with likeness: the losses that call this are written for similarities."""
+    if not distance.is_inverted:
+        raise ValueError(f"{type(distance).__name__} is a distance; this loss needs a similarity (CosineSimilarity)")

@@ -1,0 +1,65 @@
+"""What pytorch-metric-learning lacks for pair losses: sums over a batch, exact small distances, XBM's cosine loss."""
+
+from typing import Any
+
+import torch
+from pytorch_metric_learning import losses as pml_losses
+from pytorch_metric_learning.distances import CosineSimilarity, LpDistance
+from pytorch_metric_learning.reducers import BaseReducer
+from torch import Tensor
+
+
+class BatchSumReducer(BaseReducer):
+    """Sum over all pairs, divided by the number of anchors B: a pair counts the same however many there are."""
+
+    def pos_pair_reduction(self, losses: Tensor, indices: Any, embeddings: Tensor, labels: Tensor) -> Tensor:
+        """`sum(losses) / B` for losses of positive pairs."""
+        return losses.sum() / len(embeddings)
+
+    def neg_pair_reduction(self, losses: Tensor, indices: Any, embeddings: Tensor, labels: Tensor) -> Tensor:
+        """`sum(losses) / B` for losses of negative pairs."""
+        return losses.sum() / len(embeddings)
+
+
+class ExactEuclidean(LpDistance):
+    """Euclidean distance from differences: exactly 0, with gradient 0, between equal vectors.
+
+    The usual way through inner products leaves about 1e-4 there in float32, which a margin of 0 takes for a violation.
+    """
+
+    def compute_mat(self, query_emb: Tensor, ref_emb: Tensor) -> Tensor:
+        """Distances (B, R) of queries (B, d) and references (R, d)."""
+        return torch.cdist(query_emb, ref_emb, compute_mode="donot_use_mm_for_euclid_dist")
+
+
+class CosineContrastiveLoss(pml_losses.ContrastiveLoss):
+    """Contrastive loss on cosines as the authors of XBM count it.
+
+    With S the cosine: `[ sum_{same label, S < 1 - epsilon} (1 - S) + sum_{other label, S > margin} S ] / B`. A negative
+    pair costs S, not `S - margin`, so the loss jumps at the margin; its gradient is that of the usual hinge.
+
+    margin: cosine below which a negative pair is at rest, 0.5.
+    epsilon: a positive pair nearer than this to cosine 1 is taken for a copy and ignored, 1e-5.
+    Further keywords go to `ContrastiveLoss`.
+
+    Source: Wang et al., Cross-Batch Memory for Embedding Learning, CVPR 2020, as in the authors' code.
+    """
+
+    def __init__(self, margin: float = 0.5, epsilon: float = 1e-5, **kwargs: Any) -> None:
+        super().__init__(pos_margin=1 - epsilon, neg_margin=margin, **kwargs)
+
+    def pos_calc(self, pos_pair_dist: Tensor, margin: float) -> Tensor:
+        """Losses of positive pairs with the given cosines."""
+        return torch.where(pos_pair_dist < margin, 1 - pos_pair_dist, 0.0)
+
+    def neg_calc(self, neg_pair_dist: Tensor, margin: float) -> Tensor:
+        """Losses of negative pairs with the given cosines."""
+        return torch.where(neg_pair_dist > margin, neg_pair_dist, 0.0)
+
+    def get_default_distance(self) -> CosineSimilarity:
+        """Cosine similarity."""
+        return CosineSimilarity()
+
+    def get_default_reducer(self) -> BatchSumReducer:
+        """Sum over pairs, divided by B."""
+        return BatchSumReducer()

@@ -1,0 +1,63 @@
+"""Proxy-Anchor: PML's loss, with proxies that keep their dtype and labels that are checked."""
+
+from typing import Any
+
+import torch
+from pytorch_metric_learning import losses as pml_losses
+from pytorch_metric_learning.utils import common_functions as c_f
+from torch import Tensor
+
+from losses.checks import checked_labels, require_similarity
+from losses.plugin import TrainingPlugin
+from losses.precision import FullPrecisionForward, at_least_float32
+
+
+class ProxyAnchorLoss(FullPrecisionForward, TrainingPlugin, pml_losses.ProxyAnchorLoss):
+    """One proxy per class, pulled and pushed by the hardest samples of a batch the most (Proxy-Anchor, Eq. 4).
+
+    With S_ic the cosine between sample i and the proxy of class c, L0(A) = log(1 + sum of exp over A), and C+ the
+    classes in the batch::
+
+        loss = 1/|C+| sum_{c in C+} L0({-alpha (S_ic - margin) : y_i = c})
+             + 1/C    sum_c         L0({ alpha (S_ic + margin) : y_i != c})
+
+    Shapes: embeddings (B, d) of any norm, labels (B) in 0..C-1; sub-losses `pos_loss` and `neg_loss` (C).
+
+    num_classes: C.  embedding_size: d.
+    margin: delta, in cosine units; 0.1.
+    alpha: sharpness, without unit; 32.
+    kwargs: PML's `distance` (a similarity; cosine), `reducer` (`DivisorReducer`), `weight_init_func` (normal with
+        variance 2/C per entry), `weight_regularizer`, `embedding_regularizer` and their weights.
+
+    Raises ValueError for a distance that is no similarity, and for every batch `checked_labels` refuses.
+
+    Source: Kim et al., Proxy Anchor Loss for Deep Metric Learning, CVPR 2020, Eq. 4.
+    """
+
+    def __init__(
+        self, num_classes: int, embedding_size: int, margin: float = 0.1, alpha: float = 32.0, **kwargs: Any
+    ) -> None:
+        super().__init__(num_classes, embedding_size, margin=margin, alpha=alpha, **kwargs)
+        require_similarity(self.distance)
+        self.embedding_size = embedding_size
+
+    def cast_types(self, dtype: torch.dtype, device: torch.device) -> None:
+        """PML casts the proxies in place to the dtype of the embeddings here; they are left alone instead."""
+
+    def compute_loss(
+        self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
+    ) -> dict[str, Any]:
+        """PML's hook: the sub-losses per class, for embeddings (B, d) and labels (B)."""
+        labels = self._checked(embeddings, labels, ref_emb, ref_labels)
+        sub_losses: dict[str, Any] = super().compute_loss(embeddings, labels, indices_tuple, embeddings, labels)
+        return sub_losses
+
+    def _checked(self, embeddings: Tensor, labels: Tensor, ref_emb: Tensor, ref_labels: Tensor) -> Tensor:
+        c_f.ref_not_supported(embeddings, labels, ref_emb, ref_labels)
+        return checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
+
+    def get_logits(self, embeddings: Tensor) -> Tensor:
+        """Cosines (B, C) between embeddings (B, d) and the proxies, without `alpha`."""
+        embeddings = at_least_float32(embeddings)
+        similarity: Tensor = self.distance(embeddings, self.proxies.to(embeddings.dtype))
+        return similarity

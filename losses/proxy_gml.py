@@ -1,0 +1,175 @@
+"""ProxyGML: classification on a graph of the proxies nearest to each sample."""
+
+import math
+import warnings
+from typing import Any
+
+import torch
+from pytorch_metric_learning.distances import CosineSimilarity
+from pytorch_metric_learning.losses import BaseMetricLossFunction
+from pytorch_metric_learning.losses.mixins import WeightRegularizerMixin
+from pytorch_metric_learning.utils import common_functions as c_f
+from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
+from torch import Tensor
+from torch.nn.functional import cross_entropy, log_softmax
+
+from losses.checks import checked_labels, require_similarity
+from losses.plugin import TrainingPlugin
+from losses.precision import FullPrecisionForward, at_least_float32
+
+
+class ProxyGMLLoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin, BaseMetricLossFunction):
+    """N proxies per class, of which each sample sees its k nearest, its own class's first (ProxyGML, Eqs. 3-12).
+
+    With S_ij the cosine of sample i and proxy j (class j // N), and I_i the k = ceil(r C N) proxies selected for i::
+
+        Z_ic = sum of S_ij over j in I_i of class c                                     (Eqs. 4, 5)
+        P_ic = softmax of Z_i over the classes that own a proxy in I_i                  (Eq. 6)
+        L_s  = mean over i of -log P_i,y_i                                              (Eq. 7)
+        L_p  = mean over proxies j of cross entropy(sum of cosines of j to each class's proxies, j // N)  (Eqs. 8-11)
+        loss = L_s + reg_weight L_p                                                     (Eq. 12)
+
+    The selection is constant for the gradient: a proxy no sample selects moves by L_p alone.
+
+    Shapes: embeddings (B, d) of any norm, labels (B) in 0..C-1; sub-losses `loss` (B) and, with reg_weight > 0,
+    `reg_loss` (scalar). `proxies` is (C N, d), row j of class j // N.
+
+    num_classes: C.  embedding_size: d.
+    proxies_per_class: N; 12 (the paper: 1 for Stanford Online Products).
+    r: share of all proxies a sample sees, in (0, 1]; 0.05.
+    reg_weight: lambda; 0.3. 0 leaves L_p out (Table 1).
+    positive_mask: False selects by similarity alone, without S^pos of Eq. 3 (Table 1). A sample without a selected
+        proxy of its class then adds nothing to L_s if the softmax is masked.
+    masked_softmax: False takes the softmax over all classes, unselected ones at Z = 0, without M of Eq. 6 (Table 1).
+    kwargs: PML's `distance` (a similarity; cosine), `reducer` (`MeanReducer`), `weight_init_func` (uniform in
+        +-1/sqrt(C N)), `weight_regularizer`, `embedding_regularizer` and their weights.
+
+    Raises ValueError for r outside (0, 1] and for every batch `checked_labels` refuses. Warns where k <= N, since then
+    own proxies fill the selection and L_s is 0.
+
+    Source: ProxyGML, Eqs. 3-12, Table 1. The authors train the proxies with Adam at eps = 0.01, part of their rates.
+    """
+
+    def __init__(
+        self,
+        num_classes: int,
+        embedding_size: int,
+        proxies_per_class: int = 12,
+        r: float = 0.05,
+        reg_weight: float = 0.3,
+        positive_mask: bool = True,
+        masked_softmax: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        self.reg_weight = reg_weight  # PML's constructor asks for the names of the sub-losses
+        super().__init__(**kwargs)
+        require_similarity(self.distance)
+        if not 0 < r <= 1:
+            raise ValueError(f"r must be in (0, 1], got {r}")
+        self.num_classes = num_classes
+        self.embedding_size = embedding_size
+        self.proxies_per_class = proxies_per_class
+        self.r = r
+        self.positive_mask = positive_mask
+        self.masked_softmax = masked_softmax
+        self.k = _selection_size(r, num_classes * proxies_per_class)
+        if positive_mask and self.k <= proxies_per_class:
+            warnings.warn(
+                f"k = {self.k} of {proxies_per_class} proxies per class: no other class is ever selected, raise r",
+                stacklevel=2,
+            )
+        self.proxies = torch.nn.Parameter(torch.empty(num_classes * proxies_per_class, embedding_size))
+        self.weight_init_func(self.proxies)
+        self.add_to_recordable_attributes(
+            list_of_names=["num_classes", "proxies_per_class", "r", "k", "reg_weight"], is_stat=False
+        )
+
+    def get_default_distance(self) -> CosineSimilarity:
+        """Cosine, which normalises embeddings and proxies."""
+        return CosineSimilarity()
+
+    def get_default_weight_init_func(self) -> c_f.TorchInitWrapper:
+        """Uniform in ±1/sqrt(C N): the authors' layout is (d, C N), so their fan-in is the fan-out of ours."""
+        return c_f.TorchInitWrapper(torch.nn.init.kaiming_uniform_, a=math.sqrt(5), mode="fan_out")
+
+    def _sub_loss_names(self) -> list[str]:
+        return ["loss", "reg_loss"] if self.reg_weight else ["loss"]
+
+    def compute_loss(
+        self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
+    ) -> dict[str, Any]:
+        """PML's hook: -log P per sample and the weighted proxy term, for embeddings (B, d) and labels (B)."""
+        c_f.ref_not_supported(embeddings, labels, ref_emb, ref_labels)
+        labels = checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
+        proxies = self.proxies.to(embeddings.dtype)
+        similarity = self.distance(embeddings, proxies)
+        losses = self._sample_losses(similarity, self.select(similarity, labels), labels)
+        mined = lmu.convert_to_weights(indices_tuple, labels, dtype=embeddings.dtype)
+        sub_losses = {
+            "loss": {
+                "losses": losses * mined,
+                "indices": c_f.torch_arange_from_size(embeddings),
+                "reduction_type": "element",
+            }
+        }
+        if self.reg_weight:
+            regularisation = self.reg_weight * self._proxy_loss(proxies)
+            sub_losses["reg_loss"] = {"losses": regularisation, "indices": None, "reduction_type": "already_reduced"}
+        self.add_weight_regularization_to_loss_dict(sub_losses, self.proxies)
+        return sub_losses
+
+    @torch.no_grad()
+    def select(self, similarity: Tensor, labels: Tensor | None = None) -> Tensor:
+        """The k proxies each sample sees, as a mask (B, C N) over similarities (B, C N).
+
+        With labels (B) proxies of the own class come first, as the paper means S^pos; adding 1 to their cosines, as
+        Eq. 3 is printed, would not always do it.
+        """
+        key = similarity
+        if labels is not None and self.positive_mask:
+            ahead = similarity.max() - similarity.min() + 1
+            own = self._class_of_proxy(similarity.device) == labels.unsqueeze(1)
+            key = torch.where(own, similarity + ahead, similarity)
+        nearest = key.topk(self.k, dim=1).indices
+        return torch.zeros_like(similarity, dtype=torch.bool).scatter_(1, nearest, True)
+
+    def class_sums(self, similarity: Tensor, selected: Tensor) -> Tensor:
+        """Z (B, C): per class the sum of the selected similarities (Eqs. 4, 5)."""
+        return self._by_class(torch.where(selected, similarity, 0.0)).sum(2)
+
+    def _sample_losses(self, similarity: Tensor, selected: Tensor, labels: Tensor) -> Tensor:
+        """-log P_i,y_i (B) of Eqs. 6, 7."""
+        logits = self.class_sums(similarity, selected)
+        own = labels.unsqueeze(1)
+        if not self.masked_softmax:
+            return -log_softmax(logits, dim=1).gather(1, own).squeeze(1)
+        seen = self._by_class(selected).any(2)
+        log_p = log_softmax(logits.masked_fill(~seen, -torch.inf), dim=1)
+        # Without S^pos the own class may be unseen; its probability is 0 whatever moves, so nothing is learned from it.
+        return torch.where(seen, -log_p, 0.0).gather(1, own).squeeze(1)
+
+    def _proxy_loss(self, proxies: Tensor) -> Tensor:
+        """L_p of Eqs. 8-11; summing a class's proxies first spares the (C N, C N) matrix."""
+        unit = self.distance.maybe_normalize(proxies)
+        logits: Tensor = unit @ self._by_class(unit.t()).sum(2)
+        return cross_entropy(logits, self._class_of_proxy(logits.device))
+
+    def _by_class(self, x: Tensor) -> Tensor:
+        return x.reshape(len(x), self.num_classes, self.proxies_per_class)
+
+    def _class_of_proxy(self, device: torch.device) -> Tensor:
+        return torch.arange(self.num_classes, device=device).repeat_interleave(self.proxies_per_class)
+
+    def get_logits(self, embeddings: Tensor) -> Tensor:
+        """Z (B, C) of embeddings (B, d) without labels: the k nearest proxies, whosever they are.
+
+        Training puts a sample's own proxies first, so its logits differ from these.
+        """
+        embeddings = at_least_float32(embeddings)
+        similarity = self.distance(embeddings, self.proxies.to(embeddings.dtype))
+        return self.class_sums(similarity, self.select(similarity))
+
+
+def _selection_size(r: float, proxies: int) -> int:
+    """k = ceil(r C N), where a product that rounding put just above an integer counts as that integer."""
+    return min(max(math.ceil(r * proxies - 1e-9), 1), proxies)

@@ -1,0 +1,261 @@
+"""Proxy-ISA: Proxy-Anchor whose pairs are weighted by how well their class is learned."""
+
+import math
+from typing import Any, Literal, NamedTuple
+
+import torch
+from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+from losses.memory_queue import MemoryQueue, QueueOrder
+from losses.plugin import Clock
+from losses.proxy_anchor import ProxyAnchorLoss
+
+PositivePenalty = Literal["sigma", "v", "inverse_effective_number", "none"]
+
+
+class ClassStatus(NamedTuple):
+    """What the state says about every class, five vectors (C).
+
+    effective_number: E, number of samples seen, discounted for overlap (Eq. 8).
+    bound: v, the lower bound of the positive penalty (Eq. 14).
+    penalty: what easy and outlying positives are weighted with; sigma of Eq. 17, or its replacement of Table 3.
+    easy_above: l, similarity above which a positive is easy (Eq. 10).
+    outlier_below: o = l - eta, similarity below which a sample is an outlier (Eq. 15).
+    """
+
+    effective_number: Tensor
+    bound: Tensor
+    penalty: Tensor
+    easy_above: Tensor
+    outlier_below: Tensor
+
+
+class ProxyISALoss(ProxyAnchorLoss):
+    """Proxy-Anchor that learns from informative samples most (Proxy-ISA, Eqs. 8-17).
+
+    With S_ic the cosine of sample i and proxy c, n_c the clean samples of class c seen so far, and l_c its learned
+    similarity: h times the mean cosine between proxy c and the memory's embeddings of class c, 1 before there are any::
+
+        E_c = (1 - ((V-1)/V)^n_c) V,   v_c = 1 / (1 + log(1 + E_c))                     (Eqs. 8, 14)
+        o_c = l_c - (1 + k (1 - l_c)) v_c - lam                                         (Eqs. 10, 15)
+        sigma_c = 1 + (1 + e^-tau) (v_c - 1) sigmoid(E_c + tau - V)                     (Eq. 17)
+        w_ic = 1 + sigma_c if o_c <= S_ic <= l_c else sigma_c        own class, filter on (Eq. 16)
+             = 1                                                     own class, filter off
+             = 1 / max(1, E_c) if S_ic < o_c else 1                  other class         (Eq. 16)
+        loss = 1/W+ sum_{c in C+} L0({alpha w_ic (margin - S_ic) : y_i = c})
+             + 1/W- sum_c         L0({alpha w_ic (margin + S_ic) : y_i != c})           (Eq. 13)
+
+    W+ and W- sum the classes' mean weights of own and of other samples. Weights are constants for the gradient and come
+    from the state before the batch; a forward in training mode with gradients enabled then updates the state, so there
+    has to be exactly one of them per optimizer step. With the filter on, own-class outliers (S_i,y_i < o) are neither
+    counted nor remembered.
+
+    Shapes: embeddings (B, d) of any norm, labels (B) in 0..C-1; sub-losses `pos_loss` and `neg_loss` (C).
+
+    num_classes: C.  embedding_size: d.
+    margin, alpha: as in Proxy-Anchor; 0.1 (cosine) and 32.
+    V: bound of the effective number, in samples, at least 1; 100.
+    k: share of the class's hardness in the threshold; 0.9 (the README of the authors: 0.4 for Cars, 0.1 for In-Shop).
+    lam: lambda, constant part of the threshold, in cosine units; 0.1.
+    h: scale of the learned similarity; 0.15.
+    tau: timing of the decay, in samples, positive; 1.5.
+    memory_size: T, embeddings remembered; 55000.  queue: order of the memory, `fifo` (default) or `authors`.
+    memory_start_pass, filter_start_pass: completed passes over the training images at which the training loop's hook
+        switches memory and filter on; 2 and 3.
+    memory_start_step, filter_start_step: updating calls before the switch, in place of passes; None.
+    positive_penalty: `sigma`, or for Table 3 `v`, `inverse_effective_number` (1 / max(1, E_c)) or `none` (weight 1).
+    negative_penalty: False keeps the weights of negatives at 1 (Table 3); True.
+    negatives_wait_for_memory: True keeps them at 1 until the memory is on (text of section 3.3); False, Algorithm 1.
+    filter_needs_memory: True leaves a class unfiltered until its l_c was set once, so that a rare class cannot be
+        locked out of the memory; False as published.
+    kwargs: as in `ProxyAnchorLoss`.
+
+    Without a loop that calls `on_step_start`, give start steps or call `start_memory` and `start_filter`.
+
+    Raises ValueError for V < 1, tau <= 0, unknown names, and for every batch `checked_labels` refuses.
+
+    Source: Proxy-ISA, Eqs. 8-17, Algorithm 1, Table 3.
+    """
+
+    memory_on: Tensor
+    filter_on: Tensor
+    calls: Tensor
+    counts: Tensor
+    learned_sim: Tensor
+    learned: Tensor
+
+    def __init__(
+        self,
+        num_classes: int,
+        embedding_size: int,
+        margin: float = 0.1,
+        alpha: float = 32.0,
+        V: float = 100.0,
+        k: float = 0.9,
+        lam: float = 0.1,
+        h: float = 0.15,
+        tau: float = 1.5,
+        memory_size: int = 55_000,
+        queue: QueueOrder = "fifo",
+        memory_start_pass: int = 2,
+        filter_start_pass: int = 3,
+        memory_start_step: int | None = None,
+        filter_start_step: int | None = None,
+        positive_penalty: PositivePenalty = "sigma",
+        negative_penalty: bool = True,
+        negatives_wait_for_memory: bool = False,
+        filter_needs_memory: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(num_classes, embedding_size, margin=margin, alpha=alpha, **kwargs)
+        if V < 1 or tau <= 0:
+            raise ValueError(f"V must be at least 1 and tau positive, got V={V} and tau={tau}")
+        if positive_penalty not in ("sigma", "v", "inverse_effective_number", "none"):
+            raise ValueError(f"unknown positive_penalty {positive_penalty!r}")
+        self.V, self.k, self.lam, self.h, self.tau = V, k, lam, h, tau
+        self.memory_start_pass, self.filter_start_pass = memory_start_pass, filter_start_pass
+        self.memory_start_step, self.filter_start_step = memory_start_step, filter_start_step
+        self.positive_penalty = positive_penalty
+        self.negative_penalty = negative_penalty
+        self.negatives_wait_for_memory = negatives_wait_for_memory
+        self.filter_needs_memory = filter_needs_memory
+        self.queue = MemoryQueue(memory_size, embedding_size, queue)
+        self._register_state(num_classes)
+        self.add_to_recordable_attributes(list_of_names=["V", "k", "lam", "h", "tau"], is_stat=False)
+
+    def _register_state(self, num_classes: int) -> None:
+        self.register_buffer("memory_on", torch.tensor(False))
+        self.register_buffer("filter_on", torch.tensor(False))
+        self.register_buffer("calls", torch.tensor(0))
+        self.register_buffer("counts", torch.zeros(num_classes, dtype=torch.long))
+        self.register_buffer("learned_sim", torch.ones(num_classes))
+        self.register_buffer("learned", torch.zeros(num_classes, dtype=torch.bool))
+
+    def start_memory(self) -> None:
+        """Remember embeddings from the next call on."""
+        self.memory_on.fill_(True)
+
+    def start_filter(self) -> None:
+        """Weight positives and leave outliers out of the memory from the next call on."""
+        self.filter_on.fill_(True)
+
+    def on_step_start(self, clock: Clock) -> None:
+        """Switch on by completed passes over the images; a start given in steps goes by the loss's own count."""
+        if self.memory_start_step is None and clock.passes >= self.memory_start_pass:
+            self.start_memory()
+        if self.filter_start_step is None and clock.passes >= self.filter_start_pass:
+            self.start_filter()
+
+    def class_status(self, dtype: torch.dtype) -> ClassStatus:
+        """Thresholds and penalties of all classes from the present state, in `dtype`."""
+        E = self._effective_number(dtype)
+        v = 1 / (1 + torch.log1p(E))
+        similarity = self.learned_sim.to(dtype)
+        threshold = (1 + self.k * (1 - similarity)) * v + self.lam
+        return ClassStatus(E, v, self._penalty(E, v), similarity, similarity - threshold)
+
+    def _effective_number(self, dtype: torch.dtype) -> Tensor:
+        counts = self.counts.to(dtype)
+        if self.V == 1:  # (V - 1) / V = 0 has no logarithm: one sample is all there is to see
+            return counts.clamp(max=1)
+        return -self.V * torch.expm1(counts * math.log1p(-1 / self.V))
+
+    def _penalty(self, E: Tensor, v: Tensor) -> Tensor:
+        if self.positive_penalty == "v":
+            return v
+        if self.positive_penalty == "inverse_effective_number":
+            return 1 / E.clamp(min=1)
+        return 1 + (1 + math.exp(-self.tau)) * (v - 1) * torch.sigmoid(E + self.tau - self.V)
+
+    def pair_weights(self, similarity: Tensor, own: Tensor) -> Tensor:
+        """Weights w (B, C) of similarities (B, C) in the present state; `own` (B, C, bool) marks pairs of one class."""
+        memory_on, filter_on = self.switches()
+        status = self.class_status(similarity.dtype)
+        ones = torch.ones_like(similarity)
+        outlier = similarity < status.outlier_below
+        positive = negative = ones
+        if filter_on and self.positive_penalty != "none":
+            uninformative = outlier | (similarity > status.easy_above)
+            positive = torch.where(uninformative, status.penalty, 1 + status.penalty)
+            positive = torch.where(self._filterable(), positive, ones)
+        if self.negative_penalty and (memory_on or not self.negatives_wait_for_memory):
+            negative = torch.where(outlier, 1 / status.effective_number.clamp(min=1), ones)
+        return torch.where(own, positive, negative)
+
+    def filtered(self, similarity: Tensor, labels: Tensor) -> Tensor:
+        """Samples (B, bool) that the filter keeps out of counts and memory: outliers of their own class."""
+        _, filter_on = self.switches()
+        if not filter_on:
+            return torch.zeros_like(labels, dtype=torch.bool)
+        own_similarity = similarity.gather(1, labels.unsqueeze(1)).squeeze(1)
+        outlier = own_similarity < self.class_status(similarity.dtype).outlier_below[labels]
+        return outlier & self._filterable()[labels]
+
+    def _filterable(self) -> Tensor:
+        return self.learned if self.filter_needs_memory else torch.ones_like(self.learned)
+
+    def switches(self) -> tuple[bool, bool]:
+        """Whether memory and filter are on in the coming call."""
+        memory_on, filter_on, calls = torch.stack([self.memory_on.long(), self.filter_on.long(), self.calls]).tolist()
+        memory_due = self.memory_start_step is not None and calls >= self.memory_start_step
+        filter_due = self.filter_start_step is not None and calls >= self.filter_start_step
+        return bool(memory_on) or memory_due, bool(filter_on) or filter_due
+
+    def compute_loss(
+        self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
+    ) -> dict[str, Any]:
+        """PML's hook: the sub-losses per class; in training mode the state moves on by this batch."""
+        labels = self._checked(embeddings, labels, ref_emb, ref_labels)
+        similarity = self.get_logits(embeddings)
+        own = one_hot(labels, self.num_classes).bool()
+        weights = self.pair_weights(similarity, own)
+        mined = lmu.convert_to_weights(indices_tuple, labels, dtype=similarity.dtype).unsqueeze(1) - 1
+        pull = self.alpha * weights * (self.margin - similarity) + mined
+        push = self.alpha * weights * (self.margin + similarity) + mined
+        sub_losses = {
+            "pos_loss": _sub_loss(pull, own, weights),
+            "neg_loss": _sub_loss(push, ~own, weights),
+        }
+        if self.training and torch.is_grad_enabled():
+            self._observe(embeddings, similarity, labels, own)
+        self.add_weight_regularization_to_loss_dict(sub_losses, self.proxies)
+        return sub_losses
+
+    @torch.no_grad()
+    def _observe(self, embeddings: Tensor, similarity: Tensor, labels: Tensor, own: Tensor) -> None:
+        """Count and remember the clean samples, then measure the classes of the batch anew (Algorithm 1)."""
+        memory_on, _ = self.switches()
+        clean = ~self.filtered(similarity, labels)
+        self.counts += (own & clean.unsqueeze(1)).sum(0)
+        if memory_on:
+            self.queue.push(self.distance.maybe_normalize(embeddings[clean]), labels[clean])
+            self._measure(own.any(0), embeddings.dtype)
+        self.calls += 1
+
+    def _measure(self, present: Tensor, dtype: torch.dtype) -> None:
+        """Learned similarity of the classes `present` (C, bool) that the memory knows (Eq. 10)."""
+        wanted = self.queue.visible() & present[self.queue.labels.clamp(min=0)]
+        rows = wanted.nonzero().squeeze(1)
+        labels = self.queue.labels[rows]
+        proxies = self.distance.maybe_normalize(self.proxies.to(dtype))
+        similarity = self.distance.pairwise_distance(proxies[labels], self.queue.embeddings[rows].to(dtype))
+        bins = torch.zeros(2, self.num_classes, dtype=dtype, device=labels.device)
+        total, number = bins.index_add_(1, labels, torch.stack([similarity, torch.ones_like(similarity)]))
+        known = number > 0
+        measured = (self.h * total / number.clamp(min=1)).to(self.learned_sim.dtype)
+        self.learned_sim.copy_(torch.where(known, measured, self.learned_sim))
+        self.learned |= known
+
+
+def _sub_loss(exponents: Tensor, kept: Tensor, weights: Tensor) -> dict[str, Any]:
+    """log(1 + sum exp) over the kept rows of each column, divided by the sum of the columns' mean weights (Eq. 13)."""
+    number = kept.sum(0)
+    mean_weights = (weights * kept).sum(0) / number.clamp(min=1)
+    return {
+        "losses": lmu.logsumexp(exponents, keep_mask=kept, add_one=True, dim=0).squeeze(0),
+        "indices": torch.arange(len(number), device=number.device),
+        "reduction_type": "element",
+        "divisor": mean_weights.sum(),
+    }

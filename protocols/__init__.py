@@ -1,0 +1,1 @@
+"""How a number comes to be: data, folds, training, search, evaluation."""

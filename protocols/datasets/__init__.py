@@ -1,0 +1,1 @@
+"""Datasets: where their images lie, their classes, their official layouts."""

@@ -1,0 +1,32 @@
+"""Any folder of images: `root/class_name/*.jpg`, classes in the alphabetical order of their folders."""
+
+from pathlib import Path
+
+import numpy as np
+
+from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageListing, from_listing
+
+SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".gif"})
+
+
+def list_folder(root: Path, name: str = "folder") -> ImageListing:
+    """The images below each class folder of `root`, at any depth; hidden files and other suffixes are passed over."""
+    if not root.is_dir():
+        raise DataError(f"{root}: no such folder; give the folder that holds one folder of images per class")
+    folders = sorted(entry for entry in root.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+    names: list[str] = []
+    labels: list[int] = []
+    for rank, folder in enumerate(folders):
+        for path in sorted(folder.rglob("*")):
+            if path.suffix.lower() in SUFFIXES and not path.name.startswith("."):
+                names.append(path.relative_to(root).as_posix())
+                labels.append(rank)
+    class_names = tuple(folder.name for folder in folders)
+    return ImageListing(name, root, class_names, tuple(names), np.asarray(labels, dtype=np.int64))
+
+
+def open_folder(request: DataRequest) -> Dataset:
+    """The folder that the request names."""
+    if request.root is None:
+        raise DataError("folder: say where the images lie with --data FOLDER (one folder per class in it)")
+    return from_listing(list_folder(request.root), request)

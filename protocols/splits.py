@@ -1,0 +1,85 @@
+"""MLRC's class splits (specification, section 2).
+
+Classes are ranked by id. The second half is the test set of every fold; the first half ("trainval") is cut into a
+training and a validation part, four times, as contiguous blocks with wrap-around.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+FOLDS = 4
+"""MLRC trains four models on four class-disjoint validation parts."""
+
+MIN_CLASSES = 8
+"""Below this the rule floor(n / 8) leaves no validation class."""
+
+
+class SplitError(ValueError):
+    """Classes cannot be split as the protocol asks."""
+
+
+@dataclass(frozen=True)
+class FoldClasses:
+    """Ranks of one fold's classes, in the order of the rule."""
+
+    fold: int
+    train: tuple[int, ...]
+    validation: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ClassSplit:
+    """Test ranks, the same for every fold, and the folds."""
+
+    name: str
+    test: tuple[int, ...]
+    folds: tuple[FoldClasses, ...]
+
+
+def mlrc_split(n_classes: int) -> ClassSplit:
+    """The MLRC rule for `n_classes`; raises SplitError below eight classes.
+
+    test = floor(n/2), validation = floor(n/8), train = the rest; fold p starts at floor(p * T / 4) of the T trainval
+    classes, trains on the next `train` of them (cyclically) and validates on those that follow.
+    """
+    if n_classes < MIN_CLASSES:
+        raise SplitError(f"{n_classes} classes: the MLRC split needs at least {MIN_CLASSES}; add classes")
+    n_test, n_validation = n_classes // 2, n_classes // 8
+    n_trainval = n_classes - n_test
+    n_train = n_trainval - n_validation
+    folds = []
+    for fold in range(FOLDS):
+        start = fold * n_trainval // FOLDS
+        order = [(start + i) % n_trainval for i in range(n_trainval)]
+        folds.append(FoldClasses(fold, tuple(order[:n_train]), tuple(order[n_train:])))
+    split = ClassSplit("mlrc", tuple(range(n_trainval, n_classes)), tuple(folds))
+    assert_disjoint(split)
+    return split
+
+
+def assert_disjoint(split: ClassSplit) -> None:
+    """Raises SplitError unless train, validation and test share no class and validation parts share none either."""
+    seen: set[int] = set()
+    for fold in split.folds:
+        train, validation, test = set(fold.train), set(fold.validation), set(split.test)
+        if train & validation or train & test or validation & test:
+            raise SplitError(f"fold {fold.fold}: train, validation and test classes overlap")
+        if seen & validation:
+            raise SplitError(f"fold {fold.fold}: its validation classes were validated on in another fold")
+        seen |= validation
+
+
+def as_ranges(ranks: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Ranks in their order as inclusive ranges: (50, 51, 52, 0, 1) gives ((50, 52), (0, 1))."""
+    ranges: list[tuple[int, int]] = []
+    for rank in ranks:
+        if ranges and rank == ranges[-1][1] + 1:
+            ranges[-1] = (ranges[-1][0], rank)
+        else:
+            ranges.append((rank, rank))
+    return tuple(ranges)
+
+
+def from_ranges(ranges: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+    """The inverse of `as_ranges`."""
+    return tuple(rank for first, last in ranges for rank in range(first, last + 1))

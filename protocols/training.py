@@ -1,0 +1,241 @@
+"""Training of one fold: a pure function of its specification and images (specification, sections 5 and 6)."""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from losses.plugin import Clock, TrainingContext
+from protocols.batches import batches
+from protocols.embedding import embed
+from protocols.folds import FoldData
+from protocols.images.crops import training_batch
+from protocols.methods import Method, build_method, build_optimizer
+from protocols.metrics.retrieval import normalized, retrieval_scores
+from protocols.pools import ClassPool
+from protocols.trunks.build import EmbeddingModel
+from results.provenance import provenance
+from results.records import CurvePoint, FoldResult, FoldSpec, derive_seed
+
+Progress = Callable[[int], None]
+"""Told the iterations done, at every validation."""
+
+StoppedBy = Literal["patience", "max_epochs", "nan", "untrained"]
+
+
+@dataclass(frozen=True)
+class TrainedFold:
+    """A result and the model it was measured on: the best checkpoint's weights, on the CPU.
+
+    A training that failed before its first validation has the weights it started from.
+    """
+
+    result: FoldResult
+    weights: dict[str, Tensor]
+
+
+class _NotFiniteError(Exception):
+    """Loss or embeddings stopped being finite."""
+
+
+def train_fold(
+    spec: FoldSpec, data: FoldData, *, device: str = "cpu", on_validation: Progress | None = None
+) -> TrainedFold:
+    """Trains what `spec` says on `data` and scores it on the validation classes.
+
+    The same spec gives bit-equal results on the same machine, device and thread count: every random number comes from
+    the spec's seed. Raises SplitError if `data` is not what the spec names, and what the method's classes raise.
+    """
+    started = time.perf_counter()
+    data.check(spec)
+    with _own_random_numbers(device):
+        training = _Training(spec, data, torch.device(device), on_validation)
+        stopped_by, reason = training.run()
+    result = training.result(stopped_by, reason, time.perf_counter() - started)
+    return TrainedFold(result, training.best.weights)
+
+
+@dataclass
+class _Best:
+    """The early-stopping bookkeeping of one training, in epochs."""
+
+    epoch: int = 0
+    score: float = -math.inf
+    winner_epoch: int = 0
+    winner_score: float = -math.inf
+    weights: dict[str, Tensor] = field(default_factory=dict)
+
+    def see(self, epoch: int, score: float, model: nn.Module, *, may_win: bool) -> None:
+        """Improvement is strict; epoch 0 counts for patience but does not win (specification, 11.22)."""
+        if score > self.score:
+            self.epoch, self.score = epoch, score
+        wins = may_win and score > self.winner_score
+        if wins:
+            self.winner_epoch, self.winner_score = epoch, score
+        if wins or not self.weights:
+            self.weights = {key: value.detach().cpu().clone() for key, value in model.state_dict().items()}
+
+
+class _Training:
+    """The state of one training; `run` follows the protocol from epoch 0 to the stop."""
+
+    def __init__(self, spec: FoldSpec, data: FoldData, device: torch.device, on_validation: Progress | None) -> None:
+        self.spec, self.data, self.device = spec, data, device
+        self.settings = spec.training
+        self.on_validation = on_validation
+        self.best = _Best()
+        self.curve: list[CurvePoint] = []
+        self.iterations = 0
+        self.losses_since_validation: list[float] = []
+        # Before anything of the loss, so that all methods start from the same network under one seed.
+        torch.manual_seed(derive_seed("network", spec.seed))
+        self.model = EmbeddingModel(spec.trunk, spec.embedding_size).to(device)
+        self.targets = data.train_targets
+
+    def run(self) -> tuple[StoppedBy, str | None]:
+        """Trains; says what ended it and, if that was a failure, why."""
+        if self.spec.method.loss is None:
+            self._validate(0, may_win=True)
+            return "untrained", None
+        self.method = self._build_method()
+        try:
+            self._validate(0, may_win=False)
+            for epoch in range(self.settings.max_epochs):
+                self._train_epoch(epoch)
+                done = epoch + 1
+                if done % self.settings.validate_every == 0 or done == self.settings.max_epochs:
+                    self._validate(done, may_win=True)
+                    if done - self.best.epoch > self.settings.patience:
+                        return "patience", None
+        except _NotFiniteError as error:
+            return "nan", str(error)
+        return "max_epochs", None
+
+    def _build_method(self) -> Method:
+        spec, targets = self.spec, torch.from_numpy(self.targets)
+        torch.manual_seed(derive_seed("loss", spec.seed))
+        n_classes = int(targets.max()) + 1
+        method = build_method(spec.method, n_classes, self.model.dimensions)
+        # Moved first: pytorch-metric-learning replaces the tensors of class weights when their type changes.
+        method.loss.to(self.device)
+        self.optimizer = build_optimizer(self.settings.optimizer, self.model, method, spec.method)
+        self.crops = torch.Generator().manual_seed(derive_seed("crops", spec.seed))
+        self.batches = batches(
+            self.targets,
+            self.settings.batch_size,
+            spec.method.samples_per_class,
+            derive_seed("batches", spec.seed),
+        )
+        pool_seed = derive_seed("pool", spec.seed)
+        pool = ClassPool(self.model, self.data.train, self.targets, spec.images, self.device, pool_seed)
+        generator = torch.Generator().manual_seed(derive_seed("plugin", spec.seed))
+        trainable = [p for p in self.model.parameters() if p.requires_grad]
+        method.plugin.bind(TrainingContext(trainable, n_classes, generator, pool))
+        return method
+
+    def _clock(self, epoch: int) -> Clock:
+        passes = self.iterations * self.settings.batch_size // len(self.targets)
+        warmup = epoch < self.method.plugin.needs.warmup_epochs
+        return Clock(epoch, self.iterations, self.settings.iterations_per_epoch, passes, warmup)
+
+    def _train_epoch(self, epoch: int) -> None:
+        plugin, clock = self.method.plugin, self._clock(epoch)
+        plugin.on_epoch_start(clock)
+        self.model.train()
+        self.method.loss.train()
+        with _frozen(self.model.trunk, clock.warmup):
+            for _ in range(self.settings.iterations_per_epoch):
+                self._step(epoch)
+
+    def _step(self, epoch: int) -> None:
+        plugin, clock = self.method.plugin, self._clock(epoch)
+        plugin.on_step_start(clock)
+        rows = next(self.batches)
+        images = training_batch(self.data.train, rows, self.spec.images, self.crops).to(self.device)
+        labels = torch.from_numpy(self.targets[rows]).to(self.device)
+        self.optimizer.zero_grad(set_to_none=True)
+        embeddings = self.model(images)
+        self._require_finite(embeddings, "embeddings")
+        loss = self.method(embeddings, labels)
+        self._require_finite(loss, "loss")
+        loss.backward()
+        if plugin.on_gradients(clock):
+            self.optimizer.step()
+        self.losses_since_validation.append(loss.item())
+        self.iterations += 1
+
+    def _validate(self, epoch: int, *, may_win: bool) -> None:
+        embeddings = embed(self.model, self.data.validation, self.spec.images, self.device)
+        self._require_finite(embeddings, "validation embeddings")
+        trained = self.spec.method.loss is not None
+        normalization = self.method.plugin.needs.normalization if trained else "unit"
+        labels = torch.from_numpy(self.data.validation.labels)
+        scores = retrieval_scores(normalized(embeddings, normalization), labels).scores
+        losses = self.losses_since_validation
+        mean_loss = sum(losses) / len(losses) if losses else None
+        self.curve.append(CurvePoint(iteration=self.iterations, loss=mean_loss, **scores.model_dump()))
+        self.losses_since_validation = []
+        self.best.see(epoch, scores.map_at_r, self.model, may_win=may_win)
+        if trained:
+            self.method.plugin.on_evaluation(self._clock(epoch), scores.model_dump())
+        if self.on_validation is not None:
+            self.on_validation(self.iterations)
+
+    def _require_finite(self, values: Tensor, what: str) -> None:
+        if not torch.isfinite(values).all():
+            raise _NotFiniteError(f"{what} not finite at iteration {self.iterations}")
+
+    def result(self, stopped_by: StoppedBy, reason: str | None, wall_time: float) -> FoldResult:
+        """The record of what came of it."""
+        failed = stopped_by == "nan"
+        untrained = self.curve[0].map_at_r if self.curve else 0.0
+        return FoldResult(
+            fingerprint=self.spec.fingerprint,
+            status="nan" if failed else "ok",
+            reason=reason,
+            best_iteration=0 if failed else self.best.winner_epoch * self.settings.iterations_per_epoch,
+            best_map_at_r=0.0 if failed else self.best.winner_score,
+            untrained_map_at_r=untrained,
+            beats_untrained=not failed and self.best.winner_score > untrained,
+            iterations=self.iterations,
+            stopped_by=stopped_by,
+            curve=tuple(self.curve),
+            wall_time=wall_time,
+            provenance=provenance(device_name(self.device), torch.get_num_threads()),
+        )
+
+
+def device_name(device: torch.device) -> str:
+    """`cpu`, or the accelerator's own name."""
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+
+
+@contextmanager
+def _own_random_numbers(device: str) -> Iterator[None]:
+    """Leaves the process's random numbers as they were and asks for deterministic kernels."""
+    devices = [torch.device(device)] if device.startswith("cuda") else []
+    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    with torch.random.fork_rng(devices):
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        try:
+            yield
+        finally:
+            torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+
+
+@contextmanager
+def _frozen(module: nn.Module, frozen: bool) -> Iterator[None]:
+    """Keeps a module's parameters out of the backward pass for a warm-up epoch."""
+    parameters = [p for p in module.parameters() if p.requires_grad] if frozen else []
+    for parameter in parameters:
+        parameter.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for parameter in parameters:
+            parameter.requires_grad_(True)

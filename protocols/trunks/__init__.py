@@ -1,0 +1,1 @@
+"""Networks that turn an image into features."""

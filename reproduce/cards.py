@@ -1,0 +1,149 @@
+"""Method cards: what a method is, as data (reproduce/methods/*.yaml)."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, JsonValue, model_validator
+
+from protocols.hyperparameters import HyperparameterError, OpenMethod
+from protocols.methods import MethodError, check_component
+from protocols.search import SearchParameter
+from reproduce.reading import InputError, named_file, names_in, read_model
+from results.records import Component, MethodSpec, WeightedComponent
+
+METHODS = Path(__file__).parent / "methods"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Bounds(_Part):
+    """A range that replaces the card's own."""
+
+    low: float
+    high: float
+
+
+class SearchRange(_Part):
+    """How one hyperparameter is searched.
+
+    low, high: on datasets without bounds of their own. datasets: bounds that MLRC ended with, widened where a search
+    ran into them. initial: the bounds it began with, where they differ. published_as: the parameter's printed name.
+    """
+
+    scale: Literal["linear", "log", "int", "int_log", "choice"] = "linear"
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[JsonValue, ...] | None = None
+    datasets: dict[str, Bounds] = {}
+    initial: dict[str, Bounds] = {}
+    published_as: str | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> "SearchRange":
+        if self.scale == "choice":
+            if not self.choices:
+                raise ValueError("scale choice needs choices")
+        elif self.low is None or self.high is None or self.low >= self.high:
+            raise ValueError("needs low and high with low < high")
+        elif "log" in self.scale and self.low <= 0:
+            raise ValueError("a log scale needs low > 0")
+        return self
+
+    def on(self, target: str, dataset: str, bounds: Literal["widened", "initial"]) -> SearchParameter:
+        """The parameter as it is searched on a dataset."""
+        own = self.datasets.get(dataset)
+        if bounds == "initial":
+            own = self.initial.get(dataset, own)
+        low, high = (self.low, self.high) if own is None else (own.low, own.high)
+        return SearchParameter(target=target, scale=self.scale, low=low, high=high, choices=self.choices)
+
+
+class Batch(_Part):
+    """Batch composition: images per class; 0 draws images at random."""
+
+    samples_per_class: int = 4
+
+
+class LossOptimizer(_Part):
+    """Learning rate and weight decay of the loss's own parameters; None takes the network's."""
+
+    lr: float | None = None
+    weight_decay: float | None = None
+
+
+class MethodCard(_Part):
+    """A row of a result table: loss and miner, batches, optimizer group, search space, published optima, source.
+
+    published: by dataset, the hyperparameters that the source reports as best. fixed: by dataset, what is not searched
+    there but set.
+    """
+
+    key: str
+    title: str
+    source: str
+    loss: Component | None
+    miner: Component | None = None
+    embedding_regularizer: WeightedComponent | None = None
+    batch: Batch = Batch()
+    loss_optimizer: LossOptimizer = LossOptimizer()
+    search: dict[str, SearchRange] = {}
+    published_as: str | None = None
+    published: dict[str, dict[str, JsonValue]] = {}
+    fixed: dict[str, dict[str, JsonValue]] = {}
+    notes: str | None = None
+
+    def open_method(self, dataset: str, bounds: Literal["widened", "initial"] = "widened") -> OpenMethod:
+        """The method at its defaults with its search space on a dataset."""
+        spec = MethodSpec(
+            name=self.key,
+            loss=self.loss,
+            miner=self.miner,
+            embedding_regularizer=self.embedding_regularizer,
+            samples_per_class=self.batch.samples_per_class,
+            loss_lr=self.loss_optimizer.lr,
+            loss_weight_decay=self.loss_optimizer.weight_decay,
+        )
+        fixed = self.fixed.get(dataset, {})
+        space = tuple(
+            choice.on(target, dataset, bounds) for target, choice in self.search.items() if target not in fixed
+        )
+        return OpenMethod(method=OpenMethod(method=spec).at(fixed), space=space)
+
+
+def load_card(name: str) -> MethodCard:
+    """The card of that name, or of that path; raises InputError for anything its classes would not accept."""
+    path = named_file(name, METHODS, "method")
+    card = read_model(path, MethodCard)
+    if card.key != path.stem:
+        raise InputError(f"{path}: key {card.key!r} must be the file's name {path.stem!r}")
+    try:
+        _check(card)
+    except (MethodError, HyperparameterError) as error:
+        raise InputError(f"{path}: {error}") from error
+    return card
+
+
+def card_names() -> list[str]:
+    """The cards that come with the suite."""
+    return names_in(METHODS)
+
+
+def _check(card: MethodCard) -> None:
+    """Every argument, searched or fixed, must be one that the classes take."""
+    if card.loss is None:
+        if card.search:
+            raise MethodError("a card without a loss has nothing to search")
+        return
+    middle = {target: choice.on(target, "", "widened").at(0.5) for target, choice in card.search.items()}
+    settings = [middle, *card.published.values(), *card.fixed.values()]
+    for setting in settings:
+        method = card.open_method("").at(setting)
+        for kind, component in (
+            ("loss", method.loss),
+            ("miner", method.miner),
+            ("regularizer", method.embedding_regularizer),
+        ):
+            if component is not None:
+                check_component(kind, component)

@@ -1,0 +1,64 @@
+"""YAML files read into validated models, with errors that name file, key and remedy."""
+
+from pathlib import Path
+from typing import TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+
+class InputError(Exception):
+    """Something a person gave cannot be used; the message is one line that says what to do."""
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def read_model(path: Path, model: type[M]) -> M:
+    """The file's content as `model`; raises InputError."""
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        where = getattr(error, "problem_mark", None)
+        line = f", line {where.line + 1}" if where else ""
+        raise InputError(f"{path}{line}: not valid YAML ({getattr(error, 'problem', None) or error})") from error
+    if not isinstance(content, dict):
+        raise InputError(f"{path}: expected keys and values, found {type(content).__name__}")
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        raise InputError(f"{path}: {describe(error)}") from error
+
+
+def describe(error: ValidationError) -> str:
+    """The first complaint of a validation, with its key; how many more there are."""
+    first, *others = error.errors()
+    key = ".".join(str(part) for part in first["loc"]) or "file"
+    if first["type"] == "extra_forbidden":
+        text = f"unknown key {key!r}; remove it or correct its spelling"
+    elif first["type"] == "missing":
+        text = f"key {key!r} is missing"
+    else:
+        text = f"key {key!r}: {first['msg'][0].lower()}{first['msg'][1:]}, found {first['input']!r}"
+    return text + (f" (and {len(others)} more)" if others else "")
+
+
+def named_file(name: str, folder: Path, what: str) -> Path:
+    """`folder`/name.yaml, or the file itself if `name` is a path; raises InputError with the known names."""
+    if name.endswith((".yaml", ".yml")):
+        path = Path(name)
+        if not path.is_file():
+            raise InputError(f"{name}: no such file")
+        return path
+    path = folder / f"{name}.yaml"
+    if not path.is_file():
+        known = ", ".join(names_in(folder))
+        raise InputError(f"unknown {what} {name!r}; known are {known}, or give the path of a .yaml file")
+    return path
+
+
+def names_in(folder: Path) -> list[str]:
+    """The names that `named_file` knows."""
+    return sorted(path.stem for path in folder.glob("*.yaml"))

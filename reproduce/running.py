@@ -1,0 +1,104 @@
+"""`run`: an experiment from its file to its table."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from protocols.metrics.neighbours import backend
+from protocols.mlrc import mlrc
+from reports.tables import ResultTable, build_table
+from reproduce.executors import open_executor, threads_per_training
+from reproduce.forecast import Forecast, in_words
+from reproduce.progress import RunProgress
+from reproduce.scheduling import Scheduler
+from reproduce.session import Session, open_store, open_studies
+from results.store import Store
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The table of a run, where it was written, and how many trainings were made now and found in the store."""
+
+    table: ResultTable
+    files: tuple[Path, ...]
+    made: int
+    found: int
+
+
+def run(session: Session, device: str, workers: int, console: Console) -> Finished:
+    """Carries the experiment through, or what is missing of it, and writes its table."""
+    store, studies = open_store(session.places), open_studies(session.places)
+    methods = session.open_methods()
+    totals = {key: session.trainings_of(method) for key, method in methods.items()}
+    forecast = Forecast(totals, workers)
+    say_start(session, device, workers, console)
+    store.put_experiment(session.fingerprint, session.name, session.summary())
+    executor = open_executor(device, workers)
+    protocols = {
+        key: mlrc(session.problem, method, session.budget, session.experiment.search.sampler, studies)
+        for key, method in methods.items()
+    }
+    titles = {card.key: card.title for card in session.cards}
+    try:
+        with RunProgress(console, forecast, titles, session.problem.folds) as progress:
+            records = Scheduler(session.problem, store, executor, progress).run(protocols)
+    finally:
+        executor.close()
+    for key, runs in records.items():
+        for record in runs:
+            store.enlist(session.fingerprint, key, record.run, record.fingerprint)
+    table = stored_table(store, session.fingerprint)
+    return Finished(table, write_table(table, session), forecast.made_now, forecast.n_done - forecast.made_now)
+
+
+def say_start(session: Session, device: str, workers: int, console: Console) -> None:
+    """What is about to be done, and with what."""
+    dataset, problem = session.problem.dataset, session.problem
+    console.print(f"[bold]{session.experiment.title}[/bold]")
+    split = problem.split
+    fold = split.folds[0]
+    console.print(
+        f"{dataset.name}: {len(dataset.images)} images of {dataset.n_classes} classes; {len(fold.train)} train, "
+        f"{len(fold.validation)} validation, {len(split.test)} test classes; data {dataset.fingerprint[:12]}",
+        highlight=False,
+    )
+    if dataset.skipped:
+        console.print(f"left out, cannot be decoded: {', '.join(dataset.skipped)}", highlight=False)
+    console.print(
+        f"device {device}, {workers} training(s) side by side, {threads_per_training()} thread(s) each; nearest "
+        f"neighbours by {backend()}; store {session.places.store}",
+        highlight=False,
+    )
+
+
+def stored_table(store: Store, experiment: str) -> ResultTable:
+    """The table of an experiment by its fingerprint, from the store alone."""
+    known = store.experiment(experiment)
+    return build_table(
+        store.experiment_runs(experiment),
+        known["methods"],
+        known["title"],
+        reproductions=known["reproductions"],
+        trials=known["trials"],
+    )
+
+
+def write_table(table: ResultTable, session: Session) -> tuple[Path, ...]:
+    """The table as Markdown, CSV and LaTeX."""
+    folder = session.places.tables
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    for suffix, text in (("md", table.to_markdown()), ("csv", table.to_csv()), ("tex", table.to_latex())):
+        path = folder / f"{session.name}.{suffix}"
+        path.write_text(text, encoding="utf-8")
+        files.append(path)
+    return tuple(files)
+
+
+def ending(finished: Finished, seconds: float) -> str:
+    """The last line of a run."""
+    files = ", ".join(str(path) for path in finished.files)
+    return (
+        f"{finished.made} trainings made in {in_words(seconds)}, {finished.found} found in the store; written: {files}"
+    )

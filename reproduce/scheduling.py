@@ -1,0 +1,166 @@
+"""Carries protocols through: asks the store first, keeps the workers busy, stores every outcome as it comes.
+
+Methods run side by side: while one waits for the last fold of a trial, another's trainings fill the workers.
+"""
+
+import errno
+from collections import deque
+from collections.abc import Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from protocols.methods import MethodError
+from protocols.problem import Problem
+from protocols.splits import SplitError
+from protocols.work import EvaluateJob, Job, Outcome, TrainJob, Work
+from reproduce.executors import EvaluateTask, Executor, Task, Tick, TrainTask, weights_path
+from results.records import FoldResult, RunRecord
+from results.store import Store
+
+ATTEMPTS = 3
+"""How often a job is tried that breaks for reasons outside the method."""
+
+
+class WorkFailedError(Exception):
+    """A job cannot be done; the message names it and says what to do. What was finished before is in the store."""
+
+
+class Observer(Protocol):
+    """Is told how the work goes."""
+
+    def job_done(self, method: str, job: Job, outcome: Outcome, *, from_store: bool) -> None:
+        """A job has its outcome."""
+
+    def ticks(self, ticks: list[Tick]) -> None:
+        """Called at least every second, with the progress of running trainings."""
+
+
+@dataclass
+class _Track:
+    """One method's protocol and the jobs it waits for."""
+
+    method: str
+    work: Work[list[RunRecord]]
+    jobs: list[Job] = field(default_factory=list)
+    outcomes: dict[int, Outcome] = field(default_factory=dict)
+
+
+class Scheduler:
+    """Carries the protocols of several methods on one problem through."""
+
+    def __init__(self, problem: Problem, store: Store, executor: Executor, observer: Observer) -> None:
+        self.problem, self.store, self.executor, self.observer = problem, store, executor, observer
+        self._waiting: deque[tuple[_Track, int]] = deque()
+        self._running: dict[Future[Outcome], tuple[_Track, int]] = {}
+        self._attempts: dict[str, int] = {}
+        self._finished: dict[str, list[RunRecord]] = {}
+
+    def run(self, protocols: Mapping[str, Work[list[RunRecord]]]) -> dict[str, list[RunRecord]]:
+        """The runs of every method, by its key; raises WorkFailedError, StoreError."""
+        for method, work in protocols.items():
+            self._start(_Track(method, work))
+        while self._waiting or self._running:
+            while self._waiting and len(self._running) < self.executor.capacity:
+                self._submit()
+            done, _ = wait(self._running, timeout=0.5, return_when=FIRST_COMPLETED)
+            self.observer.ticks(self.executor.ticks())
+            self._collect(done)
+        return self._finished
+
+    def _start(self, track: _Track) -> None:
+        try:
+            self._ask(track, next(track.work))
+        except StopIteration as stop:
+            self._finished[track.method] = stop.value
+
+    def _ask(self, track: _Track, jobs: list[Job]) -> None:
+        """Takes a protocol's jobs, and goes on with it as long as the store has all outcomes."""
+        while True:
+            track.jobs, track.outcomes = jobs, {}
+            for index, job in enumerate(jobs):
+                known = self._known(job)
+                if known is None:
+                    self._waiting.append((track, index))
+                else:
+                    track.outcomes[index] = known
+                    self.observer.job_done(track.method, job, known, from_store=True)
+            if len(track.outcomes) < len(jobs):
+                return
+            jobs = track.work.send([track.outcomes[index] for index in range(len(jobs))])
+
+    def _known(self, job: Job) -> Outcome | None:
+        if isinstance(job, EvaluateJob):
+            return self.store.run(job.fingerprint)
+        result = self.store.fold_result(job.spec.fingerprint)
+        if result is None or job.run is None:
+            return result
+        # A reproduction is done when its test scores are there, or the weights to get them.
+        tested = self.store.run(job.run) is not None
+        return result if tested or weights_path(self.store.artifacts, job.spec).exists() else None
+
+    def _submit(self) -> None:
+        track, index = self._waiting.popleft()
+        future = self.executor.submit(self._task(track.jobs[index]))
+        self._running[future] = (track, index)
+
+    def _task(self, job: Job) -> Task:
+        artifacts = self.store.artifacts
+        if isinstance(job, TrainJob):
+            weights = None if job.run is None else weights_path(artifacts, job.spec)
+            return TrainTask(job, self.problem.fold_data(job.spec.fold), weights)
+        paths = tuple(weights_path(artifacts, spec) for spec in job.specs)
+        return EvaluateTask(job, self.problem.test_data(), paths)
+
+    def _collect(self, done: set[Future[Outcome]]) -> None:
+        pool_broke = False
+        for future in done:
+            track, index = self._running.pop(future)
+            job = track.jobs[index]
+            error = future.exception()
+            if error is None:
+                self._keep(track, index, future.result())
+                continue
+            pool_broke |= isinstance(error, BrokenProcessPool)
+            self._failed(track, job, error)
+            self._waiting.appendleft((track, index))
+        if pool_broke:
+            self._waiting.extendleft(self._running.values())
+            self._running.clear()
+            self.executor.restart()
+
+    def _keep(self, track: _Track, index: int, outcome: Outcome) -> None:
+        job = track.jobs[index]
+        if isinstance(outcome, FoldResult):
+            assert isinstance(job, TrainJob)
+            self.store.put_fold(job.spec, outcome)
+        else:
+            self.store.put_run(outcome)
+        track.outcomes[index] = outcome
+        self.observer.job_done(track.method, job, outcome, from_store=False)
+        if len(track.outcomes) == len(track.jobs):
+            try:
+                self._ask(track, track.work.send([track.outcomes[i] for i in range(len(track.jobs))]))
+            except StopIteration as stop:
+                self._finished[track.method] = stop.value
+
+    def _failed(self, track: _Track, job: Job, error: BaseException) -> None:
+        """Notes a failure; returns if the job may be tried again, raises WorkFailedError if not."""
+        name = job.spec.fingerprint if isinstance(job, TrainJob) else job.fingerprint
+        what = f"fold {job.spec.fold}" if isinstance(job, TrainJob) else f"test of run {job.run}"
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            raise WorkFailedError(
+                f"{track.method}, {what}: the disk is full; free some space and run the same command again, "
+                "everything finished is kept"
+            ) from error
+        if isinstance(error, MethodError | SplitError):
+            raise WorkFailedError(f"{track.method}, {what}: {error}") from error
+        self.store.put_failure(name, reason)
+        self._attempts[name] = self._attempts.get(name, 0) + 1
+        if self._attempts[name] >= ATTEMPTS:
+            raise WorkFailedError(
+                f"{track.method}, {what}: failed {ATTEMPTS} times, last with {reason}; everything finished is kept, "
+                "run the same command to try again"
+            ) from error

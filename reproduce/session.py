@@ -1,0 +1,164 @@
+"""From names on the command line to what a run works with: problem, methods, store."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import optuna
+import torch
+from sqlalchemy.exc import SQLAlchemyError
+
+from protocols.datasets.dataset import DataError, DataRequest
+from protocols.datasets.registry import open_dataset
+from protocols.hyperparameters import OpenMethod
+from protocols.images.packing import BrokenImageError, Progress
+from protocols.mlrc import Budget, reproductions_of
+from protocols.problem import Problem
+from protocols.splits import FOLDS, SplitError, mlrc_split
+from protocols.trunks.build import TrunkError, trunk_entry
+from reproduce.cards import MethodCard, load_card
+from reproduce.experiment import Experiment, short_name
+from reproduce.reading import InputError
+from results.store import Store, StoreError
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where things are kept. store: SQLAlchemy URL. artifacts: checkpoints. cache: packed images. tables: output."""
+
+    store: str
+    artifacts: Path
+    cache: Path
+    tables: Path
+
+
+@dataclass(frozen=True)
+class Session:
+    """An experiment with its data opened and its cards read."""
+
+    name: str
+    experiment: Experiment
+    problem: Problem
+    cards: tuple[MethodCard, ...]
+    places: Places
+
+    @property
+    def budget(self) -> Budget:
+        """Trials and reproductions per method."""
+        return Budget(self.experiment.search.trials, self.experiment.reproductions)
+
+    @property
+    def fingerprint(self) -> str:
+        """The experiment's name in the store."""
+        return self.experiment.fingerprint(self.name, self.problem.dataset.fingerprint)
+
+    def open_methods(self) -> dict[str, OpenMethod]:
+        """The cards' methods with their search spaces on this dataset."""
+        bounds = self.experiment.search.bounds
+        return {card.key: card.open_method(self.problem.dataset.name, bounds) for card in self.cards}
+
+    def trainings_of(self, method: OpenMethod) -> int:
+        """Trainings that a method takes in all."""
+        trials = self.budget.trials if method.space else 0
+        return self.problem.folds * (trials + reproductions_of(self.problem, method, self.budget))
+
+    def summary(self) -> dict[str, object]:
+        """What the store keeps of the experiment, enough to draw its table without this suite's other rooms."""
+        return {
+            "title": self.experiment.title,
+            "methods": {card.key: card.title for card in self.cards},
+            "trials": self.budget.trials,
+            "reproductions": self.budget.reproductions,
+            "settings": self.experiment.model_dump(mode="json", exclude={"dataset": {"root"}}),
+        }
+
+
+def places(store: str, artifacts: Path | None, cache: Path | None, tables: Path | None) -> Places:
+    """Locations beside the store, where not said otherwise. `store`: a file or a SQLAlchemy URL."""
+    if "://" in store:
+        base = Path("runs")
+        if store.startswith("sqlite:///"):
+            base = Path(store.removeprefix("sqlite:///")).parent
+    else:
+        base = Path(store).parent
+        store = f"sqlite:///{store}"
+    try:
+        base.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{base}: cannot be made ({error.strerror}); choose another place with --store") from error
+    return Places(store, artifacts or base / "artifacts", cache or base / "cache", tables or base / "tables")
+
+
+def open_session(name: str, experiment: Experiment, where: Places, progress: Progress | None) -> Session:
+    """Reads the cards, opens the dataset and splits it; raises InputError with one line on what to do."""
+    cards = tuple(load_card(method) for method in experiment.methods)
+    request = DataRequest(
+        name=experiment.dataset.name,
+        images=experiment.images,
+        cache=where.cache,
+        root=experiment.dataset.root,
+        subset=experiment.dataset.subset,
+        skip_broken=experiment.dataset.skip_broken_images,
+        progress=progress,
+    )
+    try:
+        trunk_entry(experiment.trunk)
+        dataset = open_dataset(request)
+        split = mlrc_split(dataset.n_classes)
+    except (DataError, BrokenImageError, SplitError, TrunkError) as error:
+        raise InputError(str(error)) from error
+    problem = Problem(
+        dataset,
+        split,
+        experiment.folds,
+        experiment.images,
+        experiment.trunk,
+        experiment.embedding_size,
+        experiment.training,
+        experiment.seed,
+    )
+    return Session(short_name(name), experiment, problem, cards, where)
+
+
+def open_store(where: Places) -> Store:
+    """The store; raises StoreError."""
+    return Store(where.store, where.artifacts)
+
+
+def open_studies(where: Places) -> optuna.storages.BaseStorage:
+    """Optuna's storage at the same URL; raises StoreError."""
+    # A second process that reads (a dashboard) must not make a write fail.
+    arguments = {"connect_args": {"timeout": 60}} if where.store.startswith("sqlite") else {}
+    try:
+        return optuna.storages.RDBStorage(where.store, engine_kwargs=arguments)
+    except (SQLAlchemyError, RuntimeError) as error:
+        raise StoreError(f"store {where.store}: Optuna cannot use it ({str(error).splitlines()[0]})") from error
+
+
+def check_device(device: str) -> str:
+    """The device's name if it is there; raises InputError."""
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        chosen = torch.device(device)
+    except RuntimeError as error:
+        raise InputError(f"device {device!r}: not a device name; use cpu, cuda or cuda:0") from error
+    there = {"cpu": 1, "cuda": torch.cuda.device_count()}
+    if chosen.type not in there:
+        raise InputError(f"device {device!r}: this suite trains on cpu and cuda")
+    if (chosen.index or 0) >= there[chosen.type]:
+        raise InputError(
+            f"device {device!r} is not there: {there[chosen.type]} {chosen.type} device(s) found; use --device cpu"
+        )
+    return device
+
+
+def default_workers(device: str) -> int:
+    """Trainings side by side: the four folds of a trial, if there are cores for them; one on a GPU."""
+    return 1 if device.startswith("cuda") else min(FOLDS, os.cpu_count() or 1)
+
+
+def methods_option(text: str | None) -> Sequence[str] | None:
+    """`a,b,c` as a list."""
+    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]

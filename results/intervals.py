@@ -1,0 +1,41 @@
+"""Student-t intervals over runs (specification, section 8)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean with its two-sided confidence interval.
+
+    half_width: t(0.975, n-1) * s / sqrt(n) at 95 %, with s the sample standard deviation; None when n < 2, since one
+    run says nothing about its spread. n: runs, never folds.
+    """
+
+    mean: float
+    half_width: float | None
+    n: int
+
+    @property
+    def low(self) -> float | None:
+        """Lower end, or None without an interval."""
+        return None if self.half_width is None else self.mean - self.half_width
+
+    @property
+    def high(self) -> float | None:
+        """Upper end, or None without an interval."""
+        return None if self.half_width is None else self.mean + self.half_width
+
+
+def student_t_interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
+    """Mean and t-interval of the runs' `values`; raises ValueError without any."""
+    if not values:
+        raise ValueError("an interval needs at least one run")
+    n, mean = len(values), float(np.mean(values))
+    if n < 2:
+        return Interval(mean, None, n)
+    quantile = float(stats.t.ppf((1 + confidence) / 2, n - 1))
+    return Interval(mean, quantile * float(np.std(values, ddof=1)) / n**0.5, n)

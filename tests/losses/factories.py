@@ -1,0 +1,135 @@
+"""The losses every test of the contract is run with. A new loss joins by one more entry in `CASES`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor, arange, nn
+
+from losses import (
+    CCPLoss,
+    HierarchicalProxyLoss,
+    NIRLoss,
+    ProxyAnchorLoss,
+    ProxyGMLLoss,
+    ProxyISALoss,
+    ProxyNCALoss,
+    SoftTripleLoss,
+    XBMLoss,
+)
+
+
+def _proxies(loss: nn.Module) -> Tensor:
+    return loss.proxies.data
+
+
+@dataclass(frozen=True)
+class LossCase:
+    """One loss and what it promises beyond `loss(embeddings, labels)`.
+
+    make: `make(num_classes, embedding_size, **kwargs)`, small settings, every switch on from the first call.
+    proxies: the learned rows that stand for classes, (rows, d), writable in place; None if there are none.
+    keywords: PML's keywords (`reducer`, `distance`, regularizers) are accepted.
+    divisors: the sub-losses bring the divisors that `DivisorReducer` asks for.
+    logits: there is `get_logits(embeddings) -> (B, C)`.
+    mined: `indices_tuple` weighs the samples as PML's proxy losses do.
+    smooth: differentiable in embeddings and parameters wherever no selection flips.
+    classes: labels have to lie in 0..C-1.
+    positive: there is no batch with a loss below 0.
+    """
+
+    name: str
+    make: Callable[..., nn.Module]
+    proxies: Callable[[nn.Module], Tensor] | None = _proxies
+    keywords: bool = True
+    divisors: bool = False
+    logits: bool = True
+    mined: bool = True
+    smooth: bool = True
+    classes: bool = True
+    positive: bool = True
+
+
+def _isa(num_classes: int, embedding_size: int, **kwargs: Any) -> ProxyISALoss:
+    settings = {"memory_size": 50, "V": 20, "h": 0.5, "memory_start_step": 0, "filter_start_step": 2}
+    return ProxyISALoss(num_classes, embedding_size, **settings | kwargs)
+
+
+def _isa_authors(num_classes: int, embedding_size: int, **kwargs: Any) -> ProxyISALoss:
+    return _isa(num_classes, embedding_size, queue="authors", filter_needs_memory=True, **kwargs)
+
+
+def _gml(num_classes: int, embedding_size: int, **kwargs: Any) -> ProxyGMLLoss:
+    return ProxyGMLLoss(num_classes, embedding_size, **{"proxies_per_class": 3, "r": 0.6} | kwargs)
+
+
+def _gml_plain(num_classes: int, embedding_size: int, **kwargs: Any) -> ProxyGMLLoss:
+    return _gml(num_classes, embedding_size, reg_weight=0.0, positive_mask=False, masked_softmax=False, **kwargs)
+
+
+def _soft_triple(num_classes: int, embedding_size: int, **kwargs: Any) -> SoftTripleLoss:
+    return SoftTripleLoss(num_classes, embedding_size, centers_per_class=3, **kwargs)
+
+
+def _centers(loss: nn.Module) -> Tensor:
+    return loss.fc.data.t()
+
+
+def _nca(variant: str) -> Callable[..., ProxyNCALoss]:
+    return lambda num_classes, embedding_size, **kwargs: ProxyNCALoss(num_classes, embedding_size, variant, **kwargs)
+
+
+def _xbm(base: str, **params: Any) -> Callable[..., XBMLoss]:
+    return lambda num_classes, embedding_size: XBMLoss(embedding_size, 50, base, start_iteration=2, **params)
+
+
+def _nir(base: str) -> Callable[..., NIRLoss]:
+    sizes = {"n_blocks": 2, "depth": 2, "width": 8, "omega": 1.0}
+    return lambda num_classes, embedding_size: NIRLoss(base, embedding_size, num_classes=num_classes, **sizes)
+
+
+def _ccp(base: str) -> Callable[..., CCPLoss]:
+    return lambda num_classes, embedding_size: CCPLoss(num_classes, embedding_size, base, proxies_per_class=2)
+
+
+def _ccp_proxies(loss: nn.Module) -> Tensor:
+    """Class by class, as the other losses have them."""
+    return loss.proxies.data.view(loss.proxies_per_class, loss.num_classes, -1).transpose(0, 1)
+
+
+def _hierarchical(num_classes: int, embedding_size: int, **kwargs: Any) -> HierarchicalProxyLoss:
+    loss = HierarchicalProxyLoss(num_classes, embedding_size, num_groups=2, coarse_weight=0.5, **kwargs)
+    loss.set_groups(arange(num_classes) % 2)
+    return loss
+
+
+def _hierarchical_learned(num_classes: int, embedding_size: int, **kwargs: Any) -> HierarchicalProxyLoss:
+    return _hierarchical(num_classes, embedding_size, coarse="learned", **kwargs)
+
+
+def _wrapped(name: str, make: Callable[..., nn.Module], **promised: Any) -> LossCase:
+    """Losses that hold another one and take no keywords of PML themselves."""
+    return LossCase(name, make, keywords=False, logits=False, **promised)
+
+
+CASES = [
+    LossCase("proxy_anchor", ProxyAnchorLoss, divisors=True),
+    LossCase("proxy_isa", _isa, divisors=True),
+    LossCase("proxy_isa_authors_queue", _isa_authors, divisors=True),
+    LossCase("proxy_gml", _gml),
+    LossCase("proxy_gml_plain", _gml_plain),
+    LossCase("soft_triple", _soft_triple, proxies=_centers),
+    LossCase("proxy_nca_prob", _nca("prob")),
+    LossCase("proxy_nca_classic", _nca("classic"), positive=False),
+    LossCase("proxy_nca_port", _nca("port")),
+    LossCase("proxy_nca_anchor_form", _nca("anchor_form")),
+    LossCase("hierarchical", _hierarchical, divisors=True),
+    LossCase("hierarchical_learned", _hierarchical_learned, divisors=True),
+    # An untrained flow does not prefer the proxies' own place; SoftTriple's assignment is a constant of the condition.
+    _wrapped("nir_proxy_anchor", _nir("proxy_anchor"), proxies=None),
+    _wrapped("nir_proxy_nca", _nir("proxy_nca"), proxies=None),
+    _wrapped("nir_soft_triple", _nir("soft_triple"), proxies=None, smooth=False),
+    _wrapped("xbm_c1", _xbm("c1"), proxies=None, mined=False, classes=False),
+    _wrapped("xbm_c2", _xbm("c2", neg_margin=1.6), proxies=None, mined=False, classes=False),
+    *(_wrapped(f"ccp_{base}", _ccp(base), proxies=_ccp_proxies, mined=False) for base in ("c1", "c2", "ms", "triplet")),
+]

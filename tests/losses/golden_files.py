@@ -1,0 +1,68 @@
+"""Reads the reference values in tests/golden: inputs, losses and gradients computed with the methods' original code."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+FOLDER = Path(__file__).parents[1] / "golden"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One reference file with its sidecar."""
+
+    name: str
+    sidecar: dict[str, Any]
+    arrays: dict[str, np.ndarray]
+
+    @property
+    def params(self) -> dict[str, Any]:
+        return dict(self.sidecar["params"])
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return {"float32": torch.float32, "float64": torch.float64}[self.sidecar["dtype"]]
+
+    def tensor(self, key: str) -> Tensor:
+        return torch.from_numpy(self.arrays[key])
+
+    def leaf(self, key: str) -> Tensor:
+        return self.tensor(key).clone().requires_grad_()
+
+    def load(self, parameter: nn.Parameter, key: str) -> None:
+        assert parameter.shape == self.arrays[key].shape
+        with torch.no_grad():
+            parameter.copy_(self.tensor(key))
+
+    def check(self, actual: Tensor | None, expected: np.ndarray, what: str = "", scaled: bool = False) -> None:
+        """Compare at the sidecar's tolerance; `scaled` multiplies `atol` by the largest expected entry (gradients)."""
+        assert actual is not None, f"{self.name}: no {what}"
+        rtol, atol = self.sidecar["tolerance"]["rtol"], self.sidecar["tolerance"]["atol"]
+        if scaled:
+            atol = atol * max(np.abs(expected).max(), np.finfo(float).tiny)
+        np.testing.assert_allclose(
+            actual.detach().numpy(), expected, rtol=rtol, atol=atol, err_msg=f"{self.name} {what}"
+        )
+
+    def check_gradient(self, actual: Tensor | None, key: str) -> None:
+        self.check(actual, self.arrays[key], key, scaled=True)
+
+
+def golden(prefix: str) -> list[Case]:
+    """All cases whose file name is `prefix` and a number."""
+    paths = sorted(path for path in FOLDER.glob(f"{prefix}_*.json") if path.stem[len(prefix) + 1 :].isdigit())
+    assert paths, f"no reference files {prefix}_NN in {FOLDER}"
+    cases = []
+    for path in paths:
+        with np.load(path.with_suffix(".npz"), allow_pickle=False) as archive:
+            cases.append(Case(path.stem, json.loads(path.read_text()), dict(archive)))
+    return cases
+
+
+def case_name(case: Case) -> str:
+    return case.name

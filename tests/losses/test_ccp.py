@@ -1,0 +1,330 @@
+"""Chance-constrained programming against the reference values, and how it starts, resumes and is copied."""
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from golden_files import Case, case_name, golden
+from torch import Tensor, nn
+
+from losses import CCPLoss, Clock, TrainingContext
+from losses.ccp import ball
+from losses.k_center import greedy_k_center
+
+CLOCK = Clock(epoch=0, step=0, steps_per_epoch=1, passes=0)
+
+
+class Linear(nn.Module):
+    """The trunk of the reference values: `f(x) = x w`."""
+
+    def __init__(self, weight: Tensor) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(weight.clone())
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x @ self.weight
+
+
+def context(trunk: nn.Module, classes: int, embed_pool: Callable[[int], Tensor]) -> TrainingContext:
+    return TrainingContext(list(trunk.parameters()), classes, torch.Generator(), embed_pool)
+
+
+# --- reference values ---
+
+
+@pytest.mark.parametrize("case", golden("ccp_kcenter"), ids=case_name)
+def test_greedy_k_center(case: Case) -> None:
+    params, pool = case.params, case.tensor("pool")
+    k = params["proxies_per_class"]
+    picks, distances = greedy_k_center(pool, case.tensor("initial"), k, params["normalize"])
+    np.testing.assert_array_equal(picks, case.arrays["selected_index"])
+    case.check(distances, case.arrays["selected_sqdist"], "selected_sqdist")
+    chosen = pool[torch.arange(len(pool))[:, None], picks]
+    radius = torch.cdist(pool, chosen).amin(dim=2).amax(dim=1)
+    np.testing.assert_allclose(radius, case.arrays["covering_radius"], rtol=1e-9, atol=1e-7)
+
+
+@pytest.mark.parametrize("case", golden("ccp_kcenter"), ids=case_name)
+def test_proxies_picked_when_bound(case: Case) -> None:
+    params, pool = case.params, case.tensor("pool")
+    classes, size, k = len(pool), params["embedding_size"], params["proxies_per_class"]
+    loss = CCPLoss(classes, size, proxies_per_class=k, pool_size=pool.shape[1], normalize_pool=params["normalize"])
+    loss = loss.to(case.dtype)
+    loss.best_proxies.copy_(case.tensor("initial").transpose(0, 1).reshape(k * classes, size))
+    loss.bind(context(Linear(torch.zeros(1, 1)), classes, lambda per_class: pool[:, :per_class]))
+    np.testing.assert_array_equal(loss.proxies.detach(), case.arrays["proxies"])
+    np.testing.assert_array_equal(loss.proxy_labels, case.arrays["proxy_labels"])
+
+
+def objective(case: Case) -> tuple[CCPLoss, Linear]:
+    params = case.params
+    base_params = params["base_params"]
+    if params["base"] == "ms":
+        base_params["threshold"] = base_params.pop("base")
+    loss = CCPLoss(
+        params["n_classes"],
+        params["embedding_size"],
+        base=params["base"],
+        proxies_per_class=params["proxies_per_class"],
+        lam=params["lam"],
+        w_sample=params["w_sample"],
+        w_proxy=params["w_proxy"],
+        **base_params,
+    ).to(case.dtype)
+    trunk = Linear(case.tensor("w"))
+    pool = torch.zeros(params["n_classes"], 100, params["embedding_size"], dtype=case.dtype)
+    loss.bind(context(trunk, params["n_classes"], lambda per_class: pool[:, :per_class]))
+    case.load(loss.proxies, "proxies")
+    return loss, trunk
+
+
+@pytest.mark.parametrize("case", golden("ccp_objective"), ids=case_name)
+def test_objective_and_its_gradients(case: Case) -> None:
+    loss, trunk = objective(case)
+    loss.previous_weights.copy_(case.tensor("w_prev").flatten())
+    value = loss(trunk(case.tensor("x")), case.tensor("labels"))
+    value.backward()
+    case.check(value, case.arrays["loss"], "loss")
+    case.check_gradient(trunk.weight.grad, "grad_loss_w")
+    case.check_gradient(loss.proxies.grad, "grad_proxies")
+    assert loss.on_gradients(CLOCK)
+    case.check_gradient(trunk.weight.grad, "grad_loss_w")  # nothing is pulled in the first problem
+    loss.instance.fill_(1)
+    assert loss.on_gradients(CLOCK)
+    case.check_gradient(trunk.weight.grad, "grad_objective_w")
+    case.check_gradient(loss.proxies.grad, "grad_proxies")
+
+
+@pytest.mark.parametrize("case", golden("ccp_objective"), ids=case_name)
+def test_two_terms_of_the_objective(case: Case) -> None:
+    loss, trunk = objective(case)
+    features = trunk(case.tensor("x"))
+    case.check(ball(features), case.arrays["embeddings"], "embeddings")
+    case.check(ball(loss.proxies), case.arrays["proxies_normalized"], "proxies_normalized")
+    terms = loss.compute_loss(features, labels := case.tensor("labels"), None, features, labels)
+    case.check(terms["proxy_loss"]["losses"] / loss.w_proxy, case.arrays["loss_proxy"], "loss_proxy")
+    case.check(terms["sample_loss"]["losses"] / loss.w_sample, case.arrays["loss_sample"], "loss_sample")
+
+
+@pytest.mark.parametrize("case", golden("ccp_controller"), ids=case_name)
+def test_controller(case: Case) -> None:
+    loss = CCPLoss(2, 1, proxies_per_class=1, pool_size=2, **case.params).double()
+    trunk = Linear(torch.full((1, 1), -1.0, dtype=torch.float64))
+    loss.bind(context(trunk, 2, lambda per_class: torch.zeros(2, per_class, 1, dtype=torch.float64)))
+    solutions = []
+    for evaluation, score in enumerate(case.arrays["monitor"]):
+        assert loss.strength() == pytest.approx(case.arrays["lam"][evaluation], rel=1e-12)
+        before = loss.instance.item()
+        trunk.weight.data.fill_(evaluation)  # so that stored weights tell when they were stored
+        loss.on_evaluation(CLOCK, {"map_at_r": score, "precision_at_1": -score})
+        assert (loss.best_weights.item() == evaluation) == case.arrays["snapshot"][evaluation]
+        assert (loss.instance.item() > before) == case.arrays["resolve"][evaluation]
+        assert loss.instance.item() == case.arrays["instance"][evaluation]
+        if loss.instance.item() > before:
+            solutions.append(loss.previous_weights.item())
+    np.testing.assert_array_equal(solutions, case.arrays["best_eval"])
+
+
+@pytest.mark.parametrize("case", golden("ccp_run"), ids=case_name)
+@pytest.mark.parametrize("resume_at", [None, 3, 7], ids=lambda e: f"resumed at {e}")
+def test_a_whole_run(case: Case, resume_at: int | None) -> None:
+    """Gradient descent through several problems; resumed from its state in the middle it comes out the same."""
+    run = Run(case)
+    for evaluation in range(len(case.arrays["monitor"])):
+        if evaluation == resume_at:
+            run = run.resumed()
+        case.check(run.value(), case.arrays["loss_before"][evaluation], f"loss {evaluation}")
+        assert run.loss.strength() == pytest.approx(case.arrays["lam"][evaluation])
+        before = run.loss.instance.item()
+        run.train_and_evaluate(case.arrays["monitor"][evaluation])
+        case.check(run.trunk.weight, case.arrays["w_after"][evaluation], f"w {evaluation}")
+        case.check(run.loss.proxies, case.arrays["proxies_after"][evaluation], f"proxies {evaluation}")
+        assert (run.loss.instance.item() > before) == case.arrays["resolve"][evaluation]
+    case.check(run.loss.previous_weights.view(run.trunk.weight.shape), case.arrays["w_prev_final"], "w_prev")
+
+
+class Run:
+    def __init__(self, case: Case) -> None:
+        self.case, self.params = case, case.params
+        self.x, self.labels = case.tensor("x"), case.tensor("labels")
+        self.trunk, self.loss, self.pools = Linear(case.tensor("w0")), self.unbound(), 0
+        self.bind()
+        case.check(self.loss.proxies, case.arrays["proxies0"], "proxies0")
+
+    def unbound(self) -> CCPLoss:
+        names = ("base", "pos_margin", "neg_margin", "w_sample", "w_proxy", "lam", "patience", "min_delta")
+        names += ("proxies_per_class", "pool_size")
+        chosen = {name: self.params[name] for name in names}
+        return CCPLoss(self.params["n_classes"], self.params["embedding_size"], **chosen).double()
+
+    def bind(self) -> None:
+        self.loss.bind(context(self.trunk, self.params["n_classes"], self.embed_pool))
+
+    def embed_pool(self, per_class: int) -> Tensor:
+        rows = self.case.tensor("pool_index")[self.pools]
+        assert rows.shape[1] == per_class
+        self.pools += 1
+        with torch.no_grad():
+            return self.trunk(self.x[rows])
+
+    def resumed(self) -> "Run":
+        """A new loss given this one's state, first loaded and then bound."""
+        other = copy.copy(self)
+        other.trunk, other.loss = Linear(self.trunk.weight.detach()), self.unbound()
+        other.loss.load_state_dict(copy.deepcopy(self.loss.state_dict()))
+        other.bind()
+        assert other.pools == self.pools, "a resumed loss must not pick proxies again"
+        return other
+
+    def value(self) -> Tensor:
+        value: Tensor = self.loss(self.trunk(self.x), self.labels)
+        return value
+
+    def train_and_evaluate(self, score: float) -> None:
+        optimizer = torch.optim.SGD([*self.trunk.parameters(), *self.loss.parameters()], lr=self.params["lr"])
+        for _ in range(self.params["steps_per_evaluation"]):
+            optimizer.zero_grad()
+            self.value().backward()
+            assert self.loss.on_gradients(CLOCK)
+            optimizer.step()
+        self.loss.on_evaluation(CLOCK, {"map_at_r": score})
+
+
+# --- properties ---
+
+
+def test_ball() -> None:
+    inside, surface, outside = torch.tensor([[0.3, 0.4]]), torch.tensor([[0.6, 0.8]]), torch.tensor([[3.0, 4.0]])
+    for vector, expected in ((inside, inside), (surface, surface), (outside, surface)):
+        torch.testing.assert_close(ball(vector), expected)
+    for vector in (inside, surface):
+        jacobian = torch.autograd.functional.jacobian(ball, vector)[0, :, 0]
+        torch.testing.assert_close(jacobian, torch.eye(2))
+    jacobian = torch.autograd.functional.jacobian(ball, outside)[0, :, 0]
+    torch.testing.assert_close(jacobian, (torch.eye(2) - surface.T @ surface) / 5)
+    zero = torch.zeros(1, 2, requires_grad=True)
+    ball(zero).sum().backward()
+    torch.testing.assert_close(zero.grad, torch.ones(1, 2))
+
+
+@pytest.mark.parametrize("base", ["c2", "triplet"])
+def test_a_proxy_equal_to_a_sample_costs_exactly_nothing(base: str) -> None:
+    """It does right after proxies were picked; rounding noise would count as a violated positive margin of 0."""
+    torch.manual_seed(0)
+    loss = CCPLoss(2, 64, base=base, proxies_per_class=1, w_sample=0.0)
+    embeddings = torch.randn(30, 64)
+    with torch.no_grad():
+        loss.proxies.copy_(embeddings[:2])
+    features = embeddings[:2].clone().requires_grad_()
+    value = loss(features, torch.arange(2))
+    value.backward()
+    assert value == 0
+    assert features.grad is not None
+    assert features.grad.abs().max() == 0
+
+
+def test_k_center_picks_duplicates_last_and_lowest_first() -> None:
+    pool = torch.tensor([[[1.0], [1.0], [3.0], [3.0]]])
+    picks, distances = greedy_k_center(pool, torch.zeros(1, 1, 1), 4)
+    assert picks.tolist() == [[2, 0, 0, 0]]  # what is left has distance 0 to the chosen points: the lowest again
+    assert distances.tolist() == [[9.0, 1.0, 0.0, 0.0]]
+    with pytest.raises(ValueError, match="cannot choose 5 of 4"):
+        greedy_k_center(pool, torch.zeros(1, 1, 1), 5)
+
+
+@pytest.mark.parametrize(("k", "pool_size", "asked"), [(3, 5, 5), (3, 3, 3), (3, 2, 6), (3, 1, 3), (1, 1, 1)])
+def test_pool_is_as_large_as_specified(k: int, pool_size: int, asked: int) -> None:
+    sizes = []
+
+    def embed_pool(per_class: int) -> Tensor:
+        sizes.append(per_class)
+        return torch.arange(2 * per_class * 4.0).view(2, per_class, 4)
+
+    loss = CCPLoss(2, 4, proxies_per_class=k, pool_size=pool_size)
+    loss.bind(context(Linear(torch.zeros(1, 1)), 2, embed_pool))
+    assert sizes == [asked]
+    if pool_size == 1:  # nothing is picked: the draws become proxies in their order
+        expected = torch.arange(2 * k * 4.0).view(2, k, 4).transpose(0, 1).reshape(2 * k, 4)
+        assert torch.equal(loss.proxies, expected)
+
+
+def bound(**params: Any) -> tuple[CCPLoss, Linear]:
+    torch.manual_seed(0)
+    trunk, x = Linear(torch.randn(3, 4)), torch.randn(2, 50, 3)
+    loss = CCPLoss(2, 4, proxies_per_class=2, pool_size=4, **params)
+
+    def embed_pool(per_class: int) -> Tensor:
+        with torch.no_grad():
+            return trunk(x[:, :per_class])
+
+    loss.bind(context(trunk, 2, embed_pool))
+    return loss, trunk
+
+
+def test_without_early_stopping_a_problem_lasts_min_evaluations() -> None:
+    loss, _ = bound(early_stopping=False, min_evaluations=3)
+    instances = []
+    for _ in range(7):
+        loss.on_evaluation(CLOCK, {"map_at_r": 0.5})
+        instances.append(loss.instance.item())
+    assert instances == [0, 0, 1, 1, 1, 2, 2]
+
+
+def test_evaluations_before_min_evaluations_do_not_count() -> None:
+    loss, trunk = bound(min_evaluations=3)
+    for value, score in enumerate([0.9, 0.8, 0.1, 0.2]):
+        trunk.weight.data.fill_(value)
+        loss.on_evaluation(CLOCK, {"map_at_r": score})
+    assert loss.best_score == 0.2
+    assert (loss.best_weights == 3).all()
+
+
+def test_new_proxies_are_far_from_the_best_ones_and_the_weights_stay() -> None:
+    loss, trunk = bound(patience=1)
+    first, weight = loss.proxies.detach().clone(), trunk.weight.detach().clone()
+    for _ in range(2):
+        loss.on_evaluation(CLOCK, {"map_at_r": 0.5})
+    assert loss.instance == 1
+    assert torch.equal(trunk.weight, weight)
+    assert torch.equal(loss.previous_weights, weight.flatten())
+    assert torch.cdist(loss.proxies, first).min() > 0  # of four points in the pool the two others
+
+
+def test_frozen_trunk_is_not_pulled() -> None:
+    loss, trunk = bound()
+    loss.instance.fill_(1)
+    assert loss.on_gradients(CLOCK)
+    assert trunk.weight.grad is None
+
+
+def test_state_loads_before_and_after_bind() -> None:
+    loss, _ = bound(patience=1)
+    for score in (0.5, 0.4, 0.7):
+        loss.on_evaluation(CLOCK, {"map_at_r": score})
+    state = copy.deepcopy(loss.state_dict())
+    unbound, other = CCPLoss(2, 4, proxies_per_class=2, pool_size=4), bound(patience=1)[0]
+    for resumed in (unbound, other):
+        resumed.load_state_dict(state)
+        assert all(torch.equal(value, state[key]) for key, value in resumed.state_dict().items())
+        assert resumed.strength() == loss.strength() > 0
+
+
+def test_a_copy_leaves_the_training_behind() -> None:
+    loss, trunk = bound()
+    x, labels = torch.randn(4, 3), torch.tensor([0, 0, 1, 1])
+    for twin in (copy.deepcopy(loss), pickle.loads(pickle.dumps(loss))):
+        assert twin._binding.context is None
+        assert torch.equal(twin(trunk(x), labels), loss(trunk(x), labels))
+
+
+def test_refusals() -> None:
+    with pytest.raises(ValueError, match="base must be"):
+        CCPLoss(2, 4, base="c3")
+    with pytest.raises(TypeError, match="margn"):
+        CCPLoss(2, 4, base="c1", margn=0.5)
+    with pytest.raises(KeyError, match="map_at_r"):
+        bound()[0].on_evaluation(CLOCK, {"precision_at_1": 0.5})

@@ -1,0 +1,194 @@
+"""The hierarchical proxy loss in our reading: what holds whatever the paper's details, and the clustering under it."""
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from losses import Clock, HierarchicalProxyLoss, ProxyAnchorLoss, TrainingContext
+from losses.spherical_k_means import spherical_k_means
+
+C, D = 8, 6
+
+
+def batch(seed: int = 0) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(12, D, generator=generator), torch.randint(C, (12,), generator=generator)
+
+
+def clock(epoch: int, passes: int | None = None, warmup: bool = False) -> Clock:
+    passes = epoch if passes is None else passes
+    return Clock(epoch=epoch, step=epoch * 10, steps_per_epoch=10, passes=passes, warmup=warmup)
+
+
+def pair(groups: list[int] | None = None, **params: Any) -> tuple[HierarchicalProxyLoss, ProxyAnchorLoss]:
+    """A hierarchical loss and Proxy-Anchor with the same class proxies."""
+    torch.manual_seed(0)
+    loss, plain = HierarchicalProxyLoss(C, D, **params), ProxyAnchorLoss(C, D)
+    plain.proxies.data.copy_(loss.proxies.data)
+    if groups is not None:
+        loss.set_groups(torch.tensor(groups))
+    return loss, plain
+
+
+def value_and_gradients(loss: torch.nn.Module, scale: float = 1.0) -> list[Tensor]:
+    embeddings, labels = batch()
+    value = scale * loss(embeddings.requires_grad_(), labels)
+    return [value, *torch.autograd.grad(value, [embeddings, loss.proxies])]
+
+
+@pytest.mark.parametrize("coarse", ["centroid", "learned"])
+def test_weight_zero_is_proxy_anchor(coarse: str) -> None:
+    loss, plain = pair([0, 0, 1, 1, 2, 2, 2, 0], num_groups=3, coarse_weight=0.0, coarse=coarse)
+    torch.testing.assert_close(value_and_gradients(loss), value_and_gradients(plain))
+
+
+def test_no_groups_yet_is_proxy_anchor() -> None:
+    loss, plain = pair(coarse_weight=0.5)
+    torch.testing.assert_close(value_and_gradients(loss), value_and_gradients(plain))
+
+
+def test_every_class_its_own_group_multiplies_proxy_anchor() -> None:
+    loss, plain = pair(list(range(C)), num_groups=C, coarse_weight=0.3)
+    torch.testing.assert_close(value_and_gradients(loss), value_and_gradients(plain, scale=1.3))
+
+
+def test_learned_group_proxies_start_from_the_centroids_and_then_train_alone() -> None:
+    groups = [0, 0, 1, 1, 2, 2, 2, 0]
+    learned, _ = pair(groups, num_groups=3, coarse="learned")
+    averaged, _ = pair(groups, num_groups=3)
+    embeddings, labels = batch()
+    torch.testing.assert_close(learned(embeddings, labels), averaged(embeddings, labels))
+    learned(embeddings, labels).backward()
+    assert learned.coarse_proxies is not None
+    assert learned.coarse_proxies.grad.abs().max() > 0
+    before = learned.coarse_proxies.detach().clone()
+    learned.set_groups(torch.tensor(groups).flip(0))
+    assert torch.equal(learned.coarse_proxies, before)
+
+
+def test_numbering_of_the_groups_does_not_matter() -> None:
+    groups = torch.tensor([0, 0, 1, 1, 2, 2, 2, 0])
+    first, _ = pair(groups.tolist(), num_groups=3)
+    second, _ = pair(torch.tensor([2, 0, 1])[groups].tolist(), num_groups=3)
+    torch.testing.assert_close(value_and_gradients(first), value_and_gradients(second))
+
+
+def test_coarse_term_is_proxy_anchor_on_groups() -> None:
+    groups = torch.tensor([0, 0, 1, 1, 2, 2, 2, 0])
+    loss, plain = pair(groups.tolist(), num_groups=3, coarse_weight=0.7, margin=0.2, alpha=16.0)
+    above, below = ProxyAnchorLoss(3, D, margin=0.2, alpha=16.0), ProxyAnchorLoss(C, D, margin=0.2, alpha=16.0)
+    below.proxies.data.copy_(plain.proxies.data)
+    unit = functional.normalize(plain.proxies.data, dim=1)
+    above.proxies.data.copy_(torch.stack([unit[groups == g].mean(dim=0) for g in range(3)]))
+    embeddings, labels = batch()
+    expected = below(embeddings, labels) + 0.7 * above(embeddings, groups[labels])
+    torch.testing.assert_close(loss(embeddings, labels), expected)
+
+
+@pytest.mark.parametrize(("classes", "groups"), [(1, 1), (3, 2), (19, 2), (100, 10)])
+def test_default_number_of_groups(classes: int, groups: int) -> None:
+    assert HierarchicalProxyLoss(classes, D).num_groups == groups
+
+
+# --- when it clusters ---
+
+
+def clusterings(clocks: list[Clock], **params: Any) -> list[bool]:
+    loss, happened = pair(num_groups=3, **params)[0], []
+    for moment in clocks:
+        loss.groups.fill_(2 if loss.groups[0] >= 0 else -1)  # one group for all: no clustering leaves it so
+        loss.on_epoch_start(moment)
+        happened.append(len(loss.groups.unique()) > 1)
+    return happened
+
+
+def test_first_clustering_comes_after_the_warm_up() -> None:
+    assert clusterings([clock(0, warmup=True), clock(1), clock(2)]) == [False, True, True]
+    assert clusterings([clock(0), clock(1, warmup=True), clock(2)]) == [False, False, True]
+
+
+def test_period_counts_passes_over_the_data() -> None:
+    moments = [clock(epoch, passes) for epoch, passes in enumerate([0, 0, 0, 1, 1, 2, 3, 5])]
+    assert clusterings(moments, period=2) == [False, True, False, False, False, True, False, True]
+
+
+def test_resumes_between_two_clusterings() -> None:
+    loss, other = pair(num_groups=3, coarse_weight=0.5)[0], HierarchicalProxyLoss(C, D, num_groups=3, coarse_weight=0.5)
+    loss.on_epoch_start(clock(1))
+    other.load_state_dict(copy.deepcopy(loss.state_dict()))
+    for twin in (other, copy.deepcopy(loss), pickle.loads(pickle.dumps(loss))):
+        twin.proxies.data.mul_(torch.linspace(-1, 1, C)[:, None])
+        twin.on_epoch_start(clock(2))
+        assert twin.clustered_at == 2
+        assert torch.equal(twin.groups, other.groups)
+        assert torch.equal(twin(*batch()), other(*batch()))
+
+
+def test_draws_come_from_the_training_generator() -> None:
+    def groups(seed: int) -> Tensor:
+        loss, _ = pair(num_groups=4)
+        generator = torch.Generator().manual_seed(seed)
+        loss.bind(TrainingContext([], C, generator, lambda per_class: torch.zeros(C, per_class, D)))
+        before = torch.get_rng_state()
+        loss.cluster()
+        assert torch.equal(torch.get_rng_state(), before)
+        return loss.groups
+
+    assert torch.equal(groups(0), groups(0))
+    assert any(not torch.equal(groups(0), groups(seed)) for seed in range(1, 6))
+
+
+# --- k-means ---
+
+
+def blobs(copies: int = 5) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    truth = torch.arange(4).repeat(copies)
+    points = torch.eye(4, 7)[truth] + 0.05 * torch.randn(len(truth), 7, generator=generator)
+    return functional.normalize(points, dim=1), truth
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_k_means_finds_separated_groups(seed: int) -> None:
+    points, truth = blobs()
+    found = spherical_k_means(points, 4, generator=torch.Generator().manual_seed(seed))
+    together = found[:, None] == found[None, :]
+    assert torch.equal(together, truth[:, None] == truth[None, :])
+
+
+def test_k_means_is_at_rest_from_its_own_solution() -> None:
+    points, truth = blobs()
+    start = functional.normalize(torch.stack([points[truth == j].mean(dim=0) for j in range(4)]), dim=1)
+    assert torch.equal(spherical_k_means(points, 4, start), truth)
+
+
+@pytest.mark.parametrize("k", [1, 3, 8, 20])
+def test_no_cluster_is_empty(k: int) -> None:
+    points, _ = blobs()
+    same_start = points[:1].expand(k, -1)
+    for start in (None, same_start):
+        clusters = spherical_k_means(points, k, start, torch.Generator().manual_seed(0))
+        assert clusters.unique().tolist() == list(range(k))
+
+
+def test_coincident_points_are_split_without_nan() -> None:
+    points = functional.normalize(torch.ones(6, 3), dim=1)
+    assert spherical_k_means(points, 4, generator=torch.Generator()).unique().tolist() == [0, 1, 2, 3]
+    with pytest.raises(ValueError, match="7 clusters of 6"):
+        spherical_k_means(points, 7)
+
+
+@pytest.mark.parametrize("wrong", [{"num_groups": C + 1}, {"num_groups": 0}, {"period": 0}, {"coarse": "both"}])
+def test_settings_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="cannot make"):
+        HierarchicalProxyLoss(C, D, **wrong)
+
+
+def test_groups_out_of_range_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"0\.\.2"):
+        pair([0, 0, 1, 1, 2, 2, 2, 3], num_groups=3)

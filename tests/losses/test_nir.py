@@ -1,0 +1,335 @@
+"""Non-isotropy regularisation and its flow against the authors' code, and what the equations promise."""
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from golden_files import Case, case_name, golden
+from pytorch_metric_learning import losses as pml_losses
+from torch import Tensor, nn
+from torch.nn import functional
+
+from losses import Clock, CouplingFlow, NIRLoss, ProxyAnchorLoss, SoftTripleLoss, TrainingContext
+
+CASES = golden("nir")
+PROXY_ANCHOR = [case for case in golden("nir_oproxy") if case.params["mode"] == "anchor"]
+CLOCK = Clock(epoch=0, step=0, steps_per_epoch=1, passes=0)
+
+
+def loss_of(case: Case) -> NIRLoss:
+    params = case.params
+    loss = NIRLoss(
+        "proxy_anchor",
+        params["embedding_size"],
+        params["w_align"],
+        num_classes=params["num_classes"],
+        n_blocks=params["n_blocks"],
+        depth=params["subnet_depth"],
+        width=params["subnet_width"],
+        clamp=params["clamp"],
+        cond=params["cond_mode"],
+        alpha=params["proxy_alpha"],
+        margin=params["proxy_delta"],
+    ).to(case.dtype)
+    case.load(loss.base_loss.proxies, "proxies")
+    for key, parameter in flow_parameters(loss).items():
+        case.load(parameter, f"flow.{key}")
+    return loss
+
+
+def flow_parameters(loss: NIRLoss) -> dict[str, nn.Parameter]:
+    """Parameters under the reference files' names: `b0.s1.w2` is the third linear layer of subnet s1 of block 0."""
+    kinds = {"weight": "w", "bias": "bias"}
+    named = {}
+    for name, parameter in loss.flow.named_parameters():
+        _, block, subnet, layer, kind = name.split(".")
+        named[f"b{block}.{subnet}.{kinds[kind]}{int(layer) // 2}"] = parameter
+    return named
+
+
+def terms(loss: NIRLoss, embeddings: Tensor, labels: Tensor) -> dict[str, Tensor]:
+    return {
+        name: part["losses"] for name, part in loss.compute_loss(embeddings, labels, None, embeddings, labels).items()
+    }
+
+
+@pytest.mark.parametrize("case", CASES, ids=case_name)
+def test_authors_flow(case: Case) -> None:
+    loss = loss_of(case)
+    x = functional.normalize(case.tensor("embeddings"), dim=1)
+    condition = loss.condition(x, case.tensor("labels"))
+    z, log_det = loss.flow(x, condition)
+    case.check(z, case.arrays["z"], "z")
+    case.check(log_det, case.arrays["logdet"], "logdet")
+    case.check(loss.nll(x, condition), case.arrays["nll"], "nll")
+    for k, block in enumerate(loss.flow.blocks):
+        np.testing.assert_array_equal(block.permutation, case.arrays["perm"][k])
+        assert block.first == case.params["split"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=case_name)
+def test_authors_generative_direction(case: Case) -> None:
+    loss = loss_of(case)
+    condition = loss.condition(case.tensor("embeddings"), case.tensor("labels"))
+    x, log_det = loss.flow.inverse(case.tensor("zeta"), condition)
+    case.check(x, case.arrays["x_generated"], "x_generated")
+    case.check(log_det, case.arrays["logdet_inverse"], "logdet_inverse")
+
+
+@pytest.mark.parametrize("case", CASES, ids=case_name)
+def test_authors_regulariser_and_its_gradients(case: Case) -> None:
+    loss, embeddings = loss_of(case), case.leaf("embeddings")
+    term = terms(loss, embeddings, case.tensor("labels"))["nir_loss"]
+    assert term.dtype == torch.float64
+    term.backward()
+    case.check(term, case.arrays["nir_term"], "nir_term")
+    case.check_gradient(embeddings.grad, "nirgrad_embeddings")
+    case.check_gradient(loss.base_loss.proxies.grad, "nirgrad_proxies")
+    gradients = flow_parameters(loss)
+    assert {f"nirgrad.{key}" for key in gradients} == {key for key in case.arrays if key.startswith("nirgrad.")}
+    for key, parameter in gradients.items():
+        case.check_gradient(parameter.grad, f"nirgrad.{key}")
+
+
+@pytest.mark.parametrize("case", CASES, ids=case_name)
+def test_authors_whole_loss(case: Case) -> None:
+    """The authors weigh a class by its share of the batch, the paper equally: one loss where the batch is balanced."""
+    labels = case.tensor("labels")
+    loss, embeddings = loss_of(case), case.leaf("embeddings")
+    counts = labels.bincount()
+    if (counts[counts > 0] == counts.max()).all():
+        value = loss(embeddings, labels)
+    else:
+        parts = loss.base_loss.compute_loss(embeddings, labels, None, embeddings, labels)
+        share = labels.bincount(minlength=case.params["num_classes"]).to(case.dtype) / len(labels)
+        proxy_loss = (share * parts["pos_loss"]["losses"]).sum() + parts["neg_loss"]["losses"].mean()
+        case.check(proxy_loss, case.arrays["proxy_loss"], "proxy_loss")
+        value = loss.omega * proxy_loss + terms(loss, embeddings, labels)["nir_loss"]
+    value.backward()
+    case.check(value, case.arrays["loss"], "loss")
+    case.check_gradient(embeddings.grad, "grad_embeddings")
+    case.check_gradient(loss.base_loss.proxies.grad, "grad_proxies")
+
+
+@pytest.mark.parametrize("case", PROXY_ANCHOR, ids=case_name)
+def test_equation_5_as_printed(case: Case) -> None:
+    params = case.params
+    sizes = params["num_classes"], params["embedding_size"]
+    loss = ProxyAnchorLoss(*sizes, margin=params["pos_delta"], alpha=params["alpha"]).to(case.dtype)
+    case.load(loss.proxies, "proxies")
+    embeddings = case.leaf("embeddings")
+    value = loss(embeddings, case.tensor("labels"))
+    value.backward()
+    case.check(value, case.arrays["loss_distinct"], "loss")
+    case.check_gradient(embeddings.grad, "grad_distinct_embeddings")
+    case.check_gradient(loss.proxies.grad, "grad_distinct_proxies")
+
+
+# --- the flow ---
+
+
+@pytest.mark.parametrize("condition", ["dense", "start", "mid", "end"])
+@pytest.mark.parametrize("dim", [2, 5, 8])
+def test_inverse_undoes_the_flow(dim: int, condition: Any) -> None:
+    torch.manual_seed(dim)
+    flow = CouplingFlow(dim, 3, n_blocks=4, depth=3, width=16, condition=condition).double()
+    x, c = torch.randn(6, dim, dtype=torch.float64), torch.randn(6, 3, dtype=torch.float64)
+    z, log_det = flow(x, c)
+    back, log_det_back = flow.inverse(z, c)
+    torch.testing.assert_close(back, x)
+    torch.testing.assert_close(log_det_back, -log_det)
+
+
+def test_log_determinant_is_that_of_the_jacobian() -> None:
+    torch.manual_seed(0)
+    flow = CouplingFlow(5, 3, n_blocks=3, depth=2, width=16).double()
+    x, c = torch.randn(5, dtype=torch.float64), torch.randn(1, 3, dtype=torch.float64)
+    jacobian = torch.autograd.functional.jacobian(lambda v: flow(v[None], c)[0][0], x)
+    torch.testing.assert_close(flow(x[None], c)[1][0], jacobian.det().abs().log())
+
+
+@pytest.mark.parametrize(("condition", "seeing"), [("dense", {0, 1, 2, 3}), ("start", {0}), ("mid", {2}), ("end", {3})])
+def test_only_the_chosen_blocks_see_the_condition(condition: Any, seeing: set[int]) -> None:
+    flow = CouplingFlow(4, 3, n_blocks=4, depth=2, width=8, condition=condition)
+    x, c = torch.randn(2, 4), torch.randn(2, 3)
+    moved = {k for k, block in enumerate(flow.blocks) if not torch.equal(block(x, c)[0], block(x, c + 1)[0])}
+    assert moved == seeing
+
+
+def test_permutations_leave_numpys_global_generator_alone() -> None:
+    np.random.seed(3)  # noqa: NPY002 - the global state is what is tested
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    CouplingFlow(8, 8)
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+
+
+def test_log_determinant_stays_within_its_bound() -> None:
+    flow = CouplingFlow(6, 6, n_blocks=2, clamp=1.5)
+    with torch.no_grad():
+        for parameter in flow.parameters():
+            parameter.mul_(1e3)
+    _, log_det = flow(torch.randn(20, 6), torch.randn(20, 6))
+    assert log_det.abs().max() <= 2 * 6 * 1.5
+    assert log_det.abs().max() > 1
+
+
+def test_xavier_leaves_the_first_layers_alone() -> None:
+    torch.manual_seed(0)
+    plain = CouplingFlow(4, 4, n_blocks=1).state_dict()
+    torch.manual_seed(0)
+    xavier = CouplingFlow(4, 4, n_blocks=1, xavier=True).state_dict()
+    changed = {key for key in plain if not torch.equal(plain[key], xavier[key])}
+    assert changed == {key for key in plain if key.endswith(("weight", "bias")) and ".0." not in key[8:]}
+    assert all((xavier[key] == 0).all() for key in changed if key.endswith("bias"))
+
+
+# --- the loss around it ---
+
+
+def small(base: Any = "proxy_anchor", **params: Any) -> NIRLoss:
+    torch.manual_seed(0)
+    sizes = {"n_blocks": 2, "depth": 2, "width": 8}
+    classes = {"num_classes": 3} if isinstance(base, str) else {}
+    return NIRLoss(base, 4, **{**sizes, **classes, **params})
+
+
+def batch() -> tuple[Tensor, Tensor]:
+    return torch.randn(6, 4, generator=torch.Generator().manual_seed(1)), torch.arange(6) % 3
+
+
+def has_gradient(parameters: Any) -> bool:
+    return any(p.grad is not None and p.grad.abs().max() > 0 for p in parameters)
+
+
+@pytest.mark.parametrize("base", ["proxy_anchor", "proxy_nca", "soft_triple"])
+def test_loss_is_omega_times_the_base_plus_the_mean_of_exponentials(base: str) -> None:
+    loss, (embeddings, labels) = small(base, omega=0.3), batch()
+    nll = loss.nll(embeddings, loss.condition(embeddings, labels))
+    expected = 0.3 * loss.base_loss(embeddings, labels) + nll.exp().mean()
+    torch.testing.assert_close(loss(embeddings, labels), expected)
+
+
+def test_presets() -> None:
+    for preset, blocks, layers in (("paper", 8, 3), ("code", 5, 8)):
+        flow = NIRLoss("proxy_nca", 4, num_classes=3, preset=preset).flow  # type: ignore[arg-type]
+        linear = [layer for layer in flow.blocks[0].s1 if isinstance(layer, nn.Linear)]
+        assert (len(flow.blocks), len(linear), linear[0].out_features) == (blocks, layers, 128)
+
+
+def test_condition_of_soft_triple_is_constant_in_the_embeddings() -> None:
+    """With one, log |det df/dx| would not be the density's: the class vector is chosen by the sample."""
+    loss, (embeddings, labels) = small("soft_triple", centers_per_class=3), batch()
+    embeddings.requires_grad_()
+    condition = loss.condition(embeddings, labels)
+    condition.sum().backward()
+    assert embeddings.grad is None
+    assert has_gradient([loss.base_loss.fc])
+    assert isinstance(loss.base_loss, SoftTripleLoss)
+    torch.testing.assert_close(condition.norm(dim=1), torch.ones(6))
+
+
+def test_proxy_backprop_off_keeps_the_proxies_out_of_the_flow() -> None:
+    loss, (embeddings, labels) = small(proxy_backprop=False), batch()
+    terms(loss, embeddings, labels)["nir_loss"].backward()
+    assert not has_gradient(loss.base_loss.parameters())
+    assert has_gradient(loss.flow.parameters())
+
+
+@pytest.mark.parametrize(
+    ("mode", "moves_proxies", "moves_flow"),
+    [("generate", True, False), ("reverse_match", False, True), ("generate_and_match", True, True)],
+)
+def test_self_regularisation_moves_what_its_name_says(mode: Any, moves_proxies: bool, moves_flow: bool) -> None:
+    loss, (embeddings, labels) = small(self_regularization=mode), batch()
+    embeddings.requires_grad_()
+    terms(loss, embeddings, labels)["self_loss"].backward()
+    assert has_gradient(loss.base_loss.parameters()) == moves_proxies
+    assert has_gradient(loss.flow.parameters()) == moves_flow
+    assert not has_gradient([embeddings])
+
+
+def test_self_regularisation_is_omega_times_the_base_loss_of_generated_samples() -> None:
+    loss, (embeddings, labels) = small(self_regularization="generate", omega=0.3), batch()
+    torch.manual_seed(5)
+    term = terms(loss, embeddings, labels)["self_loss"]
+    torch.manual_seed(5)
+    samples = loss.generate(loss.condition(embeddings, labels))
+    torch.testing.assert_close(samples.norm(dim=1), torch.ones(6))
+    torch.testing.assert_close(term, 0.3 * loss.base_loss(samples, labels))
+
+
+def test_exponential_is_taken_in_float64() -> None:
+    loss, (embeddings, labels) = small(), batch()
+    with torch.no_grad():
+        for block in loss.flow.blocks:
+            block.s1[-1].bias[2:].fill_(9.0)  # shifts of 9: nll near 100, where float32 has no exponential left
+    term = terms(loss, embeddings, labels)["nir_loss"]
+    assert term > torch.finfo(torch.float32).max
+    assert term.isfinite()
+
+
+def test_sigma_and_temperature() -> None:
+    embeddings, labels = batch()
+    soft = terms(small(sigma="softplus", temperature=2.0), embeddings, labels)["nir_loss"]
+    plain = small()
+    nll = plain.nll(embeddings, plain.condition(embeddings, labels)).double()
+    torch.testing.assert_close(soft, functional.softplus(nll / 2).mean())
+
+
+def test_noise_is_added_to_the_flow_only() -> None:
+    embeddings, labels = batch()
+    still, noisy = terms(small(), embeddings, labels), terms(small(noise=0.5), embeddings, labels)
+    assert torch.equal(still["base_loss"], noisy["base_loss"])
+    assert not torch.isclose(still["nir_loss"], noisy["nir_loss"])
+
+
+def test_groups_have_their_rates_and_never_decay() -> None:
+    loss = small("soft_triple")
+    proxies, flow = loss.param_groups(lr=0.04, weight_decay=0.5)
+    assert [id(p) for p in proxies["params"]] == [id(loss.base_loss.fc)]
+    assert {id(p) for p in flow["params"]} == {id(p) for p in loss.flow.parameters()}
+    assert (proxies["lr"], flow["lr"]) == (0.04, pytest.approx(5e-4))
+    assert proxies["weight_decay"] == flow["weight_decay"] == 0
+
+
+def context(trunk: nn.Module) -> TrainingContext:
+    return TrainingContext(
+        list(trunk.parameters()), 3, torch.Generator(), lambda per_class: torch.zeros(3, per_class, 4)
+    )
+
+
+@pytest.mark.parametrize("where", ["nowhere", "flow", "proxies", "trunk"])
+def test_steps_with_a_gradient_that_is_not_finite_are_skipped(where: str) -> None:
+    trunk, loss = nn.Linear(4, 4), small()
+    loss.bind(context(trunk))
+    embeddings, labels = batch()
+    loss(trunk(embeddings), labels).backward()
+    spoilt = {"flow": loss.flow.blocks[0].s1[0].weight, "proxies": loss.base_loss.proxies, "trunk": trunk.bias}
+    if where in spoilt:
+        spoilt[where].grad.view(-1)[1] = torch.inf
+    assert loss.on_gradients(CLOCK) == (where == "nowhere")
+
+
+def test_a_copy_leaves_the_trunk_behind_and_continues_bit_equal() -> None:
+    trunk, loss = nn.Linear(4, 4), small(warmup_epochs=5)
+    loss.bind(context(trunk))
+    embeddings, labels = batch()
+    for twin in (copy.deepcopy(loss), pickle.loads(pickle.dumps(loss))):
+        assert len(twin._binding.parameters) == 0
+        assert torch.equal(twin(embeddings, labels), loss(embeddings, labels))
+        assert twin.needs.warmup_epochs == 5
+
+
+def test_refusals() -> None:
+    with pytest.raises(ValueError, match="base_loss must be"):
+        small("triplet")
+    with pytest.raises(ValueError, match="num_classes"):
+        NIRLoss("proxy_nca", 4)
+    with pytest.raises(TypeError, match="no proxies"):
+        small(pml_losses.TripletMarginLoss())
+    for wrong in ({"preset": "thesis"}, {"sigma": "tanh"}, {"self_regularization": "match"}, {"cond": "all"}):
+        with pytest.raises(ValueError, match=next(iter(wrong.values()))):
+            small(**wrong)

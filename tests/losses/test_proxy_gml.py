@@ -1,0 +1,150 @@
+import math
+import warnings
+
+import pytest
+import torch
+from proxy_golden import Golden, names
+from pytorch_metric_learning.reducers import DoNothingReducer
+
+from losses import ProxyGMLLoss
+
+
+def made_from(golden, **kwargs):
+    hyperparameters = golden.hyperparameters
+    k = hyperparameters.pop("k")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # case 06 is degenerate on purpose
+        loss = ProxyGMLLoss(**hyperparameters, **kwargs).to(golden.dtype)
+    assert loss.k == k
+    loss.proxies.data.copy_(golden.tensor("proxies"))
+    return loss
+
+
+@pytest.mark.parametrize("name", names("proxy_gml"))
+def test_agrees_with_the_authors_code(name):
+    golden = Golden.load(name)
+    loss = made_from(golden)
+    embeddings = golden.tensor("embeddings").requires_grad_()
+
+    value = loss(embeddings, golden.tensor("labels"))
+    value.backward()
+
+    golden.check("loss", value, "loss_rtol")
+    golden.check("grad_embeddings", embeddings.grad, "grad_rel_to_max")
+    golden.check("grad_proxies", loss.proxies.grad, "grad_rel_to_max")
+
+
+@pytest.mark.parametrize("name", names("proxy_gml"))
+def test_selection_and_terms_agree_with_the_authors_code(name):
+    golden = Golden.load(name)
+    loss = made_from(golden, reducer=DoNothingReducer())
+    embeddings, labels = golden.tensor("embeddings"), golden.tensor("labels")
+
+    terms = loss(embeddings, labels)
+    similarity = loss.distance(embeddings, loss.proxies)
+    selected = loss.select(similarity, labels)
+
+    golden.check("similarity", similarity, "state_rtol")
+    golden.check_exact("selected", selected)
+    golden.check("logits", loss.class_sums(similarity, selected), "state_rtol")
+    golden.check("loss_cls", terms["loss"]["losses"].mean(), "loss_rtol")
+    assert ("reg_loss" in terms) == (loss.reg_weight > 0)
+    if loss.reg_weight:
+        golden.check("loss_reg", terms["reg_loss"]["losses"] / loss.reg_weight, "loss_rtol")
+
+
+def by_the_equations(loss, embeddings, labels):
+    """Eqs. 3-12 sample by sample and proxy by proxy, with the matrices as they are printed."""
+    unit = torch.nn.functional.normalize(embeddings)
+    proxies = torch.nn.functional.normalize(loss.proxies.detach())
+    owner = [j // loss.proxies_per_class for j in range(len(proxies))]
+    sample_losses = []
+    for x, y in zip(unit, labels.tolist(), strict=True):
+        cosines = [float(x @ p) for p in proxies]
+        rank = sorted(
+            range(len(proxies)), key=lambda j: (loss.positive_mask and owner[j] == y, cosines[j]), reverse=True
+        )
+        chosen = rank[: loss.k]
+        z = [sum(x @ proxies[j] for j in chosen if owner[j] == c) for c in range(loss.num_classes)]
+        seen = [c in {owner[j] for j in chosen} or not loss.masked_softmax for c in range(loss.num_classes)]
+        if not seen[y]:
+            sample_losses.append(torch.zeros((), dtype=x.dtype))
+            continue
+        partition = sum(math.exp(zc) for zc, kept in zip(z, seen, strict=True) if kept)
+        sample_losses.append(math.log(partition) - z[y])
+    square = proxies @ proxies.T
+    proxy_losses = []
+    for j, row in enumerate(square):
+        z = [sum(row[i] for i in range(len(proxies)) if owner[i] == c) for c in range(loss.num_classes)]
+        proxy_losses.append(math.log(sum(math.exp(zc) for zc in z)) - z[owner[j]])
+    return float(sum(sample_losses) / len(labels) + loss.reg_weight * sum(proxy_losses) / len(proxies))
+
+
+@pytest.mark.parametrize("reg_weight", [0.0, 0.5])
+@pytest.mark.parametrize("masked_softmax", [True, False])
+@pytest.mark.parametrize("positive_mask", [True, False])
+def test_the_eight_rows_of_table_1(positive_mask, masked_softmax, reg_weight):
+    torch.manual_seed(3)
+    loss = ProxyGMLLoss(
+        6, 5, 3, r=0.3, reg_weight=reg_weight, positive_mask=positive_mask, masked_softmax=masked_softmax
+    ).double()
+    embeddings = torch.randn(7, 5, dtype=torch.float64, requires_grad=True)
+    labels = torch.tensor([0, 5, 2, 2, 1, 4, 0])
+    value = loss(embeddings, labels)
+    assert value.item() == pytest.approx(by_the_equations(loss, embeddings.detach(), labels), rel=1e-9)
+    value.backward()
+    assert embeddings.grad.isfinite().all()
+    assert loss.proxies.grad.isfinite().all()
+
+
+def test_a_sample_that_sees_no_proxy_of_its_class_teaches_nothing():
+    loss = ProxyGMLLoss(2, 2, 1, r=0.5, reg_weight=0, positive_mask=False)
+    loss.proxies.data.copy_(torch.eye(2))
+    embeddings = torch.tensor([[1.0, 0.1], [1.0, 0.1]], requires_grad=True)
+    value = loss(embeddings, torch.tensor([1, 1]))
+    value.backward()
+    assert value.item() == 0
+    assert (embeddings.grad == 0).all()
+
+
+def test_two_classes_by_hand():
+    loss = ProxyGMLLoss(2, 2, 1, r=1.0, reg_weight=0.5)
+    loss.proxies.data.copy_(2 * torch.eye(2))
+    value = loss(torch.tensor([[3.0, 0.0]]), torch.tensor([1]))
+    # Z = (1, 0) with the own class second; the proxies see themselves at 1 and each other at 0.
+    assert value.item() == pytest.approx(math.log(math.e + 1) + 0.5 * (math.log(math.e + 1) - 1), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("r", "num_classes", "per_class", "k"), [(0.07, 100, 1, 7), (0.1, 10, 3, 3), (0.05, 30, 3, 5), (1e-12, 9, 1, 1)]
+)
+def test_rounding_does_not_add_a_proxy(r, num_classes, per_class, k):
+    assert ProxyGMLLoss(num_classes, 2, per_class, r=r, positive_mask=False).k == k
+
+
+@pytest.mark.parametrize("r", [0.0, -0.1, 1.01])
+def test_r_is_a_share(r):
+    with pytest.raises(ValueError, match="r must be"):
+        ProxyGMLLoss(4, 2, r=r)
+
+
+def test_warns_when_own_proxies_fill_the_selection():
+    with pytest.warns(UserWarning, match="no other class"):
+        ProxyGMLLoss(10, 4, 12, r=0.05)
+
+
+def test_proxies_start_uniform_within_the_authors_bound():
+    torch.manual_seed(0)
+    bound = 1 / math.sqrt(30 * 4)
+    proxies = ProxyGMLLoss(30, 64, 4, r=0.2).proxies
+    assert proxies.abs().max().item() == pytest.approx(bound, rel=0.01)
+    assert proxies.abs().max() <= bound
+    assert proxies.std().item() == pytest.approx(bound / math.sqrt(3), rel=0.05)
+
+
+def test_logits_are_class_sums_of_the_nearest_proxies():
+    loss = ProxyGMLLoss(3, 2, 2, r=0.5, positive_mask=False)
+    loss.proxies.data.copy_(torch.tensor([[1.0, 0], [1, 0.1], [0, 1], [-1, 0], [0.2, 1], [-1, -1]]))
+    logits = loss.get_logits(torch.tensor([[2.0, 0.0]]))
+    near = [1.0, 1 / math.hypot(1, 0.1), 0.2 / math.hypot(0.2, 1)]
+    torch.testing.assert_close(logits, torch.tensor([[near[0] + near[1], 0.0, near[2]]]))

@@ -1,0 +1,66 @@
+"""SoftTriple against the authors' code, and what the equations promise."""
+
+import pytest
+import torch
+from golden_files import Case, case_name, golden
+from torch.nn import functional
+
+from losses import SoftTripleLoss
+from losses.soft_triple import center_spread
+
+
+def loss_of(case: Case, **changes: float) -> SoftTripleLoss:
+    loss = SoftTripleLoss(**{**case.params, **changes}).to(case.dtype)
+    case.load(loss.fc, "fc")
+    return loss
+
+
+@pytest.mark.parametrize("case", golden("soft_triple"), ids=case_name)
+def test_authors_loss_and_gradients(case: Case) -> None:
+    loss, embeddings = loss_of(case), case.leaf("embeddings")
+    value = loss(embeddings, case.tensor("labels"))
+    value.backward()
+    case.check(value, case.arrays["loss"], "loss")
+    case.check_gradient(embeddings.grad, "grad_embeddings")
+    case.check_gradient(loss.fc.grad, "grad_fc")
+
+
+@pytest.mark.parametrize("case", golden("soft_triple"), ids=case_name)
+def test_authors_two_terms(case: Case) -> None:
+    value = loss_of(case, tau=0.0)(case.tensor("embeddings"), case.tensor("labels"))
+    case.check(value, case.arrays["loss_classify"], "loss_classify")
+    if case.params["centers_per_class"] > 1 and case.params["tau"] > 0:
+        case.check(center_spread(loss_of(case).centers()), case.arrays["reg"], "reg")
+
+
+def test_coincident_centers_have_finite_gradients() -> None:
+    loss = SoftTripleLoss(num_classes=3, embedding_size=4, centers_per_class=3)
+    with torch.no_grad():
+        loss.fc.copy_(torch.randn(4, 3).repeat_interleave(3, dim=1))
+    loss(torch.randn(6, 4), torch.arange(6) % 3).backward()
+    assert loss.fc.grad is not None
+    assert loss.fc.grad.isfinite().all()
+
+
+def test_center_spread_is_smallest_for_one_point_and_counts_every_pair_half() -> None:
+    one, opposite = torch.ones(1, 2, 1), torch.tensor([[[1.0], [-1.0]]])
+    assert center_spread(one).item() == pytest.approx(1e-5**0.5 / 2, rel=1e-3)
+    assert center_spread(opposite).item() == pytest.approx(2 / 2, rel=1e-5)
+
+
+def test_class_vector_is_the_center_itself_for_one_and_the_nearest_for_a_low_temperature() -> None:
+    embeddings, labels = torch.randn(8, 5), torch.arange(8) % 4
+    single = SoftTripleLoss(4, 5, centers_per_class=1)
+    torch.testing.assert_close(single.class_vectors(embeddings, labels), single.centers()[labels, 0])
+    sharp = SoftTripleLoss(4, 5, centers_per_class=3, gamma=1e-6)
+    own = sharp.centers()[labels]
+    nearest = torch.einsum("bd,bkd->bk", functional.normalize(embeddings, dim=1), own).argmax(dim=1)
+    torch.testing.assert_close(sharp.class_vectors(embeddings, labels), own[torch.arange(8), nearest])
+
+
+def test_logits_are_between_the_similarities_to_the_worst_and_the_best_center() -> None:
+    loss, embeddings = SoftTripleLoss(4, 5, centers_per_class=3), torch.randn(8, 5)
+    similarity = torch.einsum("bd,ckd->bck", functional.normalize(embeddings, dim=1), loss.centers())
+    logits = loss.get_logits(embeddings)
+    assert (logits <= similarity.amax(dim=2) + 1e-6).all()
+    assert (logits >= similarity.mean(dim=2) - 1e-6).all()

@@ -1,0 +1,189 @@
+"""Cross-batch memory against the authors' code (with a true queue), and how it starts, stops and resumes."""
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from golden_files import Case, case_name, golden
+from pytorch_metric_learning import losses as pml_losses
+from torch import Tensor
+from torch.nn import functional
+
+from losses import Clock, Needs, ProxyNCALoss, TrainingPlugin, XBMLoss
+
+CASES = golden("xbm")
+
+
+def clock(step: int) -> Clock:
+    return Clock(epoch=0, step=step, steps_per_epoch=100, passes=0)
+
+
+def batches(steps: int, size: int = 6, classes: int = 3, seed: int = 0) -> list[tuple[Tensor, Tensor]]:
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.arange(size) % classes
+    return [(torch.randn(size, 4, generator=generator), labels) for _ in range(steps)]
+
+
+def stored_labels(loss: XBMLoss) -> Tensor:
+    """Labels in the queue, oldest first."""
+    queue = loss.queue
+    in_slots = queue.labels.roll(-int(queue.position)) if queue.filled == loss.memory_size else queue.labels
+    return in_slots[: int(queue.filled)]
+
+
+@pytest.mark.parametrize("hooks", [True, False], ids=["clock", "counting"])
+@pytest.mark.parametrize("case", CASES, ids=case_name)
+def test_authors_steps(case: Case, hooks: bool) -> None:
+    loss = XBMLoss(**case.params).to(case.dtype)
+    for step, (rows, labels) in enumerate(zip(case.arrays["embeddings"], case.arrays["labels"], strict=True)):
+        embeddings = torch.from_numpy(rows).requires_grad_()
+        if hooks:
+            loss.on_step_start(clock(step))
+        total = loss(embeddings, torch.from_numpy(labels))
+        total.backward()
+        case.check(total, case.arrays["total_fifo"][step], f"total {step}")
+        case.check(embeddings.grad, case.arrays["grad_fifo"][step], f"grad {step}", scaled=True)
+        # The sidecar counts the rows compared, which is none before the memory starts.
+        assert loss.queue.filled == case.arrays["n_valid_fifo"][step]
+    np.testing.assert_array_equal(stored_labels(loss), case.arrays["mem_targets_fifo"])
+
+
+@pytest.mark.parametrize("case", CASES, ids=case_name)
+def test_authors_two_terms(case: Case) -> None:
+    loss = XBMLoss(**case.params).to(case.dtype)
+    for step in range(case.sidecar["steps"]):
+        embeddings, labels = case.tensor("embeddings")[step], case.tensor("labels")[step]
+        terms = loss.compute_loss(embeddings, labels, None, embeddings, labels)
+        case.check(terms["batch_loss"]["losses"], case.arrays["batch_loss"][step], "batch_loss")
+        memory = torch.as_tensor(terms["memory_loss"]["losses"]) / loss.weight
+        case.check(memory, case.arrays["xbm_loss_fifo"][step], "xbm_loss")
+
+
+def test_c2_equals_a_count_by_hand() -> None:
+    loss = XBMLoss(4, memory_size=9, base="c2", start_iteration=0, weight=0.5, pos_margin=0.0, neg_margin=1.2)
+    history: list[Tensor] = []
+    for embeddings, labels in batches(3):
+        value = loss(embeddings, labels)
+        unit = functional.normalize(embeddings, dim=1)
+        history = [*history, *unit][-9:]
+        rows = torch.stack(history)
+        memory_labels = labels.repeat(2)[-len(history) :]
+        expected = c2_by_hand(unit, labels, unit, labels) + 0.5 * c2_by_hand(unit, labels, rows, memory_labels)
+        torch.testing.assert_close(value, expected)
+
+
+def c2_by_hand(unit: Tensor, labels: Tensor, rows: Tensor, row_labels: Tensor) -> Tensor:
+    """Means over the violated positive and negative pairs; the copy of a sample is among the last rows."""
+    first_copy = len(rows) - len(unit)
+    positive, negative = [], []
+    for i, anchor in enumerate(unit):
+        for j, row in enumerate(rows):
+            distance = (anchor - row).norm()
+            if labels[i] == row_labels[j] and j != first_copy + i:
+                positive.append(distance)
+            elif labels[i] != row_labels[j] and distance < 1.2:
+                negative.append(1.2 - distance)
+    return torch.stack(positive).mean() + torch.stack(negative).mean()
+
+
+def test_before_the_start_it_is_the_plain_loss_and_stores_nothing() -> None:
+    loss, plain = XBMLoss(4, memory_size=12, start_iteration=2), XBMLoss(4, 12).base_loss
+    for step, (embeddings, labels) in enumerate(batches(4)):
+        value, alone = loss(embeddings, labels).item(), plain(embeddings, labels).item()
+        assert value == pytest.approx(alone, rel=1e-6) if step < 2 else value > 1.1 * alone
+        assert loss.queue.filled == min(12, max(0, 6 * (step - 1)))
+
+
+@pytest.mark.parametrize("base", ["c1", "c2"])
+def test_state_dict_resumes_bit_equal_in_the_middle(base: str) -> None:
+    params: dict[str, Any] = {"embedding_size": 4, "memory_size": 10, "base": base, "start_iteration": 1}
+    loss, resumed = XBMLoss(**params), XBMLoss(**params)
+    for embeddings, labels in batches(4):
+        loss(embeddings, labels)
+    resumed.load_state_dict(copy.deepcopy(loss.state_dict()))
+    for embeddings, labels in batches(4, seed=1):
+        assert torch.equal(loss(embeddings, labels), resumed(embeddings, labels))
+
+
+def test_evaluation_mode_leaves_the_state_alone() -> None:
+    loss = XBMLoss(4, memory_size=12, start_iteration=0)
+    (first, labels), (second, _) = batches(2)
+    loss(first, labels)
+    before = copy.deepcopy(loss.state_dict())
+    loss.eval()
+    assert loss(second, labels) == loss(second, labels)
+    after = loss.state_dict()
+    assert all(torch.equal(before[key], after[key]) for key in before)
+
+
+def test_memory_gives_no_gradient_to_the_past() -> None:
+    loss = XBMLoss(4, memory_size=12, start_iteration=0)
+    (first, labels), (second, _) = batches(2)
+    past = first.clone().requires_grad_()
+    loss(past, labels)
+    loss(second.requires_grad_(), labels).backward()
+    assert past.grad is None
+    assert second.grad is not None
+
+
+def test_a_library_loss_can_be_wrapped_and_its_pairs_chosen() -> None:
+    (embeddings, labels), (other, _) = batches(2)
+    loss = XBMLoss(4, 12, base=pml_losses.MultiSimilarityLoss(), start_iteration=1)
+    assert loss(embeddings, labels) == pml_losses.MultiSimilarityLoss()(functional.normalize(embeddings, dim=1), labels)
+    nothing = tuple(torch.tensor([], dtype=torch.long) for _ in range(4))
+    chosen = XBMLoss(4, 12, start_iteration=5)
+    assert chosen(other, labels, nothing) == 0
+    assert chosen(other, labels) > 0
+
+
+class Listening(TrainingPlugin, pml_losses.ContrastiveLoss):  # type: ignore[misc]
+    needs = Needs(warmup_epochs=2)
+    heard: tuple[str, ...] = ()
+
+    def bind(self, context: Any) -> None:
+        self.heard += ("bind",)
+
+    def on_epoch_start(self, clock: Clock) -> None:
+        self.heard += ("epoch",)
+
+    def on_step_start(self, clock: Clock) -> None:
+        self.heard += ("step",)
+
+    def on_gradients(self, clock: Clock) -> bool:
+        self.heard += ("gradients",)
+        return False
+
+    def on_evaluation(self, clock: Clock, metrics: Any) -> None:
+        self.heard += ("evaluation",)
+
+
+def test_hooks_reach_the_wrapped_loss() -> None:
+    inner = Listening()
+    loss = XBMLoss(4, 12, base=inner)
+    loss.bind(None)  # type: ignore[arg-type]
+    loss.on_epoch_start(clock(0))
+    loss.on_step_start(clock(3))
+    assert loss.on_gradients(clock(3)) is False
+    loss.on_evaluation(clock(3), {})
+    assert inner.heard == ("bind", "epoch", "step", "gradients", "evaluation")
+    assert loss.iteration == 3
+    assert loss.needs.warmup_epochs == 2
+
+
+def test_parameters_of_the_wrapped_loss_are_grouped_once() -> None:
+    inner = ProxyNCALoss(3, 4)
+    groups = XBMLoss(4, 12, base=inner).param_groups(0.5, 0.1)
+    assert [id(p) for group in groups for p in group["params"]] == [id(inner.proxies)]
+    assert (groups[0]["lr"], groups[0]["weight_decay"]) == (0.5, 0.1)
+
+
+def test_refusals() -> None:
+    with pytest.raises(ValueError, match="base must be"):
+        XBMLoss(4, 12, base="c3")
+    with pytest.raises(ValueError, match="margin"):
+        XBMLoss(4, 12, base=pml_losses.ContrastiveLoss(), margin=0.1)
+    (embeddings, labels) = batches(1)[0]
+    with pytest.raises(ValueError, match="does not fit"):
+        XBMLoss(4, 5)(embeddings, labels)
