@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from losses.binding import Binding
 from losses.checks import checked_labels
 from losses.k_center import greedy_k_center
-from losses.pair_losses import BatchSumReducer, ExactEuclidean
+from losses.pair_losses import BatchSumReducer, EuclideanDistance
 from losses.plugin import Clock, Needs, TrainingContext, TrainingPlugin
 from losses.precision import FullPrecisionForward
 
@@ -31,7 +31,7 @@ def _c1(margin: float = 0.5, epsilon: float = 1e-5) -> Any:
 
 
 def _c2(pos_margin: float = 0.0, neg_margin: float = 0.3841) -> Any:
-    return pml_losses.ContrastiveLoss(pos_margin, neg_margin, distance=ExactEuclidean(normalize_embeddings=False))
+    return pml_losses.ContrastiveLoss(pos_margin, neg_margin, distance=EuclideanDistance(normalize_embeddings=False))
 
 
 def _ms(alpha: float = 2.0, beta: float = 40.0, threshold: float = 0.5) -> Any:
@@ -40,7 +40,7 @@ def _ms(alpha: float = 2.0, beta: float = 40.0, threshold: float = 0.5) -> Any:
 
 
 def _triplet(margin: float = 0.0961) -> Any:
-    return pml_losses.TripletMarginLoss(margin, distance=ExactEuclidean(normalize_embeddings=False))
+    return pml_losses.TripletMarginLoss(margin, distance=EuclideanDistance(normalize_embeddings=False))
 
 
 _BASES: Mapping[str, Callable[..., Any]] = MappingProxyType({"c1": _c1, "c2": _c2, "ms": _ms, "triplet": _triplet})

@@ -14,15 +14,18 @@ from torch.nn import functional
 
 from losses.checks import checked_labels
 from losses.memory_queue import MemoryQueue
-from losses.pair_losses import CosineContrastiveLoss
+from losses.pair_losses import CosineContrastiveLoss, EuclideanDistance
 from losses.plugin import Clock, Needs
 from losses.precision import FullPrecisionForward
 from losses.wrapper import PluginWrapper, merged_needs
 
+
+def _c2(pos_margin: float = 0.0, neg_margin: float = 0.3841) -> Any:
+    return pml_losses.ContrastiveLoss(pos_margin, neg_margin, distance=EuclideanDistance())
+
+
 # The pair losses the method was compared with; C1 works on cosines, C2 on Euclidean distances.
-_BASES: Mapping[str, Callable[..., nn.Module]] = MappingProxyType(
-    {"c1": CosineContrastiveLoss, "c2": pml_losses.ContrastiveLoss}
-)
+_BASES: Mapping[str, Callable[..., Any]] = MappingProxyType({"c1": CosineContrastiveLoss, "c2": _c2})
 
 
 class XBMLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
@@ -38,11 +41,11 @@ class XBMLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
 
     embedding_size: d.
     memory_size: M in rows, at least B.
-    base: `c1` (`CosineContrastiveLoss`), `c2` (pytorch-metric-learning's `ContrastiveLoss`, mean over active pairs), or
-        any of that library's pair losses as a module.
+    base: `c1` (`CosineContrastiveLoss`: `margin` 0.5, `epsilon` 1e-5), `c2` (Euclidean, mean over active pairs:
+        `pos_margin` 0, `neg_margin` 0.3841), or any of pytorch-metric-learning's pair losses as a module.
     start_iteration: optimizer steps with the plain loss first, 1000.
     weight: of the memory term, 1.
-    Further keywords are those of a base loss given by name (`margin`, `epsilon`; `pos_margin`, `neg_margin`).
+    Further keywords are those of a base loss given by name.
 
     State in buffers: the queue with its position, and `iteration`, which `on_step_start` sets from the clock and a loop
     without hooks leaves to count the calls. Raises ValueError for an unknown base, a batch larger than the memory,
@@ -121,7 +124,8 @@ def _base_loss(base: str | nn.Module, params: Mapping[str, Any]) -> nn.Module:
         return base
     if base not in _BASES:
         raise ValueError(f"base must be one of {', '.join(_BASES)} or a loss, got {base!r}")
-    return _BASES[base](**params)
+    made: nn.Module = _BASES[base](**params)
+    return made
 
 
 def _pairs(labels: Tensor, memory_labels: Tensor, own_slots: Tensor | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:

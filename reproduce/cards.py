@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, JsonValue, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 from protocols.hyperparameters import HyperparameterError, OpenMethod
 from protocols.methods import MethodError, check_component
 from protocols.search import SearchParameter
-from reproduce.reading import InputError, named_file, names_in, read_model
+from reproduce.reading import InputError, describe, named_file, names_in, read_model
 from results.records import Component, MethodSpec, WeightedComponent
 
 METHODS = Path(__file__).parent / "methods"
@@ -63,7 +63,7 @@ class SearchRange(_Part):
 class Batch(_Part):
     """Batch composition: images per class; 0 draws images at random."""
 
-    samples_per_class: int = 4
+    samples_per_class: int = Field(default=4, ge=0)
 
 
 class LossOptimizer(_Part):
@@ -122,6 +122,8 @@ def load_card(name: str) -> MethodCard:
         _check(card)
     except (MethodError, HyperparameterError) as error:
         raise InputError(f"{path}: {error}") from error
+    except ValidationError as error:
+        raise InputError(f"{path}: {describe(error)}") from error
     return card
 
 

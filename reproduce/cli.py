@@ -42,6 +42,12 @@ Tables = Annotated[Path | None, typer.Option("--tables", help="Folder the tables
 
 STORE = "runs/store.sqlite"
 
+_INTERRUPTED = 130
+"""What typer makes of Ctrl-C."""
+
+# Typer brings its own click or takes the installed one, depending on its release.
+_USAGE_ERROR: type[typer.BadParameter] = typer.BadParameter.__bases__[0]
+
 
 def _console() -> Console:
     # A table needs its columns; a pipe or a log has no width of its own.
@@ -76,10 +82,11 @@ def run(
     from reproduce.terminal import show_table
 
     console, started = _console(), time.perf_counter()
+    _check_workers(workers)
     overrides = _overrides(data, subset, skip_broken_images, methods, trials, reproductions, folds, seed, image_size)
     chosen = check_device(device)
     session = _open(experiment, overrides, places(store, artifacts, cache, tables), console)
-    finished = running.run(session, chosen, _at_least_one(workers) or default_workers(chosen), console)
+    finished = running.run(session, chosen, workers or default_workers(chosen), console)
     show_table(finished.table, console)
     console.print(running.ending(finished, time.perf_counter() - started), highlight=False, soft_wrap=True)
 
@@ -104,17 +111,18 @@ def plan(
 ) -> None:
     """Say what an experiment would train, how much of it is in the store, and how long the rest takes."""
     from reproduce import planning
-    from reproduce.session import check_device, default_workers, open_store, open_studies, places
+    from reproduce.session import check_device, default_workers, open_store, open_studies, places, studies_in_one_line
     from reproduce.terminal import show_plan
 
     console = _console()
+    _check_workers(workers)
     overrides = _overrides(data, subset, skip_broken_images, methods, trials, reproductions, folds, seed, image_size)
     chosen = check_device(device)
     session = _open(experiment, overrides, places(store, artifacts, cache, None), console)
-    plans = planning.plan(session, open_store(session.places), open_studies(session.places))
-    show_plan(
-        plans, planning.price(session, chosen), _at_least_one(workers) or default_workers(chosen), session, console
-    )
+    opened = open_store(session.places)
+    with studies_in_one_line(session.places):
+        plans = planning.plan(session, opened, open_studies(session.places))
+    show_plan(plans, planning.price(session, chosen), workers or default_workers(chosen), session, console)
 
 
 @app.command()
@@ -227,15 +235,15 @@ def _open(name: str, overrides: dict[str, Any], where: Any, console: Console) ->
 def _existing_store(store: str, artifacts: Path | None) -> Store:
     from reproduce.session import open_store, places
 
-    if "://" not in store and not Path(store).exists():
+    file = store.removeprefix("sqlite:///").partition("?")[0]
+    if "://" not in file and not Path(file).exists():
         raise InputError(f"{store}: no store here yet; make one with `reproduce run`, or name another with --store")
     return open_store(places(store, artifacts, None, None))
 
 
-def _at_least_one(workers: int | None) -> int | None:
+def _check_workers(workers: int | None) -> None:
     if workers is not None and workers < 1:
         raise InputError(f"--workers {workers}: at least one is needed")
-    return workers
 
 
 @contextmanager
@@ -249,13 +257,18 @@ def _one_line_errors() -> Iterator[None]:
     except (InputError, StoreError, WorkFailedError) as error:
         errors.print(f"error: {error}", highlight=False, markup=False)
         sys.exit(2)
+    except _USAGE_ERROR as error:
+        # Without a word there is a page of help, which typer has printed.
+        if said := error.format_message():
+            errors.print(f"error: {said.rstrip('.')}; see `reproduce --help`", highlight=False, markup=False)
+        sys.exit(2)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         errors.print(
             f"error: {where}{error.strerror or error}; everything finished is kept", highlight=False, markup=False
         )
         sys.exit(2)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
         errors.print("stopped; everything finished is kept, the same command goes on from there", highlight=False)
         sys.exit(130)
 
@@ -264,4 +277,6 @@ def main() -> None:
     """Entry point of `python -m reproduce`."""
     with _one_line_errors():
         code = app(standalone_mode=False)
+        if code == _INTERRUPTED:
+            raise KeyboardInterrupt
     sys.exit(code or 0)

@@ -119,7 +119,7 @@ class InProcess:
     def __init__(self, device: str) -> None:
         self.device = device
         self._ticks: list[Tick] = []
-        _prepare_process(device)
+        prepare_process(device)
 
     def submit(self, task: Task) -> "Future[Outcome]":
         """Runs the task at once; the future is done."""
@@ -203,7 +203,7 @@ def _start_worker(queue: Any, device: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _worker.update(queue=queue, device=device)
-    _prepare_process(device)
+    prepare_process(device)
 
 
 def _end_with_parent() -> None:
@@ -218,7 +218,8 @@ def _carry_out_in_worker(task: Task) -> Outcome:
     return carry_out(task, _worker["device"], _worker["queue"].put)
 
 
-def _prepare_process(device: str) -> None:
+def prepare_process(device: str) -> None:
+    """Settings of a process that trains: threads, and deterministic kernels on a GPU."""
     torch.set_num_threads(threads_per_training())
     if device.startswith("cuda"):
         # Without it cuBLAS may choose kernels whose sums differ from run to run.

@@ -64,13 +64,14 @@ def load_experiment(name: str, overrides: dict[str, Any]) -> Experiment:
     path = named_file(name, EXPERIMENTS, "experiment")
     experiment = read_model(path, Experiment)
     whole = experiment.model_dump(mode="json")
-    if size := overrides.pop("image_size", None):
+    size = overrides.get("image_size")
+    if size is not None:
         images = whole["images"]
         if images["resize"] is not None:
             images["resize"] = round(images["resize"] * size / images["crop"])
         images["crop"] = size
     for key, value in overrides.items():
-        if value is None:
+        if value is None or key == "image_size":
             continue
         *outer, last = key.split(".")
         place = whole

@@ -7,7 +7,9 @@ import optuna
 
 from protocols.hyperparameters import OpenMethod
 from protocols.mlrc import open_search, reproductions_of
+from protocols.problem import Problem
 from protocols.training import train_fold
+from reproduce.executors import prepare_process
 from reproduce.session import Session
 from results.records import FoldSpec
 from results.store import Store
@@ -24,6 +26,7 @@ class MethodPlan:
     trainings: int
     in_store: int
     seconds_each: float | None
+    trains: bool
 
 
 @dataclass(frozen=True)
@@ -37,21 +40,31 @@ class Pricing:
 
 def plan(session: Session, store: Store, studies: optuna.storages.BaseStorage) -> list[MethodPlan]:
     """One plan per method."""
-    stored = store.folds()
     plans = []
     for card, method in zip(session.cards, session.open_methods().values(), strict=True):
         known = foreseeable_trainings(session, method, studies)
-        own = stored[(stored["dataset"] == session.problem.dataset.name) & (stored["method"] == card.key)]
         plans.append(
             MethodPlan(
                 card.key,
                 card.title,
                 session.trainings_of(method),
                 len(store.finished_folds([spec.fingerprint for spec in known])),
-                float(own["wall_time"].mean()) if len(own) else None,
+                mean_seconds(session.problem, card.key, store),
+                card.loss is not None,
             )
         )
     return plans
+
+
+def mean_seconds(problem: Problem, method: str, store: Store) -> float | None:
+    """Mean duration of the method's stored trainings under the problem's settings, or None if there are none."""
+    settings = (problem.training, problem.images, problem.trunk, problem.embedding_size)
+    seconds = [
+        wall_time
+        for spec, wall_time in store.wall_times(problem.dataset.name, method)
+        if (spec.training, spec.images, spec.trunk, spec.embedding_size or problem.embedding_size) == settings
+    ]
+    return sum(seconds) / len(seconds) if seconds else None
 
 
 def foreseeable_trainings(session: Session, method: OpenMethod, studies: optuna.storages.BaseStorage) -> list[FoldSpec]:
@@ -80,19 +93,28 @@ def price(session: Session, device: str) -> Pricing | None:
     method = next((m for m in session.open_methods().values() if m.method.loss is not None), None)
     if method is None:
         return None
+    prepare_process(device)
+    # The first run also warms up; its second epoch is one iteration and one validation.
+    short = _last_interval(session, method, device, epochs=2, iterations=1)
+    long = _last_interval(session, method, device, epochs=1, iterations=1 + _CALIBRATION_STEPS)
+    per_iteration = max(0.0, long - short) / _CALIBRATION_STEPS
+    per_validation = max(0.0, short - per_iteration)
+    settings = session.problem.training
+    validations = 1 + -(-settings.max_epochs // settings.validate_every)
+    longest = settings.max_epochs * settings.iterations_per_epoch * per_iteration + validations * per_validation
+    return Pricing(per_iteration, per_validation, longest)
+
+
+def _last_interval(session: Session, method: OpenMethod, device: str, epochs: int, iterations: int) -> float:
+    """Seconds of the last epoch of a short training, its validation included."""
     spec = session.problem.fold_specs(method.method, "calibration", 0)[0]
-    short = spec.training.model_copy(update={"iterations_per_epoch": _CALIBRATION_STEPS, "max_epochs": 1})
-    spec = spec.model_copy(update={"training": short})
-    moments = [time.perf_counter()]
+    update = {"iterations_per_epoch": iterations, "max_epochs": epochs, "validate_every": 1, "patience": epochs}
+    spec = spec.model_copy(update={"training": spec.training.model_copy(update=update)})
+    moments: list[float] = []
     train_fold(
         spec,
         session.problem.fold_data(0),
         device=device,
         on_validation=lambda _: moments.append(time.perf_counter()),
     )
-    per_validation = moments[1] - moments[0]
-    per_iteration = max(0.0, moments[2] - moments[1] - per_validation) / _CALIBRATION_STEPS
-    settings = session.problem.training
-    validations = 1 + settings.max_epochs / settings.validate_every
-    longest = settings.max_epochs * settings.iterations_per_epoch * per_iteration + validations * per_validation
-    return Pricing(per_iteration, per_validation, longest)
+    return moments[-1] - moments[-2]

@@ -3,16 +3,17 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from optuna.storages import BaseStorage
 from rich.console import Console
 
 from protocols.metrics.neighbours import backend
-from protocols.mlrc import mlrc
+from protocols.mlrc import mlrc, open_search
 from reports.tables import ResultTable, build_table
 from reproduce.executors import open_executor, threads_per_training
 from reproduce.forecast import Forecast, in_words
 from reproduce.progress import RunProgress
 from reproduce.scheduling import Scheduler
-from reproduce.session import Session, open_store, open_studies
+from reproduce.session import Session, open_store, open_studies, studies_in_one_line
 from results.store import Store
 
 
@@ -32,6 +33,8 @@ def run(session: Session, device: str, workers: int, console: Console) -> Finish
     methods = session.open_methods()
     totals = {key: session.trainings_of(method) for key, method in methods.items()}
     forecast = Forecast(totals, workers)
+    with studies_in_one_line(session.places):
+        note_told_trials(session, store, studies, forecast)
     say_start(session, device, workers, console)
     store.put_experiment(session.fingerprint, session.name, session.summary())
     executor = open_executor(device, workers)
@@ -41,7 +44,10 @@ def run(session: Session, device: str, workers: int, console: Console) -> Finish
     }
     titles = {card.key: card.title for card in session.cards}
     try:
-        with RunProgress(console, forecast, titles, session.problem.folds) as progress:
+        with (
+            studies_in_one_line(session.places),
+            RunProgress(console, forecast, titles, session.problem.folds) as progress,
+        ):
             records = Scheduler(session.problem, store, executor, progress).run(protocols)
     finally:
         executor.close()
@@ -50,6 +56,19 @@ def run(session: Session, device: str, workers: int, console: Console) -> Finish
             store.enlist(session.fingerprint, key, record.run, record.fingerprint)
     table = stored_table(store, session.fingerprint)
     return Finished(table, write_table(table, session), forecast.made_now, forecast.n_done - forecast.made_now)
+
+
+def note_told_trials(session: Session, store: Store, studies: BaseStorage, forecast: Forecast) -> None:
+    """Counts the trainings of trials that earlier runs finished: a search goes on behind them without asking again."""
+    budget, problem = session.budget, session.problem
+    for key, method in session.open_methods().items():
+        if not method.space:
+            continue
+        search = open_search(problem, method, session.experiment.search.sampler, studies)
+        for trial in search.asked()[: min(search.trials_told(), budget.trials)]:
+            for spec in problem.fold_specs(method.at(trial.hyperparameters), "search", trial.number):
+                known = store.fold_result(spec.fingerprint)
+                forecast.finished(key, known.wall_time if known else 0.0, now=False)
 
 
 def say_start(session: Session, device: str, workers: int, console: Console) -> None:

@@ -101,8 +101,14 @@ class Scheduler:
         return result if tested or weights_path(self.store.artifacts, job.spec).exists() else None
 
     def _submit(self) -> None:
-        track, index = self._waiting.popleft()
-        future = self.executor.submit(self._task(track.jobs[index]))
+        track, index = self._waiting[0]
+        try:
+            future = self.executor.submit(self._task(track.jobs[index]))
+        except BrokenProcessPool:
+            # A worker died since the last look; whose task it was shows when the others' futures are collected.
+            self._restart()
+            return
+        self._waiting.popleft()
         self._running[future] = (track, index)
 
     def _task(self, job: Job) -> Task:
@@ -126,9 +132,12 @@ class Scheduler:
             self._failed(track, job, error)
             self._waiting.appendleft((track, index))
         if pool_broke:
-            self._waiting.extendleft(self._running.values())
-            self._running.clear()
-            self.executor.restart()
+            self._restart()
+
+    def _restart(self) -> None:
+        self._waiting.extendleft(self._running.values())
+        self._running.clear()
+        self.executor.restart()
 
     def _keep(self, track: _Track, index: int, outcome: Outcome) -> None:
         job = track.jobs[index]

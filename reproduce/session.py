@@ -1,12 +1,14 @@
 """From names on the command line to what a run works with: problem, methods, store."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import optuna
 import torch
+from optuna.exceptions import StorageInternalError
 from sqlalchemy.exc import SQLAlchemyError
 
 from protocols.datasets.dataset import DataError, DataRequest
@@ -83,16 +85,15 @@ def places(store: str, artifacts: Path | None, cache: Path | None, tables: Path 
     else:
         base = Path(store).parent
         store = f"sqlite:///{store}"
-    try:
-        base.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{base}: cannot be made ({error.strerror}); choose another place with --store") from error
     return Places(store, artifacts or base / "artifacts", cache or base / "cache", tables or base / "tables")
 
 
 def open_session(name: str, experiment: Experiment, where: Places, progress: Progress | None) -> Session:
     """Reads the cards, opens the dataset and splits it; raises InputError with one line on what to do."""
     cards = tuple(load_card(method) for method in experiment.methods)
+    keys = [card.key for card in cards]
+    if twice := [key for key in keys if keys.count(key) > 1]:
+        raise InputError(f"method {twice[0]!r} is named twice; name it once")
     request = DataRequest(
         name=experiment.dataset.name,
         images=experiment.images,
@@ -122,8 +123,24 @@ def open_session(name: str, experiment: Experiment, where: Places, progress: Pro
 
 
 def open_store(where: Places) -> Store:
-    """The store; raises StoreError."""
+    """The store, made if there is none; raises StoreError, InputError."""
+    if where.store.startswith("sqlite:///"):
+        base = Path(where.store.removeprefix("sqlite:///")).parent
+        try:
+            base.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{base}: cannot be made ({error.strerror}); choose another place with --store") from error
     return Store(where.store, where.artifacts)
+
+
+@contextmanager
+def studies_in_one_line(where: Places) -> Iterator[None]:
+    """Turns a study that cannot be read or written, on a full disk for instance, into a StoreError."""
+    try:
+        yield
+    except (StorageInternalError, SQLAlchemyError) as error:
+        reason = str(getattr(error.__cause__ or error, "orig", None) or error).splitlines()[0]
+        raise StoreError(f"store {where.store}: {reason}; what was stored before is kept") from error
 
 
 def open_studies(where: Places) -> optuna.storages.BaseStorage:

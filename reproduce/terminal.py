@@ -48,7 +48,7 @@ def show_plan(
     total, known = 0.0, True
     for each in plans:
         to_do = each.trainings - each.in_store
-        seconds = each.seconds_each if each.seconds_each is not None else pricing.longest if pricing else 0.0
+        seconds = each.seconds_each if each.seconds_each is not None else _longest(each, pricing)
         known &= each.seconds_each is not None or to_do == 0
         total += to_do * seconds / workers
         bound = "" if each.seconds_each is not None else "at most "
@@ -70,6 +70,13 @@ def show_plan(
             f"{pricing.per_validation:.2f} s per validation; early stopping ends most trainings before the longest",
             highlight=False,
         )
+
+
+def _longest(plan: MethodPlan, pricing: Pricing | None) -> float:
+    """Seconds that a training of the method can take; the untrained trunk is only validated."""
+    if pricing is None:
+        return 0.0
+    return pricing.longest if plan.trains else pricing.per_validation
 
 
 def show_status(store: Store, console: Console) -> None:

@@ -94,17 +94,24 @@ class Store:
             if "suite_schema" not in tables:
                 if tables & set(_metadata.tables):
                     raise StoreError(f"store {self.url}: holds tables of another program; choose another with --store")
-                with self._engine.begin() as connection:
-                    _metadata.create_all(connection)
-                    connection.execute(sa.insert(_schema).values(version=SCHEMA_VERSION))
-                return
+                self._create_schema()
             with self._engine.connect() as connection:
-                version = connection.execute(sa.select(_schema.c.version)).scalar_one()
+                version = connection.execute(sa.select(_schema.c.version)).scalar_one_or_none()
         if version != SCHEMA_VERSION:
             raise StoreError(
                 f"store {self.url}: made by schema version {version}, this suite reads version {SCHEMA_VERSION}; "
                 "use the release that made it, or another store with --store"
             )
+
+    def _create_schema(self) -> None:
+        """All tables and the version in one transaction: a crash or a second process never leaves half of them."""
+        with self._engine.begin() as connection:
+            if self._engine.dialect.name == "sqlite":
+                # The driver would begin the transaction after the tables only.
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+            if not sa.inspect(connection).has_table(_schema.name):
+                _metadata.create_all(connection)
+                connection.execute(sa.insert(_schema).values(version=SCHEMA_VERSION))
 
     @contextmanager
     def _guard(self) -> Iterator[None]:
@@ -121,6 +128,14 @@ class Store:
                 sa.select(_folds.c.result).where(_folds.c.fingerprint == fingerprint)
             ).scalar_one_or_none()
         return None if text is None else FoldResult.model_validate_json(text)
+
+    def wall_times(self, dataset: str, method: str) -> list[tuple[FoldSpec, float]]:
+        """Seconds of every finished training of a method on a dataset."""
+        query = sa.select(_folds.c.spec, _folds.c.wall_time).where(
+            (_folds.c.dataset == dataset) & (_folds.c.method == method)
+        )
+        with self._guard(), self._engine.connect() as connection:
+            return [(FoldSpec.model_validate_json(spec), seconds) for spec, seconds in connection.execute(query)]
 
     def put_fold(self, spec: FoldSpec, result: FoldResult) -> None:
         """Keeps the result of a finished training; the first one stays if there are two."""
@@ -157,15 +172,17 @@ class Store:
         self._insert_once(_runs, row)
 
     def put_experiment(self, fingerprint: str, name: str, settings: dict[str, Any]) -> None:
-        """Notes that an experiment was started now, so that `table` finds the latest one of a name."""
-        now = datetime.now(UTC).isoformat()
+        """Notes that an experiment was started now, so that `table` finds the latest one of a name.
+
+        The settings of the latest start replace earlier ones: its methods and titles may differ.
+        """
+        row = {"name": name, "settings": json.dumps(settings), "last_started": datetime.now(UTC).isoformat()}
         with self._guard(), self._engine.begin() as connection:
             known = connection.execute(
-                sa.update(_experiments).where(_experiments.c.fingerprint == fingerprint).values(last_started=now)
+                sa.update(_experiments).where(_experiments.c.fingerprint == fingerprint).values(row)
             ).rowcount
             if not known:
-                row = {"fingerprint": fingerprint, "name": name, "settings": json.dumps(settings), "last_started": now}
-                connection.execute(sa.insert(_experiments).values(row))
+                connection.execute(sa.insert(_experiments).values(fingerprint=fingerprint, **row))
 
     def enlist(self, experiment: str, method: str, run: int, run_fingerprint: str) -> None:
         """Says that an experiment's reproduction `run` of a method is the run of that fingerprint."""

@@ -2,50 +2,19 @@
 
 import copy
 import pickle
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from golden_files import Case, case_name, golden
-from torch import Tensor, nn
+from linear_trunk import CLOCK, Linear, context
+from torch import Tensor
 
-from losses import CCPLoss, Clock, TrainingContext
+from losses import CCPLoss
 from losses.ccp import ball
-from losses.k_center import greedy_k_center
-
-CLOCK = Clock(epoch=0, step=0, steps_per_epoch=1, passes=0)
-
-
-class Linear(nn.Module):
-    """The trunk of the reference values: `f(x) = x w`."""
-
-    def __init__(self, weight: Tensor) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(weight.clone())
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x @ self.weight
-
-
-def context(trunk: nn.Module, classes: int, embed_pool: Callable[[int], Tensor]) -> TrainingContext:
-    return TrainingContext(list(trunk.parameters()), classes, torch.Generator(), embed_pool)
-
 
 # --- reference values ---
-
-
-@pytest.mark.parametrize("case", golden("ccp_kcenter"), ids=case_name)
-def test_greedy_k_center(case: Case) -> None:
-    params, pool = case.params, case.tensor("pool")
-    k = params["proxies_per_class"]
-    picks, distances = greedy_k_center(pool, case.tensor("initial"), k, params["normalize"])
-    np.testing.assert_array_equal(picks, case.arrays["selected_index"])
-    case.check(distances, case.arrays["selected_sqdist"], "selected_sqdist")
-    chosen = pool[torch.arange(len(pool))[:, None], picks]
-    radius = torch.cdist(pool, chosen).amin(dim=2).amax(dim=1)
-    np.testing.assert_allclose(radius, case.arrays["covering_radius"], rtol=1e-9, atol=1e-7)
 
 
 @pytest.mark.parametrize("case", golden("ccp_kcenter"), ids=case_name)
@@ -225,15 +194,6 @@ def test_a_proxy_equal_to_a_sample_costs_exactly_nothing(base: str) -> None:
     assert value == 0
     assert features.grad is not None
     assert features.grad.abs().max() == 0
-
-
-def test_k_center_picks_duplicates_last_and_lowest_first() -> None:
-    pool = torch.tensor([[[1.0], [1.0], [3.0], [3.0]]])
-    picks, distances = greedy_k_center(pool, torch.zeros(1, 1, 1), 4)
-    assert picks.tolist() == [[2, 0, 0, 0]]  # what is left has distance 0 to the chosen points: the lowest again
-    assert distances.tolist() == [[9.0, 1.0, 0.0, 0.0]]
-    with pytest.raises(ValueError, match="cannot choose 5 of 4"):
-        greedy_k_center(pool, torch.zeros(1, 1, 1), 5)
 
 
 @pytest.mark.parametrize(("k", "pool_size", "asked"), [(3, 5, 5), (3, 3, 3), (3, 2, 6), (3, 1, 3), (1, 1, 1)])

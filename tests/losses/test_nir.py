@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 import torch
 from golden_files import Case, case_name, golden
+from linear_trunk import CLOCK, context_without_pool
 from pytorch_metric_learning import losses as pml_losses
 from torch import Tensor, nn
 from torch.nn import functional
 
-from losses import Clock, CouplingFlow, NIRLoss, ProxyAnchorLoss, SoftTripleLoss, TrainingContext
+from losses import Clock, Needs, NIRLoss, ProxyAnchorLoss, SoftTripleLoss, TrainingContext
 
 CASES = golden("nir")
-PROXY_ANCHOR = [case for case in golden("nir_oproxy") if case.params["mode"] == "anchor"]
-CLOCK = Clock(epoch=0, step=0, steps_per_epoch=1, passes=0)
 
 
 def loss_of(case: Case) -> NIRLoss:
@@ -112,81 +111,6 @@ def test_authors_whole_loss(case: Case) -> None:
     case.check(value, case.arrays["loss"], "loss")
     case.check_gradient(embeddings.grad, "grad_embeddings")
     case.check_gradient(loss.base_loss.proxies.grad, "grad_proxies")
-
-
-@pytest.mark.parametrize("case", PROXY_ANCHOR, ids=case_name)
-def test_equation_5_as_printed(case: Case) -> None:
-    params = case.params
-    sizes = params["num_classes"], params["embedding_size"]
-    loss = ProxyAnchorLoss(*sizes, margin=params["pos_delta"], alpha=params["alpha"]).to(case.dtype)
-    case.load(loss.proxies, "proxies")
-    embeddings = case.leaf("embeddings")
-    value = loss(embeddings, case.tensor("labels"))
-    value.backward()
-    case.check(value, case.arrays["loss_distinct"], "loss")
-    case.check_gradient(embeddings.grad, "grad_distinct_embeddings")
-    case.check_gradient(loss.proxies.grad, "grad_distinct_proxies")
-
-
-# --- the flow ---
-
-
-@pytest.mark.parametrize("condition", ["dense", "start", "mid", "end"])
-@pytest.mark.parametrize("dim", [2, 5, 8])
-def test_inverse_undoes_the_flow(dim: int, condition: Any) -> None:
-    torch.manual_seed(dim)
-    flow = CouplingFlow(dim, 3, n_blocks=4, depth=3, width=16, condition=condition).double()
-    x, c = torch.randn(6, dim, dtype=torch.float64), torch.randn(6, 3, dtype=torch.float64)
-    z, log_det = flow(x, c)
-    back, log_det_back = flow.inverse(z, c)
-    torch.testing.assert_close(back, x)
-    torch.testing.assert_close(log_det_back, -log_det)
-
-
-def test_log_determinant_is_that_of_the_jacobian() -> None:
-    torch.manual_seed(0)
-    flow = CouplingFlow(5, 3, n_blocks=3, depth=2, width=16).double()
-    x, c = torch.randn(5, dtype=torch.float64), torch.randn(1, 3, dtype=torch.float64)
-    jacobian = torch.autograd.functional.jacobian(lambda v: flow(v[None], c)[0][0], x)
-    torch.testing.assert_close(flow(x[None], c)[1][0], jacobian.det().abs().log())
-
-
-@pytest.mark.parametrize(("condition", "seeing"), [("dense", {0, 1, 2, 3}), ("start", {0}), ("mid", {2}), ("end", {3})])
-def test_only_the_chosen_blocks_see_the_condition(condition: Any, seeing: set[int]) -> None:
-    flow = CouplingFlow(4, 3, n_blocks=4, depth=2, width=8, condition=condition)
-    x, c = torch.randn(2, 4), torch.randn(2, 3)
-    moved = {k for k, block in enumerate(flow.blocks) if not torch.equal(block(x, c)[0], block(x, c + 1)[0])}
-    assert moved == seeing
-
-
-def test_permutations_leave_numpys_global_generator_alone() -> None:
-    np.random.seed(3)  # noqa: NPY002 - the global state is what is tested
-    before = np.random.get_state()[1].copy()  # noqa: NPY002
-    CouplingFlow(8, 8)
-    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
-
-
-def test_log_determinant_stays_within_its_bound() -> None:
-    flow = CouplingFlow(6, 6, n_blocks=2, clamp=1.5)
-    with torch.no_grad():
-        for parameter in flow.parameters():
-            parameter.mul_(1e3)
-    _, log_det = flow(torch.randn(20, 6), torch.randn(20, 6))
-    assert log_det.abs().max() <= 2 * 6 * 1.5
-    assert log_det.abs().max() > 1
-
-
-def test_xavier_leaves_the_first_layers_alone() -> None:
-    torch.manual_seed(0)
-    plain = CouplingFlow(4, 4, n_blocks=1).state_dict()
-    torch.manual_seed(0)
-    xavier = CouplingFlow(4, 4, n_blocks=1, xavier=True).state_dict()
-    changed = {key for key in plain if not torch.equal(plain[key], xavier[key])}
-    assert changed == {key for key in plain if key.endswith(("weight", "bias")) and ".0." not in key[8:]}
-    assert all((xavier[key] == 0).all() for key in changed if key.endswith("bias"))
-
-
-# --- the loss around it ---
 
 
 def small(base: Any = "proxy_anchor", **params: Any) -> NIRLoss:
@@ -295,16 +219,10 @@ def test_groups_have_their_rates_and_never_decay() -> None:
     assert proxies["weight_decay"] == flow["weight_decay"] == 0
 
 
-def context(trunk: nn.Module) -> TrainingContext:
-    return TrainingContext(
-        list(trunk.parameters()), 3, torch.Generator(), lambda per_class: torch.zeros(3, per_class, 4)
-    )
-
-
 @pytest.mark.parametrize("where", ["nowhere", "flow", "proxies", "trunk"])
 def test_steps_with_a_gradient_that_is_not_finite_are_skipped(where: str) -> None:
     trunk, loss = nn.Linear(4, 4), small()
-    loss.bind(context(trunk))
+    loss.bind(context_without_pool(trunk, 3))
     embeddings, labels = batch()
     loss(trunk(embeddings), labels).backward()
     spoilt = {"flow": loss.flow.blocks[0].s1[0].weight, "proxies": loss.base_loss.proxies, "trunk": trunk.bias}
@@ -313,9 +231,42 @@ def test_steps_with_a_gradient_that_is_not_finite_are_skipped(where: str) -> Non
     assert loss.on_gradients(CLOCK) == (where == "nowhere")
 
 
+class Listening(ProxyAnchorLoss):
+    needs = Needs(warmup_epochs=3)
+    heard: tuple[str, ...] = ()
+
+    def bind(self, context: TrainingContext) -> None:
+        self.heard += ("bind",)
+
+    def on_epoch_start(self, clock: Clock) -> None:
+        self.heard += ("epoch",)
+
+    def on_step_start(self, clock: Clock) -> None:
+        self.heard += ("step",)
+
+    def on_gradients(self, clock: Clock) -> bool:
+        self.heard += ("gradients",)
+        return False
+
+    def on_evaluation(self, clock: Clock, metrics: Any) -> None:
+        self.heard += ("evaluation",)
+
+
+def test_hooks_reach_the_wrapped_loss() -> None:
+    inner = Listening(3, 4)
+    loss = small(inner)
+    loss.bind(context_without_pool(nn.Linear(4, 4), 3))
+    loss.on_epoch_start(CLOCK)
+    loss.on_step_start(CLOCK)
+    assert loss.on_gradients(CLOCK) is False
+    loss.on_evaluation(CLOCK, {})
+    assert inner.heard == ("bind", "epoch", "step", "gradients", "evaluation")
+    assert loss.needs.warmup_epochs == 3
+
+
 def test_a_copy_leaves_the_trunk_behind_and_continues_bit_equal() -> None:
     trunk, loss = nn.Linear(4, 4), small(warmup_epochs=5)
-    loss.bind(context(trunk))
+    loss.bind(context_without_pool(trunk, 3))
     embeddings, labels = batch()
     for twin in (copy.deepcopy(loss), pickle.loads(pickle.dumps(loss))):
         assert len(twin._binding.parameters) == 0

@@ -7,9 +7,10 @@ import torch
 from golden_files import Case, case_name, golden
 from pytorch_metric_learning import losses as pml_losses
 
-from losses import ProxyNCALoss
+from losses import ProxyAnchorLoss, ProxyNCALoss
 
 FAMILIES = [case for family in ("proxynca_pp", "proxynca_classic", "proxynca_port") for case in golden(family)]
+EQUATION_5 = [case for case in golden("nir_oproxy") if case.params["mode"] == "anchor"]
 EQUATION_6 = [case for case in golden("nir_oproxy") if case.params["mode"] == "nca"]
 
 
@@ -64,6 +65,20 @@ def test_equation_6_as_printed_and_as_coded(case: Case, enumeration: str) -> Non
     case.check(value, case.arrays[f"loss{suffix}"], "loss")
     case.check_gradient(embeddings.grad, f"grad_{infix}embeddings")
     case.check_gradient(loss.proxies.grad, f"grad_{infix}proxies")
+
+
+@pytest.mark.parametrize("case", EQUATION_5, ids=case_name)
+def test_equation_5_as_printed(case: Case) -> None:
+    params = case.params
+    sizes = params["num_classes"], params["embedding_size"]
+    loss = ProxyAnchorLoss(*sizes, margin=params["pos_delta"], alpha=params["alpha"]).to(case.dtype)
+    case.load(loss.proxies, "proxies")
+    embeddings = case.leaf("embeddings")
+    value = loss(embeddings, case.tensor("labels"))
+    value.backward()
+    case.check(value, case.arrays["loss_distinct"], "loss")
+    case.check_gradient(embeddings.grad, "grad_distinct_embeddings")
+    case.check_gradient(loss.proxies.grad, "grad_distinct_proxies")
 
 
 def test_prob_equals_the_library_where_nothing_underflows() -> None:

@@ -128,6 +128,15 @@ def test_memory_gives_no_gradient_to_the_past() -> None:
     assert second.grad is not None
 
 
+def test_a_sample_does_not_meet_its_own_copy() -> None:
+    """With nothing but the batch in the memory both terms are one; multi-similarity would see a copy at cosine 1."""
+    (earlier, labels), (embeddings, _) = batches(2)
+    loss = XBMLoss(4, memory_size=6, base=pml_losses.MultiSimilarityLoss(), start_iteration=0, weight=0.5)
+    plain = pml_losses.MultiSimilarityLoss()
+    loss(earlier[:4], labels[:4])  # so that the batch wraps round the end of the ring
+    torch.testing.assert_close(loss(embeddings, labels), 1.5 * plain(embeddings, labels))
+
+
 def test_a_library_loss_can_be_wrapped_and_its_pairs_chosen() -> None:
     (embeddings, labels), (other, _) = batches(2)
     loss = XBMLoss(4, 12, base=pml_losses.MultiSimilarityLoss(), start_iteration=1)
