@@ -11,7 +11,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 .PHONY: quickstart test test-fast check bench clean
 
 quickstart: $(VENV)/runtime.stamp
-	$(RUN) -m reproduce run quickstart
+	$(RUN) -m reproduce run quickstart $(ARGS)
 
 test: $(VENV)/dev.stamp check
 	$(RUN) -m pytest -n 2 --dist loadfile

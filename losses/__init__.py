@@ -6,6 +6,7 @@ from losses.hierarchical_proxy import HierarchicalProxyLoss
 from losses.k_center import greedy_k_center
 from losses.memory_queue import MemoryQueue
 from losses.nir import NIRLoss
+from losses.pair_losses import CosineContrastiveLoss
 from losses.plugin import Clock, Needs, TrainingContext, TrainingPlugin
 from losses.proxy_anchor import ProxyAnchorLoss
 from losses.proxy_gml import ProxyGMLLoss
@@ -17,6 +18,7 @@ from losses.xbm import XBMLoss
 __all__ = [
     "CCPLoss",
     "Clock",
+    "CosineContrastiveLoss",
     "CouplingFlow",
     "HierarchicalProxyLoss",
     "MemoryQueue",

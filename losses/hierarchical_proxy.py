@@ -80,7 +80,7 @@ class HierarchicalProxyLoss(ProxyAnchorLoss):
 
     def on_epoch_start(self, clock: Clock) -> None:
         """Cluster the proxies after the warm-up, and again whenever `period` passes have gone by."""
-        if clock.warmup or clock.epoch < self.needs.warmup_epochs:
+        if clock.warmup or clock.passes < self.needs.warmup_epochs:
             return
         if self.clustered_at < 0 or clock.passes - self.clustered_at >= self.period:
             self.cluster()

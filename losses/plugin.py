@@ -19,7 +19,8 @@ Normalization = Literal["unit", "ball"]
 class Needs:
     """Static wishes of a loss about the training around it.
 
-    warmup_epochs: epochs in which the trunk is frozen and only embedder and loss train.
+    warmup_epochs: the authors' epochs, that is passes over the training images, in which the trunk is frozen and only
+        embedder and loss train.
     samples_per_class: images per class in a batch; None leaves it to the method card.
     raw_embeddings: the loss wants un-normalised embeddings (all our trunks give them; recorded for other loops).
     normalization: how evaluation normalises, `unit`: v/|v|, `ball`: v/max(1, |v|).
@@ -39,7 +40,7 @@ class Clock:
     step: 0-based count of optimizer steps.
     steps_per_epoch: iterations in one protocol epoch.
     passes: completed passes over the training images, `images_seen // training_images`: the authors' "epochs".
-    warmup: the trunk is frozen in this epoch.
+    warmup: the trunk is frozen now.
     """
 
     epoch: int

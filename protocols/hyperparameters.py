@@ -49,5 +49,8 @@ def _place(whole: dict[str, Any], target: str, value: JsonValue) -> None:
     arguments = whole[part]["arguments"]
     for name in outer:
         # A wrapped loss: loss.base_loss.alpha is argument alpha of the component given as base_loss.
-        arguments = arguments[name]["component"]["arguments"]
+        nested = arguments.get(name)
+        if not isinstance(nested, dict) or "component" not in nested:
+            raise HyperparameterError(f"hyperparameter {target!r} has no place in method {whole['name']!r}")
+        arguments = nested["component"].setdefault("arguments", {})
     arguments[last] = value

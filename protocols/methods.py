@@ -1,6 +1,7 @@
 """A method's plain description turned into modules: loss, miner, regularizer, optimizer groups."""
 
 import inspect
+import warnings
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
@@ -18,7 +19,11 @@ from results.records import Component, MethodSpec, OptimizerSettings
 ENTRY_POINTS = "metric_learning_losses"
 """Entry-point group through which other packages bring losses: name = "module:Class"."""
 
-_SIZES = {"$num_classes": "num_classes", "$embedding_size": "embedding_size"}
+_SIZES = {
+    "$num_classes": "num_classes",
+    "$embedding_size": "embedding_size",
+    "$training_images": "training_images",
+}
 _NAMESPACES = {"loss": (losses, pml_losses), "miner": (miners,), "regularizer": (regularizers,)}
 
 
@@ -50,10 +55,12 @@ class _Bystander(TrainingPlugin):
         return []
 
 
-def build_method(spec: MethodSpec, num_classes: int, embedding_size: int) -> Method:
-    """The modules of a method for that many training classes and dimensions; raises MethodError."""
+def build_method(spec: MethodSpec, num_classes: int, embedding_size: int, training_images: int | None = None) -> Method:
+    """The modules of a method for that many training classes, dimensions and images; raises MethodError."""
     assert spec.loss is not None, "the untrained trunk has no loss to build"
     sizes = {"num_classes": num_classes, "embedding_size": embedding_size}
+    if training_images is not None:
+        sizes["training_images"] = training_images
     extra: dict[str, Any] = {}
     if spec.embedding_regularizer is not None:
         extra = {
@@ -84,6 +91,8 @@ def build_component(
 def _value(value: JsonValue, sizes: dict[str, int]) -> Any:
     """Sizes for their placeholders, and an instance for a nested {"component": {kind, name, arguments}}."""
     if isinstance(value, str) and value in _SIZES:
+        if _SIZES[value] not in sizes:
+            raise MethodError(f"{value} is not known here")
         return sizes[_SIZES[value]]
     if isinstance(value, dict) and set(value) == {"component"}:
         nested = value["component"]
@@ -124,12 +133,23 @@ def accepted_arguments(cls: type[nn.Module]) -> dict[str, inspect.Parameter]:
     return accepted
 
 
+def _hands_on(cls: type[nn.Module]) -> bool:
+    """A wrapper that passes `**base_params` to a class named by another argument: only building it tells."""
+    return "base_params" in inspect.signature(cls).parameters
+
+
 def check_component(kind: str, component: Component) -> None:
-    """Raises MethodError for an unknown class or an argument it does not take, naming those it does."""
-    accepted = accepted_arguments(component_class(kind, component.name))
-    for key in component.arguments:
+    """Raises MethodError for an unknown class, an argument it does not take, naming those it does, or a bad value."""
+    cls = component_class(kind, component.name)
+    accepted = accepted_arguments(cls)
+    for key in () if _hands_on(cls) else component.arguments:
         if key not in accepted:
             raise MethodError(f"{component.name} takes no argument {key!r}; it takes {', '.join(sorted(accepted))}")
+    sizes = {"num_classes": 16, "embedding_size": 4, "training_images": 64}
+    with torch.random.fork_rng([]), warnings.catch_warnings():
+        # Some losses warn about settings that such small sizes make degenerate.
+        warnings.simplefilter("ignore")
+        build_component(kind, component, sizes)
 
 
 def build_optimizer(

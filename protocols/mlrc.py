@@ -12,7 +12,7 @@ import optuna
 
 from protocols.hyperparameters import OpenMethod
 from protocols.problem import Problem
-from protocols.search import SamplerSettings, Search
+from protocols.search import SamplerSettings, Search, settled
 from protocols.work import EvaluateJob, TrainJob, Work, evaluations, trainings
 from results.records import RunRecord, run_fingerprint
 
@@ -39,13 +39,13 @@ def mlrc(
     # over folds of the best validation MAP@R. Only training and validation classes are in a FoldSpec.
     hyperparameters = {}
     if method.space:
-        search = open_search(problem, method, sampler, storage)
-        while search.trials_told() < budget.trials:
+        search, trials = open_search(problem, method, budget, sampler, storage)
+        while search.trials_told() < trials:
             trial = search.ask()
             specs = problem.fold_specs(method.at(trial.hyperparameters), "search", trial.number)
             folds = yield from trainings([TrainJob(spec) for spec in specs])
             search.tell(trial, folds)
-        hyperparameters = search.best(budget.trials).hyperparameters
+        hyperparameters = search.best(trials).hyperparameters
 
     # 8. The winning setting is trained again from scratch, from fresh seeds, on every fold. The search trial itself is
     # left out of the runs (11.5): it was selected for being lucky.
@@ -70,13 +70,23 @@ def mlrc(
 
 
 def open_search(
-    problem: Problem, method: OpenMethod, sampler: SamplerSettings, storage: optuna.storages.BaseStorage
-) -> Search:
-    """The study of a method on a problem, new or continued."""
+    problem: Problem,
+    method: OpenMethod,
+    budget: Budget,
+    sampler: SamplerSettings,
+    storage: optuna.storages.BaseStorage,
+) -> tuple[Search, int]:
+    """The study of a method on a problem, new or continued, and its number of trials."""
+    space, trials = settled(method.space, budget.trials)
     identity = {**problem.identity(), "method": method.method.model_dump(mode="json")}
-    return Search(
-        storage, f"{problem.dataset.name}/{method.method.name}", identity, method.space, sampler, problem.seed
-    )
+    label = f"{problem.dataset.name}/{method.method.name}"
+    return Search(storage, label, identity, space, sampler, problem.seed), trials
+
+
+def trainings_of(problem: Problem, method: OpenMethod, budget: Budget) -> int:
+    """Trainings that a method takes in all."""
+    trials = settled(method.space, budget.trials)[1] if method.space else 0
+    return problem.folds * (trials + reproductions_of(problem, method, budget))
 
 
 def reproductions_of(problem: Problem, method: OpenMethod, budget: Budget) -> int:

@@ -24,13 +24,17 @@ SEARCH_VERSION = 1
 
 
 class SearchParameter(Record):
-    """One hyperparameter's range. `target` is where it goes, such as `loss.margin` or `loss_optimizer.lr`."""
+    """One hyperparameter's range. `target` is where it goes, such as `loss.margin` or `loss_optimizer.lr`.
+
+    exhaustive: every whole number from low to high is tried once instead of a search (specification, 11.14).
+    """
 
     target: str
     scale: Literal["linear", "log", "int", "int_log", "choice"]
     low: float | None = None
     high: float | None = None
     choices: tuple[JsonValue, ...] | None = None
+    exhaustive: bool = False
 
     def distribution(self) -> BaseDistribution:
         """The range as Optuna says it."""
@@ -69,6 +73,21 @@ class SamplerSettings(Record):
     startup_trials: int = 5
     startup: Literal["scrambled_sobol"] = "scrambled_sobol"
     deterministic_objective: bool = False
+
+
+def settled(space: Sequence[SearchParameter], trials: int) -> tuple[tuple[SearchParameter, ...], int]:
+    """The space as it will be searched, and in how many trials.
+
+    A single exhaustive parameter takes one trial per value if `trials` covers them all; otherwise it is searched like
+    any other.
+    """
+    if len(space) == 1 and space[0].exhaustive:
+        assert space[0].low is not None
+        assert space[0].high is not None
+        values = int(space[0].high) - int(space[0].low) + 1
+        if trials >= values:
+            return tuple(space), values
+    return tuple(parameter.model_copy(update={"exhaustive": False}) for parameter in space), trials
 
 
 @dataclass(frozen=True)
@@ -120,8 +139,8 @@ class Search:
             # Interrupted between the start of the trial and its last parameter: nobody can have trained it.
             self.study.tell(pending.number, state=TrialState.FAIL)
         told = self.trials_told()
-        if told < self.sampler.startup_trials:
-            self._enqueue_startup(told)
+        if told < self.sampler.startup_trials or self.space[0].exhaustive:
+            self._enqueue(told)
         self.study.sampler = self._fresh_sampler(told)
         trial = self.study.ask({parameter.target: parameter.distribution() for parameter in self.space})
         return Trial(trial.number, dict(trial.params))
@@ -151,15 +170,19 @@ class Search:
     def _finished(self) -> list[FrozenTrial]:
         return self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
 
-    def _enqueue_startup(self, told: int) -> None:
-        """Queues Sobol point number `told`, unless an interrupted run left one queued."""
+    def _enqueue(self, told: int) -> None:
+        """Queues value or Sobol point number `told`, unless an interrupted run left one queued."""
         if self.study.get_trials(deepcopy=False, states=(TrialState.WAITING,)):
+            return
+        first = self.space[0]
+        if first.exhaustive:
+            assert first.low is not None
+            self.study.enqueue_trial({first.target: int(first.low) + told})
             return
         points = qmc.Sobol(len(self.space), scramble=True, rng=derive_seed("sobol", self.seed)).random_base2(
             max(1, math.ceil(math.log2(self.sampler.startup_trials)))
         )
-        values = {p.target: p.at(float(x)) for p, x in zip(self.space, points[told], strict=True)}
-        self.study.enqueue_trial(values)
+        self.study.enqueue_trial({p.target: p.at(float(x)) for p, x in zip(self.space, points[told], strict=True)})
 
     def _fresh_sampler(self, told: int) -> optuna.samplers.BaseSampler:
         seed = derive_seed("sampler", self.fingerprint, told) % 2**32

@@ -74,11 +74,13 @@ class _Best:
         """Improvement is strict; epoch 0 counts for patience but does not win (specification, 11.22)."""
         if score > self.score:
             self.epoch, self.score = epoch, score
-        wins = may_win and score > self.winner_score
-        if wins:
+        if may_win and score > self.winner_score:
             self.winner_epoch, self.winner_score = epoch, score
-        if wins or not self.weights:
-            self.weights = {key: value.detach().cpu().clone() for key, value in model.state_dict().items()}
+            self.keep(model)
+
+    def keep(self, model: nn.Module) -> None:
+        """Makes the model as it is now the checkpoint."""
+        self.weights = {key: value.detach().cpu().clone() for key, value in model.state_dict().items()}
 
 
 class _Training:
@@ -95,15 +97,16 @@ class _Training:
         # Before anything of the loss, so that all methods start from the same network under one seed.
         torch.manual_seed(derive_seed("network", spec.seed))
         self.model = EmbeddingModel(spec.trunk, spec.embedding_size).to(device)
+        self.best.keep(self.model)
         self.targets = data.train_targets
 
     def run(self) -> tuple[StoppedBy, str | None]:
         """Trains; says what ended it and, if that was a failure, why."""
-        if self.spec.method.loss is None:
-            self._validate(0, may_win=True)
-            return "untrained", None
-        self.method = self._build_method()
         try:
+            if self.spec.method.loss is None:
+                self._validate(0, may_win=True)
+                return "untrained", None
+            self.method = self._build_method()
             self._validate(0, may_win=False)
             for epoch in range(self.settings.max_epochs):
                 self._train_epoch(epoch)
@@ -120,7 +123,7 @@ class _Training:
         spec, targets = self.spec, torch.from_numpy(self.targets)
         torch.manual_seed(derive_seed("loss", spec.seed))
         n_classes = int(targets.max()) + 1
-        method = build_method(spec.method, n_classes, self.model.dimensions)
+        method = build_method(spec.method, n_classes, self.model.dimensions, len(targets))
         # Moved first: pytorch-metric-learning replaces the tensors of class weights when their type changes.
         method.loss.to(self.device)
         self.optimizer = build_optimizer(self.settings.optimizer, self.model, method, spec.method)
@@ -135,25 +138,28 @@ class _Training:
         pool = ClassPool(self.model, self.data.train, self.targets, spec.images, self.device, pool_seed)
         generator = torch.Generator().manual_seed(derive_seed("plugin", spec.seed))
         trainable = [p for p in self.model.parameters() if p.requires_grad]
+        self.trunk_parameters = [p for p in self.model.trunk.parameters() if p.requires_grad]
         method.plugin.bind(TrainingContext(trainable, n_classes, generator, pool))
         return method
 
     def _clock(self, epoch: int) -> Clock:
+        # Authors count epochs as passes over the data; an epoch of this protocol is a number of iterations.
         passes = self.iterations * self.settings.batch_size // len(self.targets)
-        warmup = epoch < self.method.plugin.needs.warmup_epochs
+        asked = self.spec.method.warmup_passes
+        warmup = passes < (self.method.plugin.needs.warmup_epochs if asked is None else asked)
         return Clock(epoch, self.iterations, self.settings.iterations_per_epoch, passes, warmup)
 
     def _train_epoch(self, epoch: int) -> None:
-        plugin, clock = self.method.plugin, self._clock(epoch)
-        plugin.on_epoch_start(clock)
+        self.method.plugin.on_epoch_start(self._clock(epoch))
         self.model.train()
         self.method.loss.train()
-        with _frozen(self.model.trunk, clock.warmup):
-            for _ in range(self.settings.iterations_per_epoch):
-                self._step(epoch)
+        for _ in range(self.settings.iterations_per_epoch):
+            self._step(epoch)
 
     def _step(self, epoch: int) -> None:
         plugin, clock = self.method.plugin, self._clock(epoch)
+        for parameter in self.trunk_parameters:
+            parameter.requires_grad_(not clock.warmup)
         plugin.on_step_start(clock)
         rows = next(self.batches)
         images = training_batch(self.data.train, rows, self.spec.images, self.crops).to(self.device)
@@ -226,16 +232,3 @@ def _own_random_numbers(device: str) -> Iterator[None]:
             yield
         finally:
             torch.use_deterministic_algorithms(before[0], warn_only=before[1])
-
-
-@contextmanager
-def _frozen(module: nn.Module, frozen: bool) -> Iterator[None]:
-    """Keeps a module's parameters out of the backward pass for a warm-up epoch."""
-    parameters = [p for p in module.parameters() if p.requires_grad] if frozen else []
-    for parameter in parameters:
-        parameter.requires_grad_(False)
-    try:
-        yield
-    finally:
-        for parameter in parameters:
-            parameter.requires_grad_(True)

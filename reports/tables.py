@@ -6,10 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from results.intervals import Interval, student_t_interval
+from results.measured import MeasuredExperiment
 from results.records import RunRecord
 
 METRICS = {"precision_at_1": "P@1", "r_precision": "RP", "map_at_r": "MAP@R"}
 VARIANTS = ("separated", "concatenated")
+
+_LATEX = str.maketrans(
+    {
+        **{sign: "\\" + sign for sign in "&%_#${}"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "±": r"$\pm$",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -43,7 +54,8 @@ class ResultTable:
         head = ["Method", "n", *(f"{variant} {METRICS[metric]}" for variant, metric in _columns())]
         lines = [f"**{self.title}**", "", "| " + " | ".join(head) + " |", "|---|" + "--:|" * (len(head) - 1)]
         for row in self.rows:
-            cells = [row.title + _mark(row), str(row.n), *(_text(row.cells[column], "±") for column in _columns())]
+            title = row.title.replace("|", r"\|") + _mark(row)
+            cells = [title, str(row.n), *(_text(row.cells[column], "±") for column in _columns())]
             lines.append("| " + " | ".join(cells) + " |")
         return "\n".join([*lines, "", self.caption, *(f"\n- {note}" for note in self.notes)]) + "\n"
 
@@ -96,6 +108,18 @@ class ResultTable:
         if self.missing:
             notes.append("Partial: " + "; ".join(self.missing) + ".")
         return notes
+
+
+def table_of(measured: MeasuredExperiment) -> ResultTable:
+    """The table of an experiment, from a store or from a file of records."""
+    known = measured.summary
+    return build_table(
+        measured.records,
+        known["methods"],
+        known["title"],
+        reproductions=known["reproductions"],
+        trials=known["trials"],
+    )
 
 
 def build_table(
@@ -162,6 +186,4 @@ def _mark(row: Row) -> str:
 
 def _escape(text: str) -> str:
     """Text for LaTeX."""
-    for sign, escaped in (("\\", r"\textbackslash{}"), ("&", r"\&"), ("%", r"\%"), ("_", r"\_"), ("#", r"\#")):
-        text = text.replace(sign, escaped)
-    return text.replace("±", r"$\pm$")
+    return text.translate(_LATEX)

@@ -28,14 +28,16 @@ class Bounds(_Part):
 class SearchRange(_Part):
     """How one hyperparameter is searched.
 
-    low, high: on datasets without bounds of their own. datasets: bounds that MLRC ended with, widened where a search
-    ran into them. initial: the bounds it began with, where they differ. published_as: the parameter's printed name.
+    low, high: on datasets without bounds of their own. exhaustive: try every whole number once if the budget allows.
+    datasets: bounds that MLRC ended with, widened where a search ran into them. initial: the bounds it began with,
+    where they differ. published_as: the parameter's printed name.
     """
 
     scale: Literal["linear", "log", "int", "int_log", "choice"] = "linear"
     low: float | None = None
     high: float | None = None
     choices: tuple[JsonValue, ...] | None = None
+    exhaustive: bool = False
     datasets: dict[str, Bounds] = {}
     initial: dict[str, Bounds] = {}
     published_as: str | None = None
@@ -49,6 +51,8 @@ class SearchRange(_Part):
             raise ValueError("needs low and high with low < high")
         elif "log" in self.scale and self.low <= 0:
             raise ValueError("a log scale needs low > 0")
+        if self.exhaustive and self.scale != "int":
+            raise ValueError("exhaustive needs scale int")
         return self
 
     def on(self, target: str, dataset: str, bounds: Literal["widened", "initial"]) -> SearchParameter:
@@ -57,13 +61,24 @@ class SearchRange(_Part):
         if bounds == "initial":
             own = self.initial.get(dataset, own)
         low, high = (self.low, self.high) if own is None else (own.low, own.high)
-        return SearchParameter(target=target, scale=self.scale, low=low, high=high, choices=self.choices)
+        return SearchParameter(
+            target=target, scale=self.scale, low=low, high=high, choices=self.choices, exhaustive=self.exhaustive
+        )
 
 
 class Batch(_Part):
     """Batch composition: images per class; 0 draws images at random."""
 
     samples_per_class: int = Field(default=4, ge=0)
+
+
+class Warmup(_Part):
+    """passes: how often all training images are seen with a frozen trunk first; None takes what the loss asks for.
+
+    In passes over the data, the authors' epochs, since an epoch of MLRC is a number of iterations.
+    """
+
+    passes: int | None = None
 
 
 class LossOptimizer(_Part):
@@ -88,6 +103,7 @@ class MethodCard(_Part):
     embedding_regularizer: WeightedComponent | None = None
     batch: Batch = Batch()
     loss_optimizer: LossOptimizer = LossOptimizer()
+    warmup: Warmup = Warmup()
     search: dict[str, SearchRange] = {}
     published_as: str | None = None
     published: dict[str, dict[str, JsonValue]] = {}
@@ -104,12 +120,47 @@ class MethodCard(_Part):
             samples_per_class=self.batch.samples_per_class,
             loss_lr=self.loss_optimizer.lr,
             loss_weight_decay=self.loss_optimizer.weight_decay,
+            warmup_passes=self.warmup.passes,
         )
         fixed = self.fixed.get(dataset, {})
         space = tuple(
             choice.on(target, dataset, bounds) for target, choice in self.search.items() if target not in fixed
         )
         return OpenMethod(method=OpenMethod(method=spec).at(fixed), space=space)
+
+
+class Variant(_Part):
+    """A row made of a card: some of its hyperparameters set (by target) and no longer searched, for ablations."""
+
+    of: str
+    key: str
+    title: str
+    set: dict[str, JsonValue]
+
+
+def load_variant(variant: Variant) -> MethodCard:
+    """The card that a variant is of, with its settings; raises InputError."""
+    card = load_card(variant.of)
+    try:
+        method = card.open_method("").method
+        method = OpenMethod(method=method).at(variant.set)
+        varied = card.model_copy(
+            update={
+                "key": variant.key,
+                "title": variant.title,
+                "loss": method.loss,
+                "miner": method.miner,
+                "embedding_regularizer": method.embedding_regularizer,
+                "batch": Batch(samples_per_class=method.samples_per_class),
+                "loss_optimizer": LossOptimizer(lr=method.loss_lr, weight_decay=method.loss_weight_decay),
+                "search": {target: choice for target, choice in card.search.items() if target not in variant.set},
+                "published": {},
+            }
+        )
+        _check(varied)
+    except (MethodError, HyperparameterError) as error:
+        raise InputError(f"variant {variant.key!r} of method {variant.of!r}: {error}") from error
+    return varied
 
 
 def load_card(name: str) -> MethodCard:

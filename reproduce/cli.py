@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import Progress as RichProgress
 
 from reproduce.reading import InputError
+from results.measured import MeasuredExperiment
 from results.store import Store, StoreError
 
 app = typer.Typer(
@@ -137,14 +138,14 @@ def status(store: StoreAt = STORE, artifacts: Artifacts = None) -> None:
 def table(
     experiment: Name,
     output: Annotated[
-        str, typer.Option("--format", help="terminal, markdown, csv or latex.", show_default=True)
+        str, typer.Option("--format", help="terminal, markdown, csv, latex, or json: the records behind it.")
     ] = "terminal",
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
 ) -> None:
     """Draw the table of an experiment's latest run from the store."""
+    from reports.tables import table_of
     from reproduce.experiment import short_name
-    from reproduce.running import stored_table
     from reproduce.terminal import show_table
 
     opened = _existing_store(store, artifacts)
@@ -153,14 +154,20 @@ def table(
     if mine.empty:
         names = ", ".join(sorted(set(known["name"]))) or "none"
         raise InputError(f"no experiment {experiment!r} in {opened.url}; it holds: {names}")
-    drawn = stored_table(opened, str(mine.iloc[0]["fingerprint"]))
-    texts = {"markdown": drawn.to_markdown, "csv": drawn.to_csv, "latex": drawn.to_latex}
+    measured = MeasuredExperiment.from_store(opened, str(mine.iloc[0]["fingerprint"]))
+    drawn = table_of(measured)
+    texts = {
+        "markdown": drawn.to_markdown,
+        "csv": drawn.to_csv,
+        "latex": drawn.to_latex,
+        "json": measured.to_json,
+    }
     if output == "terminal":
         show_table(drawn, _console())
     elif output in texts:
         sys.stdout.write(texts[output]())
     else:
-        raise InputError(f"--format {output!r}: use terminal, markdown, csv or latex")
+        raise InputError(f"--format {output!r}: use terminal, markdown, csv, latex or json")
 
 
 @app.command()

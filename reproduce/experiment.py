@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from protocols.search import SamplerSettings
 from protocols.splits import FOLDS
+from reproduce.cards import Variant
 from reproduce.reading import InputError, describe, named_file, names_in, read_model
 from results.records import ImageSettings, TrainingSettings, TrunkSpec, fingerprint_of
 
@@ -35,12 +36,17 @@ class SearchSettings(_Part):
 
 
 class Experiment(_Part):
-    """An experiment file. `seed`: base of all seeds. `folds`: how many of the four are trained."""
+    """An experiment file.
+
+    methods: cards, in the order of the table's rows. variants: further rows, made of cards. seed: base of all seeds.
+    folds: how many of the four are trained.
+    """
 
     title: str
     protocol: Literal["mlrc"] = "mlrc"
     dataset: DataChoice
     methods: tuple[str, ...] = Field(min_length=1)
+    variants: tuple[Variant, ...] = ()
     trunk: TrunkSpec
     embedding_size: int = Field(default=128, ge=1)
     images: ImageSettings = ImageSettings()
@@ -52,7 +58,9 @@ class Experiment(_Part):
 
     def fingerprint(self, name: str, data_fingerprint: str) -> str:
         """What names this experiment's rows in the store: all that could change its table but not where data lie."""
-        settings = self.model_dump(mode="json", exclude={"title": True, "methods": True, "dataset": {"root"}})
+        settings = self.model_dump(
+            mode="json", exclude={"title": True, "methods": True, "variants": True, "dataset": {"root"}}
+        )
         return fingerprint_of([name, data_fingerprint, settings])
 
 

@@ -77,11 +77,11 @@ def foreseeable_trainings(session: Session, method: OpenMethod, studies: optuna.
     best: OpenMethod | None = method
     setting = {}
     if method.space:
-        search = open_search(problem, method, session.experiment.search.sampler, studies)
-        for trial in search.asked()[: budget.trials]:
+        search, trials = open_search(problem, method, budget, session.experiment.search.sampler, studies)
+        for trial in search.asked()[:trials]:
             specs += problem.fold_specs(method.at(trial.hyperparameters), "search", trial.number)
-        best = method if search.trials_told() >= budget.trials else None
-        setting = search.best(budget.trials).hyperparameters if best else {}
+        best = method if search.trials_told() >= trials else None
+        setting = search.best(trials).hyperparameters if best else {}
     if best is not None:
         for run in range(reproductions_of(problem, method, budget)):
             specs += problem.fold_specs(method.at(setting), "reproduction", run)

@@ -53,7 +53,9 @@ class RunProgress:
         assert isinstance(outcome, FoldResult)
         assert not isinstance(job, EvaluateJob)
         self.running.pop(outcome.fingerprint, None)
-        self.forecast.finished(method, outcome.wall_time, now=not from_store)
+        # The untrained trunk takes no time; its durations would make the others' look short.
+        seconds = 0.0 if outcome.stopped_by == "untrained" else outcome.wall_time
+        self.forecast.finished(method, seconds, now=not from_store)
         self._best[method] = max(self._best[method], outcome.best_map_at_r)
         what = "search" if job.run is None else "reproductions"
         count = f"{self.forecast.done[method]} of {self.forecast.totals[method]} trainings"

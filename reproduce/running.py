@@ -8,12 +8,13 @@ from rich.console import Console
 
 from protocols.metrics.neighbours import backend
 from protocols.mlrc import mlrc, open_search
-from reports.tables import ResultTable, build_table
+from reports.tables import ResultTable, table_of
 from reproduce.executors import open_executor, threads_per_training
 from reproduce.forecast import Forecast, in_words
 from reproduce.progress import RunProgress
 from reproduce.scheduling import Scheduler
 from reproduce.session import Session, open_store, open_studies, studies_in_one_line
+from results.measured import MeasuredExperiment
 from results.store import Store
 
 
@@ -64,8 +65,8 @@ def note_told_trials(session: Session, store: Store, studies: BaseStorage, forec
     for key, method in session.open_methods().items():
         if not method.space:
             continue
-        search = open_search(problem, method, session.experiment.search.sampler, studies)
-        for trial in search.asked()[: min(search.trials_told(), budget.trials)]:
+        search, trials = open_search(problem, method, budget, session.experiment.search.sampler, studies)
+        for trial in search.asked()[: min(search.trials_told(), trials)]:
             for spec in problem.fold_specs(method.at(trial.hyperparameters), "search", trial.number):
                 known = store.fold_result(spec.fingerprint)
                 forecast.finished(key, known.wall_time if known else 0.0, now=False)
@@ -93,14 +94,7 @@ def say_start(session: Session, device: str, workers: int, console: Console) -> 
 
 def stored_table(store: Store, experiment: str) -> ResultTable:
     """The table of an experiment by its fingerprint, from the store alone."""
-    known = store.experiment(experiment)
-    return build_table(
-        store.experiment_runs(experiment),
-        known["methods"],
-        known["title"],
-        reproductions=known["reproductions"],
-        trials=known["trials"],
-    )
+    return table_of(MeasuredExperiment.from_store(store, experiment))
 
 
 def write_table(table: ResultTable, session: Session) -> tuple[Path, ...]:

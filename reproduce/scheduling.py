@@ -63,7 +63,8 @@ class Scheduler:
             self._start(_Track(method, work))
         while self._waiting or self._running:
             while self._waiting and len(self._running) < self.executor.capacity:
-                self._submit()
+                if not self._submit():
+                    break
             done, _ = wait(self._running, timeout=0.5, return_when=FIRST_COMPLETED)
             self.observer.ticks(self.executor.ticks())
             self._collect(done)
@@ -100,16 +101,19 @@ class Scheduler:
         tested = self.store.run(job.run) is not None
         return result if tested or weights_path(self.store.artifacts, job.spec).exists() else None
 
-    def _submit(self) -> None:
+    def _submit(self) -> bool:
+        """Starts the job next in line; False if a worker has died since the last look at what is under way."""
         track, index = self._waiting[0]
         try:
             future = self.executor.submit(self._task(track.jobs[index]))
-        except BrokenProcessPool:
-            # A worker died since the last look; whose task it was shows when the others' futures are collected.
-            self._restart()
-            return
+        except BrokenProcessPool as error:
+            if not self._running:
+                self._failed(track, track.jobs[index], error)
+                self.executor.restart()
+            return False
         self._waiting.popleft()
         self._running[future] = (track, index)
+        return True
 
     def _task(self, job: Job) -> Task:
         artifacts = self.store.artifacts
@@ -121,7 +125,8 @@ class Scheduler:
 
     def _collect(self, done: set[Future[Outcome]]) -> None:
         pool_broke = False
-        for future in done:
+        # Successes first: a failure may end the run, and what is finished must be in the store by then.
+        for future in sorted(done, key=lambda future: future.exception() is not None):
             track, index = self._running.pop(future)
             job = track.jobs[index]
             error = future.exception()
@@ -132,12 +137,9 @@ class Scheduler:
             self._failed(track, job, error)
             self._waiting.appendleft((track, index))
         if pool_broke:
-            self._restart()
-
-    def _restart(self) -> None:
-        self._waiting.extendleft(self._running.values())
-        self._running.clear()
-        self.executor.restart()
+            self._waiting.extendleft(self._running.values())
+            self._running.clear()
+            self.executor.restart()
 
     def _keep(self, track: _Track, index: int, outcome: Outcome) -> None:
         job = track.jobs[index]

@@ -15,11 +15,11 @@ from protocols.datasets.dataset import DataError, DataRequest
 from protocols.datasets.registry import open_dataset
 from protocols.hyperparameters import OpenMethod
 from protocols.images.packing import BrokenImageError, Progress
-from protocols.mlrc import Budget, reproductions_of
+from protocols.mlrc import Budget, trainings_of
 from protocols.problem import Problem
 from protocols.splits import FOLDS, SplitError, mlrc_split
 from protocols.trunks.build import TrunkError, trunk_entry
-from reproduce.cards import MethodCard, load_card
+from reproduce.cards import MethodCard, load_card, load_variant
 from reproduce.experiment import Experiment, short_name
 from reproduce.reading import InputError
 from results.store import Store, StoreError
@@ -62,8 +62,7 @@ class Session:
 
     def trainings_of(self, method: OpenMethod) -> int:
         """Trainings that a method takes in all."""
-        trials = self.budget.trials if method.space else 0
-        return self.problem.folds * (trials + reproductions_of(self.problem, method, self.budget))
+        return trainings_of(self.problem, method, self.budget)
 
     def summary(self) -> dict[str, object]:
         """What the store keeps of the experiment, enough to draw its table without this suite's other rooms."""
@@ -90,7 +89,10 @@ def places(store: str, artifacts: Path | None, cache: Path | None, tables: Path 
 
 def open_session(name: str, experiment: Experiment, where: Places, progress: Progress | None) -> Session:
     """Reads the cards, opens the dataset and splits it; raises InputError with one line on what to do."""
-    cards = tuple(load_card(method) for method in experiment.methods)
+    cards = (
+        *(load_card(method) for method in experiment.methods),
+        *(load_variant(variant) for variant in experiment.variants),
+    )
     keys = [card.key for card in cards]
     if twice := [key for key in keys if keys.count(key) > 1]:
         raise InputError(f"method {twice[0]!r} is named twice; name it once")

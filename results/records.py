@@ -9,7 +9,7 @@ import json
 from functools import cached_property
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 TRAINING_VERSION = 1
 """The meaning of a training. Raise it with every change that alters outcomes: old results then no longer match."""
@@ -56,16 +56,18 @@ class MethodSpec(Record):
     """A method with its hyperparameters settled.
 
     loss: None for the untrained trunk. samples_per_class: m of the m-per-class batches; 0 draws images at random.
-    loss_lr, loss_weight_decay: for the loss's own parameters; None takes the network's.
+    loss_lr, loss_weight_decay: for the loss's own parameters; None takes the network's. warmup_passes: passes over the
+    training images with a frozen trunk; None takes what the loss's class asks for.
     """
 
     name: str
     loss: Component | None
     miner: Component | None = None
     embedding_regularizer: WeightedComponent | None = None
-    samples_per_class: int = 4
+    samples_per_class: int = Field(default=4, ge=0)
     loss_lr: float | None = None
     loss_weight_decay: float | None = None
+    warmup_passes: int | None = Field(default=None, ge=0)
 
 
 class ImageSettings(Record):
@@ -76,8 +78,8 @@ class ImageSettings(Record):
     flip: mirror left and right with probability one half.
     """
 
-    resize: int | None = 256
-    crop: int = 227
+    resize: int | None = Field(default=256, ge=1)
+    crop: int = Field(default=227, ge=1)
     area: tuple[float, float] = (0.16, 1.0)
     ratio: tuple[float, float] = (0.75, 4 / 3)
     flip: bool = True
@@ -106,11 +108,11 @@ class OptimizerSettings(Record):
 class TrainingSettings(Record):
     """Length and rhythm of one training (specification, sections 5 and 6); `validate_every`, `patience` in epochs."""
 
-    batch_size: int = 32
-    iterations_per_epoch: int = 100
-    max_epochs: int = 1000
-    validate_every: int = 2
-    patience: int = 9
+    batch_size: int = Field(default=32, ge=1)
+    iterations_per_epoch: int = Field(default=100, ge=1)
+    max_epochs: int = Field(default=1000, ge=1)
+    validate_every: int = Field(default=2, ge=1)
+    patience: int = Field(default=9, ge=0)
     optimizer: OptimizerSettings = OptimizerSettings()
 
 

@@ -1,7 +1,7 @@
 """Crops of a batch: random resized crops for training, centre crops for evaluation (specification, section 3).
 
-Pixels are resized by torch's antialiased bilinear uint8 kernel, which equals Pillow's bit for bit. Random numbers come
-from one generator, so the outcome does not depend on how the work is spread.
+Pixels are resized by torch's antialiased bilinear uint8 kernel, which equals Pillow's to one grey level. Random numbers
+come from one generator, so the outcome does not depend on how the work is spread.
 """
 
 import math
