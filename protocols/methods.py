@@ -83,7 +83,7 @@ def build_component(
             arguments[key] = sizes[key]
     try:
         module: nn.Module = cls(**arguments, **(extra or {}))
-    except (TypeError, ValueError, AssertionError) as error:
+    except Exception as error:  # pytorch-metric-learning raises bare ones for combinations it does not support
         raise MethodError(f"{component.name}({arguments}): {error}") from error
     return module
 

@@ -1,5 +1,7 @@
 """Method cards: what a method is, as data (reproduce/methods/*.yaml)."""
 
+import json
+from importlib import metadata
 from pathlib import Path
 from typing import Literal
 
@@ -12,6 +14,9 @@ from reproduce.reading import InputError, describe, named_file, names_in, read_m
 from results.records import Component, MethodSpec, WeightedComponent
 
 METHODS = Path(__file__).parent / "methods"
+
+ENTRY_POINTS = "metric_learning_cards"
+"""Entry-point group through which other packages bring cards: name = "a package with .yaml files in it"."""
 
 
 class _Part(BaseModel):
@@ -165,7 +170,7 @@ def load_variant(variant: Variant) -> MethodCard:
 
 def load_card(name: str) -> MethodCard:
     """The card of that name, or of that path; raises InputError for anything its classes would not accept."""
-    path = named_file(name, METHODS, "method")
+    path = named_file(name, card_folders(), "method")
     card = read_model(path, MethodCard)
     if card.key != path.stem:
         raise InputError(f"{path}: key {card.key!r} must be the file's name {path.stem!r}")
@@ -179,8 +184,19 @@ def load_card(name: str) -> MethodCard:
 
 
 def card_names() -> list[str]:
-    """The cards that come with the suite."""
-    return names_in(METHODS)
+    """The cards that come with the suite and with installed packages."""
+    return sorted(name for folder in card_folders() for name in names_in(folder))
+
+
+def card_folders() -> list[Path]:
+    """The suite's cards first, then those of installed packages."""
+    packages = [point.load() for point in metadata.entry_points(group=ENTRY_POINTS)]
+    return [METHODS, *(Path(folder) for package in packages for folder in package.__path__)]
+
+
+def card_schema() -> str:
+    """JSON Schema of a card, for editors that check YAML while it is typed."""
+    return json.dumps(MethodCard.model_json_schema(), indent=1) + "\n"
 
 
 def _check(card: MethodCard) -> None:

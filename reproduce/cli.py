@@ -171,12 +171,17 @@ def table(
 
 
 @app.command()
-def methods(name: Annotated[str | None, typer.Argument(help="One method, to see its card.")] = None) -> None:
+def methods(
+    name: Annotated[str | None, typer.Argument(help="One method, to see its card.")] = None,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of a card, for editors.")] = False,
+) -> None:
     """List the methods, or show one with its loss, search space and source."""
-    from reproduce.cards import card_names, load_card
+    from reproduce.cards import card_names, card_schema, load_card
     from reproduce.terminal import show_card, show_cards
 
-    if name is None:
+    if schema:
+        sys.stdout.write(card_schema())
+    elif name is None:
         show_cards([load_card(each) for each in card_names()], _console())
     else:
         show_card(load_card(name), _console())

@@ -69,7 +69,7 @@ def load_experiment(name: str, overrides: dict[str, Any]) -> Experiment:
 
     `image_size` overrides the crop and scales the resize before it, so that a crop shows the same part of an image.
     """
-    path = named_file(name, EXPERIMENTS, "experiment")
+    path = named_file(name, [EXPERIMENTS], "experiment")
     experiment = read_model(path, Experiment)
     whole = experiment.model_dump(mode="json")
     size = overrides.get("image_size")

@@ -1,5 +1,6 @@
 """YAML files read into validated models, with errors that name file, key and remedy."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -45,18 +46,21 @@ def describe(error: ValidationError) -> str:
     return text + (f" (and {len(others)} more)" if others else "")
 
 
-def named_file(name: str, folder: Path, what: str) -> Path:
-    """`folder`/name.yaml, or the file itself if `name` is a path; raises InputError with the known names."""
+def named_file(name: str, folders: Sequence[Path], what: str) -> Path:
+    """name.yaml in the first of `folders` that has it, or the file itself if `name` is a path.
+
+    Raises InputError with the known names.
+    """
     if name.endswith((".yaml", ".yml")):
         path = Path(name)
         if not path.is_file():
             raise InputError(f"{name}: no such file")
         return path
-    path = folder / f"{name}.yaml"
-    if not path.is_file():
-        known = ", ".join(names_in(folder))
-        raise InputError(f"unknown {what} {name!r}; known are {known}, or give the path of a .yaml file")
-    return path
+    for folder in folders:
+        if (path := folder / f"{name}.yaml").is_file():
+            return path
+    known = ", ".join(sorted(each for folder in folders for each in names_in(folder)))
+    raise InputError(f"unknown {what} {name!r}; known are {known}, or give the path of a .yaml file")
 
 
 def names_in(folder: Path) -> list[str]:

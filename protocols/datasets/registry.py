@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 from protocols.datasets.cub200 import open_cub200
-from protocols.datasets.dataset import DataError, DataRequest, Dataset, Opener, from_packing
+from protocols.datasets.dataset import DataError, DataRequest, Dataset, Opener
+from protocols.datasets.embedded import open_glyphs
 from protocols.datasets.folder import open_folder
-from protocols.datasets.glyphs import render
-from protocols.images.packing import pack_arrays
 
 
 @dataclass(frozen=True)
@@ -16,13 +15,6 @@ class DatasetEntry:
     opener: Opener
     description: str
     needs_root: bool
-
-
-def open_glyphs(request: DataRequest) -> Dataset:
-    """The embedded dataset, rendered from matplotlib's typefaces."""
-    glyphs = render()
-    packing = pack_arrays(glyphs.images[..., None], request.cache / "glyphs")
-    return from_packing("glyphs", glyphs.class_names, glyphs.image_names, glyphs.labels, packing)
 
 
 DATASETS = {

@@ -1,0 +1,213 @@
+"""Test evaluation: separated, concatenated, and the refusal of models that have seen a test class (section 8)."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from toys import CONTRASTIVE, IMAGES, UNTRAINED, pattern_dataset, toy_fold
+
+import losses
+from losses.plugin import Needs
+from protocols.datasets.dataset import Dataset
+from protocols.embedding import embed
+from protocols.evaluation import concatenated, evaluate_run, normalization_of
+from protocols.folds import TestData as DataForTesting
+from protocols.folds import test_data as data_for_testing
+from protocols.metrics.retrieval import normalized, retrieval_scores
+from protocols.splits import SplitError, mlrc_split
+from protocols.trunks.build import EmbeddingModel
+from protocols.work import EvaluateJob
+from results.records import Component, MethodSpec, RunRecord, Scores, run_fingerprint
+
+
+class _Ball(losses.XBMLoss):
+    needs = Needs(normalization="ball")
+
+
+class Evaluated(NamedTuple):
+    job: EvaluateJob
+    weights: list[dict[str, Tensor]]
+    data: DataForTesting
+    embeddings: list[np.ndarray]
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Dataset:
+    # As many images as that scores of a random network are no round numbers.
+    return pattern_dataset(tmp_path, per_class=6)
+
+
+def _reproduction(dataset: Dataset, method: MethodSpec = CONTRASTIVE, size: int | None = 8) -> Evaluated:
+    """Four networks with random weights instead of trained ones."""
+    specs, weights, embeddings = [], [], []
+    data = data_for_testing(dataset, mlrc_split(dataset.n_classes))
+    for fold in range(4):
+        spec, _ = toy_fold(dataset, method, fold=fold, embedding_size=size, seed=fold)
+        torch.manual_seed(fold)
+        model = EmbeddingModel(spec.trunk, size)
+        specs.append(spec)
+        weights.append({key: value.clone() for key, value in model.state_dict().items()})
+        embeddings.append(embed(model, data.images, IMAGES, torch.device("cpu")).double().numpy())
+    hyperparameters: dict[str, Any] = {"loss.neg_margin": 0.5}
+    job = EvaluateJob(tuple(specs), "mlrc", hyperparameters, 3, 17, 1000.0, ("fold 1: odd",))
+    return Evaluated(job, weights, data, embeddings)
+
+
+def _numpy_scores(vectors: np.ndarray, labels: np.ndarray) -> Scores:
+    totals = np.zeros(3)
+    for i, label in enumerate(labels):
+        others = np.flatnonzero(np.arange(len(labels)) != i)
+        order = others[np.argsort(((vectors[others] - vectors[i]) ** 2).sum(1), kind="stable")]
+        relevant = int((labels[others] == label).sum())
+        right = (labels[order] == label)[:relevant]
+        precision = right.cumsum() / np.arange(1, relevant + 1)
+        totals += [right[0], right.mean(), (right * precision).mean()]
+    first, r_precision, map_at_r = totals / len(labels)
+    return Scores(precision_at_1=first, r_precision=r_precision, map_at_r=map_at_r)
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+
+
+def _ball(vectors: np.ndarray) -> np.ndarray:
+    return np.asarray(vectors / np.maximum(1, np.linalg.norm(vectors, axis=1, keepdims=True)))
+
+
+def _assert_equal(scores: Scores, expected: Scores) -> None:
+    assert scores.model_dump() == pytest.approx(expected.model_dump(), abs=1e-6)
+
+
+def test_separated_is_the_mean_of_the_folds_own_scores(dataset: Dataset) -> None:
+    job, weights, data, embeddings = _reproduction(dataset)
+    record = evaluate_run(job, weights, data)
+    labels = data.images.labels
+    own = [_numpy_scores(_unit(vectors), labels) for vectors in embeddings]
+    assert len({score.map_at_r for score in own}) == 4
+    for scores, expected in zip(record.fold_scores, own, strict=True):
+        _assert_equal(scores, expected)
+    mean = {key: np.mean([score.model_dump()[key] for score in own]) for key in own[0].model_dump()}
+    assert record.separated.model_dump() == pytest.approx(mean, abs=1e-6)
+
+
+def test_concatenated_is_normalised_joined_and_normalised_again(dataset: Dataset) -> None:
+    job, weights, data, embeddings = _reproduction(dataset)
+    # Networks of very different scales: without the first normalisation the last one would decide alone.
+    for factor, state in enumerate(weights):
+        for key in ("embedder.weight", "embedder.bias"):
+            state[key] = state[key] * 100**factor
+    record = evaluate_run(job, weights, data)
+    joint = _unit(np.concatenate([_unit(vectors) for vectors in embeddings], axis=1))
+    assert joint.shape == (48, 32)
+    expected = _numpy_scores(joint, data.images.labels)
+    _assert_equal(record.concatenated, expected)
+    last_alone = _numpy_scores(_unit(embeddings[-1]), data.images.labels)
+    assert expected.map_at_r != pytest.approx(last_alone.map_at_r, abs=1e-3)
+
+
+def test_ball_joins_raw_embeddings(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(losses, "BallLoss", _Ball, raising=False)
+    method = MethodSpec(name="ball", loss=Component(name="BallLoss"))
+    assert normalization_of(method) == "ball"
+    job, weights, data, embeddings = _reproduction(dataset, method)
+    for state in weights:
+        for key in ("embedder.weight", "embedder.bias"):
+            state[key] = state[key] * 1.5
+    vectors = [1.5 * part for part in embeddings]
+    norms = np.concatenate([np.linalg.norm(part, axis=1) for part in vectors])
+    assert (norms < 1).any()
+    assert (norms > 1).any()
+    record = evaluate_run(job, weights, data)
+    labels = data.images.labels
+    _assert_equal(record.concatenated, _numpy_scores(_ball(np.concatenate(vectors, axis=1)), labels))
+    for scores, part in zip(record.fold_scores, vectors, strict=True):
+        _assert_equal(scores, _numpy_scores(_ball(part), labels))
+    assert record.fold_scores != evaluate_run(_reproduction(dataset).job, weights, data).fold_scores
+
+
+def test_joined_embeddings() -> None:
+    one, two = torch.tensor([[3.0, 4.0], [0.3, 0.4]]), torch.tensor([[0.0], [0.5]])
+    unit = concatenated([one, two + 1], "unit")
+    assert torch.allclose(unit, torch.tensor([[0.6, 0.8, 1.0], [0.6, 0.8, 1.0]]) / 2**0.5)
+    ball = concatenated([one, two], "ball")
+    assert torch.allclose(ball, torch.tensor([[0.6, 0.8, 0.0], [0.3, 0.4, 0.5]]))
+    assert ball.norm(dim=1).max() <= 1 + 1e-6
+
+
+@pytest.mark.parametrize("name", ["ContrastiveLoss", "ProxyAnchorLoss", "NormalizedSoftmaxLoss", None])
+def test_most_methods_are_compared_on_the_unit_sphere(name: str | None) -> None:
+    loss = None if name is None else Component(name=name)
+    assert normalization_of(MethodSpec(name="any", loss=loss)) == "unit"
+
+
+@pytest.mark.parametrize("fold", [0, 3])
+@pytest.mark.parametrize("part", ["train_classes", "validation_classes"])
+def test_a_model_that_has_seen_a_test_class_is_refused(dataset: Dataset, fold: int, part: str) -> None:
+    job, weights, data, _ = _reproduction(dataset)
+    specs = list(job.specs)
+    seen = (*getattr(specs[fold], part), (11, 12))
+    specs[fold] = specs[fold].model_copy(update={part: seen})
+    with pytest.raises(SplitError, match=f"fold {fold}: test class 11 was trained or validated on"):
+        evaluate_run(replace(job, specs=tuple(specs)), weights, data)
+
+
+def test_every_fold_needs_its_weights(dataset: Dataset) -> None:
+    job, weights, data, _ = _reproduction(dataset)
+    with pytest.raises(ValueError, match="shorter"):
+        evaluate_run(job, weights[:3], data)
+
+
+def test_the_record_says_what_was_tested(dataset: Dataset) -> None:
+    job, weights, data, _ = _reproduction(dataset)
+    record = evaluate_run(job, weights, data)
+    assert record.fingerprint == job.fingerprint
+    assert record.fingerprint == run_fingerprint(tuple(spec.fingerprint for spec in job.specs))
+    assert record.fold_fingerprints == tuple(spec.fingerprint for spec in job.specs)
+    assert (record.protocol, record.method, record.run, record.seed) == ("mlrc", "contrastive", 3, 17)
+    assert (record.dataset, record.data_fingerprint) == ("patterns", dataset.fingerprint)
+    assert record.hyperparameters == {"loss.neg_margin": 0.5}
+    assert (record.dimensions, record.test_classes, record.test_images) == (8, 8, 48)
+    assert record.flags == ("fold 1: odd",)
+    assert record.wall_time > 1000
+    assert RunRecord.model_validate_json(record.model_dump_json()) == record
+
+
+def test_an_untrained_trunk_is_tested_with_its_own_dimensions(dataset: Dataset) -> None:
+    job, weights, data, embeddings = _reproduction(dataset, UNTRAINED, size=None)
+    record = evaluate_run(job, weights, data)
+    assert record.dimensions == embeddings[0].shape[1] == 128
+    joint = _unit(np.concatenate([_unit(vectors) for vectors in embeddings], axis=1))
+    _assert_equal(record.concatenated, _numpy_scores(joint, data.images.labels))
+
+
+def test_equal_models_make_no_better_ensemble(dataset: Dataset) -> None:
+    job, weights, data, _ = _reproduction(dataset)
+    record = evaluate_run(job, [weights[0]] * 4, data)
+    _assert_equal(record.concatenated, record.separated)
+    _assert_equal(record.separated, record.fold_scores[2])
+
+
+def test_random_numbers_stay_as_they_were(dataset: Dataset) -> None:
+    job, weights, data, _ = _reproduction(dataset)
+    state = torch.get_rng_state()
+    evaluate_run(job, weights, data)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_embedding_restores_the_mode_and_keeps_the_order(dataset: Dataset) -> None:
+    spec, _ = toy_fold(dataset)
+    model = EmbeddingModel(spec.trunk, 8)
+    for mode in (True, False):
+        model.train(mode)
+        embeddings = embed(model, dataset.images, IMAGES, torch.device("cpu"))
+        assert model.training == mode
+        assert not embeddings.requires_grad
+    # 96 images, more than one batch of the network.
+    one = dataset.images.of_classes((15,))
+    assert torch.allclose(embed(model, one, IMAGES, torch.device("cpu")), embeddings[-6:], atol=1e-6)
+    labels = torch.from_numpy(dataset.images.labels)
+    assert retrieval_scores(normalized(embeddings), labels).n_queries == 96

@@ -1,0 +1,305 @@
+"""The protocol itself, driven with made-up outcomes: which jobs, which seeds, which classes, which winner."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pytest
+from toys import CONTRASTIVE, IMAGES, PROXIES, UNTRAINED, made_up_result, pattern_dataset, settings
+
+from protocols.hyperparameters import OpenMethod
+from protocols.mlrc import Budget, mlrc, open_search, reproductions_of, trainings_of
+from protocols.problem import Problem
+from protocols.search import SamplerSettings, SearchParameter
+from protocols.splits import from_ranges, mlrc_split
+from protocols.work import EvaluateJob, Job, TrainJob
+from results.provenance import provenance
+from results.records import FoldResult, FoldSpec, MethodSpec, RunRecord, Scores, TrunkSpec
+
+SPACE = (
+    SearchParameter(target="loss.neg_margin", scale="linear", low=0.0, high=2.0),
+    SearchParameter(target="loss.pos_margin", scale="linear", low=-0.2, high=2.0),
+)
+OPEN = OpenMethod(method=CONTRASTIVE, space=SPACE)
+BUDGET = Budget(trials=4, reproductions=3)
+SAMPLER = SamplerSettings(startup_trials=4)
+IMAGENET = TrunkSpec(name="efficientnet_lite0", weights="imagenet")
+
+
+@pytest.fixture
+def problem(tmp_path: Path) -> Problem:
+    dataset = pattern_dataset(tmp_path)
+    trunk = TrunkSpec(name="small_conv", weights="random")
+    return Problem(dataset, mlrc_split(16), 4, IMAGES, trunk, 8, settings(), seed=5)
+
+
+@dataclass
+class Driven:
+    """What a run of the protocol asked for, call by call, and what it returned."""
+
+    asked: list[list[Job]] = field(default_factory=list)
+    returned: list[RunRecord] = field(default_factory=list)
+
+    @property
+    def search(self) -> list[TrainJob]:
+        return [job for jobs in self.asked for job in jobs if isinstance(job, TrainJob) and job.run is None]
+
+    @property
+    def reproductions(self) -> list[TrainJob]:
+        return [job for jobs in self.asked for job in jobs if isinstance(job, TrainJob) and job.run is not None]
+
+    @property
+    def evaluations(self) -> list[EvaluateJob]:
+        return [job for jobs in self.asked for job in jobs if isinstance(job, EvaluateJob)]
+
+
+def _record(job: EvaluateJob) -> RunRecord:
+    score = Scores(precision_at_1=0.5, r_precision=0.4, map_at_r=0.3)
+    return RunRecord(
+        fingerprint=job.fingerprint,
+        protocol=job.protocol,
+        dataset="patterns",
+        data_fingerprint=job.specs[0].data_fingerprint,
+        method=job.specs[0].method.name,
+        hyperparameters=job.hyperparameters,
+        run=job.run,
+        seed=job.seed,
+        fold_fingerprints=tuple(spec.fingerprint for spec in job.specs),
+        fold_scores=(score,) * len(job.specs),
+        separated=score,
+        concatenated=score,
+        dimensions=8,
+        test_classes=8,
+        test_images=32,
+        wall_time=1.0,
+        provenance=provenance("cpu", 1),
+    )
+
+
+def _hump(spec: FoldSpec) -> FoldResult:
+    assert spec.method.loss is not None
+    margin = spec.method.loss.arguments.get("neg_margin", 0.0)
+    assert isinstance(margin, float)
+    return made_up_result(spec.fingerprint, 0.5 - 0.1 * abs(margin - 0.6) + 0.01 * spec.fold)
+
+
+def _drive(
+    problem: Problem,
+    method: OpenMethod = OPEN,
+    budget: Budget = BUDGET,
+    score: Callable[[FoldSpec], FoldResult] = _hump,
+    storage: optuna.storages.BaseStorage | None = None,
+) -> Driven:
+    driven = Driven()
+    work = mlrc(problem, method, budget, SAMPLER, storage or optuna.storages.InMemoryStorage())
+    try:
+        jobs = next(work)
+        while True:
+            driven.asked.append(jobs)
+            jobs = work.send([score(job.spec) if isinstance(job, TrainJob) else _record(job) for job in jobs])
+    except StopIteration as stop:
+        driven.returned = stop.value
+    return driven
+
+
+def test_the_budget_is_the_protocols() -> None:
+    assert Budget() == Budget(trials=50, reproductions=10)
+
+
+def test_trials_come_first_then_reproductions_then_tests(problem: Problem) -> None:
+    driven = _drive(problem)
+    assert [len(jobs) for jobs in driven.asked] == [4, 4, 4, 4, 12, 3]
+    assert len(driven.search) == 4 * 4
+    assert len(driven.reproductions) == 3 * 4
+    assert len(driven.evaluations) == 3
+    assert trainings_of(problem, OPEN, BUDGET) == 28
+    assert trainings_of(problem, OPEN, Budget()) == 240
+    kinds = ["search"] * 4 + ["reproduction", "evaluation"]
+    for jobs, kind in zip(driven.asked, kinds, strict=True):
+        for job in jobs:
+            assert isinstance(job, EvaluateJob) == (kind == "evaluation")
+            if isinstance(job, TrainJob):
+                assert (job.run is None) == (kind == "search")
+    assert [record.run for record in driven.returned] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("folds", [1, 2, 4])
+def test_every_setting_is_trained_on_every_fold(problem: Problem, folds: int) -> None:
+    driven = _drive(replace(problem, folds=folds))
+    for jobs in driven.asked[:4]:
+        assert [job.spec.fold for job in jobs] == list(range(folds))
+        assert len({job.spec.method.model_dump_json() for job in jobs}) == 1
+    assert len({jobs[0].spec.method.model_dump_json() for jobs in driven.asked[:4]}) == 4
+
+
+def test_all_seeds_differ(problem: Problem) -> None:
+    driven = _drive(problem)
+    search, reproductions = ([job.spec.seed for job in jobs] for jobs in (driven.search, driven.reproductions))
+    assert len(set(search)) == 16
+    assert len(set(reproductions)) == 12
+    assert not set(search) & set(reproductions)
+
+
+def test_no_training_holds_a_test_class(problem: Problem) -> None:
+    test = set(problem.split.test)
+    driven = _drive(problem)
+    for job in driven.search + driven.reproductions:
+        classes = {*from_ranges(job.spec.train_classes), *from_ranges(job.spec.validation_classes)}
+        assert not classes & test
+        fold = problem.split.folds[job.spec.fold]
+        assert from_ranges(job.spec.train_classes) == fold.train
+        assert from_ranges(job.spec.validation_classes) == fold.validation
+    assert not any("test" in name for name in FoldSpec.model_fields)
+
+
+def test_the_highest_mean_wins(problem: Problem) -> None:
+    # Trial 2 has the best mean though trial 1 has the best fold.
+    values = iter([0.3] * 4 + [0.9, 0.1, 0.1, 0.1] + [0.4] * 4 + [0.2] * 4 + [0.0] * 12)
+    driven = _drive(problem, score=lambda spec: made_up_result(spec.fingerprint, next(values)))
+    winner = driven.asked[2][0].spec.method
+    assert {job.spec.method.model_dump_json() for job in driven.reproductions} == {winner.model_dump_json()}
+    for job in driven.evaluations:
+        assert winner.loss is not None
+        assert job.hyperparameters == {
+            "loss.neg_margin": winner.loss.arguments["neg_margin"],
+            "loss.pos_margin": winner.loss.arguments["pos_margin"],
+        }
+        assert {spec.method.model_dump_json() for spec in job.specs} == {winner.model_dump_json()}
+
+
+def test_a_fold_that_went_nan_counts_0(problem: Problem) -> None:
+    # Trial 0 would win if its diverged fold counted, or if that fold were left out of the mean.
+    seen: list[str] = []
+
+    def score(spec: FoldSpec) -> FoldResult:
+        seen.append(spec.fingerprint)
+        first = len(seen) <= 4
+        reason = "loss not finite at iteration 7" if first and spec.fold == 1 else None
+        return made_up_result(spec.fingerprint, 0.5 if first else 0.4, reason=reason)
+
+    driven = _drive(problem, score=score)
+    assert driven.reproductions[0].spec.method == driven.asked[1][0].spec.method
+
+
+def test_the_search_trial_is_not_among_the_runs(problem: Problem) -> None:
+    driven = _drive(problem)
+    searched = {job.spec.fingerprint for job in driven.search}
+    reproduced = [job.spec.fingerprint for job in driven.reproductions]
+    assert not searched & set(reproduced)
+    assert [f for job in driven.evaluations for f in (spec.fingerprint for spec in job.specs)] == reproduced
+    for number, job in enumerate(driven.evaluations):
+        assert (job.run, job.seed, job.protocol) == (number, 5, "mlrc")
+        assert [spec.fold for spec in job.specs] == [0, 1, 2, 3]
+
+
+def test_trainings_name_the_evaluation_that_needs_them(problem: Problem) -> None:
+    driven = _drive(problem)
+    names = [job.run for job in driven.reproductions]
+    assert names == [job.fingerprint for job in driven.evaluations for _ in range(4)]
+    assert len(set(names)) == 3
+
+
+def test_seeds_of_two_methods_are_matched(problem: Problem) -> None:
+    other = OpenMethod(
+        method=PROXIES, space=(SearchParameter(target="loss_optimizer.lr", scale="log", low=1e-6, high=1),)
+    )
+    one, two = _drive(problem), _drive(problem, other)
+    assert [job.spec.seed for job in one.reproductions] == [job.spec.seed for job in two.reproductions]
+    assert not {job.spec.fingerprint for job in one.reproductions} & {job.spec.fingerprint for job in two.reproductions}
+    another_seed = _drive(replace(problem, seed=6))
+    assert not {job.spec.seed for job in one.reproductions} & {job.spec.seed for job in another_seed.reproductions}
+
+
+def test_flags_and_times_are_passed_on(problem: Problem) -> None:
+    def score(spec: FoldSpec) -> FoldResult:
+        if spec.fold == 1:
+            return made_up_result(spec.fingerprint, 0.3, reason="loss not finite at iteration 7", wall_time=10)
+        return made_up_result(spec.fingerprint, 0.3, beats_untrained=spec.fold != 3, wall_time=10 + spec.fold)
+
+    for job in _drive(problem, score=score).evaluations:
+        assert job.flags == (
+            "fold 1: training diverged (loss not finite at iteration 7); tested at the last checkpoint before",
+            "fold 3: no trained epoch beat the untrained network",
+        )
+        assert job.training_time == 10 + 10 + 12 + 13
+    assert all(job.flags == () for job in _drive(problem).evaluations)
+
+
+def test_a_method_without_a_space_is_not_searched(problem: Problem) -> None:
+    driven = _drive(problem, OpenMethod(method=CONTRASTIVE))
+    assert [len(jobs) for jobs in driven.asked] == [12, 3]
+    assert {job.spec.method.model_dump_json() for job in driven.reproductions} == {CONTRASTIVE.model_dump_json()}
+    assert all(job.hyperparameters == {} for job in driven.evaluations)
+    assert trainings_of(problem, OpenMethod(method=CONTRASTIVE), BUDGET) == 12
+
+
+@pytest.mark.parametrize(
+    ("trunk", "method", "runs"),
+    [
+        (IMAGENET, UNTRAINED, 1),
+        (TrunkSpec(name="efficientnet_lite0", weights="random"), UNTRAINED, 3),
+        (TrunkSpec(name="small_conv", weights="random"), UNTRAINED, 3),
+        (IMAGENET, CONTRASTIVE, 3),
+    ],
+)
+def test_a_pretrained_trunk_is_tested_once(problem: Problem, trunk: TrunkSpec, method: MethodSpec, runs: int) -> None:
+    changed, opened = replace(problem, trunk=trunk), OpenMethod(method=method)
+    assert reproductions_of(changed, opened, BUDGET) == runs
+    assert reproductions_of(changed, opened, Budget(4, 0)) == 0
+
+    def score(spec: FoldSpec) -> FoldResult:
+        return made_up_result(spec.fingerprint, 0.3)
+
+    driven = _drive(changed, opened, score=score)
+    assert len(driven.returned) == runs
+    sizes = {job.spec.embedding_size for job in driven.reproductions}
+    assert sizes == {None if method.loss is None else 8}
+
+
+def test_an_interrupted_protocol_asks_for_the_same_jobs(problem: Problem) -> None:
+    whole = _drive(problem)
+    storage = optuna.storages.InMemoryStorage()
+    work = mlrc(problem, OPEN, BUDGET, SAMPLER, storage)
+    jobs = next(work)
+    work.send([_hump(job.spec) for job in jobs])
+    work.close()
+    rest = _drive(problem, storage=storage)
+    assert [len(jobs) for jobs in rest.asked] == [4, 4, 4, 12, 3]
+    assert rest.asked == whole.asked[1:]
+    assert len(_drive(problem, storage=storage).search) == 0, "a finished search is not gone on with"
+
+
+def test_a_larger_budget_goes_on_and_a_smaller_looks_at_the_first_only(problem: Problem) -> None:
+    storage = optuna.storages.InMemoryStorage()
+    rising = iter(range(1000))
+
+    def score(spec: FoldSpec) -> FoldResult:
+        return made_up_result(spec.fingerprint, next(rising) / 1000)
+
+    small = _drive(problem, budget=Budget(2, 1), score=score, storage=storage)
+    large = _drive(problem, budget=Budget(4, 1), score=score, storage=storage)
+    assert (len(small.search), len(large.search)) == (8, 8)
+    again = _drive(problem, budget=Budget(2, 1), score=score, storage=storage)
+    assert again.search == []
+    assert again.reproductions == small.reproductions
+    assert again.reproductions != large.reproductions
+
+
+def test_an_exhaustive_parameter_has_its_own_number_of_trials(problem: Problem) -> None:
+    bins = SearchParameter(target="loss.num_bins", scale="int", low=2, high=4, exhaustive=True)
+    method = OpenMethod(method=CONTRASTIVE, space=(bins,))
+    budget = Budget(5, 1)
+    driven = _drive(problem, method, budget)
+    tried = [job.spec.method.loss.arguments["num_bins"] for job in driven.search[::4] if job.spec.method.loss]
+    assert tried == [2, 3, 4]
+    assert trainings_of(problem, method, budget) == 4 * (3 + 1)
+
+
+@pytest.mark.parametrize("change", [{"seed": 6}, {"folds": 2}, {"embedding_size": 4}, {"training": settings(lr=0.5)}])
+def test_another_problem_is_another_study(problem: Problem, change: dict[str, Any]) -> None:
+    storage = optuna.storages.InMemoryStorage()
+    one, _ = open_search(problem, OPEN, BUDGET, SAMPLER, storage)
+    other, _ = open_search(replace(problem, **change), OPEN, BUDGET, SAMPLER, storage)
+    assert one.fingerprint != other.fingerprint

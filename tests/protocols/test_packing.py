@@ -1,0 +1,295 @@
+"""Decoding and packing: pixels as Pillow makes them, resuming, changed and broken files."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from protocols.images import packing
+from protocols.images.packing import BrokenImageError, decode, pack_arrays, pack_files
+
+FORMATS = ("png", "jpg", "bmp", "gif", "webp", "tiff", "ppm")
+
+
+def _picture(mode: str, width: int, height: int, seed: int = 0) -> Image.Image:
+    generator = np.random.default_rng(seed)
+    if mode == "P":
+        palette = Image.fromarray(generator.integers(0, 256, (height, width), dtype=np.uint8), "L").convert("P")
+        palette.putpalette(generator.integers(0, 256, 768, dtype=np.uint8).tobytes())
+        return palette
+    bands = len(Image.new(mode, (1, 1)).getbands())
+    shape = (height, width) if bands == 1 else (height, width, bands)
+    return Image.frombytes(mode, (width, height), generator.integers(0, 256, shape, dtype=np.uint8).tobytes())
+
+
+def _resized_by_hand(path: Path, target: int) -> np.ndarray:
+    """The plain way: open as RGB, shorter side to `target`, longer side cut to whole pixels."""
+    image = Image.open(path).convert("RGB")
+    width, height = image.size
+    scale = target / min(width, height)
+    short, long = target, int(max(width, height) * target / min(width, height))
+    assert abs(long - scale * max(width, height)) < 1
+    return np.asarray(image.resize((short, long) if width <= height else (long, short), Image.Resampling.BILINEAR))
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> tuple[Path, list[str]]:
+    root = tmp_path / "pictures"
+    root.mkdir()
+    names = [f"{i}.png" for i in range(10)]
+    for i, name in enumerate(names):
+        _picture("RGB", 12 + i, 9 + 2 * i, seed=i).save(root / name)
+    return root, names
+
+
+@pytest.mark.parametrize("size", [(40, 30), (30, 40), (33, 33), (17, 90), (256, 341), (7, 5)], ids=str)
+@pytest.mark.parametrize(("mode", "suffix"), [("RGB", "png"), ("L", "png"), ("RGBA", "png"), ("P", "png")])
+@pytest.mark.parametrize("target", [24, 33])
+def test_pixels_are_those_of_pillow(tmp_path: Path, size: tuple[int, int], mode: str, suffix: str, target: int) -> None:
+    path = tmp_path / f"image.{suffix}"
+    _picture(mode, *size).save(path)
+    packed = pack_files(tmp_path, [path.name], target, tmp_path / "pack").images
+    expected = _resized_by_hand(path, target)
+    assert min(expected.shape[:2]) == target
+    assert packed.image(0).shape == expected.shape
+    assert (packed.image(0) == expected).all()
+
+
+@pytest.mark.parametrize("mode", ["RGB", "L", "CMYK"])
+def test_pixels_of_jpegs_are_those_of_pillow(tmp_path: Path, mode: str) -> None:
+    path = tmp_path / "image.jpg"
+    _picture(mode, 50, 41).save(path)
+    packed = pack_files(tmp_path, [path.name], 20, tmp_path / "pack").images
+    assert (packed.image(0) == _resized_by_hand(path, 20)).all()
+
+
+def test_without_a_resize_the_pixels_stay(tmp_path: Path) -> None:
+    picture = _picture("RGB", 13, 19)
+    picture.save(tmp_path / "image.png")
+    packed = pack_files(tmp_path, ["image.png"], None, tmp_path / "pack").images
+    assert (packed.image(0) == np.asarray(picture)).all()
+
+
+def test_the_longer_side_is_cut_to_whole_pixels(tmp_path: Path) -> None:
+    # 256 * 500 / 333 = 384.38 and 256 * 379 / 500 < 256: MLRC's transform gives 384 and never rounds up.
+    _picture("RGB", 500, 333).save(tmp_path / "image.png")
+    assert decode(tmp_path / "image.png", 256).shape == (256, 384, 3)
+    _picture("RGB", 333, 499).save(tmp_path / "image.png")
+    assert decode(tmp_path / "image.png", 256).shape == (383, 256, 3)
+
+
+def test_a_pack_holds_all_files_in_order(pictures: tuple[Path, list[str]], tmp_path: Path) -> None:
+    root, names = pictures
+    seen: list[tuple[int, int]] = []
+    packed = pack_files(root, names, 8, tmp_path / "pack", progress=lambda done, total: seen.append((done, total)))
+    assert len(packed.images) == 10
+    assert packed.images.channels == 3
+    assert packed.skipped == ()
+    for i, name in enumerate(names):
+        assert (packed.images.image(i) == decode(root / name, 8)).all()
+    assert seen[-1] == (10, 10)
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("pack")] == ["pack"]
+
+
+def _counting(monkeypatch: pytest.MonkeyPatch, fails: Callable[[Path], bool] = lambda path: False) -> list[str]:
+    """Makes `decode` write down the files it has finished; raises at those for which `fails`."""
+    finished: list[str] = []
+
+    def counted(path: Path, resize: int | None) -> np.ndarray:
+        if fails(path):
+            raise KeyboardInterrupt
+        image = decode(path, resize)
+        finished.append(path.name)
+        return image
+
+    monkeypatch.setattr(packing, "decode", counted)
+    return finished
+
+
+def test_an_existing_pack_is_opened(
+    pictures: tuple[Path, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, names = pictures
+    first = pack_files(root, names, 8, tmp_path / "pack")
+    finished = _counting(monkeypatch)
+    assert pack_files(root, names, 8, tmp_path / "pack") == first
+    assert finished == []
+
+
+def test_an_interrupted_packing_goes_on_where_it_stopped(
+    pictures: tuple[Path, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, names = pictures
+    uninterrupted = pack_files(root, names, 8, tmp_path / "whole")
+    monkeypatch.setattr(packing, "_BATCH", 4)
+    before = _counting(monkeypatch, fails=lambda path: path.name == "6.png")
+    with pytest.raises(KeyboardInterrupt):
+        pack_files(root, names, 8, tmp_path / "pack")
+    assert set(names[:4]) <= set(before)
+    assert not (tmp_path / "pack").exists()
+    after = _counting(monkeypatch)
+    resumed = pack_files(root, names, 8, tmp_path / "pack")
+    assert sorted(before + after) == sorted(names)
+    assert resumed.content_hash == uninterrupted.content_hash
+    for i in range(10):
+        assert (resumed.images.image(i) == uninterrupted.images.image(i)).all()
+    assert not list(tmp_path.glob("*.partial"))
+
+
+def test_an_interrupted_packing_of_other_files_is_not_gone_on_with(
+    pictures: tuple[Path, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, names = pictures
+    _counting(monkeypatch, fails=lambda path: path.name == "9.png")
+    with pytest.raises(KeyboardInterrupt):
+        pack_files(root, names, 8, tmp_path / "pack")
+    _rewrite(root / "0.png", _picture("RGB", 12, 9, seed=99))
+    finished = _counting(monkeypatch)
+    packed = pack_files(root, names, 8, tmp_path / "pack")
+    assert sorted(finished) == names
+    assert (packed.images.image(0) == decode(root / "0.png", 8)).all()
+
+
+def _rewrite(path: Path, picture: Image.Image) -> None:
+    """Other content, and a later time stamp even where the clock is coarse."""
+    time = path.stat().st_mtime_ns + 10**9
+    picture.save(path)
+    os.utime(path, ns=(time, time))
+
+
+@pytest.mark.parametrize("change", ["content", "resize", "files", "order"])
+def test_a_changed_dataset_is_packed_anew(pictures: tuple[Path, list[str]], tmp_path: Path, change: str) -> None:
+    root, names = pictures
+    before = pack_files(root, names, 8, tmp_path / "pack")
+    size = 8
+    if change == "content":
+        _rewrite(root / names[3], _picture("RGB", 15, 15, seed=77))
+    elif change == "resize":
+        size = 6
+    else:
+        names = names[:7] if change == "files" else names[::-1]
+    after = pack_files(root, names, size, tmp_path / "pack")
+    assert len(after.images) == len(names)
+    for i, name in enumerate(names):
+        assert (after.images.image(i) == decode(root / name, size)).all()
+    # The hash is of the files' contents, which a resize leaves alone.
+    assert (after.content_hash == before.content_hash) == (change == "resize")
+
+
+def _break(path: Path, how: str) -> None:
+    if how == "header":
+        path.write_bytes(b"this is no image")
+    elif how == "empty":
+        path.write_bytes(b"")
+    else:
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+@pytest.mark.parametrize("how", ["header", "empty", "body"])
+def test_a_broken_image_is_named_and_nothing_is_kept(
+    pictures: tuple[Path, list[str]], tmp_path: Path, how: str
+) -> None:
+    root, names = pictures
+    _break(root / "4.png", how)
+    with pytest.raises(BrokenImageError) as caught:
+        pack_files(root, names, 8, tmp_path / "pack")
+    message = str(caught.value)
+    assert message.startswith(f"{root / '4.png'}: cannot be decoded; repair or remove it")
+    assert "--skip-broken-images" in message
+    assert "\n" not in message
+    assert not (tmp_path / "pack").exists()
+
+
+@pytest.mark.parametrize("how", ["header", "empty", "body"])
+def test_a_broken_image_can_be_left_out(pictures: tuple[Path, list[str]], tmp_path: Path, how: str) -> None:
+    root, names = pictures
+    whole = pack_files(root, names, 8, tmp_path / "whole")
+    _break(root / "4.png", how)
+    packed = pack_files(root, names, 8, tmp_path / "pack", skip_broken=True)
+    assert packed.skipped == ("4.png",)
+    assert packed.content_hash != whole.content_hash
+    for i, name in enumerate(names):
+        if name != "4.png":
+            assert (packed.images.image(i) == decode(root / name, 8)).all()
+    assert pack_files(root, names, 8, tmp_path / "pack", skip_broken=True) == packed
+    with pytest.raises(BrokenImageError, match=r"4\.png"):
+        pack_files(root, names, 8, tmp_path / "pack")
+
+
+def test_a_repaired_image_comes_back(pictures: tuple[Path, list[str]], tmp_path: Path) -> None:
+    root, names = pictures
+    whole = pack_files(root, names, 8, tmp_path / "whole")
+    good = Image.open(root / "4.png").copy()
+    _break(root / "4.png", "body")
+    pack_files(root, names, 8, tmp_path / "pack", skip_broken=True)
+    _rewrite(root / "4.png", good)
+    packed = pack_files(root, names, 8, tmp_path / "pack")
+    assert packed.skipped == ()
+    assert packed.content_hash == whole.content_hash
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning:PIL")
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_file_cut_off_anywhere_is_broken_or_whole(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"image.{suffix}"
+    _picture("RGB", 24, 18).save(path)
+    expected = decode(path, None)
+    content = path.read_bytes()
+    for length in sorted({*range(0, 64, 3), *np.linspace(64, len(content) - 1, 40, dtype=int).tolist()}):
+        path.write_bytes(content[:length])
+        try:
+            assert (decode(path, None) == expected).all()
+        except BrokenImageError as error:
+            assert str(path) in str(error)  # noqa: PT017 - a missing trailer raises nothing
+
+
+def test_a_decompression_bomb_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _picture("RGB", 40, 40).save(tmp_path / "image.png")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
+    with pytest.raises(BrokenImageError):
+        decode(tmp_path / "image.png", None)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_arrays_are_packed_as_they_are(tmp_path: Path, channels: int) -> None:
+    images = np.random.default_rng(0).integers(0, 256, (5, 6, 7, channels), dtype=np.uint8)
+    packed = pack_arrays(images, tmp_path / "deep" / "pack")
+    assert packed.images.channels == channels
+    assert packed.skipped == ()
+    assert (np.stack([packed.images.image(i) for i in range(len(packed.images))]) == images).all()
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["pack"]
+
+
+def test_equal_arrays_are_not_written_again_and_others_are(tmp_path: Path) -> None:
+    images = np.random.default_rng(0).integers(0, 256, (5, 6, 7, 1), dtype=np.uint8)
+    first = pack_arrays(images, tmp_path / "pack")
+    inode = (tmp_path / "pack" / "pixels.bin").stat().st_ino
+    again = pack_arrays(images[::2].repeat(2, axis=0)[:5] * 0 + images, tmp_path / "pack")
+    assert again == first
+    assert (tmp_path / "pack" / "pixels.bin").stat().st_ino == inode
+    other = pack_arrays(images[::-1], tmp_path / "pack")
+    assert other.content_hash != first.content_hash
+    assert (other.images.image(0) == images[-1]).all()
+
+
+def test_a_folder_without_a_description_is_no_pack(
+    pictures: tuple[Path, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, names = pictures
+
+    def killed(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    # Killed after the last image and before the rename.
+    monkeypatch.setattr(packing.json, "dumps", killed)
+    with pytest.raises(KeyboardInterrupt):
+        pack_files(root, names, 8, tmp_path / "pack")
+    assert not (tmp_path / "pack").exists()
+    monkeypatch.undo()
+    finished = _counting(monkeypatch)
+    packed = pack_files(root, names, 8, tmp_path / "pack")
+    assert finished == []
+    assert (packed.images.image(9) == decode(root / "9.png", 8)).all()

@@ -1,0 +1,63 @@
+"""What all methods of a comparison share."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from toys import CONTRASTIVE, IMAGES, PROXIES, UNTRAINED, pattern_dataset, settings
+
+from protocols.problem import Problem
+from protocols.splits import as_ranges, mlrc_split
+from results.records import FoldSpec, TrunkSpec, derive_seed
+
+
+@pytest.fixture
+def problem(tmp_path: Path) -> Problem:
+    dataset = pattern_dataset(tmp_path)
+    trunk = TrunkSpec(name="small_conv", weights="random")
+    return Problem(dataset, mlrc_split(16), 4, IMAGES, trunk, 8, settings(), seed=5)
+
+
+def test_a_setting_makes_one_training_per_fold(problem: Problem) -> None:
+    specs = problem.fold_specs(CONTRASTIVE, "search", 3)
+    assert [spec.fold for spec in specs] == [0, 1, 2, 3]
+    for spec, classes in zip(specs, problem.split.folds, strict=True):
+        assert spec.train_classes == as_ranges(classes.train)
+        assert spec.validation_classes == as_ranges(classes.validation)
+        assert spec.seed == derive_seed(5, "search", 3, spec.fold)
+        assert (spec.dataset, spec.data_fingerprint) == ("patterns", problem.dataset.fingerprint)
+        problem.fold_data(spec.fold).check(spec)
+    assert len(problem.fold_specs(CONTRASTIVE, "search", 3)) == 4
+    assert len(replace(problem, folds=1).fold_specs(CONTRASTIVE, "search", 3)) == 1
+
+
+def test_seeds_depend_on_purpose_number_and_fold_but_not_on_the_method(problem: Problem) -> None:
+    seeds = {
+        spec.seed
+        for purpose in ("search", "reproduction")
+        for number in range(5)
+        for spec in problem.fold_specs(CONTRASTIVE, purpose, number)
+    }
+    assert len(seeds) == 2 * 5 * 4
+    assert all(0 <= seed < 2**63 for seed in seeds)
+    for one, other in zip(
+        problem.fold_specs(CONTRASTIVE, "search", 0), problem.fold_specs(PROXIES, "search", 0), strict=True
+    ):
+        assert one.seed == other.seed
+        assert one.fingerprint != other.fingerprint
+
+
+def test_an_untrained_trunk_has_no_embedder(problem: Problem) -> None:
+    assert {spec.embedding_size for spec in problem.fold_specs(UNTRAINED, "reproduction", 0)} == {None}
+    assert {spec.embedding_size for spec in problem.fold_specs(CONTRASTIVE, "reproduction", 0)} == {8}
+
+
+def test_a_specification_survives_json(problem: Problem) -> None:
+    (spec, *_) = problem.fold_specs(CONTRASTIVE, "search", 0)
+    copy = FoldSpec.model_validate_json(spec.model_dump_json())
+    assert copy == spec
+    assert copy.fingerprint == spec.fingerprint
+
+
+def test_test_images_are_those_of_the_test_classes(problem: Problem) -> None:
+    assert set(problem.test_data().images.labels.tolist()) == set(range(8, 16))

@@ -1,0 +1,280 @@
+"""Retrieval metrics against a query-by-query reference and pytorch-metric-learning (specification, section 8)."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from pytorch_metric_learning.utils.accuracy_calculator import AccuracyCalculator
+from torch import Tensor
+
+from protocols.metrics import neighbours, retrieval
+from protocols.metrics.neighbours import nearest
+from protocols.metrics.retrieval import RetrievalScores, normalized, retrieval_scores
+
+METRICS = ("precision_at_1", "r_precision", "map_at_r")
+many = settings(deadline=None, max_examples=60)
+
+
+def _naive(
+    queries: Tensor, labels: Tensor, references: Tensor | None = None, reference_labels: Tensor | None = None,
+    recall_at: tuple[int, ...] = (), ties: int = 0,
+) -> dict[str, float]:  # fmt: skip
+    """Definitions spelled out, one query after another; `ties` 1 puts correct ones first among equals, -1 last."""
+    alone = references is None
+    others = (queries if references is None else references).double().numpy()
+    other_labels = (labels if reference_labels is None else reference_labels).numpy()
+    totals: dict[str, list[float]] = {name: [] for name in (*METRICS, *map(str, recall_at))}
+    for i, (query, label) in enumerate(zip(queries.double().numpy(), labels.numpy(), strict=True)):
+        candidates = [j for j in range(len(others)) if not (alone and j == i)]
+        relevant = sum(other_labels[j] == label for j in candidates)
+        if relevant == 0:
+            continue
+
+        def key(j: int, query: np.ndarray = query, label: int = label) -> tuple[float, int]:
+            return float(((others[j] - query) ** 2).sum()), -ties * int(other_labels[j] == label)
+
+        right = [bool(other_labels[j] == label) for j in sorted(candidates, key=key)]
+        totals["precision_at_1"].append(float(right[0]))
+        totals["r_precision"].append(sum(right[:relevant]) / relevant)
+        precisions = [sum(right[: k + 1]) / (k + 1) for k in range(relevant) if right[k]]
+        totals["map_at_r"].append(sum(precisions) / relevant)
+        for k in recall_at:
+            totals[str(k)].append(float(any(right[:k])))
+    return {name: sum(values) / len(values) for name, values in totals.items()} if totals["map_at_r"] else {}
+
+
+def _assert_close(scores: RetrievalScores, expected: dict[str, float], tolerance: float) -> None:
+    for name in METRICS:
+        assert getattr(scores, name) == pytest.approx(expected[name], abs=tolerance), name
+    for k, value in scores.recall_at.items():
+        assert value == pytest.approx(expected[str(k)], abs=tolerance), f"recall@{k}"
+
+
+def _sample(
+    n: int, dimensions: int, classes: int, seed: int, dtype: torch.dtype = torch.float64
+) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    embeddings = torch.randn(n, dimensions, generator=generator, dtype=torch.float64).to(dtype)
+    return embeddings, torch.randint(0, classes, (n,), generator=generator)
+
+
+@many
+@given(
+    n=st.integers(2, 40),
+    dimensions=st.integers(1, 6),
+    classes=st.integers(1, 12),
+    recall_at=st.lists(st.integers(1, 50), max_size=3, unique=True).map(tuple),
+    seed=st.integers(0, 10**6),
+)
+def test_agrees_with_the_definitions(
+    n: int, dimensions: int, classes: int, recall_at: tuple[int, ...], seed: int
+) -> None:
+    embeddings, labels = _sample(n, dimensions, classes, seed)
+    expected = _naive(embeddings, labels, recall_at=recall_at)
+    assume(expected)
+    scores = retrieval_scores(embeddings, labels, recall_at=recall_at)
+    _assert_close(scores, expected, 1e-12)
+    counts = torch.bincount(labels)
+    assert scores.n_queries == int((counts[labels] > 1).sum())
+
+
+@many
+@given(
+    n=st.integers(1, 20),
+    m=st.integers(1, 30),
+    dimensions=st.integers(1, 4),
+    classes=st.integers(1, 8),
+    seed=st.integers(0, 10**6),
+)
+def test_queries_against_a_gallery_agree_with_the_definitions(
+    n: int, m: int, dimensions: int, classes: int, seed: int
+) -> None:
+    queries, labels = _sample(n, dimensions, classes, seed)
+    references, reference_labels = _sample(m, dimensions, classes, seed + 1)
+    expected = _naive(queries, labels, references, reference_labels, (1, 3))
+    assume(expected)
+    _assert_close(retrieval_scores(queries, labels, references, reference_labels, recall_at=(1, 3)), expected, 1e-12)
+
+
+@many
+@given(
+    n=st.integers(2, 30),
+    side=st.integers(1, 3),
+    classes=st.integers(1, 4),
+    seed=st.integers(0, 10**6),
+    dtype=st.sampled_from([torch.float32, torch.float64]),
+)
+def test_ties_and_duplicates_stay_between_the_best_and_the_worst_order(
+    n: int, side: int, classes: int, seed: int, dtype: torch.dtype
+) -> None:
+    # Points of a small grid: most coincide, and their distances are exact in both types.
+    generator = torch.Generator().manual_seed(seed)
+    embeddings = torch.randint(0, side, (n, 2), generator=generator).to(dtype)
+    labels = torch.randint(0, classes, (n,), generator=generator)
+    best, worst = _naive(embeddings, labels, ties=1), _naive(embeddings, labels, ties=-1)
+    assume(best)
+    scores = retrieval_scores(embeddings, labels)
+    for name in METRICS:
+        assert worst[name] - 1e-12 <= getattr(scores, name) <= best[name] + 1e-12
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_duplicate_of_another_class_is_a_mistake(dtype: torch.dtype) -> None:
+    # Pairs at one spot, one image of each class. Whoever drops rank 1 blindly may find a query to be its own neighbour.
+    spots = torch.tensor([[0.0, 1.0], [1.0, 0.0], [-1.0, 0.0]], dtype=dtype)
+    embeddings, labels = spots.repeat_interleave(2, dim=0), torch.tensor([0, 1, 0, 1, 1, 0])
+    scores = retrieval_scores(embeddings, labels)
+    assert scores.precision_at_1 == 0.0
+    assert scores == retrieval_scores(embeddings.flip(0), labels.flip(0))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("k", [1, 3, 9])
+def test_nobody_is_its_own_neighbour(dtype: torch.dtype, k: int) -> None:
+    embeddings = torch.ones(10, 3, dtype=dtype)
+    found = nearest(embeddings, embeddings, k, exclude_self=True)
+    assert found.shape == (10, k)
+    assert found.dtype == torch.int64
+    for i, row in enumerate(found.tolist()):
+        assert i not in row
+        assert len(set(row)) == k
+
+
+def test_single_images_are_no_queries_but_distract() -> None:
+    embeddings = torch.tensor([[0.0], [1.0], [0.9], [5.0]], dtype=torch.float64)
+    labels = torch.tensor([0, 0, 1, 2])
+    scores = retrieval_scores(embeddings, labels, recall_at=(1, 2))
+    assert scores.n_queries == 2
+    assert (scores.precision_at_1, scores.r_precision, scores.map_at_r) == (0.0, 0.0, 0.0)
+    assert scores.recall_at == {1: 0.0, 2: 1.0}
+
+
+def test_a_worked_example() -> None:
+    # Query 0: its class has R = 3 others; the neighbours are right, wrong, right.
+    embeddings = torch.tensor([[0.0], [1.0], [2.0], [3.0], [10.0]], dtype=torch.float64)
+    labels = torch.tensor([0, 0, 1, 0, 0])
+    scores = retrieval_scores(embeddings[:1], labels[:1], embeddings[1:], labels[1:])
+    assert scores.precision_at_1 == 1
+    assert scores.r_precision == pytest.approx(2 / 3, abs=1e-15)
+    assert scores.map_at_r == pytest.approx((1 + 2 / 3) / 3, abs=1e-15)
+
+
+def test_classes_absent_from_the_gallery_are_passed_over() -> None:
+    queries, labels = torch.tensor([[0.0], [0.0], [0.0]]), torch.tensor([3, 0, 9])
+    scores = retrieval_scores(queries, labels, torch.tensor([[0.0], [1.0]]), torch.tensor([3, 5]))
+    assert scores.n_queries == 1
+    assert scores.precision_at_1 == 1
+
+
+def test_scores_as_a_record() -> None:
+    assert retrieval_scores(*_sample(20, 3, 3, 0)).scores.model_dump().keys() == set(METRICS)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("n", "classes"), [(60, 4), (300, 40), (50, 30)])
+def test_agrees_with_pytorch_metric_learning(n: int, classes: int, seed: int) -> None:
+    embeddings, labels = _sample(n, 16, classes, seed, torch.float32)
+    embeddings = normalized(embeddings + 2 * torch.nn.functional.one_hot(labels % 16, 16))
+    calculator = AccuracyCalculator(
+        include=("precision_at_1", "r_precision", "mean_average_precision_at_r"),
+        k="max_bin_count",
+        device=torch.device("cpu"),
+    )
+    theirs = calculator.get_accuracy(embeddings, labels)
+    ours = retrieval_scores(embeddings, labels)
+    assert 0.02 < ours.map_at_r < 0.999
+    assert ours.precision_at_1 == pytest.approx(theirs["precision_at_1"], abs=1e-6)
+    assert ours.r_precision == pytest.approx(theirs["r_precision"], abs=1e-6)
+    assert ours.map_at_r == pytest.approx(theirs["mean_average_precision_at_r"], abs=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_faiss_searches_single_precision_only(monkeypatch: pytest.MonkeyPatch, dtype: torch.dtype) -> None:
+    searched: list[str] = []
+    by_faiss, by_torch = neighbours._by_faiss, neighbours._by_torch
+    monkeypatch.setattr(neighbours, "_by_faiss", lambda *a: (searched.append("faiss"), by_faiss(*a))[1])
+    monkeypatch.setattr(neighbours, "_by_torch", lambda *a: (searched.append("torch"), by_torch(*a))[1])
+    retrieval_scores(*_sample(20, 3, 3, 0, dtype))
+    assert searched == ["faiss" if dtype == torch.float32 else "torch"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_faiss_and_torch_agree(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    embeddings, labels = _sample(150, 8, 12, seed, torch.float32)
+    embeddings = normalized(embeddings)
+    references, reference_labels = _sample(90, 8, 12, seed + 100, torch.float32)
+    by_faiss = [
+        retrieval_scores(embeddings, labels),
+        retrieval_scores(embeddings, labels, references, reference_labels),
+    ]
+    monkeypatch.setattr(neighbours.util, "find_spec", lambda name: None)
+    assert neighbours.backend().startswith("torch")
+    by_torch = [
+        retrieval_scores(embeddings, labels),
+        retrieval_scores(embeddings, labels, references, reference_labels),
+    ]
+    for one, other in zip(by_faiss, by_torch, strict=True):
+        for name in METRICS:
+            assert getattr(one, name) == pytest.approx(getattr(other, name), abs=1e-6)
+
+
+def test_the_backend_is_named() -> None:
+    assert neighbours.backend().startswith("faiss")
+
+
+@pytest.mark.parametrize("elements", [1, 41, 42, 83, 84, 41 * 41, 10**6])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_chunks_of_distances_do_not_matter(monkeypatch: pytest.MonkeyPatch, elements: int, dtype: torch.dtype) -> None:
+    embeddings, _ = _sample(41, 4, 5, 0, dtype)
+    whole = neighbours._by_torch(embeddings, embeddings, 7)
+    monkeypatch.setattr(neighbours, "CHUNK_ELEMENTS", elements)
+    assert torch.equal(neighbours._by_torch(embeddings, embeddings, 7), whole)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 40, 41, 42])
+def test_chunks_of_queries_do_not_matter(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+    # Class 4 has one image, so that some chunks hold no query at all.
+    embeddings, labels = _sample(41, 4, 4, 0)
+    labels[5] = 4
+    whole = retrieval_scores(embeddings, labels, recall_at=(2,))
+    monkeypatch.setattr(retrieval, "_ROWS", rows)
+    chunked = retrieval_scores(embeddings, labels, recall_at=(2,))
+    _assert_close(chunked, {**{name: getattr(whole, name) for name in METRICS}, "2": whole.recall_at[2]}, 1e-12)
+    assert chunked.n_queries == whole.n_queries == 40
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("where", ["queries", "references"])
+def test_embeddings_that_are_not_finite_are_refused(bad: float, where: str) -> None:
+    queries, labels = _sample(10, 3, 2, 0)
+    references = queries.clone()
+    (queries if where == "queries" else references)[4, 1] = bad
+    with pytest.raises(ValueError, match="not finite"):
+        retrieval_scores(queries, labels, references, labels)
+
+
+def test_without_any_pair_there_is_no_score() -> None:
+    with pytest.raises(ValueError, match="no query has another image"):
+        retrieval_scores(torch.eye(4), torch.arange(4))
+    with pytest.raises(ValueError, match="no query has another image"):
+        retrieval_scores(torch.eye(2), torch.tensor([0, 1]), torch.eye(2), torch.tensor([5, 6]))
+
+
+@pytest.mark.parametrize("k", [0, 5])
+def test_too_many_neighbours_are_refused(k: int) -> None:
+    with pytest.raises(ValueError, match="neighbours asked for among 4 references"):
+        nearest(torch.eye(4), torch.eye(4), k, exclude_self=k > 1)
+
+
+def test_unit_normalisation() -> None:
+    embeddings = torch.tensor([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]])
+    assert torch.allclose(normalized(embeddings), torch.tensor([[0.6, 0.8], [0.6, 0.8], [0.0, 0.0]]))
+    assert torch.equal(normalized(embeddings), normalized(embeddings, "unit"))
+
+
+def test_ball_normalisation_leaves_short_vectors_alone() -> None:
+    embeddings = torch.tensor([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0], [0.6, 0.8]])
+    expected = torch.tensor([[0.6, 0.8], [0.3, 0.4], [0.0, 0.0], [0.6, 0.8]])
+    assert torch.allclose(normalized(embeddings, "ball"), expected)
+    assert torch.equal(normalized(embeddings, "ball")[1], embeddings[1])

@@ -1,0 +1,66 @@
+"""Running the command line from tests: in this process, or as a person does."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from reproduce import cli
+
+ROOT = Path(__file__).resolve().parents[2]
+
+TINY = """\
+title: A tiny experiment
+dataset: {name: glyphs}
+methods: [untrained, contrastive]
+trunk: {name: small_conv, weights: random}
+embedding_size: 16
+images: {resize: null, crop: 32, area: [0.6, 1.0], ratio: [0.9, 1.1], flip: false}
+training:
+  batch_size: 16
+  iterations_per_epoch: 5
+  max_epochs: 2
+  validate_every: 1
+  patience: 3
+  optimizer: {name: Adam, lr: 1.0e-3, weight_decay: 1.0e-4, arguments: {}}
+search: {trials: 2}
+reproductions: 1
+folds: 2
+seed: 3
+"""
+
+
+class Answer(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+def ask(*arguments: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Answer:
+    """The command line in this process: exit code and what was printed."""
+    monkeypatch.setattr(sys, "argv", ["reproduce", *arguments])
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    printed = capsys.readouterr()
+    return Answer(int(ended.value.code or 0), printed.out, printed.err)
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "reproduce", *arguments]
+
+
+def environment() -> dict[str, str]:
+    """That of a person in the checkout, whatever is installed."""
+    return {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+
+
+def reproduce(folder: Path, *arguments: str) -> Answer:
+    """`python -m reproduce` in a folder."""
+    done = subprocess.run(
+        command(*arguments), cwd=folder, env=environment(), capture_output=True, text=True, timeout=300
+    )
+    return Answer(done.returncode, done.stdout, done.stderr)

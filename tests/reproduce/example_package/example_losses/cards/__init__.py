@@ -1,0 +1,1 @@
+"""Method cards of the example."""

@@ -1,0 +1,234 @@
+"""The whole way from the command line to a table: interrupted, resumed, with one worker or two."""
+
+import io
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from results.store import Store
+from tests.reproduce.command_line import TINY, ask, command, environment, reproduce
+
+pytestmark = pytest.mark.slow
+
+TRAININGS = 2 + 2 * (2 + 1)
+"""Untrained: one run of two folds; contrastive: two trials and one reproduction of two folds."""
+
+# Twelve trainings, each long enough to be caught in the middle.
+LONGER = TINY.replace("iterations_per_epoch: 5", "iterations_per_epoch: 20").replace("trials: 2", "trials: 4")
+LONGER_TRAININGS = 2 + 2 * (4 + 1)
+
+
+def run(folder: Path, *more: str):
+    return reproduce(folder, "run", "tiny.yaml", *more)
+
+
+def made(out: str) -> tuple[int, int]:
+    """Trainings made and found, as the last line of a run says."""
+    found = re.search(r"(\d+) trainings made in .*, (\d+) found in the store", out)
+    return int(found[1]), int(found[2])
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A folder with the tiny experiment run to its end by two workers, and what that said."""
+    folder = tmp_path_factory.mktemp("finished")
+    (folder / "tiny.yaml").write_text(TINY)
+    planned = reproduce(folder, "plan", "tiny.yaml", "--workers", "2")
+    answer = run(folder, "--workers", "2")
+    assert answer.code == 0, answer.err
+    return folder, planned, answer
+
+
+def test_a_run_ends_with_a_table_on_screen_and_in_three_files(finished):
+    folder, _, answer = finished
+    assert answer.err == ""
+    assert made(answer.out) == (TRAININGS, 0)
+    assert "Contrastive" in answer.out
+    assert "Untrained trunk (128-dim)" in answer.out
+    tables = folder / "runs" / "tables"
+    assert sorted(path.name for path in tables.iterdir()) == ["tiny.csv", "tiny.md", "tiny.tex"]
+    frame = pd.read_csv(tables / "tiny.csv")
+    assert len(frame) == 2 * 2 * 3
+    assert frame["mean"].between(0.0, 1.0).all()
+    assert frame["mean"].gt(0.0).all()
+    assert (frame["n"] == 1).all()
+
+
+def test_progress_is_told_with_the_time_left(finished):
+    _, _, answer = finished
+    lines = [line for line in answer.out.splitlines() if line.startswith("[")]
+    assert any(f"/{TRAININGS}, about" in line for line in lines)
+    assert any("contrastive: search" in line for line in lines)
+    assert any("run 1 tested, separated MAP@R" in line for line in lines)
+
+
+def test_the_start_says_device_data_and_neighbours(finished):
+    _, _, answer = finished
+    assert re.search(r"glyphs: \d+ images of \d+ classes", answer.out)
+    assert "device cpu" in answer.out
+    assert "nearest neighbours by" in answer.out
+
+
+def test_the_table_is_the_mean_of_what_the_store_holds(finished):
+    folder, _, _ = finished
+    runs = Store(f"sqlite:///{folder}/runs/store.sqlite", folder).runs().set_index("method")
+    frame = pd.read_csv(folder / "runs" / "tables" / "tiny.csv")
+    for row in frame.itertuples():
+        assert row.mean == pytest.approx(runs.loc[row.method, f"{row.variant}_{row.metric}"], rel=1e-12)
+
+
+def test_a_second_run_trains_nothing(finished):
+    folder, _, _ = finished
+    csv = folder / "runs" / "tables" / "tiny.csv"
+    before, written = csv.read_bytes(), csv.stat().st_mtime_ns
+    again = run(folder, "--workers", "1")
+    assert again.code == 0, again.err
+    assert made(again.out) == (0, TRAININGS)
+    assert csv.read_bytes() == before
+    assert csv.stat().st_mtime_ns > written
+
+
+def test_the_plan_counts_before_and_after(finished):
+    folder, before, _ = finished
+    after = reproduce(folder, "plan", "tiny.yaml", "--workers", "2")
+    assert (before.code, after.code) == (0, 0)
+    assert f"{TRAININGS} trainings, 0 in the store; at most" in before.out
+    assert f"{TRAININGS} trainings, {TRAININGS} in the store; about 0 s left" in after.out
+
+
+def test_a_plan_for_more_knows_what_is_there(finished):
+    folder, _, _ = finished
+    more = reproduce(folder, "plan", "tiny.yaml", "--trials", "4", "--reproductions", "2", "--workers", "1")
+    # The reproductions of a search that is not over are not settled yet, so those in the store may not count.
+    total = 2 * 2 + 2 * (4 + 2)
+    assert f"{total} trainings, {2 + 2 * 2} in the store" in more.out
+
+
+def test_the_status_counts_what_there_is(finished):
+    folder, _, _ = finished
+    answer = reproduce(folder, "status")
+    assert answer.code == 0
+    assert re.search(rf"{TRAININGS} training\(s\), 2 test evaluation\(s\), 0 failure\(s\)", answer.out)
+    assert "tiny" in answer.out
+
+
+def test_the_table_is_drawn_from_the_store_alone(finished, capsys, monkeypatch):
+    folder, _, _ = finished
+    monkeypatch.chdir(folder)
+    tables = folder / "runs" / "tables"
+    for form, suffix in (("markdown", "md"), ("csv", "csv"), ("latex", "tex")):
+        answer = ask("table", "tiny", "--format", form, capsys=capsys, monkeypatch=monkeypatch)
+        assert answer.code == 0, answer.err
+        assert answer.out == (tables / f"tiny.{suffix}").read_text(encoding="utf-8")
+    terminal = ask("table", "tiny.yaml", capsys=capsys, monkeypatch=monkeypatch)
+    assert terminal.code == 0
+    cell = pd.read_csv(io.StringIO((tables / "tiny.csv").read_text()))["mean"].iloc[0]
+    assert f"{100 * cell:.2f}" in terminal.out
+
+
+def test_one_worker_gives_the_same_table(finished, tmp_path):
+    folder, _, _ = finished
+    (tmp_path / "tiny.yaml").write_text(TINY)
+    answer = run(tmp_path, "--workers", "1")
+    assert answer.code == 0, answer.err
+    name = Path("runs") / "tables" / "tiny.csv"
+    assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
+
+
+def test_a_run_with_more_methods_shows_them_all_and_shares_what_is_there(finished, tmp_path):
+    """The table is that of the latest run, whatever methods the first one had."""
+    folder, _, _ = finished
+    place = ("--store", str(folder / "more.sqlite"), "--artifacts", str(folder / "more"), "--tables", str(tmp_path))
+    first = run(folder, "--methods", "untrained", "--workers", "1", *place)
+    both = run(folder, "--methods", "untrained,contrastive", "--workers", "1", *place)
+    assert (first.code, both.code) == (0, 0)
+    assert made(first.out) == (2, 0)
+    assert made(both.out) == (TRAININGS - 2, 2)
+    assert (tmp_path / "tiny.csv").read_bytes() == (folder / "runs" / "tables" / "tiny.csv").read_bytes()
+
+
+class Started:
+    """A run in the background, in a process group of its own as a terminal would start it."""
+
+    def __init__(self, folder: Path, store: str) -> None:
+        arguments = command("run", "tiny.yaml", "--workers", "2", "--store", store)
+        self.process = subprocess.Popen(
+            arguments,
+            cwd=folder,
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def until(self, text: str) -> None:
+        """Reads on until a line has `text`."""
+        for line in self.process.stdout:
+            if text in line:
+                return
+        pytest.fail(f"the run ended without saying {text!r}: {self.process.stderr.read()}")
+
+
+def group_members(group: int) -> list[int]:
+    """Living processes of a process group, zombies left out."""
+    listed = subprocess.run(["ps", "-eo", "pid=,pgid=,stat="], capture_output=True, text=True, check=True).stdout
+    rows = [line.split() for line in listed.splitlines()]
+    return [int(pid) for pid, pgid, state in rows if int(pgid) == group and not state.startswith("Z")]
+
+
+def wait_until_gone(group: int) -> list[int]:
+    """What is left of a process group after a minute, at once if nothing is."""
+    for _ in range(600):
+        left = group_members(group)
+        if not left:
+            return []
+        time.sleep(0.1)
+    return left
+
+
+@pytest.fixture(scope="module")
+def longer(tmp_path_factory):
+    """A folder with a longer experiment and its table, made without interruption."""
+    folder = tmp_path_factory.mktemp("longer")
+    (folder / "tiny.yaml").write_text(LONGER)
+    answer = run(folder, "--workers", "2", "--store", "whole/store.sqlite")
+    assert answer.code == 0, answer.err
+    return folder
+
+
+def test_a_killed_run_leaves_no_worker_and_ends_in_the_same_table(longer):
+    started = Started(longer, "killed/store.sqlite")
+    started.until("contrastive: search")
+    os.kill(started.process.pid, signal.SIGKILL)
+    assert started.process.wait(60) == -signal.SIGKILL
+    assert wait_until_gone(started.process.pid) == []
+    kept = len(Store(f"sqlite:///{longer}/killed/store.sqlite", longer).folds())
+    assert 0 < kept < LONGER_TRAININGS
+    again = run(longer, "--workers", "2", "--store", "killed/store.sqlite")
+    assert again.code == 0, again.err
+    assert made(again.out) == (LONGER_TRAININGS - kept, kept)
+    csv = Path("tables") / "tiny.csv"
+    assert (longer / "killed" / csv).read_bytes() == (longer / "whole" / csv).read_bytes()
+
+
+def test_ctrl_c_says_that_nothing_is_lost_and_the_run_goes_on(longer):
+    started = Started(longer, "stopped/store.sqlite")
+    started.until("contrastive: search")
+    os.killpg(started.process.pid, signal.SIGINT)
+    _, said = started.process.communicate(timeout=60)
+    assert started.process.returncode == 130
+    assert said == "stopped; everything finished is kept, the same command goes on from there\n"
+    assert wait_until_gone(started.process.pid) == []
+    kept = len(Store(f"sqlite:///{longer}/stopped/store.sqlite", longer).folds())
+    assert 0 < kept < LONGER_TRAININGS
+    again = run(longer, "--workers", "2", "--store", "stopped/store.sqlite")
+    assert made(again.out) == (LONGER_TRAININGS - kept, kept)
+    csv = Path("tables") / "tiny.csv"
+    assert (longer / "stopped" / csv).read_bytes() == (longer / "whole" / csv).read_bytes()

