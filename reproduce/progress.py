@@ -69,11 +69,10 @@ class RunProgress:
             self.running[tick.fingerprint] = tick.iterations
 
     def _left(self) -> str:
-        return (
-            f"about {in_words(self.forecast.seconds_left())} left"
-            if self.forecast.made_now
-            else "time left not known yet"
-        )
+        seconds = self.forecast.seconds_left()
+        if seconds is None or not self.forecast.made_now:
+            return "time left not known yet"
+        return f"about {in_words(seconds)} left"
 
     def _say(self, method: str) -> None:
         # A log gets a line per trial or run, not per training.
