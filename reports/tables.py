@@ -119,26 +119,36 @@ def table_of(measured: MeasuredExperiment) -> ResultTable:
         known["title"],
         reproductions=known["reproductions"],
         trials=known["trials"],
+        runs=known.get("runs"),
     )
 
 
 def build_table(
-    records: Sequence[RunRecord], methods: Mapping[str, str], title: str, reproductions: int, trials: int
+    records: Sequence[RunRecord],
+    methods: Mapping[str, str],
+    title: str,
+    reproductions: int,
+    trials: int,
+    runs: Mapping[str, int] | None = None,
 ) -> ResultTable:
     """The table of an experiment's runs.
 
     methods: titles by key, in the order of the rows. A method without runs has no row and is named as missing; nothing
-    is filled in. reproductions, trials: what the experiment asks for.
+    is filled in. reproductions, trials: what the experiment asks for. runs: the same
+    by method, where it differs.
     """
     rows, missing = [], []
     for key, method_title in methods.items():
-        runs = [record for record in records if record.method == key]
-        if runs:
-            own = runs[0].dimensions
-            suffix = "" if own == _trained_dimensions(records) else f" ({own}-dim)"
-            rows.append(_row(key, method_title + suffix, runs))
-        else:
+        own = [record for record in records if record.method == key]
+        asked = (runs or {}).get(key, 1)
+        if own:
+            dimensions = own[0].dimensions
+            suffix = "" if dimensions == _trained_dimensions(records) else f" ({dimensions}-dim)"
+            rows.append(_row(key, method_title + suffix, own))
+        if not own:
             missing.append(f"{method_title} was not run to the end")
+        elif len(own) < asked:
+            missing.append(f"{method_title} has {len(own)} of {asked} runs")
     return ResultTable(title, _caption(records, reproductions, trials), tuple(rows), tuple(missing))
 
 

@@ -29,6 +29,12 @@ class Bounds(_Part):
     low: float
     high: float
 
+    @model_validator(mode="after")
+    def _ordered(self) -> "Bounds":
+        if self.low >= self.high:
+            raise ValueError("needs low < high")
+        return self
+
 
 class SearchRange(_Part):
     """How one hyperparameter is searched.

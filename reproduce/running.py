@@ -9,7 +9,7 @@ from rich.console import Console
 from protocols.metrics.neighbours import backend
 from protocols.mlrc import mlrc, open_search
 from reports.tables import ResultTable, table_of
-from reproduce.executors import open_executor, threads_per_training
+from reproduce.executors import open_executor, prepare_process, threads_per_training
 from reproduce.forecast import Forecast, in_words
 from reproduce.progress import RunProgress
 from reproduce.scheduling import Scheduler
@@ -38,6 +38,8 @@ def run(session: Session, device: str, workers: int, console: Console) -> Finish
         note_told_trials(session, store, studies, forecast)
     say_start(session, device, workers, console)
     store.put_experiment(session.fingerprint, session.name, session.summary())
+    # This process draws the samples of the search; its threads must not depend on the number of workers either.
+    prepare_process(device)
     executor = open_executor(device, workers)
     protocols = {
         key: mlrc(session.problem, method, session.budget, session.experiment.search.sampler, studies)
@@ -49,12 +51,9 @@ def run(session: Session, device: str, workers: int, console: Console) -> Finish
             studies_in_one_line(session.places),
             RunProgress(console, forecast, titles, session.problem.folds) as progress,
         ):
-            records = Scheduler(session.problem, store, executor, progress).run(protocols)
+            Scheduler(session.problem, store, executor, progress, session.fingerprint).run(protocols)
     finally:
         executor.close()
-    for key, runs in records.items():
-        for record in runs:
-            store.enlist(session.fingerprint, key, record.run, record.fingerprint)
     table = stored_table(store, session.fingerprint)
     return Finished(table, write_table(table, session), forecast.made_now, forecast.n_done - forecast.made_now)
 

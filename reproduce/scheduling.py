@@ -48,9 +48,20 @@ class _Track:
 
 
 class Scheduler:
-    """Carries the protocols of several methods on one problem through."""
+    """Carries the protocols of several methods on one problem through.
 
-    def __init__(self, problem: Problem, store: Store, executor: Executor, observer: Observer) -> None:
+    experiment: fingerprint under which runs are listed as they come, so that a table can be drawn of what is there.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        store: Store,
+        executor: Executor,
+        observer: Observer,
+        experiment: str | None = None,
+    ) -> None:
+        self.experiment = experiment
         self.problem, self.store, self.executor, self.observer = problem, store, executor, observer
         self._waiting: deque[tuple[_Track, int]] = deque()
         self._running: dict[Future[Outcome], tuple[_Track, int]] = {}
@@ -85,8 +96,7 @@ class Scheduler:
                 if known is None:
                     self._waiting.append((track, index))
                 else:
-                    track.outcomes[index] = known
-                    self.observer.job_done(track.method, job, known, from_store=True)
+                    self._note(track, index, known, from_store=True)
             if len(track.outcomes) < len(jobs):
                 return
             jobs = track.work.send([track.outcomes[index] for index in range(len(jobs))])
@@ -141,6 +151,12 @@ class Scheduler:
             self._running.clear()
             self.executor.restart()
 
+    def _note(self, track: _Track, index: int, outcome: Outcome, *, from_store: bool) -> None:
+        track.outcomes[index] = outcome
+        if isinstance(outcome, RunRecord) and self.experiment is not None:
+            self.store.enlist(self.experiment, track.method, outcome.run, outcome.fingerprint)
+        self.observer.job_done(track.method, track.jobs[index], outcome, from_store=from_store)
+
     def _keep(self, track: _Track, index: int, outcome: Outcome) -> None:
         job = track.jobs[index]
         if isinstance(outcome, FoldResult):
@@ -148,8 +164,7 @@ class Scheduler:
             self.store.put_fold(job.spec, outcome)
         else:
             self.store.put_run(outcome)
-        track.outcomes[index] = outcome
-        self.observer.job_done(track.method, job, outcome, from_store=False)
+        self._note(track, index, outcome, from_store=False)
         if len(track.outcomes) == len(track.jobs):
             try:
                 self._ask(track, track.work.send([track.outcomes[i] for i in range(len(track.jobs))]))

@@ -15,7 +15,7 @@ from protocols.datasets.dataset import DataError, DataRequest
 from protocols.datasets.registry import open_dataset
 from protocols.hyperparameters import OpenMethod
 from protocols.images.packing import BrokenImageError, Progress
-from protocols.mlrc import Budget, trainings_of
+from protocols.mlrc import Budget, reproductions_of, trainings_of
 from protocols.problem import Problem
 from protocols.splits import FOLDS, SplitError, mlrc_split
 from protocols.trunks.build import TrunkError, trunk_entry
@@ -71,6 +71,9 @@ class Session:
             "methods": {card.key: card.title for card in self.cards},
             "trials": self.budget.trials,
             "reproductions": self.budget.reproductions,
+            "runs": {
+                key: reproductions_of(self.problem, method, self.budget) for key, method in self.open_methods().items()
+            },
             "settings": self.experiment.model_dump(mode="json", exclude={"dataset": {"root"}}),
         }
 

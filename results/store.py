@@ -15,7 +15,7 @@ import pandas as pd
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
-from results.records import FoldResult, FoldSpec, RunRecord
+from results.records import FoldResult, FoldSpec, RunRecord, Scores
 
 SCHEMA_VERSION = 1
 
@@ -257,7 +257,7 @@ class Store:
         with self._guard(), self._engine.connect() as connection:
             texts = connection.execute(sa.select(_runs.c.record).order_by(_runs.c.dataset, _runs.c.method)).scalars()
             records = [RunRecord.model_validate_json(text) for text in texts]
-        return pd.DataFrame([_flat(record) for record in records])
+        return pd.DataFrame([_flat(record) for record in records], columns=[*_PLAIN, *_SCORES, "commit", "device"])
 
     def _frame(self, query: sa.Select[Any]) -> pd.DataFrame:
         with self._guard(), self._engine.connect() as connection:
@@ -273,13 +273,17 @@ class Store:
                 connection.execute(sa.insert(table).values(row))
 
 
+_PLAIN = ("fingerprint", "dataset", "method", "run", "seed", "dimensions", "wall_time")
+_SCORES = tuple(f"{kind}_{name}" for kind in ("separated", "concatenated") for name in Scores.model_fields)
+
+
 def _flat(record: RunRecord) -> dict[str, Any]:
     scores = {
         f"{kind}_{name}": value
         for kind in ("separated", "concatenated")
         for name, value in getattr(record, kind).model_dump().items()
     }
-    plain = record.model_dump(include={"fingerprint", "dataset", "method", "run", "seed", "dimensions", "wall_time"})
+    plain = record.model_dump(include=set(_PLAIN))
     return {**plain, **scores, "commit": record.provenance.commit, "device": record.provenance.device}
 
 

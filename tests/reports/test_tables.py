@@ -58,6 +58,12 @@ def test_a_method_without_runs_is_named_and_the_table_marked_partial():
     assert "cosface" not in partial.to_csv()
 
 
+def test_a_method_with_some_of_its_runs_is_named_and_shown_with_those_it_has():
+    partial = table(methods={"triplet": "Triplet", "untrained": "Untrained"}, runs={"triplet": 5, "untrained": 1})
+    assert partial.missing == ("Triplet has 3 of 5 runs",)
+    assert row(partial, "triplet").n == 3
+
+
 def test_a_whole_table_is_not_marked_partial():
     whole = table(methods={"triplet": "Triplet"})
     assert whole.complete

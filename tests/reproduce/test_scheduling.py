@@ -354,3 +354,18 @@ def test_a_store_with_everything_finishes_all_methods(problem, store):
         store.put_fold(job.spec, some_result(job.spec))
     work, _ = scheduler(problem, store)
     assert list(work.run({"triplet": only(jobs), "again": only(jobs)})) == ["triplet", "again"]
+
+
+def test_a_run_is_listed_under_its_experiment_as_soon_as_it_is_tested(problem, store):
+    listed = []
+
+    class Reader(Observer):
+        def job_done(self, method, job, outcome, *, from_store):
+            if isinstance(job, EvaluateJob):
+                listed.append(len(store.experiment_runs("experiment")))
+
+    store.put_experiment("experiment", "name", {})
+    _, executor = scheduler(problem, store)
+    work = {"triplet": reproduction(problem), "cosface": reproduction(problem, COSFACE)}
+    Scheduler(problem, store, executor, Reader(), "experiment").run(work)
+    assert listed == [1, 2]
