@@ -10,9 +10,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
+from protocols.evaluation import evaluate_run
+from protocols.training import train_fold
+from protocols.work import EvaluateJob
 from reports.tables import table_of
+from reproduce.experiment import load_experiment
+from reproduce.session import open_session, places
 from results.measured import FOLDER, MeasuredExperiment
 
 ROOT = Path(__file__).parent.parent
@@ -98,6 +104,24 @@ def test_the_kept_records_show_trained_methods_far_above_the_untrained_trunk() -
     for interval in rows.values():
         assert interval.low is not None
         assert interval.low > 3 * untrained.mean
+
+
+@pytest.mark.slow
+def test_a_kept_run_can_be_made_again(tmp_path: Path) -> None:
+    session = open_session(
+        "quickstart", load_experiment("quickstart", {}), places(str(tmp_path / "store.sqlite"), None, None, None), None
+    )
+    record = next(record for record in kept().records if (record.method, record.run) == ("normalized_softmax", 0))
+    method = session.open_methods()["normalized_softmax"].at(record.hyperparameters)
+    specs = session.problem.fold_specs(method, "reproduction", 0)
+    if session.problem.dataset.fingerprint == record.data_fingerprint:
+        assert tuple(spec.fingerprint for spec in specs) == record.fold_fingerprints
+    torch.set_num_threads(1)
+    trained = train_fold(specs[0], session.problem.fold_data(0))
+    job = EvaluateJob(specs[:1], record.protocol, record.hyperparameters, 0, record.seed, trained.result.wall_time)
+    again = evaluate_run(job, [trained.weights], session.problem.test_data())
+    # Twice the half width of the row's interval: other machines and library builds round differently.
+    assert again.separated.map_at_r == pytest.approx(record.fold_scores[0].map_at_r, abs=0.03)
 
 
 def kept() -> MeasuredExperiment:
