@@ -168,11 +168,12 @@ class _Training:
         embeddings = self.model(images)
         self._require_finite(embeddings, "embeddings")
         loss = self.method(embeddings, labels)
-        self._require_finite(loss, "loss")
         loss.backward()
+        # A method may skip steps whose gradients are not finite, as its authors' gradient scaler did.
         if plugin.on_gradients(clock):
+            self._require_finite(loss, "loss")
             self.optimizer.step()
-        self.losses_since_validation.append(loss.item())
+            self.losses_since_validation.append(loss.item())
         self.iterations += 1
 
     def _validate(self, epoch: int, *, may_win: bool) -> None:

@@ -312,6 +312,15 @@ def test_empty_lines_are_no_harm(cub: Path) -> None:
     assert len(list_cub200(cub, subset=True).names) == 16
 
 
+def test_the_fingerprint_changes_with_a_class_name_alone(cub: Path, tmp_path: Path) -> None:
+    before = open_dataset(_request(cub, tmp_path / "cache", "cub200"))
+    classes = cub / "classes.txt"
+    classes.write_text(classes.read_text().replace(BIRDS[3], "004.Penguin"))
+    after = open_dataset(_request(cub, tmp_path / "cache", "cub200"))
+    assert after.class_names[3] == "004.Penguin"
+    assert after.fingerprint != before.fingerprint
+
+
 @pytest.mark.parametrize("change", ["no label", "unknown class"])
 def test_an_image_without_a_class_is_named(cub: Path, change: str) -> None:
     lines = (cub / "image_class_labels.txt").read_text().splitlines()

@@ -83,6 +83,15 @@ def test_more_than_a_class_has_repeats_it_evenly(images: LabelledImages, monkeyp
     assert {counts[row] for row in np.flatnonzero(TARGETS == 2)} == {2, 3}
 
 
+def test_the_network_is_in_evaluation_mode_meanwhile(images: LabelledImages) -> None:
+    modes: list[bool] = []
+    pool = _pool(images)
+    pool.model.train()
+    pool.model.register_forward_pre_hook(lambda model, inputs: modes.append(model.training))
+    pool(1)
+    assert set(modes) == {False}
+
+
 @pytest.mark.parametrize("mode", [True, False])
 def test_the_models_mode_is_restored(images: LabelledImages, mode: bool) -> None:
     pool = _pool(images)

@@ -1,6 +1,7 @@
 """One training as a pure function (specification, sections 5 and 6; 11.13, 11.20, 11.22)."""
 
 import hashlib
+import math
 import random
 import subprocess
 import sys
@@ -101,9 +102,21 @@ class LateNanLoss(RecordingLoss):
         return value * float("nan") if self.steps > 5 else value
 
 
+class CarefulLoss(RecordingLoss):
+    """Not finite at one step, which it asks the loop to skip, as NIR does."""
+
+    def forward(self, embeddings: Tensor, labels: Tensor, indices_tuple: object = None) -> Tensor:
+        value = super().forward(embeddings, labels)
+        self.finite = self.steps != 3
+        return value if self.finite else value * float("inf")
+
+    def on_gradients(self, clock: Clock) -> bool:
+        return self.finite
+
+
 @pytest.fixture(autouse=True)
 def recording(monkeypatch: pytest.MonkeyPatch) -> None:
-    for cls in (RecordingLoss, WarmingLoss, BallLoss, SkippingLoss, LateNanLoss):
+    for cls in (RecordingLoss, WarmingLoss, BallLoss, SkippingLoss, LateNanLoss, CarefulLoss):
         monkeypatch.setattr(losses, cls.__name__, cls, raising=False)
     for kept in (RecordingLoss.calls, RecordingLoss.networks, RecordingLoss.contexts):
         kept.clear()
@@ -387,6 +400,13 @@ def test_a_late_failure_keeps_the_last_checkpoint(dataset: Dataset, monkeypatch:
     assert (trained.result.best_map_at_r, trained.result.objective) == (0.0, 0.0)
     assert len(networks) == 3
     assert same_weights(trained.weights, networks[1])
+
+
+def test_a_step_that_the_method_skips_may_have_any_loss(dataset: Dataset) -> None:
+    trained = train_fold(*toy_fold(dataset, _named("CarefulLoss"), short(max_epochs=3)))
+    assert (trained.result.status, trained.result.stopped_by) == ("ok", "max_epochs")
+    # The skipped step's infinity is not in the curve either.
+    assert all(point.loss is None or math.isfinite(point.loss) for point in trained.result.curve)
 
 
 @pytest.mark.parametrize("method", [CONTRASTIVE, UNTRAINED], ids=lambda method: method.name)
