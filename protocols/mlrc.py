@@ -42,7 +42,7 @@ def mlrc(
         search, trials = open_search(problem, method, budget, sampler, storage)
         while search.trials_told() < trials:
             trial = search.ask()
-            specs = problem.fold_specs(method.at(trial.hyperparameters), "search", trial.number)
+            specs = problem.fold_specs(method.at(trial.hyperparameters), "search", trial.position)
             folds = yield from trainings([TrainJob(spec) for spec in specs])
             search.tell(trial, folds)
         hyperparameters = search.best(trials).hyperparameters

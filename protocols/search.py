@@ -92,10 +92,15 @@ def settled(space: Sequence[SearchParameter], trials: int) -> tuple[tuple[Search
 
 @dataclass(frozen=True)
 class Trial:
-    """One hyperparameter setting, to be scored on all folds."""
+    """One hyperparameter setting, to be scored on all folds.
+
+    number: what the storage calls it. position: how many trials were finished before it; an interruption at a bad
+    moment leaves a number without a setting, so it is the position that seeds are made of.
+    """
 
     number: int
     hyperparameters: dict[str, JsonValue]
+    position: int
 
 
 class Search:
@@ -133,17 +138,17 @@ class Search:
 
     def ask(self) -> Trial:
         """The next setting; one that was asked for but not told comes again."""
+        told = self.trials_told()
         for pending in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
             if set(pending.params) == {parameter.target for parameter in self.space}:
-                return Trial(pending.number, dict(pending.params))
+                return Trial(pending.number, dict(pending.params), told)
             # Interrupted between the start of the trial and its last parameter: nobody can have trained it.
             self.study.tell(pending.number, state=TrialState.FAIL)
-        told = self.trials_told()
         if told < self.sampler.startup_trials or self.space[0].exhaustive:
             self._enqueue(told)
         self.study.sampler = self._fresh_sampler(told)
         trial = self.study.ask({parameter.target: parameter.distribution() for parameter in self.space})
-        return Trial(trial.number, dict(trial.params))
+        return Trial(trial.number, dict(trial.params), told)
 
     def tell(self, trial: Trial, folds: Sequence[FoldResult]) -> None:
         """Scores a trial by the mean over folds of the best validation MAP@R; a fold that went NaN counts 0."""
@@ -158,14 +163,16 @@ class Search:
     def best(self, n_trials: int) -> Trial:
         """The setting with the highest observed mean among the first `n_trials`; ties go to the earlier one (11.11)."""
         finished = self._finished()[:n_trials]
-        winner = max(finished, key=lambda trial: (trial.value, -trial.number))
-        return Trial(winner.number, dict(winner.params))
+        position = max(range(len(finished)), key=lambda place: (finished[place].value, -place))
+        winner = finished[position]
+        return Trial(winner.number, dict(winner.params), position)
 
     def asked(self) -> list[Trial]:
         """Trials with all their hyperparameters settled, finished or not, in order."""
         names = {parameter.target for parameter in self.space}
         trials = self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.RUNNING))
-        return [Trial(trial.number, dict(trial.params)) for trial in trials if set(trial.params) == names]
+        settled = [trial for trial in trials if set(trial.params) == names]
+        return [Trial(trial.number, dict(trial.params), place) for place, trial in enumerate(settled)]
 
     def _finished(self) -> list[FrozenTrial]:
         return self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))

@@ -79,7 +79,7 @@ def foreseeable_trainings(session: Session, method: OpenMethod, studies: optuna.
     if method.space:
         search, trials = open_search(problem, method, budget, session.experiment.search.sampler, studies)
         for trial in search.asked()[:trials]:
-            specs += problem.fold_specs(method.at(trial.hyperparameters), "search", trial.number)
+            specs += problem.fold_specs(method.at(trial.hyperparameters), "search", trial.position)
         best = method if search.trials_told() >= trials else None
         setting = search.best(trials).hyperparameters if best else {}
     if best is not None:

@@ -66,7 +66,7 @@ def note_told_trials(session: Session, store: Store, studies: BaseStorage, forec
             continue
         search, trials = open_search(problem, method, budget, session.experiment.search.sampler, studies)
         for trial in search.asked()[: min(search.trials_told(), trials)]:
-            for spec in problem.fold_specs(method.at(trial.hyperparameters), "search", trial.number):
+            for spec in problem.fold_specs(method.at(trial.hyperparameters), "search", trial.position):
                 known = store.fold_result(spec.fingerprint)
                 forecast.finished(key, known.wall_time if known else 0.0, now=False)
 

@@ -1,7 +1,7 @@
 """Crops of a batch: random resized crops for training, centre crops for evaluation (specification, section 3).
 
-Pixels are resized by torch's antialiased bilinear uint8 kernel, which equals Pillow's to one grey level. Random numbers
-come from one generator, so the outcome does not depend on how the work is spread.
+Pixels are resized by Pillow, as in the protocol's own code; torch's antialiased uint8 kernel is off by one grey level
+in some of them. Random numbers come from one generator, so the outcome does not depend on how the work is spread.
 """
 
 import math
@@ -9,6 +9,7 @@ import math
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from PIL import Image
 from torch import Tensor
 from torch.nn import functional
 
@@ -24,9 +25,9 @@ def training_batch(
     """Random resized crops with flips of `indices`: uint8 (batch, channels, crop, crop)."""
     crops = []
     for index in indices:
-        image = _chw(images.image(int(index)))
-        top, left, height, width = random_box(image.shape[1], image.shape[2], settings, generator)
-        crop = _resize(image[:, top : top + height, left : left + width], settings.crop, settings.crop)
+        image = images.image(int(index))
+        box = random_box(image.shape[0], image.shape[1], settings, generator)
+        crop = _chw(_resized(image, box, settings.crop))
         if settings.flip and torch.rand((), generator=generator).item() < 0.5:
             crop = crop.flip(-1)
         crops.append(crop)
@@ -77,7 +78,10 @@ def _chw(image: NDArray[np.uint8]) -> Tensor:
     return torch.from_numpy(image.transpose(2, 0, 1).copy())
 
 
-def _resize(image: Tensor, height: int, width: int) -> Tensor:
-    if image.shape[1:] == (height, width):
-        return image
-    return functional.interpolate(image[None], (height, width), mode="bilinear", antialias=True, align_corners=False)[0]
+def _resized(image: NDArray[np.uint8], box: tuple[int, int, int, int], side: int) -> NDArray[np.uint8]:
+    """The box (top, left, height, width) of an image (h, w, channels) as a square of `side`."""
+    top, left, height, width = box
+    # Cut before it is resized: given a box, Pillow's filter would reach over its edges.
+    part = image[top : top + height, left : left + width]
+    picture = Image.fromarray(np.ascontiguousarray(part[..., 0] if part.shape[2] == 1 else part))
+    return np.asarray(picture.resize((side, side), Image.Resampling.BILINEAR)).reshape(side, side, -1)
