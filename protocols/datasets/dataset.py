@@ -99,7 +99,10 @@ def from_packing(
 def check_classes(name: str, class_names: Sequence[str], labels: NDArray[np.int64]) -> None:
     """Raises DataError for too few classes or a class that no query can be scored on."""
     if len(class_names) < MIN_CLASSES:
-        raise DataError(f"{name}: {len(class_names)} classes found, the protocol needs at least {MIN_CLASSES}")
+        raise DataError(
+            f"{name}: {len(class_names)} classes found, the protocol needs at least {MIN_CLASSES}; add classes, or "
+            "check that --data names the folder that holds them"
+        )
     counts = Counter(labels.tolist())
     for rank, class_name in enumerate(class_names):
         if counts[rank] < 2:

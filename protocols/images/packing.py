@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from filelock import FileLock
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -52,8 +53,9 @@ def pack_files(
     at a file that cannot be decoded, unless `skip_broken`: then its place stays empty and the result names it.
     """
     stamp = _stamp(root, names, resize)
-    if not _is_pack_of(folder, stamp):
-        _write(root, names, resize, folder, stamp, skip_broken, progress)
+    with _alone(folder):
+        if not _is_pack_of(folder, stamp):
+            _write(root, names, resize, folder, stamp, skip_broken, progress)
     images = PackedImages(folder)
     skipped = images.description["skipped"]
     assert isinstance(skipped, list)
@@ -66,14 +68,20 @@ def pack_arrays(images: NDArray[np.uint8], folder: Path) -> Packing:
     """Packs equally sized images (N, height, width, channels); an existing equal pack is opened instead."""
     images = np.ascontiguousarray(images)
     content = hashlib.sha256(images.data).hexdigest()
-    if not _is_pack_of(folder, content):
-        # Named by process: two suites started side by side must not write into one another's folder.
-        partial = folder.with_name(f"{folder.name}.{os.getpid()}.partial")
-        partial.mkdir(parents=True, exist_ok=True)
-        images.tofile(partial / "pixels.bin")
-        shapes = np.tile(np.asarray(images.shape[1:], dtype=np.int64), (len(images), 1))
-        _finish(partial, folder, shapes, {"stamp": content, "skipped": [], "content": content})
+    with _alone(folder):
+        if not _is_pack_of(folder, content):
+            partial = folder.with_name(folder.name + ".partial")
+            partial.mkdir(parents=True, exist_ok=True)
+            images.tofile(partial / "pixels.bin")
+            shapes = np.tile(np.asarray(images.shape[1:], dtype=np.int64), (len(images), 1))
+            _finish(partial, folder, shapes, {"stamp": content, "skipped": [], "content": content})
     return Packing(PackedImages(folder), (), content)
+
+
+def _alone(folder: Path) -> FileLock:
+    """Two suites started side by side must not write the same pack: the second waits, then finds it."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    return FileLock(folder.with_name(folder.name + ".lock"))
 
 
 def decode(path: Path, resize: int | None) -> NDArray[np.uint8]:

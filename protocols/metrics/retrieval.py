@@ -52,7 +52,9 @@ def retrieval_scores(
 
     Labels are int64. Raises ValueError for embeddings that are not finite, and if no query has a correct reference.
     """
-    alone = references is None or reference_labels is None
+    if (references is None) != (reference_labels is None):
+        raise ValueError("references and their labels come together")
+    alone = references is None
     if references is None or reference_labels is None:
         references, reference_labels = queries, query_labels
     if not (torch.isfinite(queries).all() and torch.isfinite(references).all()):

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -91,7 +92,9 @@ def test_a_pack_holds_all_files_in_order(pictures: tuple[Path, list[str]], tmp_p
     for i, name in enumerate(names):
         assert (packed.images.image(i) == decode(root / name, 8)).all()
     assert seen[-1] == (10, 10)
-    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("pack")] == ["pack"]
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("pack") and path.suffix != ".lock"] == [
+        "pack"
+    ]
 
 
 def _counting(monkeypatch: pytest.MonkeyPatch, fails: Callable[[Path], bool] = lambda path: False) -> list[str]:
@@ -260,7 +263,7 @@ def test_arrays_are_packed_as_they_are(tmp_path: Path, channels: int) -> None:
     assert packed.images.channels == channels
     assert packed.skipped == ()
     assert (np.stack([packed.images.image(i) for i in range(len(packed.images))]) == images).all()
-    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["pack"]
+    assert [path.name for path in (tmp_path / "deep").iterdir() if path.suffix != ".lock"] == ["pack"]
 
 
 def test_equal_arrays_are_not_written_again_and_others_are(tmp_path: Path) -> None:
@@ -293,3 +296,12 @@ def test_a_folder_without_a_description_is_no_pack(
     packed = pack_files(root, names, 8, tmp_path / "pack")
     assert finished == []
     assert (packed.images.image(9) == decode(root / "9.png", 8)).all()
+
+
+def test_two_processes_that_pack_the_same_folder_both_find_it_whole(pictures: tuple[Path, list[str]]) -> None:
+    root, names = pictures
+    arguments = [(root, names, 8, root.parent / "pack")] * 2
+    with get_context("spawn").Pool(2) as pool:
+        first, second = pool.starmap(pack_files, arguments)
+    assert first.content_hash == second.content_hash
+    np.testing.assert_array_equal(first.images.image(3), second.images.image(3))

@@ -278,3 +278,9 @@ def test_ball_normalisation_leaves_short_vectors_alone() -> None:
     expected = torch.tensor([[0.6, 0.8], [0.3, 0.4], [0.0, 0.0], [0.6, 0.8]])
     assert torch.allclose(normalized(embeddings, "ball"), expected)
     assert torch.equal(normalized(embeddings, "ball")[1], embeddings[1])
+
+
+def test_references_without_labels_are_refused() -> None:
+    embeddings, labels = torch.eye(4), torch.tensor([0, 0, 1, 1])
+    with pytest.raises(ValueError, match="together"):
+        retrieval_scores(embeddings, labels, embeddings)
