@@ -20,8 +20,9 @@ from results.store import Store
 def show_table(table: ResultTable, console: Console) -> None:
     """A result table; percentages with 95 % intervals."""
     drawn = Table(title=table.title, caption=table.caption, caption_justify="left")
-    drawn.add_column("method", no_wrap=True)
-    drawn.add_column("n", justify="right")
+    # Long titles are broken over lines, numbers never.
+    drawn.add_column("method", overflow="fold")
+    drawn.add_column("n", justify="right", no_wrap=True, min_width=2)
     for variant in VARIANTS:
         for name in METRICS.values():
             drawn.add_column(f"{variant}\n{name}", justify="right", no_wrap=True)
