@@ -69,7 +69,8 @@ def test_the_readmes_commands_work_as_they_stand(tmp_path: Path) -> None:
     for command in commands():
         if command in HOW:
             run(command, HOW[command], tmp_path)
-    done = subprocess.run([sys.executable, "-c", blocks("python")[0]], cwd=tmp_path, capture_output=True, text=True)
+    code = "\n".join(blocks("python"))
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "angular" in done.stdout
 
