@@ -19,6 +19,7 @@ class RunProgress:
     def __init__(self, console: Console, forecast: Forecast, titles: dict[str, str], folds: int) -> None:
         self.console, self.forecast, self.titles, self.folds = console, forecast, titles, folds
         self.running: dict[str, int] = {}
+        self._over: set[str] = set()
         self.notes = dict.fromkeys(titles, "waiting")
         self._best = dict.fromkeys(titles, 0.0)
         self._bar = Progress(
@@ -53,6 +54,7 @@ class RunProgress:
         assert isinstance(outcome, FoldResult)
         assert not isinstance(job, EvaluateJob)
         self.running.pop(outcome.fingerprint, None)
+        self._over.add(outcome.fingerprint)
         # The untrained trunk takes no time; its durations would make the others' look short.
         seconds = 0.0 if outcome.stopped_by == "untrained" else outcome.wall_time
         self.forecast.finished(method, seconds, now=not from_store)
@@ -66,7 +68,9 @@ class RunProgress:
     def ticks(self, ticks: list[Tick]) -> None:
         """Notes how far running trainings are."""
         for tick in ticks:
-            self.running[tick.fingerprint] = tick.iterations
+            # A training's last report can come after its result.
+            if tick.fingerprint not in self._over:
+                self.running[tick.fingerprint] = tick.iterations
 
     def _left(self) -> str:
         seconds = self.forecast.seconds_left()
@@ -87,5 +91,7 @@ class RunProgress:
             grid.add_row(self.titles[method], note)
         whole = Table.grid()
         whole.add_row(grid)
+        if self.running:
+            whole.add_row("under way: " + ", ".join(f"{done} iterations" for done in self.running.values()))
         whole.add_row(self._bar)
         return whole

@@ -6,33 +6,46 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from protocols.trunks.efficientnet_lite import EfficientNetLite0, imagenet_weights
+from protocols.trunks import bn_inception, efficientnet_lite
+from protocols.trunks.bn_inception import BNInception
+from protocols.trunks.efficientnet_lite import EfficientNetLite0
 from protocols.trunks.small_conv import SmallConv
+from protocols.trunks.weights import TrunkError as TrunkError
 from results.records import TrunkSpec
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-
-
-class TrunkError(ValueError):
-    """A trunk or its weights are not to be had."""
+CAFFE_MEAN = (104.0, 117.0, 128.0)  # Blue, green, red, of pixels in 0..255 (specification, section 3).
 
 
 @dataclass(frozen=True)
 class InputFormat:
-    """How pixels in 0..1 become a trunk's input: (pixel - mean) / std per channel."""
+    """How pixels in 0..1 become a trunk's input: (pixel * scale - mean) / std per channel.
+
+    reverse_channels: RGB becomes BGR, and mean and std are in that order.
+    """
 
     channels: int
     mean: tuple[float, ...]
     std: tuple[float, ...]
+    scale: float = 1.0
+    reverse_channels: bool = False
+
+
+def _needs_no_file(weights: str) -> None:
+    """The check of a trunk whose weights are drawn or come with a package."""
 
 
 @dataclass(frozen=True)
 class TrunkEntry:
-    """A trunk, its input and the weights it can start from, the first being the default."""
+    """A trunk, its input and the weights it can start from, the first being the default.
+
+    check: raises TrunkError if the named weights would have to come from a file that is not there or does not fit.
+    """
 
     build: Callable[[str], nn.Module]
     input: InputFormat
     weights: tuple[str, ...]
+    check: Callable[[str], None] = _needs_no_file
 
 
 def _small_conv(weights: str) -> nn.Module:
@@ -42,8 +55,20 @@ def _small_conv(weights: str) -> nn.Module:
 def _efficientnet_lite0(weights: str) -> nn.Module:
     trunk = EfficientNetLite0()
     if weights == "imagenet":
-        trunk.load_state_dict(imagenet_weights())
+        trunk.load_state_dict(efficientnet_lite.imagenet_weights())
     return trunk
+
+
+def _bn_inception(weights: str) -> nn.Module:
+    trunk = BNInception()
+    if weights == "imagenet":
+        trunk.load_state_dict(bn_inception.imagenet_weights())
+    return trunk
+
+
+def _check_bn_inception(weights: str) -> None:
+    if weights == "imagenet":
+        bn_inception.imagenet_weights()
 
 
 TRUNKS = {
@@ -51,11 +76,26 @@ TRUNKS = {
     "efficientnet_lite0": TrunkEntry(
         _efficientnet_lite0, InputFormat(3, IMAGENET_MEAN, IMAGENET_STD), ("imagenet", "random")
     ),
+    "bn_inception": TrunkEntry(
+        _bn_inception,
+        InputFormat(3, CAFFE_MEAN, (1.0, 1.0, 1.0), scale=255.0, reverse_channels=True),
+        ("imagenet", "random"),
+        _check_bn_inception,
+    ),
 }
 
 
 def trunk_entry(spec: TrunkSpec) -> TrunkEntry:
-    """The entry of a trunk; raises TrunkError for an unknown name or weights it does not have."""
+    """The entry of a trunk that can be built: raises TrunkError for unknown names and for weights that are missing.
+
+    To be asked when a session opens, so that a missing file is told before any work.
+    """
+    entry = _known_entry(spec)
+    entry.check(spec.weights)
+    return entry
+
+
+def _known_entry(spec: TrunkSpec) -> TrunkEntry:
     if spec.name not in TRUNKS:
         raise TrunkError(f"unknown trunk {spec.name!r}; known are {', '.join(sorted(TRUNKS))}")
     entry = TRUNKS[spec.name]
@@ -76,7 +116,7 @@ class EmbeddingModel(nn.Module):
 
     def __init__(self, spec: TrunkSpec, embedding_size: int | None) -> None:
         super().__init__()
-        entry = trunk_entry(spec)
+        entry = _known_entry(spec)
         self.trunk = entry.build(spec.weights)
         features = self.trunk.features
         assert isinstance(features, int)
@@ -85,6 +125,7 @@ class EmbeddingModel(nn.Module):
         self.register_buffer("mean", torch.tensor(entry.input.mean)[:, None, None], persistent=False)
         self.register_buffer("std", torch.tensor(entry.input.std)[:, None, None], persistent=False)
         self.channels = entry.input.channels
+        self.scale, self.reverse_channels = entry.input.scale, entry.input.reverse_channels
         if spec.batch_norm == "frozen":
             for layer in self._batch_norms():
                 layer.requires_grad_(False)
@@ -104,5 +145,7 @@ class EmbeddingModel(nn.Module):
         pixels = images.to(self.mean.dtype) / 255
         if pixels.shape[1] != self.channels:
             pixels = pixels.mean(1, keepdim=True) if self.channels == 1 else pixels.expand(-1, self.channels, -1, -1)
-        embeddings: Tensor = self.embedder(self.trunk((pixels - self.mean) / self.std))
+        if self.reverse_channels:
+            pixels = pixels.flip(1)
+        embeddings: Tensor = self.embedder(self.trunk((pixels * self.scale - self.mean) / self.std))
         return embeddings

@@ -90,7 +90,7 @@ def test_input_constants_are_no_weights() -> None:
 @pytest.mark.parametrize(
     ("name", "weights", "message"),
     [
-        ("resnet", "imagenet", "unknown trunk 'resnet'; known are efficientnet_lite0, small_conv"),
+        ("resnet", "imagenet", "unknown trunk 'resnet'; known are bn_inception, efficientnet_lite0, small_conv"),
         ("small_conv", "imagenet", "trunk small_conv: no weights 'imagenet'; known are random"),
         ("efficientnet_lite0", "places", "no weights 'places'; known are imagenet, random"),
     ],

@@ -1,0 +1,129 @@
+"""BN-Inception (Ioffe and Szegedy 2015), the trunk of the MLRC protocol and of the papers that follow it.
+
+Keys and shapes are those of the ImageNet weights that the Python package pretrainedmodels publishes, which came from
+Caffe: one flat level of names, convolutions with a bias although batch normalisation follows, pools that round up.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from protocols.trunks.weights import imagenet_weights_path, read_weights
+
+
+class _Block(NamedTuple):
+    """Output channels of an inception block's convolutions; in a halving block (no 1x1, no projection) stride is 2."""
+
+    name: str
+    one: int
+    three: tuple[int, int]
+    double: tuple[int, int, int]
+    pool: str
+    projection: int
+
+    @property
+    def stride(self) -> int:
+        return 1 if self.one else 2
+
+    @property
+    def outputs(self) -> int:
+        """Channels of the concatenation; without a projection the pooled input's come on top."""
+        return self.one + self.three[-1] + self.double[-1] + self.projection
+
+
+# 1x1; 3x3 after its reduction; two 3x3 after theirs; pool and its projection.
+_BLOCKS = (
+    _Block("3a", 64, (64, 64), (64, 96, 96), "average", 32),
+    _Block("3b", 64, (64, 96), (64, 96, 96), "average", 64),
+    _Block("3c", 0, (128, 160), (64, 96, 96), "max", 0),
+    _Block("4a", 224, (64, 96), (96, 128, 128), "average", 128),
+    _Block("4b", 192, (96, 128), (96, 128, 128), "average", 128),
+    _Block("4c", 160, (128, 160), (128, 160, 160), "average", 128),
+    _Block("4d", 96, (128, 192), (160, 192, 192), "average", 128),
+    _Block("4e", 0, (128, 192), (192, 256, 256), "max", 0),
+    _Block("5a", 352, (192, 320), (160, 224, 224), "average", 128),
+    _Block("5b", 352, (192, 320), (192, 224, 224), "max", 128),
+)
+
+
+def _halved(x: Tensor) -> Tensor:
+    """Caffe's 3x3 pool of stride 2, which rounds up: (n, c, h, w) -> (n, c, ceil((h - 1) / 2), ...)."""
+    return functional.max_pool2d(x, 3, 2, ceil_mode=True)
+
+
+class BNInception(nn.Module):
+    """BGR images, 0..255 less the mean, (n, 3, h, w) -> globally average-pooled features (n, 1024)."""
+
+    features = 1024
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._add("conv1_7x7_s2", 3, 64, 7, 2)
+        self._add("conv2_3x3_reduce", 64, 64, 1)
+        self._add("conv2_3x3", 64, 192, 3)
+        inputs = 192
+        for block in _BLOCKS:
+            self._add_block(block, inputs)
+            inputs = block.outputs + (0 if block.projection else inputs)
+
+    def _add(self, name: str, inputs: int, outputs: int, kernel: int, stride: int = 1) -> None:
+        self.add_module(name, nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2))
+        self.add_module(f"{name}_bn", nn.BatchNorm2d(outputs))
+
+    def _add_block(self, block: _Block, inputs: int) -> None:
+        name, stride = f"inception_{block.name}", block.stride
+        if block.one:
+            self._add(f"{name}_1x1", inputs, block.one, 1)
+        reduced, outputs = block.three
+        self._add(f"{name}_3x3_reduce", inputs, reduced, 1)
+        self._add(f"{name}_3x3", reduced, outputs, 3, stride)
+        reduced, middle, outputs = block.double
+        self._add(f"{name}_double_3x3_reduce", inputs, reduced, 1)
+        self._add(f"{name}_double_3x3_1", reduced, middle, 3)
+        self._add(f"{name}_double_3x3_2", middle, outputs, 3, stride)
+        if block.projection:
+            self._add(f"{name}_pool_proj", inputs, block.projection, 1)
+
+    def _apply_layers(self, x: Tensor, *names: str) -> Tensor:
+        """Convolution, batch normalisation and ReLU of each name in turn."""
+        for name in names:
+            x = functional.relu(self.get_submodule(f"{name}_bn")(self.get_submodule(name)(x)))
+        return x
+
+    def _apply_block(self, block: _Block, x: Tensor) -> Tensor:
+        name = f"inception_{block.name}"
+        branches = [self._apply_layers(x, f"{name}_1x1")] if block.one else []
+        branches.append(self._apply_layers(x, f"{name}_3x3_reduce", f"{name}_3x3"))
+        double = f"{name}_double_3x3"
+        branches.append(self._apply_layers(x, f"{double}_reduce", f"{double}_1", f"{double}_2"))
+        if block.stride == 2:
+            pooled = _halved(x)
+        elif block.pool == "max":
+            pooled = functional.max_pool2d(x, 3, 1, 1)
+        else:
+            # The border's zeros count, as in Caffe and in pretrainedmodels.
+            pooled = functional.avg_pool2d(x, 3, 1, 1, count_include_pad=True)
+        branches.append(self._apply_layers(pooled, f"{name}_pool_proj") if block.projection else pooled)
+        return torch.cat(branches, 1)
+
+    def feature_map(self, images: Tensor) -> Tensor:
+        """The last block's output (n, 1024, h / 32, w / 32) for images (n, 3, h, w): 7x7 for 227 pixels as for 224."""
+        x = _halved(self._apply_layers(images, "conv1_7x7_s2"))
+        x = _halved(self._apply_layers(x, "conv2_3x3_reduce", "conv2_3x3"))
+        for block in _BLOCKS:
+            x = self._apply_block(block, x)
+        return x
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Features (n, 1024)."""
+        return self.feature_map(images).mean((2, 3))
+
+
+def imagenet_weights() -> Mapping[str, Tensor]:
+    """The published weights without the classifier `last_linear`; raises TrunkError for a missing or an unfit file."""
+    with torch.device("meta"):  # Only shapes are wanted: no memory, and no draw from the random generator.
+        shapes = {key: value.shape for key, value in BNInception().state_dict().items()}
+    return read_weights(imagenet_weights_path(), shapes, ignored=("last_linear.",))
