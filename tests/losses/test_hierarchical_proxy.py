@@ -114,7 +114,7 @@ def test_first_clustering_comes_after_the_warm_up() -> None:
 
 def test_period_counts_passes_over_the_data() -> None:
     moments = [clock(epoch, passes) for epoch, passes in enumerate([0, 0, 0, 1, 1, 2, 3, 5])]
-    assert clusterings(moments, period=2) == [False, True, False, False, False, True, False, True]
+    assert clusterings(moments, period=2) == [False, False, False, True, False, False, True, True]
 
 
 def test_resumes_between_two_clusterings() -> None:

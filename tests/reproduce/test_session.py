@@ -116,7 +116,7 @@ def test_a_session_has_the_experiments_problem(where):
     assert (problem.dataset.name, problem.folds, problem.seed, problem.embedding_size) == ("glyphs", 3, 4, 128)
     assert problem.dataset.n_classes >= 200
     assert [card.key for card in opened.cards] == list(quickstart().methods)
-    assert set(opened.summary()) == {"title", "methods", "trials", "reproductions", "settings"}
+    assert set(opened.summary()) == {"title", "methods", "trials", "reproductions", "runs", "settings"}
 
 
 def test_trainings_are_trials_and_reproductions_on_every_fold(where):
