@@ -24,7 +24,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Name = Annotated[str, typer.Argument(help="Name of an experiment (see `reproduce --help`), or path of a .yaml file.")]
+Name = Annotated[
+    str, typer.Argument(help="Name of an experiment (`reproduce experiments` lists them), or path of a .yaml file.")
+]
 Data = Annotated[Path | None, typer.Option("--data", help="Folder where the dataset's images lie.")]
 Subset = Annotated[bool, typer.Option("--subset", help="The folder holds a part of the published dataset on purpose.")]
 Skip = Annotated[bool, typer.Option("--skip-broken-images", help="Leave out images that cannot be decoded.")]
@@ -35,7 +37,13 @@ Folds = Annotated[int | None, typer.Option("--folds", help="How many of the four
 Seed = Annotated[int | None, typer.Option("--seed", help="Base seed; all others derive from it.")]
 ImageSize = Annotated[int | None, typer.Option("--image-size", help="Crop in pixels; the resize before it scales too.")]
 Device = Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1, or auto.")]
-Workers = Annotated[int | None, typer.Option("--workers", help="Trainings side by side (cpu: 4 or the cores).")]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        help="Trainings side by side; by default the four folds or as many as there are cores, one on a GPU.",
+    ),
+]
 StoreAt = Annotated[str, typer.Option("--store", help="File for studies and results, or a SQLAlchemy URL.")]
 Artifacts = Annotated[Path | None, typer.Option("--artifacts", help="Folder of checkpoints; beside the store.")]
 Cache = Annotated[Path | None, typer.Option("--cache", help="Folder of decoded images; beside the store.")]
