@@ -20,7 +20,7 @@ TRAININGS = 2 + 2 * (2 + 1)
 """Untrained: one run of two folds; contrastive: two trials and one reproduction of two folds."""
 
 # Twelve trainings, each long enough to be caught in the middle.
-LONGER = TINY.replace("iterations_per_epoch: 5", "iterations_per_epoch: 20").replace("trials: 2", "trials: 4")
+LONGER = TINY.replace("iterations_per_epoch: 5", "iterations_per_epoch: 200").replace("trials: 2", "trials: 4")
 LONGER_TRAININGS = 2 + 2 * (4 + 1)
 
 
