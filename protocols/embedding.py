@@ -7,7 +7,7 @@ from torch import Tensor
 from protocols.images.crops import evaluation_batch
 from protocols.images.packed import LabelledImages
 from protocols.trunks.build import EmbeddingModel
-from results.records import ImageSettings
+from results.specs import ImageSettings
 
 _BATCH = 64
 

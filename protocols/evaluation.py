@@ -19,7 +19,8 @@ from protocols.training import device_name
 from protocols.trunks.build import EmbeddingModel
 from protocols.work import EvaluateJob
 from results.provenance import provenance
-from results.records import FoldSpec, MethodSpec, RunRecord, Scores
+from results.records import RunRecord, Scores
+from results.specs import FoldSpec, MethodSpec
 
 
 def evaluate_run(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from protocols.datasets.dataset import Dataset
 from protocols.images.packed import LabelledImages
 from protocols.splits import ClassSplit, FoldClasses, SplitError, from_ranges
-from results.records import FoldSpec
+from results.specs import FoldSpec
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,14 @@ class FoldData:
 
 @dataclass(frozen=True)
 class TestData:
-    """Images of the test classes."""
+    """Images of the test classes.
+
+    is_query: for each image whether it is a query; the others are the gallery that queries are compared with. None
+    compares every image with all others.
+    """
 
     images: LabelledImages
+    is_query: NDArray[np.bool_] | None = None
 
 
 def fold_data(dataset: Dataset, classes: FoldClasses) -> FoldData:
@@ -50,4 +55,6 @@ def fold_data(dataset: Dataset, classes: FoldClasses) -> FoldData:
 
 def test_data(dataset: Dataset, split: ClassSplit) -> TestData:
     """The images of the test classes; for reproductions only."""
-    return TestData(dataset.images.of_classes(split.test))
+    images = dataset.images.of_classes(split.test)
+    is_query = None if dataset.is_query is None else dataset.is_query[np.isin(dataset.images.labels, split.test)]
+    return TestData(images, is_query)

@@ -6,7 +6,8 @@ from typing import Any
 from pydantic import JsonValue
 
 from protocols.search import SearchParameter
-from results.records import MethodSpec, Record
+from results.specs import MethodSpec
+from results.values import Record
 
 _SCALARS = {
     "loss_optimizer.lr": "loss_lr",

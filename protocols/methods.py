@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 import losses
 from losses.plugin import TrainingPlugin
-from results.records import Component, MethodSpec, OptimizerSettings
+from results.specs import Component, MethodSpec, OptimizerSettings
 
 ENTRY_POINTS = "metric_learning_losses"
 """Entry-point group through which other packages bring losses: name = "module:Class"."""

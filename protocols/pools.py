@@ -10,7 +10,7 @@ from torch import Tensor
 from protocols.images.crops import training_batch
 from protocols.images.packed import LabelledImages
 from protocols.trunks.build import EmbeddingModel
-from results.records import ImageSettings
+from results.specs import ImageSettings
 
 
 @dataclass

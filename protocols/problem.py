@@ -7,7 +7,8 @@ from pydantic import JsonValue
 from protocols.datasets.dataset import Dataset
 from protocols.folds import FoldData, TestData, fold_data, test_data
 from protocols.splits import ClassSplit, as_ranges
-from results.records import FoldSpec, ImageSettings, MethodSpec, TrainingSettings, TrunkSpec, derive_seed
+from results.specs import FoldSpec, ImageSettings, MethodSpec, TrainingSettings, TrunkSpec
+from results.values import derive_seed
 
 
 @dataclass(frozen=True)

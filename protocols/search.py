@@ -17,7 +17,8 @@ from optuna.trial import FrozenTrial, TrialState
 from pydantic import JsonValue
 from scipy.stats import qmc
 
-from results.records import FoldResult, Record, derive_seed, fingerprint_of
+from results.records import FoldResult
+from results.values import Record, derive_seed, fingerprint_of
 
 SEARCH_VERSION = 1
 """The meaning of a search: raise it with every change of sampler or start-up, so that old studies are not continued."""

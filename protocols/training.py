@@ -20,7 +20,9 @@ from protocols.metrics.retrieval import normalized, retrieval_scores
 from protocols.pools import ClassPool
 from protocols.trunks.build import EmbeddingModel
 from results.provenance import provenance
-from results.records import CurvePoint, FoldResult, FoldSpec, derive_seed
+from results.records import CurvePoint, FoldResult
+from results.specs import FoldSpec
+from results.values import derive_seed
 
 Progress = Callable[[int], None]
 """Told the iterations done, at every validation."""

@@ -10,7 +10,8 @@ from typing import TypeVar
 
 from pydantic import JsonValue
 
-from results.records import FoldResult, FoldSpec, RunRecord, run_fingerprint
+from results.records import FoldResult, RunRecord, run_fingerprint
+from results.specs import FoldSpec
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from protocols.hyperparameters import HyperparameterError, OpenMethod
 from protocols.methods import MethodError, check_component
 from protocols.search import SearchParameter
 from reproduce.reading import InputError, describe, named_file, names_in, read_model
-from results.records import Component, MethodSpec, WeightedComponent
+from results.specs import Component, MethodSpec, WeightedComponent
 
 METHODS = Path(__file__).parent / "methods"
 

@@ -20,7 +20,7 @@ from protocols.folds import FoldData, TestData
 from protocols.splits import FOLDS
 from protocols.training import train_fold
 from protocols.work import EvaluateJob, Outcome, TrainJob
-from results.records import FoldSpec
+from results.specs import FoldSpec
 
 
 @dataclass(frozen=True)

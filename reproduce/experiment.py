@@ -9,7 +9,8 @@ from protocols.search import SamplerSettings
 from protocols.splits import FOLDS
 from reproduce.cards import Variant
 from reproduce.reading import InputError, describe, named_file, names_in, read_model
-from results.records import ImageSettings, TrainingSettings, TrunkSpec, fingerprint_of
+from results.specs import ImageSettings, TrainingSettings, TrunkSpec
+from results.values import fingerprint_of
 
 EXPERIMENTS = Path(__file__).parent / "experiments"
 

@@ -11,7 +11,7 @@ from protocols.problem import Problem
 from protocols.training import train_fold
 from reproduce.executors import prepare_process
 from reproduce.session import Session
-from results.records import FoldSpec
+from results.specs import FoldSpec
 from results.store import Store
 
 _CALIBRATION_STEPS = 10

@@ -1,155 +1,28 @@
-"""The values that a number passes through: plain, frozen, and named by the hash of what they say.
+"""What was measured: a `FoldResult` is what came of one training, a `RunRecord` the test scores of one reproduction.
 
-A `FoldSpec` holds all that decides the outcome of one training; a `FoldResult` what came of it; a `RunRecord` the test
-scores of one reproduction over all folds. Every record survives a round trip through JSON unchanged.
+Every record survives a round trip through JSON unchanged.
 """
 
-import hashlib
-import json
-from functools import cached_property
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue
 
-TRAINING_VERSION = 1
-"""The meaning of a training. Raise it with every change that alters outcomes: old results then no longer match."""
+from results.values import Record, fingerprint_of
 
 EVALUATION_VERSION = 1
 """The meaning of a test evaluation, raised likewise."""
 
 
-def canonical_json(value: Any) -> str:
-    """JSON with sorted keys and no blanks, the same text for the same value."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-
-
-def fingerprint_of(value: Any) -> str:
-    """The first 128 bits of the SHA-256 of a value's canonical JSON, in hexadecimal."""
-    return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:32]
-
-
-def derive_seed(*identity: str | int) -> int:
-    """A seed from what it is for, such as ("search", base seed, trial, fold): 63 bits, the same everywhere."""
-    return int(fingerprint_of(list(identity))[:16], 16) >> 1
-
-
-class Record(BaseModel):
-    """A frozen value that refuses unknown keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Component(Record):
-    """A class by its name and the keyword arguments it is built with."""
-
-    name: str
-    arguments: dict[str, JsonValue] = {}
-
-
-class WeightedComponent(Component):
-    """A component whose contribution to the loss has a weight."""
-
-    weight: float
-
-
-class MethodSpec(Record):
-    """A method with its hyperparameters settled.
-
-    loss: None for the untrained trunk. samples_per_class: m of the m-per-class batches; 0 draws images at random.
-    loss_lr, loss_weight_decay: for the loss's own parameters; None takes the network's. warmup_passes: passes over the
-    training images with a frozen trunk; None takes what the loss's class asks for.
-    """
-
-    name: str
-    loss: Component | None
-    miner: Component | None = None
-    embedding_regularizer: WeightedComponent | None = None
-    samples_per_class: int = Field(default=4, ge=0)
-    loss_lr: float | None = None
-    loss_weight_decay: float | None = None
-    warmup_passes: int | None = Field(default=None, ge=0)
-
-
-class ImageSettings(Record):
-    """How an image reaches the trunk (specification, section 3).
-
-    resize: shorter side after the first, deterministic resize; None keeps the stored size.
-    crop: side of the square that the trunk sees, in pixels. area, ratio: ranges of the random resized crop.
-    flip: mirror left and right with probability one half.
-    """
-
-    resize: int | None = Field(default=256, ge=1)
-    crop: int = Field(default=227, ge=1)
-    area: tuple[float, float] = (0.16, 1.0)
-    ratio: tuple[float, float] = (0.75, 4 / 3)
-    flip: bool = True
-
-
-class TrunkSpec(Record):
-    """Trunk by name, what its weights are, and which part of its batch normalization trains.
-
-    batch_norm: `statistics_frozen` is MLRC's (running statistics fixed, scale and shift train), `frozen` fixes both.
-    """
-
-    name: str
-    weights: str
-    batch_norm: Literal["statistics_frozen", "frozen"] = "statistics_frozen"
-
-
-class OptimizerSettings(Record):
-    """Optimizer of trunk and embedder; the loss's own parameters use the same class with their own rate and decay."""
-
-    name: Literal["RMSprop", "Adam", "AdamW", "SGD"] = "RMSprop"
-    lr: float = 1e-6
-    weight_decay: float = 1e-4
-    arguments: dict[str, JsonValue] = {"momentum": 0.9}
-
-
-class TrainingSettings(Record):
-    """Length and rhythm of one training (specification, sections 5 and 6); `validate_every`, `patience` in epochs."""
-
-    batch_size: int = Field(default=32, ge=1)
-    iterations_per_epoch: int = Field(default=100, ge=1)
-    max_epochs: int = Field(default=1000, ge=1)
-    validate_every: int = Field(default=2, ge=1)
-    patience: int = Field(default=9, ge=0)
-    optimizer: OptimizerSettings = OptimizerSettings()
-
-
-class FoldSpec(Record):
-    """All that decides the outcome of one training.
-
-    train_classes, validation_classes: ranks as inclusive ranges. Test classes have no place here: the search must not
-    see them. embedding_size: None leaves out the embedder.
-    """
-
-    training_version: int = TRAINING_VERSION
-    dataset: str
-    data_fingerprint: str
-    split: str
-    fold: int
-    train_classes: tuple[tuple[int, int], ...]
-    validation_classes: tuple[tuple[int, int], ...]
-    images: ImageSettings
-    trunk: TrunkSpec
-    embedding_size: int | None
-    method: MethodSpec
-    training: TrainingSettings
-    seed: int
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """The name of this training."""
-        return fingerprint_of(self.model_dump(mode="json"))
-
-
 class CurvePoint(Record):
-    """One validation: iterations done, the metrics on the validation classes, mean training loss since the last one."""
+    """One validation: iterations done, the metrics on the validation classes, mean training loss since the last one.
+
+    Without validation classes the metrics are None.
+    """
 
     iteration: int
-    map_at_r: float
-    r_precision: float
-    precision_at_1: float
+    map_at_r: float | None
+    r_precision: float | None
+    precision_at_1: float | None
     loss: float | None
 
 
@@ -169,6 +42,7 @@ class Provenance(Record):
 class FoldResult(Record):
     """What came of one training.
 
+    best_map_at_r, untrained_map_at_r: on the validation classes; None where there are none.
     status: `ok`; `nan` when loss or embeddings stopped being finite: such a training scores 0 (specification, 11.13).
     beats_untrained: some trained epoch was better than epoch 0 (11.22). wall_time: seconds.
     """
@@ -177,8 +51,8 @@ class FoldResult(Record):
     status: Literal["ok", "nan"]
     reason: str | None = None
     best_iteration: int
-    best_map_at_r: float
-    untrained_map_at_r: float
+    best_map_at_r: float | None
+    untrained_map_at_r: float | None
     beats_untrained: bool
     iterations: int
     stopped_by: Literal["patience", "max_epochs", "nan", "untrained"]
@@ -198,6 +72,8 @@ class FoldResult(Record):
     @property
     def objective(self) -> float:
         """What the search is told of this fold."""
+        if self.best_map_at_r is None:
+            raise ValueError("a training without validation classes has no objective")
         return self.best_map_at_r if self.status == "ok" else 0.0
 
 
@@ -209,13 +85,46 @@ class Scores(Record):
     map_at_r: float
 
 
+class TestPoint(Record):
+    """Scores of a training's model on the test classes after `iteration` iterations."""
+
+    iteration: int
+    scores: Scores
+
+
+class TestCurve(Record):
+    """Test scores all along a reproduction's training: what choosing the epoch by them would have been worth.
+
+    fingerprint: of the training. Nothing selects by this; it is recorded to be shown beside honest selection.
+    """
+
+    fingerprint: str
+    evaluation_version: int = EVALUATION_VERSION
+    points: tuple[TestPoint, ...]
+
+
+class ClassScores(Record):
+    """Mean test scores of every test class, in rank order, with its number of queries.
+
+    New classes are what the protocol generalises to: these are what a bootstrap over classes resamples.
+    """
+
+    queries: tuple[int, ...]
+    separated: tuple[Scores, ...]
+    concatenated: tuple[Scores, ...]
+
+
 class RunRecord(Record):
-    """Test scores of one reproduction: four models from fresh seeds at one setting.
+    """Test scores of one reproduction: the models of all folds from fresh seeds at one setting.
 
     run: 0-based number of the reproduction. seed: base seed that the folds' seeds derive from; runs of two methods with
     equal seed and run are matched. dimensions: of one fold's embedding. wall_time: seconds of the trainings and of the
-    evaluation, summed. flags: what a reader must know, such as a fold whose training diverged.
+    evaluation, summed. flags: what a reader must know, such as a fold whose training diverged. steps: iterations to the
+    models' checkpoints, summed. metrics_separated, metrics_concatenated: further metrics that the experiment asked for,
+    by name (`recall@2`, `nmi`, ...). class_scores: None in records from before they were kept.
     """
+
+    later: ClassVar[frozenset[str]] = frozenset({"metrics_separated", "metrics_concatenated", "class_scores", "steps"})
 
     fingerprint: str
     protocol: str
@@ -234,9 +143,14 @@ class RunRecord(Record):
     test_images: int
     wall_time: float
     flags: tuple[str, ...] = ()
+    steps: int | None = None
+    metrics_separated: dict[str, float] = Field(default={})
+    metrics_concatenated: dict[str, float] = Field(default={})
+    class_scores: ClassScores | None = None
     provenance: Provenance
 
 
-def run_fingerprint(fold_fingerprints: tuple[str, ...]) -> str:
-    """The name of a test evaluation: the trainings it is made of and the meaning of the evaluation."""
-    return fingerprint_of(["run", EVALUATION_VERSION, list(fold_fingerprints)])
+def run_fingerprint(fold_fingerprints: tuple[str, ...], metrics: tuple[str, ...] = ()) -> str:
+    """The name of a test evaluation: the trainings it is made of, further metrics, the meaning of the evaluation."""
+    further = [sorted(metrics)] if metrics else []
+    return fingerprint_of(["run", EVALUATION_VERSION, list(fold_fingerprints), *further])

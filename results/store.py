@@ -15,7 +15,8 @@ import pandas as pd
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
-from results.records import FoldResult, FoldSpec, RunRecord, Scores
+from results.records import FoldResult, RunRecord, Scores
+from results.specs import FoldSpec
 
 SCHEMA_VERSION = 1
 

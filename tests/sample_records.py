@@ -2,19 +2,8 @@
 
 from typing import Any
 
-from results.records import (
-    Component,
-    CurvePoint,
-    FoldResult,
-    FoldSpec,
-    ImageSettings,
-    MethodSpec,
-    Provenance,
-    RunRecord,
-    Scores,
-    TrainingSettings,
-    TrunkSpec,
-)
+from results.records import CurvePoint, FoldResult, Provenance, RunRecord, Scores
+from results.specs import Component, FoldSpec, ImageSettings, MethodSpec, TrainingSettings, TrunkSpec
 
 
 def some_provenance() -> Provenance:

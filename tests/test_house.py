@@ -105,7 +105,11 @@ def test_every_imported_package_is_declared(path):
 
 
 @pytest.mark.parametrize(
-    "modules", ["results.store, results.records, results.intervals, results.provenance", "reports.tables"]
+    "modules",
+    [
+        "results.store, results.records, results.specs, results.values, results.intervals, results.provenance",
+        "reports.tables",
+    ],
 )
 def test_tables_and_store_need_no_torch(modules):
     code = f"import sys, {modules}; print(sorted({{'torch', 'protocols', 'losses', 'optuna'}} & set(sys.modules)))"

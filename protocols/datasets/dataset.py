@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from protocols.images.packed import LabelledImages
 from protocols.images.packing import Packing, Progress, pack_files
 from protocols.splits import MIN_CLASSES
-from results.records import ImageSettings, fingerprint_of
+from results.specs import ImageSettings
+from results.values import fingerprint_of
 
 
 class DataError(Exception):
@@ -34,13 +35,19 @@ class ImageListing:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Images with their classes; `fingerprint` changes with any file, class or image left out."""
+    """Images with their classes; `fingerprint` changes with any file, class or image left out.
+
+    trainval_classes: how many of the first classes the dataset's conventional split trains on; None where there is no
+    convention. is_query: of each image, where the publisher names queries and gallery (meaningful for test classes).
+    """
 
     name: str
     class_names: tuple[str, ...]
     images: LabelledImages
     fingerprint: str
     skipped: tuple[str, ...] = ()
+    trainval_classes: int | None = None
+    is_query: NDArray[np.bool_] | None = None
 
     @property
     def n_classes(self) -> int:

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from protocols.images.packed import LabelledImages
-from results.records import ImageSettings
+from results.specs import ImageSettings
 
 _TRIES = 10
 

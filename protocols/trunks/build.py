@@ -11,7 +11,7 @@ from protocols.trunks.bn_inception import BNInception
 from protocols.trunks.efficientnet_lite import EfficientNetLite0
 from protocols.trunks.small_conv import SmallConv
 from protocols.trunks.weights import TrunkError as TrunkError
-from results.records import TrunkSpec
+from results.specs import TrunkSpec
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 CAFFE_MEAN = (104.0, 117.0, 128.0)  # Blue, green, red, of pixels in 0..255 (specification, section 3).

@@ -21,7 +21,7 @@ from protocols.images.crops import training_batch
 from protocols.images.packed import LabelledImages
 from protocols.images.packing import decode, pack_files
 from protocols.metrics.retrieval import normalized, retrieval_scores
-from results.records import ImageSettings
+from results.specs import ImageSettings
 
 ROUNDS = 5
 

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from protocols.trunks import weights
 from protocols.trunks.bn_inception import BNInception
 from protocols.trunks.build import EmbeddingModel, TrunkError, trunk_entry
-from results.records import TrunkSpec
+from results.specs import TrunkSpec
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 NAME = "bn_inception-52deb4733.pth"

@@ -13,7 +13,7 @@ from scipy.stats import ks_2samp
 from protocols.images.crops import centre_crop, evaluation_batch, random_box, training_batch
 from protocols.images.packed import LabelledImages
 from protocols.images.packing import pack_arrays
-from results.records import ImageSettings
+from results.specs import ImageSettings
 
 Box = tuple[int, int, int, int]
 

@@ -16,7 +16,7 @@ from protocols.datasets.dataset import DataError, DataRequest, Dataset, check_cl
 from protocols.datasets.folder import list_folder, open_folder
 from protocols.datasets.registry import DATASETS, open_dataset
 from protocols.images.packing import BrokenImageError, decode
-from results.records import ImageSettings
+from results.specs import ImageSettings
 
 SETTINGS = ImageSettings(resize=8, crop=8)
 BIRDS = tuple(f"{c + 1:03d}.Bird_{c}" for c in range(8))

@@ -14,7 +14,7 @@ from protocols.embedding import embed
 from protocols.metrics.retrieval import normalized, retrieval_scores
 from protocols.trunks.build import IMAGENET_MEAN, IMAGENET_STD, EmbeddingModel
 from protocols.trunks.efficientnet_lite import EfficientNetLite0, SamePadConv2d, imagenet_weights
-from results.records import ImageSettings, TrunkSpec
+from results.specs import ImageSettings, TrunkSpec
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 
 from protocols.datasets import embedded, glyphs
 from protocols.datasets.dataset import DataRequest
-from results.records import ImageSettings
+from results.specs import ImageSettings
 
 
 @pytest.mark.slow

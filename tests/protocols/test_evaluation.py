@@ -21,7 +21,8 @@ from protocols.metrics.retrieval import normalized, retrieval_scores
 from protocols.splits import SplitError, mlrc_split
 from protocols.trunks.build import EmbeddingModel
 from protocols.work import EvaluateJob
-from results.records import Component, MethodSpec, RunRecord, Scores, run_fingerprint
+from results.records import RunRecord, Scores, run_fingerprint
+from results.specs import Component, MethodSpec
 
 
 class _Ball(losses.XBMLoss):

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from protocols.hyperparameters import HyperparameterError, OpenMethod
-from results.records import Component, MethodSpec, WeightedComponent
+from results.specs import Component, MethodSpec, WeightedComponent
 
 METHOD = MethodSpec(
     name="wrapped",

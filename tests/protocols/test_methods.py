@@ -12,7 +12,7 @@ import losses
 from protocols import methods
 from protocols.methods import MethodError, build_component, build_method, build_optimizer, check_component
 from protocols.methods import component_class as class_of
-from results.records import Component, MethodSpec, OptimizerSettings, WeightedComponent
+from results.specs import Component, MethodSpec, OptimizerSettings, WeightedComponent
 
 SIZES = {"num_classes": 5, "embedding_size": 3}
 

@@ -16,7 +16,8 @@ from protocols.search import SamplerSettings, SearchParameter
 from protocols.splits import from_ranges, mlrc_split
 from protocols.work import EvaluateJob, Job, TrainJob
 from results.provenance import provenance
-from results.records import FoldResult, FoldSpec, MethodSpec, RunRecord, Scores, TrunkSpec
+from results.records import FoldResult, RunRecord, Scores
+from results.specs import FoldSpec, MethodSpec, TrunkSpec
 
 SPACE = (
     SearchParameter(target="loss.neg_margin", scale="linear", low=0.0, high=2.0),

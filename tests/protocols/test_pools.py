@@ -12,7 +12,7 @@ from protocols import pools
 from protocols.images.packed import LabelledImages
 from protocols.pools import ClassPool
 from protocols.trunks.build import EmbeddingModel
-from results.records import TrunkSpec
+from results.specs import TrunkSpec
 
 # No crop and no flip: every image has one embedding.
 WHOLE = IMAGES.model_copy(update={"area": (1.0, 1.0), "ratio": (1.0, 1.0), "flip": False})

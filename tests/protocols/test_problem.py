@@ -8,7 +8,8 @@ from toys import CONTRASTIVE, IMAGES, PROXIES, UNTRAINED, pattern_dataset, setti
 
 from protocols.problem import Problem
 from protocols.splits import as_ranges, mlrc_split
-from results.records import FoldSpec, TrunkSpec, derive_seed
+from results.specs import FoldSpec, TrunkSpec
+from results.values import derive_seed
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ from scipy.stats import qmc
 from toys import made_up_result
 
 from protocols.search import SamplerSettings, Search, SearchParameter, Trial, settled
-from results.records import FoldResult, derive_seed
+from results.records import FoldResult
+from results.values import derive_seed
 
 SPACE = (
     SearchParameter(target="loss.margin", scale="linear", low=-0.2, high=2.0),

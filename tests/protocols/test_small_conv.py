@@ -6,7 +6,7 @@ from torch import nn
 
 from protocols.trunks.build import TRUNKS, EmbeddingModel, TrunkError, trunk_entry
 from protocols.trunks.small_conv import SmallConv
-from results.records import TrunkSpec
+from results.specs import TrunkSpec
 
 SMALL = TrunkSpec(name="small_conv", weights="random")
 

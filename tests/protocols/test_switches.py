@@ -12,7 +12,7 @@ import pytest
 import losses
 from losses import Clock, HierarchicalProxyLoss, NIRLoss, ProxyISALoss, XBMLoss
 from protocols.training import train_fold
-from results.records import Component, MethodSpec
+from results.specs import Component, MethodSpec
 from tests.protocols.toys import pattern_dataset, settings, toy_fold
 
 BATCH = 8

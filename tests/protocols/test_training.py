@@ -35,7 +35,9 @@ from protocols.splits import SplitError
 from protocols.training import TrainedFold, train_fold
 from protocols.trunks import build
 from protocols.trunks.build import EmbeddingModel
-from results.records import Component, FoldResult, MethodSpec, OptimizerSettings, TrainingSettings, derive_seed
+from results.records import FoldResult
+from results.specs import Component, MethodSpec, OptimizerSettings, TrainingSettings
+from results.values import derive_seed
 
 RECORDING = MethodSpec(name="recording", loss=Component(name="RecordingLoss"), samples_per_class=2, loss_lr=0.1)
 

@@ -13,16 +13,8 @@ from protocols.folds import FoldData, fold_data
 from protocols.images.packing import pack_arrays
 from protocols.splits import as_ranges, mlrc_split
 from results.provenance import provenance
-from results.records import (
-    Component,
-    FoldResult,
-    FoldSpec,
-    ImageSettings,
-    MethodSpec,
-    OptimizerSettings,
-    TrainingSettings,
-    TrunkSpec,
-)
+from results.records import FoldResult
+from results.specs import Component, FoldSpec, ImageSettings, MethodSpec, OptimizerSettings, TrainingSettings, TrunkSpec
 
 IMAGES = ImageSettings(resize=None, crop=8)
 CONTRASTIVE = MethodSpec(

@@ -9,14 +9,7 @@ from protocols.datasets.dataset import from_packing
 from protocols.images.packing import pack_arrays
 from protocols.problem import Problem
 from protocols.splits import mlrc_split
-from results.records import (
-    Component,
-    ImageSettings,
-    MethodSpec,
-    OptimizerSettings,
-    TrainingSettings,
-    TrunkSpec,
-)
+from results.specs import Component, ImageSettings, MethodSpec, OptimizerSettings, TrainingSettings, TrunkSpec
 
 CLASSES, PER_CLASS, SIDE = 16, 4, 16
 

@@ -8,22 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from results.records import (
+from results.records import FoldResult, RunRecord, run_fingerprint
+from results.specs import (
     Component,
-    FoldResult,
     FoldSpec,
     ImageSettings,
     MethodSpec,
     OptimizerSettings,
-    RunRecord,
     TrainingSettings,
     TrunkSpec,
     WeightedComponent,
-    canonical_json,
-    derive_seed,
-    fingerprint_of,
-    run_fingerprint,
 )
+from results.values import canonical_json, derive_seed, fingerprint_of
 from tests.sample_records import some_result, some_run, some_spec
 
 SPEC = some_spec()
