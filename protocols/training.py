@@ -156,9 +156,6 @@ class _Training:
         # Moved first: pytorch-metric-learning replaces the tensors of class weights when their type changes.
         method.loss.to(self.device)
         self.optimizer = build_optimizer(self.settings.optimizer, self.model, method, spec.method)
-        schedule = self.settings.schedule
-        milestones, factor = (schedule.milestones, schedule.factor) if schedule else ((), 1.0)
-        self.schedule = torch.optim.lr_scheduler.MultiStepLR(self.optimizer, list(milestones), factor)
         self.crops = torch.Generator().manual_seed(derive_seed("crops", spec.seed))
         self.batches = batches(
             self.targets,
@@ -187,7 +184,10 @@ class _Training:
         self.method.loss.train()
         for _ in range(self.steps_per_epoch):
             self._step(epoch)
-        self.schedule.step()
+        schedule = self.settings.schedule
+        if schedule is not None and epoch + 1 in schedule.milestones:
+            for group in self.optimizer.param_groups:
+                group["lr"] *= schedule.factor
 
     def _step(self, epoch: int) -> None:
         plugin, clock = self.method.plugin, self._clock(epoch)
