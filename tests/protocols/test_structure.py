@@ -130,8 +130,8 @@ def test_embeddings_of_zero_are_finite() -> None:
 def test_the_papers_figures_fit_one_another_under_these_definitions(
     printed_density: float, printed_concentration: float, printed_uniformity: float
 ) -> None:
-    # With m the length of a class's mean unit vector, density / concentration = (1 - m^2) / (1 - m) = 1 + m. Spaces that
-    # print the same density and concentration, at both ends of what rounding leaves open, enclose the uniformity.
+    # With m the length of a class's mean unit vector, density / concentration = (1 - m^2) / (1 - m) = 1 + m. Spaces of
+    # the printed density and concentration, at both ends of what rounding leaves open, enclose the uniformity.
     uniformities = []
     for rounding in (-0.005, 0.005):
         m = (printed_density + rounding) / (printed_concentration - rounding) - 1
@@ -144,9 +144,9 @@ def test_the_papers_figures_fit_one_another_under_these_definitions(
 
 
 def _classes_of(m: float, between: float) -> tuple[Tensor, Tensor]:
-    """60 images of each of 100 classes in many dimensions: mean vectors of length m, centres `between` apart."""
+    """40 images of each of 50 classes in many dimensions: mean vectors of length m, centres `between` apart."""
     generator = torch.Generator().manual_seed(0)
-    d, classes, per_class = 2048, 100, 60
+    d, classes, per_class = 512, 50, 40
     common = torch.zeros(d, dtype=torch.float64)
     common[0] = (1 - between) ** 0.5
     own = between**0.5 * normalized(torch.randn(classes, d, generator=generator, dtype=torch.float64))
