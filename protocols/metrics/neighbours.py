@@ -11,8 +11,8 @@ from torch import Tensor
 CHUNK_ELEMENTS = 1 << 26
 """Distances held at once; 2^26 float32 are 256 MiB."""
 
-FOUND_ELEMENTS = 1 << 25
-"""Neighbours handed out at once; 2^25 indices are 256 MiB."""
+FOUND_ELEMENTS = 1 << 23
+"""Neighbours handed out at once; 2^23 indices are 64 MiB."""
 
 _FAISS_GPU_MAX_K = 2048
 
