@@ -23,7 +23,8 @@ def class_vectors(loss: nn.Module) -> tuple[Tensor, Tensor] | None:
     said = getattr(loss, "proxy_labels", None)
     if isinstance(said, Tensor):
         return vectors, said.cpu().clone()
-    n_classes = getattr(loss, "num_classes", len(vectors))
+    # pytorch-metric-learning's NormalizedSoftmaxLoss says 0.
+    n_classes = getattr(loss, "num_classes", 0) or len(vectors)
     if len(vectors) % n_classes:
         return None
     return vectors, torch.arange(n_classes).repeat_interleave(len(vectors) // n_classes)

@@ -15,7 +15,7 @@ C, D = 5, 4
     [
         (losses.ProxyAnchorLoss(C, D), 1),
         (losses.ProxyISALoss(C, D, memory_size=8), 1),
-        (losses.ProxyGMLLoss(C, D, proxies_per_class=3), 3),
+        (losses.ProxyGMLLoss(C, D, proxies_per_class=3, r=0.4), 3),
         (pml.NormalizedSoftmaxLoss(C, D), 1),
         (pml.ArcFaceLoss(C, D), 1),
         (pml.SoftTripleLoss(C, D, centers_per_class=2), 2),
