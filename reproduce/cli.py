@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -36,6 +36,7 @@ Reproductions = Annotated[int | None, typer.Option("--reproductions", help="Re-t
 Folds = Annotated[int | None, typer.Option("--folds", help="How many of the four folds to train.")]
 Seed = Annotated[int | None, typer.Option("--seed", help="Base seed; all others derive from it.")]
 ImageSize = Annotated[int | None, typer.Option("--image-size", help="Crop in pixels; the resize before it scales too.")]
+Weights = Annotated[Path | None, typer.Option("--weights", help="File of the trunk's weights, or the folder it is in.")]
 Device = Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1, or auto.")]
 Workers = Annotated[
     int | None,
@@ -75,6 +76,7 @@ def run(
     folds: Folds = None,
     seed: Seed = None,
     image_size: ImageSize = None,
+    weights: Weights = None,
     device: Device = "auto",
     workers: Workers = None,
     store: StoreAt = STORE,
@@ -94,7 +96,7 @@ def run(
     _check_workers(workers)
     overrides = _overrides(data, subset, skip_broken_images, methods, trials, reproductions, folds, seed, image_size)
     chosen = check_device(device)
-    session = _open(experiment, overrides, places(store, artifacts, cache, tables), console)
+    session = _open(experiment, overrides, places(store, artifacts, cache, tables), console, weights)
     finished = running.run(session, chosen, workers or default_workers(chosen), console)
     show_table(finished.table, console)
     console.print(running.ending(finished, time.perf_counter() - started), highlight=False, soft_wrap=True)
@@ -112,6 +114,7 @@ def plan(
     folds: Folds = None,
     seed: Seed = None,
     image_size: ImageSize = None,
+    weights: Weights = None,
     device: Device = "auto",
     workers: Workers = None,
     store: StoreAt = STORE,
@@ -127,7 +130,7 @@ def plan(
     _check_workers(workers)
     overrides = _overrides(data, subset, skip_broken_images, methods, trials, reproductions, folds, seed, image_size)
     chosen = check_device(device)
-    session = _open(experiment, overrides, places(store, artifacts, cache, None), console)
+    session = _open(experiment, overrides, places(store, artifacts, cache, None), console, weights)
     opened = open_store(session.places)
     with studies_in_one_line(session.places):
         plans = planning.plan(session, opened, open_studies(session.places))
@@ -239,16 +242,20 @@ def _overrides(
     }
 
 
-def _open(name: str, overrides: dict[str, Any], where: Any, console: Console) -> Any:
-    """The session, with a bar while images are decoded for the first time."""
+def _open(name: str, overrides: dict[str, Any], where: Any, console: Console, weights: Path | None) -> Any:
+    """The session, with a bar while weights are fetched or images decoded for the first time."""
     from reproduce.experiment import load_experiment
     from reproduce.session import open_session
 
     experiment = load_experiment(name, overrides)
     with RichProgress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("reading images", visible=False)
+
+        def shown(what: str) -> Callable[[int, int], None]:
+            task = bar.add_task(what, visible=False)
+            return lambda done, total: bar.update(task, completed=done, total=total, visible=True)
+
         return open_session(
-            name, experiment, where, lambda done, total: bar.update(task, completed=done, total=total, visible=True)
+            name, experiment, where, shown("reading images"), weights, shown("fetching the trunk's weights")
         )
 
 

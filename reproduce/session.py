@@ -18,7 +18,8 @@ from protocols.images.packing import BrokenImageError, Progress
 from protocols.mlrc import Budget, reproductions_of, trainings_of
 from protocols.problem import Problem
 from protocols.splits import FOLDS, SplitError, mlrc_split
-from protocols.trunks.build import TrunkError, trunk_entry
+from protocols.trunks.build import TrunkError, settled_trunk
+from protocols.trunks.download import Progress as DownloadProgress
 from reproduce.cards import MethodCard, load_card, load_variant
 from reproduce.experiment import Experiment, short_name
 from reproduce.reading import InputError
@@ -90,8 +91,19 @@ def places(store: str, artifacts: Path | None, cache: Path | None, tables: Path 
     return Places(store, artifacts or base / "artifacts", cache or base / "cache", tables or base / "tables")
 
 
-def open_session(name: str, experiment: Experiment, where: Places, progress: Progress | None) -> Session:
-    """Reads the cards, opens the dataset and splits it; raises InputError with one line on what to do."""
+def open_session(
+    name: str,
+    experiment: Experiment,
+    where: Places,
+    progress: Progress | None,
+    weights: Path | None = None,
+    downloading: DownloadProgress | None = None,
+) -> Session:
+    """Reads the cards, settles the trunk's weights, opens the dataset and splits it.
+
+    weights: where the trunk's come from, if not from where they are looked for (protocols.trunks.weights). Raises
+    InputError with one line on what to do.
+    """
     cards = (
         *(load_card(method) for method in experiment.methods),
         *(load_variant(variant) for variant in experiment.variants),
@@ -109,11 +121,12 @@ def open_session(name: str, experiment: Experiment, where: Places, progress: Pro
         progress=progress,
     )
     try:
-        trunk_entry(experiment.trunk)
+        trunk = settled_trunk(experiment.trunk, weights, downloading)
         dataset = open_dataset(request)
         split = mlrc_split(dataset.n_classes)
     except (DataError, BrokenImageError, SplitError, TrunkError) as error:
         raise InputError(str(error)) from error
+    experiment = experiment.model_copy(update={"trunk": trunk})
     problem = Problem(
         dataset,
         split,
