@@ -5,7 +5,9 @@ import http.client
 import os
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 Progress = Callable[[int, int], None]
@@ -36,10 +38,16 @@ def download(
             raise DownloadError(f"its SHA-256 begins with {digest[: len(sha256)]} instead of {sha256}")
         os.replace(partial, path)
     except (OSError, http.client.HTTPException) as error:
-        # What urllib raises is an OSError too; its reason is another exception or a text.
-        raise DownloadError(str(getattr(error, "reason", None) or error).splitlines()[0]) from error
+        raise DownloadError(_reason(error)) from error
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):  # It may not be there, and what went wrong before is what has to be told.
+            partial.unlink()
+
+
+def _reason(error: Exception) -> str:
+    """One line; of urllib's wrapper around what went wrong on the way only what is inside."""
+    inner = error.reason if isinstance(error, URLError) and not isinstance(error, HTTPError) else error
+    return (str(inner).splitlines() or [type(inner).__name__])[0]
 
 
 def _fetch(url: str, path: Path, progress: Progress | None, silence: float) -> str:
