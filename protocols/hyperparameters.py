@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from protocols.search import SearchParameter
 from results.specs import MethodSpec
@@ -22,10 +22,14 @@ class HyperparameterError(ValueError):
 
 
 class OpenMethod(Record):
-    """A method at its defaults and the ranges of what is searched."""
+    """A method at its defaults and the ranges of what is searched.
+
+    given: hyperparameters, by target, that an experiment sets or takes from a publication; they are in `method`.
+    """
 
     method: MethodSpec
     space: tuple[SearchParameter, ...] = ()
+    given: dict[str, JsonValue] = Field(default={})
 
     def at(self, hyperparameters: Mapping[str, JsonValue]) -> MethodSpec:
         """The method with `hyperparameters` (by target) in place of its defaults; raises HyperparameterError."""

@@ -6,7 +6,8 @@ from pydantic import JsonValue
 
 from protocols.datasets.dataset import Dataset
 from protocols.folds import FoldData, TestData, fold_data, test_data
-from protocols.splits import ClassSplit, as_ranges
+from protocols.splits import ClassSplit, FoldClasses, SplitError, as_ranges, from_ranges
+from results.records import run_fingerprint
 from results.specs import FoldSpec, ImageSettings, MethodSpec, TrainingSettings, TrunkSpec
 from results.values import derive_seed
 
@@ -16,6 +17,7 @@ class Problem:
     """Data, split, network and training settings.
 
     folds: how many of the split's folds are trained, all of them under MLRC. seed: what all seeds derive from.
+    metrics: further test metrics, by name.
     """
 
     dataset: Dataset
@@ -26,32 +28,51 @@ class Problem:
     embedding_size: int
     training: TrainingSettings
     seed: int
+    embedder_bias: bool = True
+    metrics: tuple[str, ...] = ()
 
     def fold_specs(self, method: MethodSpec, purpose: str, number: int) -> tuple[FoldSpec, ...]:
         """One training per fold. Seeds depend on purpose ("search", "reproduction"), number and fold but not on the
         method: reproduction 3 of two methods starts from the same networks, so their scores can be paired.
         """
-        return tuple(
-            FoldSpec(
-                dataset=self.dataset.name,
-                data_fingerprint=self.dataset.fingerprint,
-                split=self.split.name,
-                fold=classes.fold,
-                train_classes=as_ranges(classes.train),
-                validation_classes=as_ranges(classes.validation),
-                images=self.images,
-                trunk=self.trunk,
-                embedding_size=None if method.loss is None else self.embedding_size,
-                method=method,
-                training=self.training,
-                seed=derive_seed(self.seed, purpose, number, classes.fold),
-            )
-            for classes in self.split.folds[: self.folds]
+        return tuple(self._spec(method, classes, purpose, number) for classes in self.split.folds[: self.folds])
+
+    def final_spec(self, method: MethodSpec, number: int, epoch: int) -> FoldSpec:
+        """The training on all classes but the test's, from the seed of reproduction `number`; its model is the one
+        after `epoch`, which was chosen before.
+        """
+        spec = self._spec(method, self.split.folds[0], "reproduction", number)
+        everything = tuple(sorted({*self.split.folds[0].train, *self.split.folds[0].validation}))
+        settled = {"train_classes": as_ranges(everything), "validation_classes": (), "checkpoint_epoch": epoch}
+        return FoldSpec.model_validate({**dict(spec), **settled})
+
+    def _spec(self, method: MethodSpec, classes: FoldClasses, purpose: str, number: int) -> FoldSpec:
+        return FoldSpec(
+            dataset=self.dataset.name,
+            data_fingerprint=self.dataset.fingerprint,
+            split=self.split.name,
+            fold=classes.fold,
+            train_classes=as_ranges(classes.train),
+            validation_classes=as_ranges(classes.validation),
+            images=self.images,
+            trunk=self.trunk,
+            embedding_size=None if method.loss is None else self.embedding_size,
+            embedder_bias=self.embedder_bias,
+            method=method,
+            training=self.training,
+            seed=derive_seed(self.seed, purpose, number, classes.fold),
         )
 
-    def fold_data(self, fold: int) -> FoldData:
-        """Training and validation images of a fold."""
-        return fold_data(self.dataset, self.split.folds[fold])
+    def run_name(self, specs: tuple[FoldSpec, ...]) -> str:
+        """The fingerprint of the test of these trainings' models."""
+        return run_fingerprint(tuple(spec.fingerprint for spec in specs), self.metrics)
+
+    def training_data(self, spec: FoldSpec) -> FoldData:
+        """The images that a training may see; raises SplitError if it names a test class."""
+        train, validation = from_ranges(spec.train_classes), from_ranges(spec.validation_classes)
+        if leaked := set(self.split.test) & {*train, *validation}:
+            raise SplitError(f"fold {spec.fold}: test class {min(leaked)} is named for training or validation")
+        return fold_data(self.dataset, FoldClasses(spec.fold, train, validation))
 
     def test_data(self) -> TestData:
         """Test images, for the evaluation of reproductions."""
@@ -69,4 +90,6 @@ class Problem:
             "embedding_size": self.embedding_size,
             "training": self.training.model_dump(mode="json"),
             "seed": self.seed,
+            # Said only where it is not the usual, so that studies keep their names.
+            **({} if self.embedder_bias else {"embedder_bias": False}),
         }

@@ -20,12 +20,15 @@ from protocols.metrics.retrieval import normalized, retrieval_scores
 from protocols.pools import ClassPool
 from protocols.trunks.build import EmbeddingModel
 from results.provenance import provenance
-from results.records import CurvePoint, FoldResult
+from results.records import CurvePoint, FoldResult, Scores
 from results.specs import FoldSpec
 from results.values import derive_seed
 
 Progress = Callable[[int], None]
 """Told the iterations done, at every validation."""
+
+ModelObserver = Callable[[EmbeddingModel, int], None]
+"""Shown the model and the iterations done at every validation; it can record but has no way to decide anything."""
 
 StoppedBy = Literal["patience", "max_epochs", "nan", "untrained"]
 
@@ -46,9 +49,14 @@ class _NotFiniteError(Exception):
 
 
 def train_fold(
-    spec: FoldSpec, data: FoldData, *, device: str = "cpu", on_validation: Progress | None = None
+    spec: FoldSpec,
+    data: FoldData,
+    *,
+    device: str = "cpu",
+    on_validation: Progress | None = None,
+    observe: ModelObserver | None = None,
 ) -> TrainedFold:
-    """Trains what `spec` says on `data` and scores it on the validation classes.
+    """Trains what `spec` says on `data` and scores it on the validation classes, if it has any.
 
     The same spec gives bit-equal results on the same machine, device and thread count: every random number comes from
     the spec's seed. Raises SplitError if `data` is not what the spec names, and what the method's classes raise.
@@ -56,7 +64,7 @@ def train_fold(
     started = time.perf_counter()
     data.check(spec)
     with _own_random_numbers(device):
-        training = _Training(spec, data, torch.device(device), on_validation)
+        training = _Training(spec, data, torch.device(device), on_validation, observe)
         stopped_by, reason = training.run()
     result = training.result(stopped_by, reason, time.perf_counter() - started)
     return TrainedFold(result, training.best.weights)
@@ -88,10 +96,17 @@ class _Best:
 class _Training:
     """The state of one training; `run` follows the protocol from epoch 0 to the stop."""
 
-    def __init__(self, spec: FoldSpec, data: FoldData, device: torch.device, on_validation: Progress | None) -> None:
+    def __init__(
+        self,
+        spec: FoldSpec,
+        data: FoldData,
+        device: torch.device,
+        on_validation: Progress | None,
+        observe: ModelObserver | None,
+    ) -> None:
         self.spec, self.data, self.device = spec, data, device
         self.settings = spec.training
-        self.on_validation = on_validation
+        self.on_validation, self.observe = on_validation, observe
         self.best = _Best()
         self.curve: list[CurvePoint] = []
         self.iterations = 0
@@ -101,6 +116,10 @@ class _Training:
         self.model = EmbeddingModel(spec.trunk, spec.embedding_size, embedder_bias=spec.embedder_bias).to(device)
         self.best.keep(self.model)
         self.targets = data.train_targets
+        # None: an epoch is a pass over the training images, the last incomplete batch left out.
+        self.steps_per_epoch = self.settings.iterations_per_epoch or max(
+            1, len(self.targets) // self.settings.batch_size
+        )
 
     def run(self) -> tuple[StoppedBy, str | None]:
         """Trains; says what ended it and, if that was a failure, why."""
@@ -115,11 +134,19 @@ class _Training:
                 done = epoch + 1
                 if done % self.settings.validate_every == 0 or done == self.settings.max_epochs:
                     self._validate(done, may_win=True)
-                    if done - self.best.epoch > self.settings.patience:
+                    if not self.settled and done - self.best.epoch > self.settings.patience:
                         return "patience", None
+                if done == self.spec.checkpoint_epoch:
+                    self.best.winner_epoch = done
+                    self.best.keep(self.model)
         except _NotFiniteError as error:
             return "nan", str(error)
         return "max_epochs", None
+
+    @property
+    def settled(self) -> bool:
+        """Another training's validation has said which epoch's weights are the model's."""
+        return self.spec.checkpoint_epoch is not None
 
     def _build_method(self) -> Method:
         spec, targets = self.spec, torch.from_numpy(self.targets)
@@ -149,14 +176,18 @@ class _Training:
         passes = self.iterations * self.settings.batch_size // len(self.targets)
         asked = self.spec.method.warmup_passes
         warmup = passes < (self.method.plugin.needs.warmup_epochs if asked is None else asked)
-        return Clock(epoch, self.iterations, self.settings.iterations_per_epoch, passes, warmup)
+        return Clock(epoch, self.iterations, self.steps_per_epoch, passes, warmup)
 
     def _train_epoch(self, epoch: int) -> None:
         self.method.plugin.on_epoch_start(self._clock(epoch))
         self.model.train()
         self.method.loss.train()
-        for _ in range(self.settings.iterations_per_epoch):
+        for _ in range(self.steps_per_epoch):
             self._step(epoch)
+        schedule = self.settings.schedule
+        if schedule is not None and epoch + 1 in schedule.milestones:
+            for group in self.optimizer.param_groups:
+                group["lr"] *= schedule.factor
 
     def _step(self, epoch: int) -> None:
         plugin, clock = self.method.plugin, self._clock(epoch)
@@ -174,26 +205,36 @@ class _Training:
         # A method may skip steps whose gradients are not finite, as its authors' gradient scaler did.
         if plugin.on_gradients(clock):
             self._require_finite(loss, "loss")
+            if self.settings.clip_value is not None:
+                for group in self.optimizer.param_groups:
+                    nn.utils.clip_grad_value_(group["params"], self.settings.clip_value)
             self.optimizer.step()
             self.losses_since_validation.append(loss.item())
         self.iterations += 1
 
     def _validate(self, epoch: int, *, may_win: bool) -> None:
+        losses = self.losses_since_validation
+        mean_loss = sum(losses) / len(losses) if losses else None
+        self.losses_since_validation = []
+        scores = None if self.settled else self._validation_scores()
+        values = scores.model_dump() if scores else dict.fromkeys(Scores.model_fields)
+        self.curve.append(CurvePoint(iteration=self.iterations, loss=mean_loss, **values))
+        if scores is not None:
+            self.best.see(epoch, scores.map_at_r, self.model, may_win=may_win)
+            if self.spec.method.loss is not None:
+                self.method.plugin.on_evaluation(self._clock(epoch), scores.model_dump())
+        if self.observe is not None:
+            self.observe(self.model, self.iterations)
+        if self.on_validation is not None:
+            self.on_validation(self.iterations)
+
+    def _validation_scores(self) -> Scores:
         embeddings = embed(self.model, self.data.validation, self.spec.images, self.device)
         self._require_finite(embeddings, "validation embeddings")
         trained = self.spec.method.loss is not None
         normalization = self.method.plugin.needs.normalization if trained else "unit"
         labels = torch.from_numpy(self.data.validation.labels)
-        scores = retrieval_scores(normalized(embeddings, normalization), labels).scores
-        losses = self.losses_since_validation
-        mean_loss = sum(losses) / len(losses) if losses else None
-        self.curve.append(CurvePoint(iteration=self.iterations, loss=mean_loss, **scores.model_dump()))
-        self.losses_since_validation = []
-        self.best.see(epoch, scores.map_at_r, self.model, may_win=may_win)
-        if trained:
-            self.method.plugin.on_evaluation(self._clock(epoch), scores.model_dump())
-        if self.on_validation is not None:
-            self.on_validation(self.iterations)
+        return retrieval_scores(normalized(embeddings, normalization), labels).scores
 
     def _require_finite(self, values: Tensor, what: str) -> None:
         if not torch.isfinite(values).all():
@@ -202,15 +243,16 @@ class _Training:
     def result(self, stopped_by: StoppedBy, reason: str | None, wall_time: float) -> FoldResult:
         """The record of what came of it."""
         failed = stopped_by == "nan"
-        untrained = self.curve[0].map_at_r if self.curve else 0.0
+        untrained = None if self.settled else self.curve[0].map_at_r if self.curve else 0.0
+        best = None if self.settled else 0.0 if failed else self.best.winner_score
         return FoldResult(
             fingerprint=self.spec.fingerprint,
             status="nan" if failed else "ok",
             reason=reason,
-            best_iteration=0 if failed else self.best.winner_epoch * self.settings.iterations_per_epoch,
-            best_map_at_r=0.0 if failed else self.best.winner_score,
+            best_iteration=0 if failed else self.best.winner_epoch * self.steps_per_epoch,
+            best_map_at_r=best,
             untrained_map_at_r=untrained,
-            beats_untrained=not failed and self.best.winner_score > untrained,
+            beats_untrained=not failed and (best is None or untrained is None or best > untrained),
             iterations=self.iterations,
             stopped_by=stopped_by,
             curve=tuple(self.curve),

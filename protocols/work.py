@@ -4,12 +4,13 @@ A protocol is a generator: it yields jobs that may run side by side and is sent 
 where, and whether they were done before is not its concern.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from pydantic import JsonValue
 
+from protocols.problem import Problem
 from results.records import FoldResult, RunRecord, run_fingerprint
 from results.specs import FoldSpec
 
@@ -26,7 +27,8 @@ class TrainJob:
 class EvaluateJob:
     """The test evaluation of one reproduction, whose trainings are done.
 
-    training_time: their seconds, summed. flags: what they have to say about it.
+    training_time: their seconds, summed. flags: what they have to say about it. steps: iterations up to the models'
+    checkpoints, summed. metrics: further metrics to measure, by name.
     """
 
     specs: tuple[FoldSpec, ...]
@@ -36,17 +38,43 @@ class EvaluateJob:
     seed: int
     training_time: float
     flags: tuple[str, ...] = ()
+    steps: int = 0
+    metrics: tuple[str, ...] = ()
 
     @property
     def fingerprint(self) -> str:
         """The name of the run record it makes."""
-        return run_fingerprint(tuple(spec.fingerprint for spec in self.specs))
+        return run_fingerprint(tuple(spec.fingerprint for spec in self.specs), self.metrics)
 
 
 Job = TrainJob | EvaluateJob
 Outcome = FoldResult | RunRecord
 T = TypeVar("T")
 Work = Generator[list[Job], list[Outcome], T]
+
+
+def test_of(
+    problem: Problem,
+    protocol: str,
+    specs: tuple[FoldSpec, ...],
+    results: Sequence[tuple[str, FoldResult]],
+    hyperparameters: dict[str, JsonValue],
+    run: int,
+) -> EvaluateJob:
+    """The test of the models of `specs`. results: of all trainings that went into them, each with what it is called;
+    those of the models themselves come last.
+    """
+    return EvaluateJob(
+        specs,
+        protocol,
+        hyperparameters,
+        run,
+        problem.seed,
+        training_time=sum(result.wall_time for _, result in results),
+        flags=tuple(f"{called}: {result.flag}" for called, result in results if result.flag),
+        steps=sum(result.best_iteration for _, result in results[-len(specs) :]),
+        metrics=problem.metrics,
+    )
 
 
 def trainings(jobs: list[TrainJob]) -> Work[list[FoldResult]]:

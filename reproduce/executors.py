@@ -14,22 +14,36 @@ from queue import Empty
 from typing import Any, Protocol
 
 import torch
+from protocols.test_curves import CurveRecorder
 
 from protocols.evaluation import evaluate_run
 from protocols.folds import FoldData, TestData
 from protocols.splits import FOLDS
 from protocols.training import train_fold
-from protocols.work import EvaluateJob, Outcome, TrainJob
+from protocols.work import EvaluateJob, TrainJob
+from results.records import FoldResult, RunRecord, TestCurve
 from results.specs import FoldSpec
 
 
 @dataclass(frozen=True)
 class TrainTask:
-    """A training with the images it may see. weights: file for the best checkpoint; None drops it."""
+    """A training with the images it may see. weights: file for the best checkpoint; None drops it.
+
+    observed_on: test images for a curve of test scores, which the training itself cannot see.
+    """
 
     job: TrainJob
     data: FoldData
     weights: Path | None
+    observed_on: TestData | None = None
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What came of a training, with its test scores along the way if they were asked for."""
+
+    result: FoldResult
+    test_curve: TestCurve | None
 
 
 @dataclass(frozen=True)
@@ -42,6 +56,7 @@ class EvaluateTask:
 
 
 Task = TrainTask | EvaluateTask
+Done = Trained | RunRecord
 
 
 @dataclass(frozen=True)
@@ -58,7 +73,7 @@ class Executor(Protocol):
     workers: int
     capacity: int
 
-    def submit(self, task: Task) -> "Future[Outcome]":
+    def submit(self, task: Task) -> "Future[Done]":
         """Starts a task or puts it in line."""
 
     def restart(self) -> None:
@@ -71,18 +86,23 @@ class Executor(Protocol):
         """Ends all workers, trainings in flight included."""
 
 
-def carry_out(task: Task, device: str, report: Any) -> Outcome:
+def carry_out(task: Task, device: str, report: Any) -> Done:
     """Does a task here; a checkpoint is whole or absent, whatever happens."""
     if isinstance(task, EvaluateTask):
         weights = [torch.load(path, map_location="cpu", weights_only=True) for path in task.weights]
         return evaluate_run(task.job, weights, task.data, device=device)
     fingerprint = task.job.spec.fingerprint
+    recorder = None if task.observed_on is None else CurveRecorder(task.job.spec, task.observed_on, device)
     trained = train_fold(
-        task.job.spec, task.data, device=device, on_validation=lambda done: report(Tick(fingerprint, done))
+        task.job.spec,
+        task.data,
+        device=device,
+        on_validation=lambda done: report(Tick(fingerprint, done)),
+        observe=recorder,
     )
     if task.weights is not None:
         _write_weights(trained.weights, task.weights)
-    return trained.result
+    return Trained(trained.result, recorder and recorder.curve())
 
 
 def _write_weights(weights: dict[str, torch.Tensor], path: Path) -> None:
@@ -121,9 +141,9 @@ class InProcess:
         self._ticks: list[Tick] = []
         prepare_process(device)
 
-    def submit(self, task: Task) -> "Future[Outcome]":
+    def submit(self, task: Task) -> "Future[Done]":
         """Runs the task at once; the future is done."""
-        future: Future[Outcome] = Future()
+        future: Future[Done] = Future()
         try:
             future.set_result(carry_out(task, self.device, self._ticks.append))
         except Exception as error:
@@ -160,7 +180,7 @@ class LocalProcesses:
                 initargs=(self._queue, self.device),
             )
 
-    def submit(self, task: Task) -> "Future[Outcome]":
+    def submit(self, task: Task) -> "Future[Done]":
         """Hands the task to the next free process."""
         with _threads_in_environment():
             return self._pool.submit(_carry_out_in_worker, task)
@@ -214,7 +234,7 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _carry_out_in_worker(task: Task) -> Outcome:
+def _carry_out_in_worker(task: Task) -> Done:
     return carry_out(task, _worker["device"], _worker["queue"].put)
 
 

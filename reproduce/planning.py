@@ -5,55 +5,84 @@ from dataclasses import dataclass
 
 import optuna
 
-from protocols.hyperparameters import OpenMethod
-from protocols.mlrc import open_search, reproductions_of
+from protocols.folds import FoldData
+from protocols.images.packed import LabelledImages
 from protocols.problem import Problem
+from protocols.splits import as_ranges
+from protocols.study import Study
 from protocols.training import train_fold
 from reproduce.executors import prepare_process
 from reproduce.session import Session
 from results.specs import FoldSpec
 from results.store import Store
 
-_CALIBRATION_STEPS = 10
+_CALIBRATION_STEPS = 8
+_CALIBRATION_IMAGES = 96
 
 
 @dataclass(frozen=True)
 class MethodPlan:
-    """One method's trainings. seconds_each: mean of those stored for dataset and method, None if there are none."""
+    """One method's trainings. iterations: of the longest possible training. validated: images scored in it, all told.
+
+    seconds_each: mean of the trainings stored for dataset and method, None if there are none.
+    """
 
     key: str
     title: str
     trainings: int
     in_store: int
     seconds_each: float | None
-    trains: bool
+    iterations: int
+    validated: int
+    batch_size: int
+
+    def longest(self, rates: "Rates") -> float:
+        """Seconds of the longest possible training."""
+        return self.iterations * self.batch_size / rates.training + self.validated / rates.evaluation
 
 
 @dataclass(frozen=True)
-class Pricing:
-    """Longest possible training, measured on this machine: seconds per iteration and per validation."""
+class Rates:
+    """Images per second, in training at the experiment's batch size and in evaluation; where they come from."""
 
-    per_iteration: float
-    per_validation: float
-    longest: float
+    training: float
+    evaluation: float
+    source: str
 
 
-def plan(session: Session, store: Store, studies: optuna.storages.BaseStorage) -> list[MethodPlan]:
-    """One plan per method."""
+def plan(session: Session, store: Store | None, storage: optuna.storages.BaseStorage | None) -> list[MethodPlan]:
+    """One plan per method; `store` and `storage` are None where nothing has been run yet."""
     plans = []
-    for card, method in zip(session.cards, session.open_methods().values(), strict=True):
-        known = foreseeable_trainings(session, method, studies)
+    studies = session.studies(storage or optuna.storages.InMemoryStorage())
+    for card, study in zip(session.cards, studies.values(), strict=True):
+        known = [] if store is None else session.protocol.foreseeable(study)
+        iterations, validated = longest_training(study)
         plans.append(
             MethodPlan(
                 card.key,
                 card.title,
-                session.trainings_of(method),
-                len(store.finished_folds([spec.fingerprint for spec in known])),
-                mean_seconds(session.problem, card.key, store),
-                card.loss is not None,
+                session.protocol.trainings_of(study),
+                0 if store is None else len(store.finished_folds([spec.fingerprint for spec in known])),
+                None if store is None else mean_seconds(session.problem, card.key, store),
+                iterations,
+                validated,
+                session.problem.training.batch_size,
             )
         )
     return plans
+
+
+def longest_training(study: Study) -> tuple[int, int]:
+    """Iterations of the longest possible training of the first fold, and images scored at all its validations."""
+    problem, settings = study.problem, study.problem.training
+    fold = problem.split.folds[0]
+    validation_images = len(problem.dataset.images.of_classes(fold.validation))
+    if study.method.method.loss is None:
+        return 0, validation_images
+    training_images = len(problem.dataset.images.of_classes(fold.train))
+    steps = settings.iterations_per_epoch or max(1, training_images // settings.batch_size)
+    validations = 1 + -(-settings.max_epochs // settings.validate_every)
+    return settings.max_epochs * steps, validations * validation_images
 
 
 def mean_seconds(problem: Problem, method: str, store: Store) -> float | None:
@@ -67,54 +96,45 @@ def mean_seconds(problem: Problem, method: str, store: Store) -> float | None:
     return sum(seconds) / len(seconds) if seconds else None
 
 
-def foreseeable_trainings(session: Session, method: OpenMethod, studies: optuna.storages.BaseStorage) -> list[FoldSpec]:
-    """The trainings that are settled so far: those of the trials asked, and the reproductions once the search is over.
-
-    Later trials depend on earlier scores, so nobody can name them yet.
-    """
-    problem, budget = session.problem, session.budget
-    specs: list[FoldSpec] = []
-    best: OpenMethod | None = method
-    setting = {}
-    if method.space:
-        search, trials = open_search(problem, method, budget, session.experiment.search.sampler, studies)
-        for trial in search.asked()[:trials]:
-            specs += problem.fold_specs(method.at(trial.hyperparameters), "search", trial.position)
-        best = method if search.trials_told() >= trials else None
-        setting = search.best(trials).hyperparameters if best else {}
-    if best is not None:
-        for run in range(reproductions_of(problem, method, budget)):
-            specs += problem.fold_specs(method.at(setting), "reproduction", run)
-    return specs
-
-
-def price(session: Session, device: str) -> Pricing | None:
-    """Times a few iterations of the first trained method on the first fold; None if only the untrained trunk is run."""
-    method = next((m for m in session.open_methods().values() if m.method.loss is not None), None)
-    if method is None:
-        return None
+def measure_rates(session: Session, device: str) -> Rates:
+    """Trains the first trained method for a few iterations on the first fold and embeds a few of its images."""
     prepare_process(device)
-    # The first run also warms up; its second epoch is one iteration and one validation.
-    short = _last_interval(session, method, device, epochs=2, iterations=1)
-    long = _last_interval(session, method, device, epochs=1, iterations=1 + _CALIBRATION_STEPS)
-    per_iteration = max(0.0, long - short) / _CALIBRATION_STEPS
-    per_validation = max(0.0, short - per_iteration)
-    settings = session.problem.training
-    validations = 1 + -(-settings.max_epochs // settings.validate_every)
-    longest = settings.max_epochs * settings.iterations_per_epoch * per_iteration + validations * per_validation
-    return Pricing(per_iteration, per_validation, longest)
+    studies = session.studies(optuna.storages.InMemoryStorage()).values()
+    study = next((s for s in studies if s.method.method.loss is not None), next(iter(studies)))
+    spec = session.problem.fold_specs(study.method.method, "calibration", 0)[0]
+    data = session.problem.training_data(spec)
+    few, ranks = _few(data.validation)
+    # Drawn weights take the same time, and a plan is possible before the published ones are here.
+    trunk = spec.trunk.model_copy(update={"weights": "random"})
+    spec = spec.model_copy(update={"validation_classes": as_ranges(ranks), "trunk": trunk})
+    data = FoldData(data.train, few)
+    # The first epoch also warms up; a second of one iteration shows what a validation takes.
+    short = _last_interval(spec, data, device, epochs=2, iterations=1)
+    long = _last_interval(spec, data, device, epochs=1, iterations=1 + _CALIBRATION_STEPS)
+    per_iteration = max(1e-9, (long - short) / _CALIBRATION_STEPS)
+    per_validation = max(1e-9, short - per_iteration)
+    source = f"measured now on {device} with {session.problem.dataset.name}"
+    if session.problem.dataset.fingerprint == "stand-in":
+        source = f"measured now on {device} with noise in place of {session.problem.dataset.name}'s images"
+    return Rates(session.problem.training.batch_size / per_iteration, len(few) / per_validation, source)
 
 
-def _last_interval(session: Session, method: OpenMethod, device: str, epochs: int, iterations: int) -> float:
+def given_rates(training: float) -> Rates:
+    """The rates of a machine whose training rate is known; an evaluation is a third of a training step's work."""
+    return Rates(training, 3 * training, "as given with --rate; evaluation at three times that")
+
+
+def _few(images: LabelledImages) -> tuple[LabelledImages, tuple[int, ...]]:
+    """Some of the images, at least two of a class, and the ranks of their classes."""
+    order = images.labels.argsort(kind="stable")[:_CALIBRATION_IMAGES]
+    few = LabelledImages(images.images, images.rows[order], images.labels[order])
+    return few, tuple(sorted(set(few.labels.tolist())))
+
+
+def _last_interval(spec: FoldSpec, data: FoldData, device: str, epochs: int, iterations: int) -> float:
     """Seconds of the last epoch of a short training, its validation included."""
-    spec = session.problem.fold_specs(method.method, "calibration", 0)[0]
     update = {"iterations_per_epoch": iterations, "max_epochs": epochs, "validate_every": 1, "patience": epochs}
     spec = spec.model_copy(update={"training": spec.training.model_copy(update=update)})
     moments: list[float] = []
-    train_fold(
-        spec,
-        session.problem.fold_data(0),
-        device=device,
-        on_validation=lambda _: moments.append(time.perf_counter()),
-    )
+    train_fold(spec, data, device=device, on_validation=lambda _: moments.append(time.perf_counter()))
     return moments[-1] - moments[-2]

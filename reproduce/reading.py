@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -17,6 +17,15 @@ M = TypeVar("M", bound=BaseModel)
 
 def read_model(path: Path, model: type[M]) -> M:
     """The file's content as `model`; raises InputError."""
+    content = read_mapping(path)
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        raise InputError(f"{path}: {describe(error)}") from error
+
+
+def read_mapping(path: Path) -> dict[str, Any]:
+    """The file's keys and values; raises InputError."""
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -27,10 +36,7 @@ def read_model(path: Path, model: type[M]) -> M:
         raise InputError(f"{path}{line}: not valid YAML ({getattr(error, 'problem', None) or error})") from error
     if not isinstance(content, dict):
         raise InputError(f"{path}: expected keys and values, found {type(content).__name__}")
-    try:
-        return model.model_validate(content)
-    except ValidationError as error:
-        raise InputError(f"{path}: {describe(error)}") from error
+    return content
 
 
 def describe(error: ValidationError) -> str:

@@ -1,13 +1,13 @@
 """`run`: an experiment from its file to its table."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from optuna.storages import BaseStorage
 from rich.console import Console
 
 from protocols.metrics.neighbours import backend
-from protocols.mlrc import mlrc, open_search
+from protocols.study import Study
 from reports.tables import ResultTable, table_of
 from reproduce.executors import open_executor, prepare_process, threads_per_training
 from reproduce.forecast import Forecast, in_words
@@ -31,42 +31,43 @@ class Finished:
 def run(session: Session, device: str, workers: int, console: Console) -> Finished:
     """Carries the experiment through, or what is missing of it, and writes its table."""
     store, studies = open_store(session.places), open_studies(session.places)
-    methods = session.open_methods()
-    totals = {key: session.trainings_of(method) for key, method in methods.items()}
+    methods = session.studies(studies)
+    totals = {key: session.protocol.trainings_of(study) for key, study in methods.items()}
     forecast = Forecast(totals, workers)
     with studies_in_one_line(session.places):
-        note_told_trials(session, store, studies, forecast)
+        note_told_trials(methods, store, forecast)
     say_start(session, device, workers, console)
     store.put_experiment(session.fingerprint, session.name, session.summary())
     # This process draws the samples of the search; its threads must not depend on the number of workers either.
     prepare_process(device)
     executor = open_executor(device, workers)
-    protocols = {
-        key: mlrc(session.problem, method, session.budget, session.experiment.search.sampler, studies)
-        for key, method in methods.items()
-    }
+    protocols = {key: session.protocol.run(study) for key, study in methods.items()}
     titles = {card.key: card.title for card in session.cards}
     try:
         with (
             studies_in_one_line(session.places),
             RunProgress(console, forecast, titles, session.problem.folds) as progress,
         ):
-            Scheduler(session.problem, store, executor, progress, session.fingerprint).run(protocols)
+            scheduler = Scheduler(
+                session.problem,
+                store,
+                executor,
+                progress,
+                session.fingerprint,
+                test_curves=session.experiment.test_curves,
+            )
+            scheduler.run(protocols)
     finally:
         executor.close()
     table = stored_table(store, session.fingerprint)
     return Finished(table, write_table(table, session), forecast.made_now, forecast.n_done - forecast.made_now)
 
 
-def note_told_trials(session: Session, store: Store, studies: BaseStorage, forecast: Forecast) -> None:
+def note_told_trials(studies: Mapping[str, Study], store: Store, forecast: Forecast) -> None:
     """Counts the trainings of trials that earlier runs finished: a search goes on behind them without asking again."""
-    budget, problem = session.budget, session.problem
-    for key, method in session.open_methods().items():
-        if not method.space:
-            continue
-        search, trials = open_search(problem, method, budget, session.experiment.search.sampler, studies)
-        for trial in search.asked()[: min(search.trials_told(), trials)]:
-            for spec in problem.fold_specs(method.at(trial.hyperparameters), "search", trial.position):
+    for key, study in studies.items():
+        for spec, over in study.asked_specs():
+            if over:
                 known = store.fold_result(spec.fingerprint)
                 forecast.finished(key, known.wall_time if known else 0.0, now=False)
 
@@ -102,7 +103,7 @@ def write_table(table: ResultTable, session: Session) -> tuple[Path, ...]:
     folder.mkdir(parents=True, exist_ok=True)
     files = []
     for suffix, text in (("md", table.to_markdown()), ("csv", table.to_csv()), ("tex", table.to_latex())):
-        path = folder / f"{session.name}.{suffix}"
+        path = folder / f"{session.name.replace('/', '_')}.{suffix}"
         path.write_text(text, encoding="utf-8")
         files.append(path)
     return tuple(files)

@@ -15,8 +15,8 @@ from protocols.methods import MethodError
 from protocols.problem import Problem
 from protocols.splits import SplitError
 from protocols.work import EvaluateJob, Job, Outcome, TrainJob, Work
-from reproduce.executors import EvaluateTask, Executor, Task, Tick, TrainTask, weights_path
-from results.records import FoldResult, RunRecord
+from reproduce.executors import Done, EvaluateTask, Executor, Task, Tick, Trained, TrainTask, weights_path
+from results.records import RunRecord
 from results.store import Store
 
 ATTEMPTS = 3
@@ -51,6 +51,7 @@ class Scheduler:
     """Carries the protocols of several methods on one problem through.
 
     experiment: fingerprint under which runs are listed as they come, so that a table can be drawn of what is there.
+    test_curves: also record test scores all along the reproductions' trainings.
     """
 
     def __init__(
@@ -60,11 +61,13 @@ class Scheduler:
         executor: Executor,
         observer: Observer,
         experiment: str | None = None,
+        *,
+        test_curves: bool = False,
     ) -> None:
-        self.experiment = experiment
+        self.experiment, self.test_curves = experiment, test_curves
         self.problem, self.store, self.executor, self.observer = problem, store, executor, observer
         self._waiting: deque[tuple[_Track, int]] = deque()
-        self._running: dict[Future[Outcome], tuple[_Track, int]] = {}
+        self._running: dict[Future[Done], tuple[_Track, int]] = {}
         self._attempts: dict[str, int] = {}
         self._finished: dict[str, list[RunRecord]] = {}
 
@@ -129,11 +132,12 @@ class Scheduler:
         artifacts = self.store.artifacts
         if isinstance(job, TrainJob):
             weights = None if job.run is None else weights_path(artifacts, job.spec)
-            return TrainTask(job, self.problem.fold_data(job.spec.fold), weights)
+            observed_on = self.problem.test_data() if self.test_curves and job.run is not None else None
+            return TrainTask(job, self.problem.training_data(job.spec), weights, observed_on)
         paths = tuple(weights_path(artifacts, spec) for spec in job.specs)
         return EvaluateTask(job, self.problem.test_data(), paths)
 
-    def _collect(self, done: set[Future[Outcome]]) -> None:
+    def _collect(self, done: set[Future[Done]]) -> None:
         pool_broke = False
         # Successes first: a failure may end the run, and what is finished must be in the store by then.
         for future in sorted(done, key=lambda future: future.exception() is not None):
@@ -157,13 +161,17 @@ class Scheduler:
             self.store.enlist(self.experiment, track.method, outcome.run, outcome.fingerprint)
         self.observer.job_done(track.method, track.jobs[index], outcome, from_store=from_store)
 
-    def _keep(self, track: _Track, index: int, outcome: Outcome) -> None:
+    def _keep(self, track: _Track, index: int, done: Done) -> None:
         job = track.jobs[index]
-        if isinstance(outcome, FoldResult):
+        if isinstance(done, Trained):
             assert isinstance(job, TrainJob)
-            self.store.put_fold(job.spec, outcome)
+            # The curve first: a training whose result is there is never made again.
+            if done.test_curve is not None:
+                self.store.put_test_curve(done.test_curve)
+            self.store.put_fold(job.spec, done.result)
         else:
-            self.store.put_run(outcome)
+            self.store.put_run(done)
+        outcome: Outcome = done.result if isinstance(done, Trained) else done
         self._note(track, index, outcome, from_store=False)
         if len(track.outcomes) == len(track.jobs):
             try:

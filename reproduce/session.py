@@ -1,7 +1,7 @@
 """From names on the command line to what a run works with: problem, methods, store."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,18 +11,24 @@ import torch
 from optuna.exceptions import StorageInternalError
 from sqlalchemy.exc import SQLAlchemyError
 
-from protocols.datasets.dataset import DataError, DataRequest
-from protocols.datasets.registry import open_dataset
+from protocols import mlrc, standard
+from protocols.datasets.dataset import DataError, DataRequest, Dataset
+from protocols.datasets.registry import DATASETS, open_dataset
+from protocols.datasets.stand_in import stand_in
 from protocols.hyperparameters import OpenMethod
 from protocols.images.packing import BrokenImageError, Progress
-from protocols.mlrc import Budget, reproductions_of, trainings_of
 from protocols.problem import Problem
-from protocols.splits import FOLDS, SplitError, mlrc_split
-from protocols.trunks.build import TrunkError, settled_trunk
+from protocols.splits import FOLDS, SplitError, named_split
+from protocols.study import Budget, Study
+from protocols.trunks.build import TrunkError, settled_trunk, trunk_entry
 from protocols.trunks.download import Progress as DownloadProgress
+from protocols.work import Work
 from reproduce.cards import MethodCard, load_card, load_variant
-from reproduce.experiment import Experiment, short_name
+from reproduce.experiment import Experiment
+from reproduce.opening import open_method
 from reproduce.reading import InputError
+from results.records import RunRecord
+from results.specs import FoldSpec
 from results.store import Store, StoreError
 
 
@@ -34,6 +40,21 @@ class Places:
     artifacts: Path
     cache: Path
     tables: Path
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How runs of a method are made. foreseeable: the trainings that are settled so far."""
+
+    run: Callable[[Study], Work[list[RunRecord]]]
+    trainings_of: Callable[[Study], int]
+    foreseeable: Callable[[Study], list[FoldSpec]]
+
+
+PROTOCOLS = {
+    mlrc.PROTOCOL: Protocol(mlrc.mlrc, mlrc.trainings_of, mlrc.foreseeable),
+    standard.PROTOCOL: Protocol(standard.standard, standard.trainings_of, standard.foreseeable),
+}
 
 
 @dataclass(frozen=True)
@@ -56,14 +77,22 @@ class Session:
         """The experiment's name in the store."""
         return self.experiment.fingerprint(self.name, self.problem.dataset.fingerprint)
 
-    def open_methods(self) -> dict[str, OpenMethod]:
-        """The cards' methods with their search spaces on this dataset."""
-        bounds = self.experiment.search.bounds
-        return {card.key: card.open_method(self.problem.dataset.name, bounds) for card in self.cards}
+    @property
+    def protocol(self) -> Protocol:
+        """How the experiment's runs are made."""
+        return PROTOCOLS[self.experiment.protocol]
 
-    def trainings_of(self, method: OpenMethod) -> int:
-        """Trainings that a method takes in all."""
-        return trainings_of(self.problem, method, self.budget)
+    def open_methods(self) -> dict[str, OpenMethod]:
+        """The cards' methods on this dataset as the experiment opens them."""
+        return {card.key: open_method(self.experiment, card) for card in self.cards}
+
+    def studies(self, storage: optuna.storages.BaseStorage) -> dict[str, Study]:
+        """One study per method; `storage` is read only when a study's trials are asked for."""
+        sampler = self.experiment.search.sampler
+        return {
+            key: Study(self.problem, method, self.budget, sampler, storage)
+            for key, method in self.open_methods().items()
+        }
 
     def summary(self) -> dict[str, object]:
         """What the store keeps of the experiment, enough to draw its table without this suite's other rooms."""
@@ -73,7 +102,7 @@ class Session:
             "trials": self.budget.trials,
             "reproductions": self.budget.reproductions,
             "runs": {
-                key: reproductions_of(self.problem, method, self.budget) for key, method in self.open_methods().items()
+                key: study.n_reproductions for key, study in self.studies(optuna.storages.InMemoryStorage()).items()
             },
             "settings": self.experiment.model_dump(mode="json", exclude={"dataset": {"root"}}),
         }
@@ -91,18 +120,27 @@ def places(store: str, artifacts: Path | None, cache: Path | None, tables: Path 
     return Places(store, artifacts or base / "artifacts", cache or base / "cache", tables or base / "tables")
 
 
+def needs_folder(experiment: Experiment) -> bool:
+    """Whether the experiment's images still have to be located."""
+    entry = DATASETS.get(experiment.dataset.name)
+    return entry is not None and entry.needs_root and experiment.dataset.root is None
+
+
 def open_session(
     name: str,
     experiment: Experiment,
     where: Places,
     progress: Progress | None,
     weights: Path | None = None,
-    downloading: DownloadProgress | None = None,
+    fetching: DownloadProgress | None = None,
+    *,
+    outline: bool = False,
 ) -> Session:
     """Reads the cards, settles the trunk's weights, opens the dataset and splits it.
 
-    weights: where the trunk's come from, if not from where they are looked for (protocols.trunks.weights). Raises
-    InputError with one line on what to do.
+    weights: where the trunk's come from, if not from where they are looked for (protocols.trunks.weights). outline: a
+    dataset that is not located is stood in for by its published counts, which is enough for a plan. Raises InputError
+    with one line on what to do.
     """
     cards = (
         *(load_card(method) for method in experiment.methods),
@@ -121,23 +159,51 @@ def open_session(
         progress=progress,
     )
     try:
-        trunk = settled_trunk(experiment.trunk, weights, downloading)
-        dataset = open_dataset(request)
-        split = mlrc_split(dataset.n_classes)
+        outlined = outline_of(experiment) if outline and needs_folder(experiment) else None
+        if outlined is None or weights is not None:
+            trunk = settled_trunk(experiment.trunk, weights, fetching)
+            experiment = experiment.model_copy(update={"trunk": trunk})
+        else:
+            trunk_entry(experiment.trunk).shapes()  # A plan needs a trunk that can be built, but not its weights.
+        dataset = outlined or open_dataset(request)
+        split = named_split(split_name(experiment), dataset.n_classes, dataset.trainval_classes)
     except (DataError, BrokenImageError, SplitError, TrunkError) as error:
         raise InputError(str(error)) from error
-    experiment = experiment.model_copy(update={"trunk": trunk})
     problem = Problem(
         dataset,
         split,
-        experiment.folds,
+        len(split.folds[: experiment.folds]),
         experiment.images,
         experiment.trunk,
         experiment.embedding_size,
         experiment.training,
         experiment.seed,
+        experiment.embedder_bias,
+        experiment.metrics,
     )
-    return Session(short_name(name), experiment, problem, cards, where)
+    return Session(name, experiment, problem, cards, where)
+
+
+def outline_of(experiment: Experiment) -> Dataset | None:
+    """The experiment's dataset as its publisher describes it; None where there is no publisher."""
+    published = DATASETS[experiment.dataset.name].published
+    if published is None:
+        return None
+    side = experiment.images.resize or 256
+    return stand_in(
+        experiment.dataset.name, published.classes, published.images, published.trainval_classes, shorter_side=side
+    )
+
+
+def split_name(experiment: Experiment) -> str:
+    """The class split: the experiment's own choice, or its protocol's."""
+    return experiment.split or {"mlrc": "mlrc", "standard": "conventional"}[experiment.protocol]
+
+
+def existing_store(where: Places) -> Store | None:
+    """The store, or None if it would be a new file."""
+    file = where.store.removeprefix("sqlite:///").partition("?")[0]
+    return open_store(where) if "://" in file or Path(file).exists() else None
 
 
 def open_store(where: Places) -> Store:
@@ -192,8 +258,3 @@ def check_device(device: str) -> str:
 def default_workers(device: str) -> int:
     """Trainings side by side: the four folds of a trial, if there are cores for them; one on a GPU."""
     return 1 if device.startswith("cuda") else min(FOLDS, os.cpu_count() or 1)
-
-
-def methods_option(text: str | None) -> Sequence[str] | None:
-    """`a,b,c` as a list."""
-    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]

@@ -11,7 +11,7 @@ from reports.tables import METRICS, VARIANTS, ResultTable
 from reproduce.cards import MethodCard
 from reproduce.experiment import Experiment
 from reproduce.forecast import in_words
-from reproduce.planning import MethodPlan, Pricing
+from reproduce.planning import MethodPlan, Rates
 from reproduce.session import Session
 from results.intervals import Interval
 from results.store import Store
@@ -39,17 +39,15 @@ def _percent(cell: Interval) -> str:
     return mean if cell.half_width is None else f"{mean} ±{100 * cell.half_width:.2f}"
 
 
-def show_plan(
-    plans: Sequence[MethodPlan], pricing: Pricing | None, workers: int, session: Session, console: Console
-) -> None:
+def show_plan(plans: Sequence[MethodPlan], rates: Rates, workers: int, session: Session, console: Console) -> None:
     """What would be trained, what is there, and the time left: measured where the store knows, at most otherwise."""
-    drawn = Table(title=f"{session.experiment.title}: trainings")
-    for name in ("method", "trainings", "in store", "to do", "each", "time left"):
+    drawn = Table(title=f"{session.name}: {session.experiment.title}")
+    for name in ("method", "trainings", "in store", "to do", "iterations each", "each", "time left"):
         drawn.add_column(name, justify="left" if name == "method" else "right")
     total, known = 0.0, True
     for each in plans:
         to_do = each.trainings - each.in_store
-        seconds = each.seconds_each if each.seconds_each is not None else _longest(each, pricing)
+        seconds = each.longest(rates) if each.seconds_each is None else each.seconds_each
         known &= each.seconds_each is not None or to_do == 0
         total += to_do * seconds / workers
         bound = "" if each.seconds_each is not None else "at most "
@@ -58,6 +56,7 @@ def show_plan(
             str(each.trainings),
             str(each.in_store),
             str(to_do),
+            f"<= {each.iterations:,}" if each.iterations else "-",
             bound + in_words(seconds),
             "-" if to_do == 0 else bound + in_words(to_do * seconds / workers),
         )
@@ -65,19 +64,11 @@ def show_plan(
     done, trainings = sum(each.in_store for each in plans), sum(each.trainings for each in plans)
     bound = "about" if known else "at most"
     console.print(f"{trainings} trainings, {done} in the store; {bound} {in_words(total)} left, {workers} at a time")
-    if pricing:
-        console.print(
-            f"measured now on the first fold: {1000 * pricing.per_iteration:.1f} ms per iteration, "
-            f"{pricing.per_validation:.2f} s per validation; early stopping ends most trainings before the longest",
-            highlight=False,
-        )
-
-
-def _longest(plan: MethodPlan, pricing: Pricing | None) -> float:
-    """Seconds that a training of the method can take; the untrained trunk is only validated."""
-    if pricing is None:
-        return 0.0
-    return pricing.longest if plan.trains else pricing.per_validation
+    console.print(
+        f"{rates.training:.1f} images a second in training, {rates.evaluation:.1f} in evaluation, {rates.source}; "
+        "early stopping ends most trainings before the longest",
+        highlight=False,
+    )
 
 
 def show_status(store: Store, console: Console) -> None:
@@ -144,18 +135,20 @@ def show_datasets(datasets: Mapping[str, DatasetEntry], console: Console) -> Non
     console.print(drawn)
 
 
-def show_experiments(experiments: Mapping[str, Experiment], console: Console) -> None:
-    """The experiments, one line each."""
+def show_experiments(files: Mapping[str, Mapping[str, Experiment]], console: Console) -> None:
+    """The experiment files, one line each; one with several panels says how many datasets it covers."""
     drawn = Table(title="experiments")
-    for name in ("experiment", "title", "dataset", "methods", "trials", "reproductions"):
+    for name in ("experiment", "title", "protocol", "dataset", "methods", "trials", "reproductions"):
         drawn.add_column(name)
-    for name, each in experiments.items():
+    for name, panels in files.items():
+        first = next(iter(panels.values()))
         drawn.add_row(
             name,
-            each.title,
-            each.dataset.name,
-            str(len(each.methods)),
-            str(each.search.trials),
-            str(each.reproductions),
+            first.title,
+            first.protocol,
+            ", ".join(dict.fromkeys(each.dataset.name for each in panels.values())),
+            str(max(len(each.methods) + len(each.variants) for each in panels.values())),
+            str(first.search.trials),
+            str(first.reproductions),
         )
     console.print(drawn)

@@ -140,7 +140,7 @@ class FoldSpec(Record):
     training: TrainingSettings
     seed: int
     embedder_bias: bool = True
-    checkpoint_epoch: int | None = Field(default=None, ge=1)
+    checkpoint_epoch: int | None = Field(default=None, ge=0)
 
     @model_validator(mode="after")
     def _validated_or_settled(self) -> "FoldSpec":

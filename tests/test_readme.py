@@ -118,7 +118,7 @@ def test_a_kept_run_can_be_made_again(tmp_path: Path) -> None:
     if session.problem.dataset.fingerprint == record.data_fingerprint:
         assert tuple(spec.fingerprint for spec in specs) == record.fold_fingerprints
     torch.set_num_threads(1)
-    trained = train_fold(specs[0], session.problem.fold_data(0))
+    trained = train_fold(specs[0], session.problem.training_data(specs[0]))
     job = EvaluateJob(specs[:1], record.protocol, record.hyperparameters, 0, record.seed, trained.result.wall_time)
     again = evaluate_run(job, [trained.weights], session.problem.test_data())
     # Twice the half width of the row's interval: other machines and library builds round differently.

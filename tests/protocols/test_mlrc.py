@@ -10,10 +10,11 @@ import pytest
 from toys import CONTRASTIVE, IMAGES, PROXIES, UNTRAINED, made_up_result, pattern_dataset, settings
 
 from protocols.hyperparameters import OpenMethod
-from protocols.mlrc import Budget, mlrc, open_search, reproductions_of, trainings_of
+from protocols.mlrc import mlrc, trainings_of
 from protocols.problem import Problem
 from protocols.search import SamplerSettings, SearchParameter
 from protocols.splits import from_ranges, mlrc_split
+from protocols.study import Budget, Study
 from protocols.work import EvaluateJob, Job, TrainJob
 from results.provenance import provenance
 from results.records import FoldResult, RunRecord, Scores
@@ -86,6 +87,10 @@ def _hump(spec: FoldSpec) -> FoldResult:
     return made_up_result(spec.fingerprint, 0.5 - 0.1 * abs(margin - 0.6) + 0.01 * spec.fold)
 
 
+def study(problem: Problem, method: OpenMethod, budget: Budget) -> Study:
+    return Study(problem, method, budget, SAMPLER, optuna.storages.InMemoryStorage())
+
+
 def _drive(
     problem: Problem,
     method: OpenMethod = OPEN,
@@ -94,7 +99,7 @@ def _drive(
     storage: optuna.storages.BaseStorage | None = None,
 ) -> Driven:
     driven = Driven()
-    work = mlrc(problem, method, budget, SAMPLER, storage or optuna.storages.InMemoryStorage())
+    work = mlrc(Study(problem, method, budget, SAMPLER, storage or optuna.storages.InMemoryStorage()))
     try:
         jobs = next(work)
         while True:
@@ -115,8 +120,8 @@ def test_trials_come_first_then_reproductions_then_tests(problem: Problem) -> No
     assert len(driven.search) == 4 * 4
     assert len(driven.reproductions) == 3 * 4
     assert len(driven.evaluations) == 3
-    assert trainings_of(problem, OPEN, BUDGET) == 28
-    assert trainings_of(problem, OPEN, Budget()) == 240
+    assert trainings_of(study(problem, OPEN, BUDGET)) == 28
+    assert trainings_of(study(problem, OPEN, Budget())) == 240
     kinds = ["search"] * 4 + ["reproduction", "evaluation"]
     for jobs, kind in zip(driven.asked, kinds, strict=True):
         for job in jobs:
@@ -233,7 +238,7 @@ def test_a_method_without_a_space_is_not_searched(problem: Problem) -> None:
     assert [len(jobs) for jobs in driven.asked] == [12, 3]
     assert {job.spec.method.model_dump_json() for job in driven.reproductions} == {CONTRASTIVE.model_dump_json()}
     assert all(job.hyperparameters == {} for job in driven.evaluations)
-    assert trainings_of(problem, OpenMethod(method=CONTRASTIVE), BUDGET) == 12
+    assert trainings_of(study(problem, OpenMethod(method=CONTRASTIVE), BUDGET)) == 12
 
 
 @pytest.mark.parametrize(
@@ -247,8 +252,8 @@ def test_a_method_without_a_space_is_not_searched(problem: Problem) -> None:
 )
 def test_a_pretrained_trunk_is_tested_once(problem: Problem, trunk: TrunkSpec, method: MethodSpec, runs: int) -> None:
     changed, opened = replace(problem, trunk=trunk), OpenMethod(method=method)
-    assert reproductions_of(changed, opened, BUDGET) == runs
-    assert reproductions_of(changed, opened, Budget(4, 0)) == 0
+    assert study(changed, opened, BUDGET).n_reproductions == runs
+    assert study(changed, opened, Budget(4, 0)).n_reproductions == 0
 
     def score(spec: FoldSpec) -> FoldResult:
         return made_up_result(spec.fingerprint, 0.3)
@@ -262,7 +267,7 @@ def test_a_pretrained_trunk_is_tested_once(problem: Problem, trunk: TrunkSpec, m
 def test_an_interrupted_protocol_asks_for_the_same_jobs(problem: Problem) -> None:
     whole = _drive(problem)
     storage = optuna.storages.InMemoryStorage()
-    work = mlrc(problem, OPEN, BUDGET, SAMPLER, storage)
+    work = mlrc(Study(problem, OPEN, BUDGET, SAMPLER, storage))
     jobs = next(work)
     work.send([_hump(job.spec) for job in jobs])
     work.close()
@@ -295,12 +300,12 @@ def test_an_exhaustive_parameter_has_its_own_number_of_trials(problem: Problem) 
     driven = _drive(problem, method, budget)
     tried = [job.spec.method.loss.arguments["num_bins"] for job in driven.search[::4] if job.spec.method.loss]
     assert tried == [2, 3, 4]
-    assert trainings_of(problem, method, budget) == 4 * (3 + 1)
+    assert trainings_of(study(problem, method, budget)) == 4 * (3 + 1)
 
 
 @pytest.mark.parametrize("change", [{"seed": 6}, {"folds": 2}, {"embedding_size": 4}, {"training": settings(lr=0.5)}])
 def test_another_problem_is_another_study(problem: Problem, change: dict[str, Any]) -> None:
     storage = optuna.storages.InMemoryStorage()
-    one, _ = open_search(problem, OPEN, BUDGET, SAMPLER, storage)
-    other, _ = open_search(replace(problem, **change), OPEN, BUDGET, SAMPLER, storage)
+    one = Study(problem, OPEN, BUDGET, SAMPLER, storage).open()
+    other = Study(replace(problem, **change), OPEN, BUDGET, SAMPLER, storage).open()
     assert one.fingerprint != other.fingerprint

@@ -27,7 +27,7 @@ def test_a_setting_makes_one_training_per_fold(problem: Problem) -> None:
         assert spec.validation_classes == as_ranges(classes.validation)
         assert spec.seed == derive_seed(5, "search", 3, spec.fold)
         assert (spec.dataset, spec.data_fingerprint) == ("patterns", problem.dataset.fingerprint)
-        problem.fold_data(spec.fold).check(spec)
+        problem.training_data(spec).check(spec)
     assert len(problem.fold_specs(CONTRASTIVE, "search", 3)) == 4
     assert len(replace(problem, folds=1).fold_specs(CONTRASTIVE, "search", 3)) == 1
 

@@ -44,7 +44,7 @@ def carry_out_all(executor, problem, folder):
     """The results of all methods' trainings and tests, and the checkpoints' bytes."""
     try:
         specs = specs_of(problem)
-        tasks = [TrainTask(TrainJob(s, "r"), problem.fold_data(s.fold), weights_path(folder, s)) for s in specs]
+        tasks = [TrainTask(TrainJob(s, "r"), problem.training_data(s), weights_path(folder, s)) for s in specs]
         folds = [future.result(120) for future in [executor.submit(task) for task in tasks]]
         jobs = [EvaluateJob(tuple(specs[i : i + 2]), "mlrc", {}, 0, 5, 1.0) for i in range(0, len(specs), 2)]
         tests = [
@@ -78,7 +78,7 @@ def test_other_processes_give_the_same_numbers_bit_for_bit(problem, tmp_path):
 def test_progress_is_told_at_every_validation(problem, tmp_path):
     spec = problem.fold_specs(TRIPLET, "search", 0)[0]
     executor = InProcess("cpu")
-    executor.submit(TrainTask(TrainJob(spec), problem.fold_data(0), None)).result()
+    executor.submit(TrainTask(TrainJob(spec), problem.training_data(spec), None)).result()
     assert [(tick.fingerprint, tick.iterations) for tick in executor.ticks()] == [
         (spec.fingerprint, 0),
         (spec.fingerprint, 3),
@@ -89,14 +89,14 @@ def test_progress_is_told_at_every_validation(problem, tmp_path):
 
 def test_an_error_in_this_process_arrives_with_the_future(problem):
     spec = problem.fold_specs(TRIPLET, "search", 0)[0]
-    future = InProcess("cpu").submit(TrainTask(TrainJob(spec), problem.fold_data(1), None))
+    future = InProcess("cpu").submit(TrainTask(TrainJob(spec), problem.training_data(spec), None))
     with pytest.raises(Exception, match="fold 0"):
         future.result()
 
 
 def test_a_search_writes_no_weights(problem, tmp_path):
     spec = problem.fold_specs(TRIPLET, "search", 0)[0]
-    InProcess("cpu").submit(TrainTask(TrainJob(spec), problem.fold_data(0), None)).result()
+    InProcess("cpu").submit(TrainTask(TrainJob(spec), problem.training_data(spec), None)).result()
     assert list(tmp_path.rglob("*")) == []
 
 
@@ -166,7 +166,7 @@ def test_a_killed_worker_is_survived_and_changes_no_number(tmp_path):
 def test_a_dead_pool_refuses_until_it_is_restarted(problem):
     executor = LocalProcesses("cpu", 1)
     spec = problem.fold_specs(TRIPLET, "search", 0)[0]
-    task = TrainTask(TrainJob(spec), problem.fold_data(0), None)
+    task = TrainTask(TrainJob(spec), problem.training_data(spec), None)
     try:
         first = executor.submit(task).result(120)
         processes = list(executor._pool._processes.values())
@@ -184,7 +184,7 @@ def test_a_dead_pool_refuses_until_it_is_restarted(problem):
 def test_closing_ends_the_workers(problem):
     executor = LocalProcesses("cpu", 2)
     spec = problem.fold_specs(TRIPLET, "search", 0)[0]
-    executor.submit(TrainTask(TrainJob(spec), problem.fold_data(0), None)).result(120)
+    executor.submit(TrainTask(TrainJob(spec), problem.training_data(spec), None)).result(120)
     processes = list(executor._pool._processes.values())
     executor.close()
     assert processes

@@ -82,7 +82,7 @@ def test_an_experiment_without_resize_keeps_none():
 @pytest.mark.parametrize(
     ("overrides", "key"),
     [
-        ({"search.trials": 0}, "search.trials"),
+        ({"search.trials": -1}, "search.trials"),
         ({"reproductions": 0}, "reproductions"),
         ({"folds": 0}, "folds"),
         ({"folds": 5}, "folds"),

@@ -10,7 +10,7 @@ import torch
 from reproduce import session
 from reproduce.experiment import load_experiment
 from reproduce.reading import InputError
-from reproduce.session import check_device, default_workers, methods_option, open_session, open_store, places
+from reproduce.session import check_device, default_workers, open_session, open_store, places
 from results.store import StoreError
 
 
@@ -47,12 +47,6 @@ def test_workers_are_the_folds_where_there_are_cores_and_one_on_a_gpu(monkeypatc
         monkeypatch.setattr(os, "cpu_count", lambda cores=cores: cores)
         assert default_workers("cpu") == workers
         assert default_workers("cuda:1") == 1
-
-
-def test_methods_come_by_comma():
-    assert methods_option(None) is None
-    assert methods_option("a, b,c") == ["a", "b", "c"]
-    assert methods_option(" , ") == []
 
 
 @pytest.mark.parametrize(
@@ -121,7 +115,8 @@ def test_a_session_has_the_experiments_problem(where):
 
 def test_trainings_are_trials_and_reproductions_on_every_fold(where):
     opened = open_session("quickstart", quickstart(folds=3, search__trials=5, reproductions=2), where, None)
-    counts = {key: opened.trainings_of(method) for key, method in opened.open_methods().items()}
+    studies = opened.studies(optuna.storages.InMemoryStorage())
+    counts = {key: opened.protocol.trainings_of(study) for key, study in studies.items()}
     # The small net starts from random weights, so even untrained its runs differ.
     assert counts == {key: 3 * 2 if key == "untrained" else 3 * (5 + 2) for key in counts}
 

@@ -1,0 +1,1 @@
+"""The commands of `reproduce`, one module for each thing that people do with it."""

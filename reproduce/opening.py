@@ -1,0 +1,54 @@
+"""Method cards as an experiment opens them: what is searched, what is set, what is taken from a publication."""
+
+from pydantic import JsonValue
+
+from protocols.hyperparameters import HyperparameterError, OpenMethod
+from protocols.methods import MethodError, check_component
+from reproduce.cards import MethodCard
+from reproduce.experiment import Experiment
+from reproduce.reading import InputError
+
+PROXY_LR = "loss_optimizer.lr"
+
+
+def open_method(experiment: Experiment, card: MethodCard) -> OpenMethod:
+    """A method on an experiment's dataset; raises InputError for a setting that the method has no place for."""
+    opened = card.open_method(experiment.dataset.name, experiment.search.bounds)
+    given = given_hyperparameters(experiment, card)
+    ranges = experiment.search.ranges.get(card.key, {})
+    searched = () if experiment.search.trials == 0 else opened.space
+    space = tuple(
+        parameter.model_copy(update=dict(ranges[parameter.target])) if parameter.target in ranges else parameter
+        for parameter in searched
+        if parameter.target not in given
+    )
+    try:
+        method = opened.at(given)
+        for kind, component in (
+            ("loss", method.loss),
+            ("miner", method.miner),
+            ("regularizer", method.embedding_regularizer),
+        ):
+            if component is not None:
+                check_component(kind, component)
+    except (HyperparameterError, MethodError) as error:
+        raise InputError(f"settings of method {card.key!r}: {error}") from error
+    if experiment.proxies is not None and trains_proxies(card):
+        method = method.model_copy(update={"warmup_passes": experiment.proxies.warmup_passes})
+    return OpenMethod(method=method, space=space, given=given)
+
+
+def given_hyperparameters(experiment: Experiment, card: MethodCard) -> dict[str, JsonValue]:
+    """What is not searched, by target: published values where nothing is, the proxies' rate, the experiment's own."""
+    given: dict[str, JsonValue] = {}
+    if experiment.search.trials == 0:
+        given.update(card.published.get(experiment.dataset.name, {}))
+    if experiment.proxies is not None and trains_proxies(card):
+        given[PROXY_LR] = experiment.training.optimizer.lr * experiment.proxies.lr_multiplier
+    given.update(experiment.settings.get(card.key, {}))
+    return given
+
+
+def trains_proxies(card: MethodCard) -> bool:
+    """Whether the loss has parameters with a learning rate of their own."""
+    return card.loss_optimizer.lr is not None or PROXY_LR in card.search
