@@ -118,7 +118,7 @@ class _Training:
         self.losses_since_validation: list[float] = []
         # Before anything of the loss, so that all methods start from the same network under one seed.
         torch.manual_seed(derive_seed("network", spec.seed))
-        self.model = EmbeddingModel(spec.trunk, spec.embedding_size).to(device)
+        self.model = EmbeddingModel(spec.trunk, spec.embedding_size, embedder_bias=spec.embedder_bias).to(device)
         self.loss: nn.Module | None = None
         self.best.keep(self.model, None)
         self.targets = data.train_targets
