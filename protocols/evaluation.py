@@ -1,6 +1,6 @@
 """Test evaluation of a reproduction: separated and concatenated (specification, section 8).
 
-The only place where test images meet a model.
+Test images meet a model here and in `protocols.test_curves`, and nowhere else.
 """
 
 import time
@@ -13,13 +13,13 @@ from losses.plugin import Normalization, TrainingPlugin
 from protocols.embedding import embed
 from protocols.folds import TestData
 from protocols.methods import component_class
-from protocols.metrics.retrieval import normalized, retrieval_scores
-from protocols.splits import SplitError, from_ranges
+from protocols.metrics.registry import check_metric_names, measure
+from protocols.metrics.retrieval import QueryScores, normalized, query_scores, sides
 from protocols.training import device_name
 from protocols.trunks.build import EmbeddingModel
 from protocols.work import EvaluateJob
 from results.provenance import provenance
-from results.records import RunRecord, Scores
+from results.records import ClassScores, RunRecord, Scores
 from results.specs import FoldSpec, MethodSpec
 
 
@@ -29,18 +29,25 @@ def evaluate_run(
     """Scores of one reproduction on the test classes.
 
     `weights`: of the specs' models, fold by fold. Separated: every fold's model by itself, then the mean.
-    Concatenated: each model's normalised embeddings behind one
-    another, normalised again, scored once. Raises SplitError if a model was trained or selected on a test class.
+    Concatenated: each model's normalised embeddings behind one another, normalised again, scored once; with a single
+    model the two are the same. Raises SplitError if a model was trained or selected on a test class, ValueError for
+    metrics that are not known.
     """
     started = time.perf_counter()
+    check_metric_names(job.metrics)
     labels = torch.from_numpy(data.images.labels)
     kind = normalization_of(job.specs[0].method)
-    embeddings = []
+    raw = []
     for spec, state in zip(job.specs, weights, strict=True):
-        _check_unseen(spec, set(data.images.labels.tolist()))
-        embeddings.append(_embeddings(spec, state, data, torch.device(device)))
-    folds = [retrieval_scores(normalized(e, kind), labels).scores for e in embeddings]
-    joint = retrieval_scores(concatenated(embeddings, kind), labels).scores
+        data.check_unseen(spec)
+        raw.append(_embeddings(spec, state, data, torch.device(device)))
+    embeddings = [normalized(e, kind) for e in raw]
+    joined = concatenated(raw, kind) if len(raw) > 1 else embeddings[0]
+    found = [query_scores(*sides(e, labels, data.is_query)) for e in embeddings]
+    found_joined = query_scores(*sides(joined, labels, data.is_query)) if len(raw) > 1 else found[0]
+    folds = [queries.mean().scores for queries in found]
+    further = [measure(job.metrics, e, labels, data.is_query) for e in embeddings]
+    further_joined = measure(job.metrics, joined, labels, data.is_query) if len(raw) > 1 else further[0]
     first = job.specs[0]
     return RunRecord(
         fingerprint=job.fingerprint,
@@ -54,11 +61,15 @@ def evaluate_run(
         fold_fingerprints=tuple(spec.fingerprint for spec in job.specs),
         fold_scores=tuple(folds),
         separated=_mean(folds),
-        concatenated=joint,
+        concatenated=found_joined.mean().scores,
         dimensions=embeddings[0].shape[1],
         test_classes=len(labels.unique()),
         test_images=len(labels),
         flags=job.flags,
+        steps=job.steps,
+        metrics_separated={name: sum(fold[name] for fold in further) / len(further) for name in job.metrics},
+        metrics_concatenated=further_joined,
+        class_scores=class_scores(found, found_joined, labels.unique()),
         wall_time=job.training_time + time.perf_counter() - started,
         provenance=provenance(device_name(torch.device(device)), torch.get_num_threads()),
     )
@@ -71,6 +82,18 @@ def concatenated(embeddings: Sequence[Tensor], kind: Normalization) -> Tensor:
     """
     parts = embeddings if kind == "ball" else [normalized(e, kind) for e in embeddings]
     return normalized(torch.cat(list(parts), dim=1), kind)
+
+
+def class_scores(folds: Sequence[QueryScores], joined: QueryScores, classes: Tensor) -> ClassScores:
+    """Mean scores of each of the sorted `classes`, to six digits; zeros for a class without a query.
+
+    folds: of each fold's model, averaged for `separated`. joined: of all models together.
+    """
+    counts, concatenated = joined.of_classes(classes)
+    separated = torch.stack([fold.of_classes(classes)[1] for fold in folds]).mean(0)
+    return ClassScores(
+        queries=tuple(counts.tolist()), separated=_rounded(separated), concatenated=_rounded(concatenated)
+    )
 
 
 def normalization_of(method: MethodSpec) -> Normalization:
@@ -88,12 +111,13 @@ def _embeddings(spec: FoldSpec, weights: dict[str, Tensor], data: TestData, devi
     return embed(model.to(device), data.images, spec.images, device)
 
 
-def _check_unseen(spec: FoldSpec, test_classes: set[int]) -> None:
-    seen = set(from_ranges(spec.train_classes)) | set(from_ranges(spec.validation_classes))
-    if seen & test_classes:
-        raise SplitError(f"fold {spec.fold}: test class {min(seen & test_classes)} was trained or validated on")
-
-
 def _mean(scores: Sequence[Scores]) -> Scores:
     rows = [s.model_dump() for s in scores]
     return Scores(**{key: sum(row[key] for row in rows) / len(rows) for key in rows[0]})
+
+
+def _rounded(rows: Tensor) -> tuple[Scores, ...]:
+    return tuple(
+        Scores(precision_at_1=round(first, 6), r_precision=round(r_precision, 6), map_at_r=round(map_at_r, 6))
+        for first, r_precision, map_at_r in rows.tolist()
+    )

@@ -47,6 +47,13 @@ class TestData:
     images: LabelledImages
     is_query: NDArray[np.bool_] | None = None
 
+    def check_unseen(self, spec: FoldSpec) -> None:
+        """Raises SplitError if a model of this specification is trained or selected on a test class."""
+        seen = set(from_ranges(spec.train_classes)) | set(from_ranges(spec.validation_classes))
+        both = seen & set(self.images.labels.tolist())
+        if both:
+            raise SplitError(f"fold {spec.fold}: test class {min(both)} was trained or validated on")
+
 
 def fold_data(dataset: Dataset, classes: FoldClasses) -> FoldData:
     """The images of a fold's classes."""

@@ -1,5 +1,6 @@
 """Exact Euclidean nearest neighbours, by faiss where it is installed and by chunked matrix products elsewhere."""
 
+from collections.abc import Iterator
 from importlib import metadata, util
 from typing import Any
 
@@ -9,6 +10,9 @@ from torch import Tensor
 
 CHUNK_ELEMENTS = 1 << 26
 """Distances held at once; 2^26 float32 are 256 MiB."""
+
+FOUND_ELEMENTS = 1 << 25
+"""Neighbours handed out at once; 2^25 indices are 256 MiB."""
 
 _FAISS_GPU_MAX_K = 2048
 
@@ -32,25 +36,41 @@ def nearest(queries: Tensor, references: Tensor, k: int, *, exclude_self: bool) 
     by index and not by rank, so that duplicates of an image still count (specification, 11.21). float32 on the CPU goes
     to faiss if there is one; float64 and other devices to torch.
     """
+    return torch.cat(list(nearest_in_parts(queries, references, k, exclude_self=exclude_self)))
+
+
+def nearest_in_parts(queries: Tensor, references: Tensor, k: int, *, exclude_self: bool) -> Iterator[Tensor]:
+    """`nearest` for some queries at a time, in order, so that many neighbours of many queries need not fit in memory.
+
+    Few neighbours come in one part.
+    """
     wanted = k + 1 if exclude_self else k
     if not 1 <= wanted <= len(references):
         raise ValueError(f"{k} neighbours asked for among {len(references)} references")
     use_faiss = queries.dtype == torch.float32 and util.find_spec("faiss") is not None
     if queries.device.type == "cuda":
         use_faiss = use_faiss and wanted <= _FAISS_GPU_MAX_K and "gpu" in backend()
-    found = _by_faiss(queries, references, wanted) if use_faiss else _by_torch(queries, references, wanted)
-    return _without_self(found) if exclude_self else found
+    index = _faiss_index(references) if use_faiss else None
+    first = 0
+    for part in queries.split(max(1, FOUND_ELEMENTS // wanted)):
+        found = _by_torch(part, references, wanted) if index is None else _by_faiss(part, index, wanted)
+        yield _without_self(found, first) if exclude_self else found
+        first += len(part)
 
 
-def _by_faiss(queries: Tensor, references: Tensor, k: int) -> Tensor:
+def _faiss_index(references: Tensor) -> Any:
     import faiss
 
     # faiss starts a thread per core by itself; trainings run side by side.
     faiss.omp_set_num_threads(torch.get_num_threads())
     index: Any = faiss.IndexFlatL2(references.shape[1])
-    if queries.device.type == "cuda":
-        index = faiss.index_cpu_to_gpu(faiss.StandardGpuResources(), queries.device.index or 0, index)
+    if references.device.type == "cuda":
+        index = faiss.index_cpu_to_gpu(faiss.StandardGpuResources(), references.device.index or 0, index)
     index.add(_float32(references))
+    return index
+
+
+def _by_faiss(queries: Tensor, index: Any, k: int) -> Tensor:
     return torch.from_numpy(index.search(_float32(queries), k)[1])
 
 
@@ -68,8 +88,10 @@ def _by_torch(queries: Tensor, references: Tensor, k: int) -> Tensor:
     return torch.cat(chunks)
 
 
-def _without_self(found: Tensor) -> Tensor:
-    """Drops each row's own index; a row that lacks it (more than k duplicates nearer) drops its last entry."""
-    own = found == torch.arange(len(found))[:, None]
+def _without_self(found: Tensor, first: int) -> Tensor:
+    """Drops each row's own index, counted from `first`; a row that lacks it (more than k duplicates nearer) drops its
+    last entry.
+    """
+    own = found == torch.arange(first, first + len(found))[:, None]
     own[:, -1] |= ~own.any(dim=1)
     return found[~own].reshape(len(found), -1)

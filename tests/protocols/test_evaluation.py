@@ -17,6 +17,7 @@ from protocols.embedding import embed
 from protocols.evaluation import concatenated, evaluate_run, normalization_of
 from protocols.folds import TestData as DataForTesting
 from protocols.folds import test_data as data_for_testing
+from protocols.metrics.registry import measure
 from protocols.metrics.retrieval import normalized, retrieval_scores
 from protocols.splits import SplitError, mlrc_split
 from protocols.trunks.build import EmbeddingModel
@@ -54,21 +55,26 @@ def _reproduction(dataset: Dataset, method: MethodSpec = CONTRASTIVE, size: int 
         weights.append({key: value.clone() for key, value in model.state_dict().items()})
         embeddings.append(embed(model, data.images, IMAGES, torch.device("cpu")).double().numpy())
     hyperparameters: dict[str, Any] = {"loss.neg_margin": 0.5}
-    job = EvaluateJob(tuple(specs), "mlrc", hyperparameters, 3, 17, 1000.0, ("fold 1: odd",))
+    job = EvaluateJob(tuple(specs), "mlrc", hyperparameters, 3, 17, 1000.0, ("fold 1: odd",), 1234)
     return Evaluated(job, weights, data, embeddings)
 
 
+def _one_query(vectors: np.ndarray, labels: np.ndarray, i: int) -> dict[str, float]:
+    others = np.flatnonzero(np.arange(len(labels)) != i)
+    order = others[np.argsort(((vectors[others] - vectors[i]) ** 2).sum(1), kind="stable")]
+    relevant = int((labels[others] == labels[i]).sum())
+    right = (labels[order] == labels[i])[:relevant]
+    precision = right.cumsum() / np.arange(1, relevant + 1)
+    return {
+        "precision_at_1": float(right[0]),
+        "r_precision": float(right.mean()),
+        "map_at_r": float((right * precision).mean()),
+    }
+
+
 def _numpy_scores(vectors: np.ndarray, labels: np.ndarray) -> Scores:
-    totals = np.zeros(3)
-    for i, label in enumerate(labels):
-        others = np.flatnonzero(np.arange(len(labels)) != i)
-        order = others[np.argsort(((vectors[others] - vectors[i]) ** 2).sum(1), kind="stable")]
-        relevant = int((labels[others] == label).sum())
-        right = (labels[order] == label)[:relevant]
-        precision = right.cumsum() / np.arange(1, relevant + 1)
-        totals += [right[0], right.mean(), (right * precision).mean()]
-    first, r_precision, map_at_r = totals / len(labels)
-    return Scores(precision_at_1=first, r_precision=r_precision, map_at_r=map_at_r)
+    rows = [_one_query(vectors, labels, i) for i in range(len(labels))]
+    return Scores(**{name: float(np.mean([row[name] for row in rows])) for name in rows[0]})
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:
@@ -174,6 +180,8 @@ def test_the_record_says_what_was_tested(dataset: Dataset) -> None:
     assert (record.dimensions, record.test_classes, record.test_images) == (8, 8, 48)
     assert record.flags == ("fold 1: odd",)
     assert record.wall_time > 1000
+    assert record.steps == 1234
+    assert record.metrics_separated == record.metrics_concatenated == {}
     assert RunRecord.model_validate_json(record.model_dump_json()) == record
 
 
@@ -212,3 +220,105 @@ def test_embedding_restores_the_mode_and_keeps_the_order(dataset: Dataset) -> No
     assert torch.allclose(embed(model, one, IMAGES, torch.device("cpu")), embeddings[-6:], atol=1e-6)
     labels = torch.from_numpy(dataset.images.labels)
     assert retrieval_scores(normalized(embeddings), labels).n_queries == 96
+
+
+def _class_means(vectors: np.ndarray, labels: np.ndarray) -> list[dict[str, float]]:
+    """Scores of every class's queries, each query by itself against all others."""
+    means = []
+    for label in np.unique(labels):
+        rows = [_one_query(vectors, labels, i) for i in np.flatnonzero(labels == label)]
+        means.append({name: float(np.mean([row[name] for row in rows])) for name in rows[0]})
+    return means
+
+
+def test_scores_of_every_class(dataset: Dataset) -> None:
+    job, weights, data, embeddings = _reproduction(dataset)
+    kept = evaluate_run(job, weights, data).class_scores
+    assert kept is not None
+    labels = data.images.labels
+    assert kept.queries == (6,) * 8
+    own = [_class_means(_unit(vectors), labels) for vectors in embeddings]
+    joint = _class_means(_unit(np.concatenate([_unit(vectors) for vectors in embeddings], axis=1)), labels)
+    assert len({scores["map_at_r"] for scores in joint}) > 4
+    for rank in range(8):
+        mean = {name: np.mean([fold[rank][name] for fold in own]) for name in joint[rank]}
+        assert kept.separated[rank].model_dump() == pytest.approx(mean, abs=1e-6)
+        assert kept.concatenated[rank].model_dump() == pytest.approx(joint[rank], abs=1e-6)
+    for scores in (*kept.separated, *kept.concatenated):
+        assert all(value == round(value, 6) for value in scores.model_dump().values())
+
+
+def test_classes_weigh_as_many_queries_as_they_have(dataset: Dataset) -> None:
+    job, weights, data, _ = _reproduction(dataset)
+    # Class 8 loses five of its six images, so that the last one is no query; class 9 loses two.
+    keep = np.flatnonzero(~np.isin(np.arange(48), [0, 1, 2, 3, 4, 10, 11]))
+    images = replace(data.images, rows=data.images.rows[keep], labels=data.images.labels[keep])
+    record = evaluate_run(job, weights, DataForTesting(images))
+    kept = record.class_scores
+    assert kept is not None
+    assert kept.queries == (0, 4, 6, 6, 6, 6, 6, 6)
+    assert kept.separated[0] == kept.concatenated[0] == Scores(precision_at_1=0, r_precision=0, map_at_r=0)
+    counts = np.array(kept.queries)
+    for rows, whole in ((kept.separated, record.separated), (kept.concatenated, record.concatenated)):
+        weighted = (counts * [scores.map_at_r for scores in rows]).sum() / counts.sum()
+        assert weighted == pytest.approx(whole.map_at_r, abs=1e-6)
+
+
+def test_further_metrics_separated_and_concatenated(dataset: Dataset) -> None:
+    job, weights, data, embeddings = _reproduction(dataset)
+    names = ("recall@2", "nmi", "density", "map@1000")
+    asked = replace(job, metrics=names)
+    record = evaluate_run(asked, weights, data)
+    labels = torch.from_numpy(data.images.labels)
+    parts = [torch.from_numpy(_unit(vectors)).float() for vectors in embeddings]
+    own = [measure(names, part, labels, None) for part in parts]
+    joint = measure(names, normalized(torch.cat(parts, dim=1)), labels, None)
+    assert tuple(record.metrics_separated) == tuple(record.metrics_concatenated) == names
+    for name in names:
+        mean = sum(scores[name] for scores in own) / 4
+        assert record.metrics_separated[name] == pytest.approx(mean, abs=1e-5), name
+        assert record.metrics_concatenated[name] == pytest.approx(joint[name], abs=1e-5), name
+        assert mean != pytest.approx(joint[name], abs=1e-4)
+    assert (
+        record.fingerprint == asked.fingerprint == run_fingerprint(record.fold_fingerprints, names) != job.fingerprint
+    )
+    plain = evaluate_run(job, weights, data)
+    assert (record.separated, record.concatenated) == (plain.separated, plain.concatenated)
+    assert RunRecord.model_validate_json(record.model_dump_json()) == record
+
+
+def test_an_unknown_metric_is_refused_before_anything_is_embedded(dataset: Dataset) -> None:
+    job, weights, data, _ = _reproduction(dataset)
+    with pytest.raises(ValueError, match="metric 'recal' is not known"):
+        evaluate_run(replace(job, metrics=("recal",)), weights[:1], data)
+
+
+def test_a_single_model_is_the_same_separated_and_concatenated(dataset: Dataset) -> None:
+    job, weights, data, _ = _reproduction(dataset)
+    one = replace(job, specs=job.specs[:1], metrics=("nmi", "uniformity", "recall@4"))
+    record = evaluate_run(one, weights[:1], data)
+    assert record.separated == record.concatenated == record.fold_scores[0]
+    assert record.metrics_separated == record.metrics_concatenated
+    assert record.class_scores is not None
+    assert record.class_scores.separated == record.class_scores.concatenated
+
+
+def test_queries_are_compared_with_the_gallery_alone(dataset: Dataset) -> None:
+    job, weights, data, embeddings = _reproduction(dataset)
+    is_query = np.arange(48) % 3 == 0
+    record = evaluate_run(replace(job, metrics=("recall@2",)), weights, replace(data, is_query=is_query))
+    labels = data.images.labels
+    joint = _unit(np.concatenate([_unit(vectors) for vectors in embeddings], axis=1))
+    for scores, vectors in ((record.concatenated, joint), (record.fold_scores[1], _unit(embeddings[1]))):
+        rows = []
+        for i in np.flatnonzero(is_query):
+            candidates = np.append(np.flatnonzero(~is_query), i)
+            rows.append(_one_query(vectors[candidates], labels[candidates], len(candidates) - 1))
+        expected = {name: np.mean([row[name] for row in rows]) for name in rows[0]}
+        assert scores.model_dump() == pytest.approx(expected, abs=1e-6)
+    assert record.class_scores is not None
+    assert record.class_scores.queries == (2,) * 8
+    assert record.test_images == 48
+    whole = evaluate_run(job, weights, data)
+    assert record.concatenated.map_at_r != pytest.approx(whole.concatenated.map_at_r, abs=1e-4)
+    assert 0 < record.metrics_concatenated["recall@2"] <= 1

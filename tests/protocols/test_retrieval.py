@@ -10,7 +10,7 @@ from torch import Tensor
 
 from protocols.metrics import neighbours, retrieval
 from protocols.metrics.neighbours import nearest
-from protocols.metrics.retrieval import RetrievalScores, normalized, retrieval_scores
+from protocols.metrics.retrieval import RetrievalScores, normalized, query_scores, retrieval_scores, sides
 
 METRICS = ("precision_at_1", "r_precision", "map_at_r")
 many = settings(deadline=None, max_examples=60)
@@ -244,6 +244,27 @@ def test_chunks_of_queries_do_not_matter(monkeypatch: pytest.MonkeyPatch, rows: 
     assert chunked.n_queries == whole.n_queries == 40
 
 
+@pytest.mark.parametrize("elements", [1, 9, 10, 41 * 9, 10**6])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("gallery", [False, True])
+def test_parts_of_queries_do_not_matter(
+    monkeypatch: pytest.MonkeyPatch, elements: int, dtype: torch.dtype, gallery: bool
+) -> None:
+    # Whole numbers, so that faiss's way with few rows rounds like its way with many.
+    embeddings, labels = _sample(41, 4, 4, 0, dtype)
+    embeddings = (16 * embeddings).round()
+    embeddings += torch.arange(41, dtype=dtype)[:, None] * 8
+    others = (embeddings[::2] + 3, labels[::2]) if gallery else ()
+    whole = query_scores(embeddings, labels, *others, recall_at=(2,), map_at=(9,))
+    monkeypatch.setattr(neighbours, "FOUND_ELEMENTS", elements)
+    parts = query_scores(embeddings, labels, *others, recall_at=(2,), map_at=(9,))
+    assert torch.equal(parts.labels, whole.labels)
+    assert torch.allclose(parts.mlrc, whole.mlrc, atol=1e-12, rtol=0)
+    assert torch.equal(parts.recall_at[2], whole.recall_at[2])
+    assert torch.allclose(parts.map_at[9], whole.map_at[9], atol=1e-12, rtol=0)
+    assert 0.01 < float(whole.map_at[9].mean()) < 0.99
+
+
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
 @pytest.mark.parametrize("where", ["queries", "references"])
 def test_embeddings_that_are_not_finite_are_refused(bad: float, where: str) -> None:
@@ -284,3 +305,98 @@ def test_references_without_labels_are_refused() -> None:
     embeddings, labels = torch.eye(4), torch.tensor([0, 0, 1, 1])
     with pytest.raises(ValueError, match="together"):
         retrieval_scores(embeddings, labels, embeddings)
+
+
+def _naive_map_at(queries: Tensor, labels: Tensor, references: Tensor, reference_labels: Tensor, k: int) -> float:
+    """Mean average precision at k as the authors' code has it, without its blind dropping of rank 1."""
+    alone = queries is references
+    values = []
+    for i in range(len(queries)):
+        of_class = int((reference_labels == labels[i]).sum())
+        if of_class - alone == 0:
+            continue
+        distances = (references - queries[i]).square().sum(1)
+        order = [j for j in distances.argsort().tolist() if not (alone and j == i)]
+        hits, total = 0, 0.0
+        for rank, j in enumerate(order[:k], start=1):
+            if reference_labels[j] == labels[i]:
+                hits += 1
+                total += hits / rank
+        values.append(total / of_class)
+    return sum(values) / len(values) if values else float("nan")
+
+
+@many
+@given(
+    n=st.integers(2, 40), m=st.integers(1, 30), classes=st.integers(1, 12), k=st.integers(1, 60), alone=st.booleans(),
+    seed=st.integers(0, 10**6),
+)  # fmt: skip
+def test_map_at_k_agrees_with_its_definition(n: int, m: int, classes: int, k: int, alone: bool, seed: int) -> None:
+    queries, labels = _sample(n, 3, classes, seed)
+    references, reference_labels = (queries, labels) if alone else _sample(m, 3, classes, seed + 1)
+    expected = _naive_map_at(queries, labels, references, reference_labels, k)
+    assume(expected == expected)
+    others = () if alone else (references, reference_labels)
+    assert retrieval_scores(queries, labels, *others, map_at=(k,)).map_at[k] == pytest.approx(expected, abs=1e-12)
+
+
+def test_map_at_1000_of_a_perfect_ranking_counts_the_query_as_its_authors_do() -> None:
+    embeddings, labels = torch.eye(3).repeat_interleave(5, dim=0), torch.arange(3).repeat_interleave(5)
+    assert retrieval_scores(embeddings, labels, map_at=(1000,)).map_at[1000] == pytest.approx(0.8, abs=1e-12)
+    whole = retrieval_scores(embeddings, labels, embeddings, labels, map_at=(1000,)).map_at[1000]
+    assert whole == pytest.approx(1, abs=1e-12)
+
+
+def test_further_metrics_leave_those_of_mlrc_as_they_are() -> None:
+    embeddings, labels = _sample(200, 8, 20, 0, torch.float32)
+    plain = retrieval_scores(embeddings, labels)
+    assert retrieval_scores(embeddings, labels, recall_at=(1, 64), map_at=(150,)).scores == plain.scores
+
+
+@many
+@given(n=st.integers(2, 40), classes=st.integers(1, 12), seed=st.integers(0, 10**6))
+def test_scores_of_classes(n: int, classes: int, seed: int) -> None:
+    embeddings, labels = _sample(n, 3, classes, seed)
+    values, sizes = labels.unique(return_counts=True)
+    assume((sizes > 1).any())
+    counts, means = query_scores(embeddings, labels).of_classes(values)
+    assert counts.tolist() == [int(size) if size > 1 else 0 for size in sizes]
+    for value, size, mean in zip(values, sizes, means, strict=True):
+        own = labels == value
+        if size == 1:
+            assert mean.tolist() == [0, 0, 0]
+            continue
+        # A class's queries alone, each against all other images.
+        alone = [
+            _naive(embeddings[i : i + 1], labels[i : i + 1], embeddings[rest], labels[rest])
+            for i in own.nonzero().flatten().tolist()
+            if len(rest := torch.tensor([j for j in range(n) if j != i]))
+        ]
+        for column, name in enumerate(METRICS):
+            assert mean[column] == pytest.approx(sum(scores[name] for scores in alone) / len(alone), abs=1e-12)
+
+
+def test_means_over_queries_are_weighted_means_over_classes() -> None:
+    embeddings, labels = _sample(60, 4, 9, 3)
+    queries = query_scores(embeddings, labels)
+    counts, means = queries.of_classes(labels.unique())
+    weighted = (counts[:, None] * means).sum(0) / counts.sum()
+    assert queries.mean().map_at_r == pytest.approx(float(weighted[2]), abs=1e-12)
+    assert queries.mean().precision_at_1 == pytest.approx(float(weighted[0]), abs=1e-12)
+
+
+def test_sides_split_queries_from_the_gallery() -> None:
+    embeddings, labels = torch.arange(8.0).reshape(4, 2), torch.tensor([3, 4, 3, 4])
+    queries, query_labels, gallery, gallery_labels = sides(embeddings, labels, np.array([True, False, False, True]))
+    assert gallery is not None
+    assert gallery_labels is not None
+    assert torch.equal(queries, embeddings[[0, 3]])
+    assert torch.equal(gallery, embeddings[[1, 2]])
+    assert (query_labels.tolist(), gallery_labels.tolist()) == ([3, 4], [4, 3])
+    assert sides(embeddings, labels, None) == (embeddings, labels, None, None)
+
+
+@pytest.mark.parametrize("all_are", [True, False])
+def test_queries_without_a_gallery_are_refused(all_are: bool) -> None:
+    with pytest.raises(ValueError, match="both queries and a gallery"):
+        sides(torch.eye(4), torch.tensor([0, 0, 1, 1]), np.full(4, all_are))

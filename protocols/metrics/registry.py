@@ -1,0 +1,58 @@
+"""The further test metrics that an experiment can ask for, by name."""
+
+import re
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from protocols.metrics.clustering import nmi
+from protocols.metrics.covering import covering_radius
+from protocols.metrics.retrieval import retrieval_scores, sides
+from protocols.metrics.structure import class_concentration_variance, density, spectral_decay, uniformity
+
+_RECALL = re.compile(r"recall@([1-9][0-9]*)")
+_MAP_DEPTHS = {"map@1000": 1000}
+_OF_A_SET: dict[str, Callable[[Tensor, Tensor], float]] = {
+    "nmi": nmi,
+    "spectral_decay": lambda embeddings, labels: spectral_decay(embeddings),
+    "density": density,
+    "uniformity": lambda embeddings, labels: uniformity(embeddings),
+    "class_concentration_variance": class_concentration_variance,
+    "covering_radius": covering_radius,
+}
+
+
+def check_metric_names(names: Sequence[str]) -> None:
+    """Raises ValueError, which names the known metrics, for one that is not known or is named twice."""
+    for position, name in enumerate(names):
+        if not (_RECALL.fullmatch(name) or name in _MAP_DEPTHS or name in _OF_A_SET):
+            known = ", ".join(["recall@K (any K, such as recall@2)", *_MAP_DEPTHS, *_OF_A_SET])
+            raise ValueError(f"metric {name!r} is not known; known are {known}")
+        if name in names[:position]:
+            raise ValueError(f"metric {name!r} is named twice")
+
+
+def measure(
+    names: Sequence[str], embeddings: Tensor, labels: Tensor, is_query: NDArray[np.bool_] | None
+) -> dict[str, float]:
+    """The named metrics of normalised embeddings (n, d) with labels (n,), in the order of `names`.
+
+    is_query (n,): which images are compared with the others, for retrieval metrics; None compares all images with one
+    another. The metrics that are not about retrieval look at all images as one set. Neighbours are searched once.
+    Raises ValueError as `check_metric_names` does, and for what a metric cannot be computed of.
+    """
+    check_metric_names(names)
+    recall_at = {name: int(found[1]) for name in names if (found := _RECALL.fullmatch(name))}
+    map_at = {name: _MAP_DEPTHS[name] for name in names if name in _MAP_DEPTHS}
+    measured = {name: _OF_A_SET[name](embeddings, labels) for name in names if name in _OF_A_SET}
+    if recall_at or map_at:
+        found_at = retrieval_scores(
+            *sides(embeddings, labels, is_query),
+            recall_at=tuple(recall_at.values()),
+            map_at=tuple(map_at.values()),
+        )
+        measured |= {name: found_at.recall_at[k] for name, k in recall_at.items()}
+        measured |= {name: found_at.map_at[k] for name, k in map_at.items()}
+    return {name: measured[name] for name in names}

@@ -1,0 +1,182 @@
+"""The figures of NIR's Table 3 against image-by-image references, SciPy, and one another as the table has them."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.spatial.distance import cdist, pdist
+from scipy.stats import entropy
+from torch import Tensor
+
+from protocols.metrics import structure
+from protocols.metrics.retrieval import normalized
+from protocols.metrics.structure import class_concentration_variance, density, spectral_decay, uniformity
+
+many = settings(deadline=None, max_examples=60)
+shapes = given(n=st.integers(2, 40), d=st.integers(2, 6), classes=st.integers(2, 12), seed=st.integers(0, 10**6))
+
+
+def _sample(n: int, d: int, classes: int, seed: int) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    embeddings = normalized(torch.randn(n, d, generator=generator, dtype=torch.float64))
+    return embeddings, 3 * torch.randint(0, classes, (n,), generator=generator)
+
+
+def _grouped(embeddings: Tensor, labels: Tensor) -> list[np.ndarray]:
+    return [embeddings[labels == label].numpy() for label in labels.unique()]
+
+
+def _cosine(one: np.ndarray, other: np.ndarray) -> float:
+    return 1 - float(one @ other) / float(np.linalg.norm(one) * np.linalg.norm(other))
+
+
+def _between(groups: list[np.ndarray]) -> float:
+    centres = [group.mean(0) for group in groups]
+    return float(np.mean([_cosine(one, other) for one, other in itertools.combinations(centres, 2)]))
+
+
+@many
+@shapes
+def test_density_agrees_with_its_definition(n: int, d: int, classes: int, seed: int) -> None:
+    embeddings, labels = _sample(n, d, classes, seed)
+    groups = _grouped(embeddings, labels)
+    several = [group for group in groups if len(group) > 1]
+    assume(len(groups) > 1 and several)
+    within = np.mean([np.mean([_cosine(a, b) for a, b in itertools.combinations(group, 2)]) for group in several])
+    assert density(embeddings, labels) == pytest.approx(within / _between(groups), rel=1e-9)
+    # Cosine distances: the length of embeddings plays no part.
+    longer = embeddings * torch.linspace(0.5, 3, n, dtype=torch.float64)[:, None]
+    assert density(longer, labels) == pytest.approx(within / _between(groups), rel=1e-9)
+
+
+@many
+@shapes
+def test_concentration_agrees_with_its_definition(n: int, d: int, classes: int, seed: int) -> None:
+    embeddings, labels = _sample(n, d, classes, seed)
+    groups = _grouped(embeddings, labels)
+    assume(len(groups) > 1)
+    spread = np.mean([np.mean([_cosine(image, group.mean(0)) for image in group]) for group in groups])
+    expected = spread / _between(groups)
+    assert class_concentration_variance(embeddings, labels) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+@many
+@shapes
+def test_uniformity_agrees_with_scipy(n: int, d: int, classes: int, seed: int) -> None:
+    embeddings, _ = _sample(n, d, classes, seed)
+    expected = np.exp(-2 * pdist(embeddings.numpy(), "sqeuclidean")).mean()
+    assert uniformity(embeddings) == pytest.approx(expected, rel=1e-9)
+    assert uniformity(embeddings.float()) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("elements", [1, 41, 42, 20 * 41, 10**6])
+def test_chunks_of_pairs_do_not_matter(monkeypatch: pytest.MonkeyPatch, elements: int) -> None:
+    embeddings, _ = _sample(41, 4, 5, 0)
+    whole = uniformity(embeddings)
+    monkeypatch.setattr(structure, "PAIR_ELEMENTS", elements)
+    assert uniformity(embeddings) == pytest.approx(whole, rel=1e-12)
+
+
+@many
+@shapes
+def test_spectral_decay_agrees_with_scipy(n: int, d: int, classes: int, seed: int) -> None:
+    embeddings, _ = _sample(n, d, classes, seed)
+    spectrum = np.linalg.svd(embeddings.numpy(), compute_uv=False)
+    assume(spectrum[-1] > 1e-6 * spectrum[0])
+    flat = np.ones(min(n, d)) / min(n, d)
+    expected = entropy(flat, spectrum / spectrum.sum())
+    assert spectral_decay(embeddings) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    assert expected == pytest.approx(spectral_decay(3 * embeddings), rel=1e-9, abs=1e-12)
+
+
+def test_a_flat_spectrum_has_no_decay_and_a_missing_direction_a_finite_one() -> None:
+    assert spectral_decay(torch.eye(5)) == pytest.approx(0, abs=1e-7)
+    assert spectral_decay(torch.zeros(5, 3)) == pytest.approx(0, abs=1e-7)
+    missing = torch.eye(5)[:4]
+    missing[3] = missing[2]
+    eps = np.finfo(np.float32).eps
+    spectrum = np.array([np.sqrt(2), 1, 1, np.sqrt(2) * eps])
+    assert spectral_decay(missing) == pytest.approx(entropy(np.ones(4) / 4, spectrum / spectrum.sum()), rel=1e-5)
+
+
+def test_collapsed_classes_have_no_density() -> None:
+    embeddings, labels = torch.eye(3).repeat_interleave(4, dim=0), torch.arange(3).repeat_interleave(4)
+    assert density(embeddings, labels) == pytest.approx(0, abs=1e-12)
+    assert class_concentration_variance(embeddings, labels) == pytest.approx(0, abs=1e-12)
+    assert uniformity(torch.ones(4, 1)) == 1
+
+
+def test_everything_at_one_spot_is_finite() -> None:
+    embeddings, labels = torch.full((6, 4), 0.5), torch.arange(2).repeat_interleave(3)
+    for value in (density(embeddings, labels), class_concentration_variance(embeddings, labels)):
+        assert np.isfinite(value)
+        assert value == pytest.approx(0, abs=1e-6)
+
+
+def test_embeddings_of_zero_are_finite() -> None:
+    embeddings, labels = torch.zeros(6, 4), torch.arange(2).repeat_interleave(3)
+    assert density(embeddings, labels) == 1
+    assert class_concentration_variance(embeddings, labels) == 1
+    assert uniformity(embeddings) == 1
+
+
+@pytest.mark.parametrize(
+    ("printed_density", "printed_concentration", "printed_uniformity"),
+    [(0.68, 0.37, 0.078), (0.79, 0.44, 0.072), (0.59, 0.32, 0.079), (0.68, 0.38, 0.072)],
+)
+def test_the_papers_figures_fit_one_another_under_these_definitions(
+    printed_density: float, printed_concentration: float, printed_uniformity: float
+) -> None:
+    # With m the length of a class's mean unit vector, density / concentration = (1 - m^2) / (1 - m) = 1 + m. Spaces of
+    # the printed density and concentration, at both ends of what rounding leaves open, enclose the uniformity.
+    uniformities = []
+    for rounding in (-0.005, 0.005):
+        m = (printed_density + rounding) / (printed_concentration - rounding) - 1
+        assert 0 < m < 1
+        embeddings, labels = _classes_of(m, between=(1 - m**2) / printed_density)
+        assert density(embeddings, labels) == pytest.approx(printed_density, abs=0.03)
+        assert class_concentration_variance(embeddings, labels) == pytest.approx(printed_concentration, abs=0.03)
+        uniformities.append(uniformity(embeddings))
+    assert uniformities[0] < printed_uniformity < uniformities[1]
+
+
+def _classes_of(m: float, between: float) -> tuple[Tensor, Tensor]:
+    """40 images of each of 50 classes in many dimensions: mean vectors of length m, centres `between` apart."""
+    generator = torch.Generator().manual_seed(0)
+    d, classes, per_class = 512, 50, 40
+    common = torch.zeros(d, dtype=torch.float64)
+    common[0] = (1 - between) ** 0.5
+    own = between**0.5 * normalized(torch.randn(classes, d, generator=generator, dtype=torch.float64))
+    centres = normalized(common + own).repeat_interleave(per_class, dim=0)
+    noise = normalized(torch.randn(len(centres), d, generator=generator, dtype=torch.float64))
+    images = normalized(m * centres + (1 - m**2) ** 0.5 * noise)
+    return images, torch.arange(classes).repeat_interleave(per_class)
+
+
+def test_distances_are_those_of_scipys_cosine() -> None:
+    embeddings, labels = _sample(30, 5, 3, 0)
+    groups = _grouped(embeddings, labels)
+    # As in the authors' code: sums over ordered pairs, the diagonal being zero.
+    within = np.mean([cdist(g, g, "cosine").sum() / (len(g) ** 2 - len(g)) for g in groups])
+    centres = np.array([g.mean(0) / np.linalg.norm(g.mean(0)) for g in groups])
+    between = cdist(centres, centres, "cosine").sum() / (len(groups) ** 2 - len(groups))
+    assert density(embeddings, labels) == pytest.approx(within / between, rel=1e-9)
+
+
+def test_what_cannot_be_computed_is_refused() -> None:
+    one_class = torch.zeros(4, dtype=torch.int64)
+    for metric in (density, class_concentration_variance):
+        with pytest.raises(ValueError, match="two classes"):
+            metric(torch.eye(4), one_class)
+        with pytest.raises(ValueError, match="not finite"):
+            metric(torch.full((4, 2), torch.nan), torch.arange(4))
+    with pytest.raises(ValueError, match="class of two images"):
+        density(torch.eye(4), torch.arange(4))
+    with pytest.raises(ValueError, match="two images"):
+        uniformity(torch.eye(1))
+    for figure in (uniformity, spectral_decay):
+        with pytest.raises(ValueError, match="not finite"):
+            figure(torch.full((4, 2), torch.inf))
