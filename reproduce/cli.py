@@ -1,4 +1,4 @@
-"""The command line: run, plan, status, table, methods, datasets."""
+"""The command line: run, plan, status, table, methods, datasets, data."""
 
 import sys
 import time
@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.progress import Progress as RichProgress
 
+from reproduce.data import app as data_app
 from reproduce.reading import InputError
 from results.measured import MeasuredExperiment
 from results.store import Store, StoreError
@@ -23,6 +24,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+app.add_typer(data_app)
 
 Name = Annotated[
     str, typer.Argument(help="Name of an experiment (`reproduce experiments` lists them), or path of a .yaml file.")
