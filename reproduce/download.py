@@ -3,11 +3,13 @@
 A file gets its name only when it is whole and its checksum is right; until then it is NAME.partial.
 """
 
+import gzip
 import hashlib
 import shutil
 import stat
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Callable
 from http.client import HTTPException
 from pathlib import Path, PurePosixPath
@@ -22,6 +24,8 @@ Progress = Callable[[int, int | None], None]
 _CHUNK = 1 << 20
 _TIMEOUT = 60.0
 _RANGE_NOT_SATISFIABLE, _PARTIAL_CONTENT = 416, 206
+# A RuntimeError is zipfile's word for a password or a compression that it does not know.
+_BROKEN = (tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, EOFError, RuntimeError)
 
 
 def download(
@@ -89,8 +93,9 @@ def unpack(archive: Path, to: Path, progress: Progress | None = None) -> None:
             raise InputError(f"{to / taken}: in the way of what {archive.name} holds; move it away and try again")
         for entry in entries:
             entry.rename(to / entry.name)
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
-        raise InputError(f"{archive}: cannot be unpacked ({error}); get the file again") from error
+    except _BROKEN as error:
+        reason = str(error).partition("\n")[0].rstrip(":")
+        raise InputError(f"{archive}: cannot be unpacked ({reason}); get the file again") from error
     finally:
         shutil.rmtree(unpacking, ignore_errors=True)
 
