@@ -23,6 +23,8 @@ Progress = Callable[[int, int | None], None]
 
 _CHUNK = 1 << 20
 _TIMEOUT = 60.0
+# Some hosts turn away what says no more than that it is Python.
+_AGENT = "metric-learning-reproductions"
 _RANGE_NOT_SATISFIABLE, _PARTIAL_CONTENT = 416, 206
 # A RuntimeError is zipfile's word for a password or a compression that it does not know.
 _BROKEN = (tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, EOFError, RuntimeError)
@@ -103,7 +105,8 @@ def unpack(archive: Path, to: Path, progress: Progress | None = None) -> None:
 def _receive(url: str, partial: Path, progress: Progress | None) -> int | None:
     """Appends to `partial` what it lacks; the whole size, if the server says it."""
     done = partial.stat().st_size if partial.exists() else 0
-    request = Request(url, headers={"Range": f"bytes={done}-"} if done else {})
+    part = {"Range": f"bytes={done}-"} if done else {}
+    request = Request(url, headers={"User-Agent": _AGENT, **part})
     try:
         response = urlopen(request, timeout=_TIMEOUT)
     except HTTPError as error:
