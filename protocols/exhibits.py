@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -100,7 +101,7 @@ def _proxies(
 
 def _gallery(
     record: RunRecord, joint: Tensor, data: TestData, settings: ImageSettings, class_names: Sequence[str]
-) -> dict[str, NDArray[np.generic]]:
+) -> dict[str, Any]:
     """Retrievals of one image of each of the hardest classes."""
     assert record.class_scores is not None
     labels = data.images.labels

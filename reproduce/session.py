@@ -166,7 +166,12 @@ def open_session(
         else:
             trunk_entry(experiment.trunk).shapes()  # A plan needs a trunk that can be built, but not its weights.
         dataset = outlined or open_dataset(request)
-        split = named_split(split_name(experiment), dataset.n_classes, dataset.trainval_classes)
+        split = named_split(
+            split_name(experiment),
+            dataset.n_classes,
+            dataset.trainval_classes,
+            queries_given=dataset.is_query is not None,
+        )
     except (DataError, BrokenImageError, SplitError, TrunkError) as error:
         raise InputError(str(error)) from error
     problem = Problem(
@@ -186,13 +191,11 @@ def open_session(
 
 def outline_of(experiment: Experiment) -> Dataset | None:
     """The experiment's dataset as its publisher describes it; None where there is no publisher."""
-    published = DATASETS[experiment.dataset.name].published
-    if published is None:
+    publication = DATASETS[experiment.dataset.name].publication
+    if publication is None:
         return None
     side = experiment.images.resize or 256
-    return stand_in(
-        experiment.dataset.name, published.classes, published.images, published.trainval_classes, shorter_side=side
-    )
+    return stand_in(experiment.dataset.name, publication.counts, shorter_side=side)
 
 
 def split_name(experiment: Experiment) -> str:
