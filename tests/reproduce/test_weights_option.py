@@ -2,6 +2,7 @@
 
 import hashlib
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -67,6 +68,23 @@ def test_missing_and_superfluous_files_are_one_line(say, here: Path, name: str) 
     line = refused(say(name, "tiny.yaml", "--weights", "nowhere.pth"))
     assert "--weights nowhere.pth: trunk small_conv with random weights reads no file" in line
     assert not (here / "runs" / "store.sqlite").exists()
+
+
+@pytest.mark.slow
+def test_a_plan_before_images_and_weights_are_here_needs_neither(say, here: Path) -> None:
+    experiment = (here / "inception.yaml").read_text().replace("{name: glyphs}", "{name: cub200}")
+    (here / "birds.yaml").write_text(experiment)
+    answer = say("plan", "birds.yaml", "--device", "cpu", "--methods", "contrastive")
+    assert answer.code == 0, answer.err
+    assert "measured now on cpu" in " ".join(answer.out.split())
+
+
+@pytest.mark.parametrize("name", ["glyphs", "cub200"])
+def test_a_plan_says_that_torchvision_is_missing(say, here: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torchvision", None)
+    experiment = (here / "inception.yaml").read_text().replace("bn_inception", "resnet50").replace("glyphs", name)
+    (here / "resnet.yaml").write_text(experiment)
+    assert "trunk resnet50 needs torchvision: pip install torchvision" in refused(say("plan", "resnet.yaml"))
 
 
 @pytest.mark.slow
