@@ -106,7 +106,7 @@ def normalization_of(method: MethodSpec) -> Normalization:
 
 def _embeddings(spec: FoldSpec, weights: dict[str, Tensor], data: TestData, device: torch.device) -> Tensor:
     with torch.random.fork_rng([]):
-        model = EmbeddingModel(spec.trunk, spec.embedding_size)
+        model = EmbeddingModel(spec.trunk, spec.embedding_size, embedder_bias=spec.embedder_bias)
     model.load_state_dict(weights)
     return embed(model.to(device), data.images, spec.images, device)
 

@@ -10,6 +10,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from losses.class_vectors import class_vectors
 from losses.plugin import Clock, TrainingContext
 from protocols.batches import batches
 from protocols.embedding import embed
@@ -37,11 +38,13 @@ StoppedBy = Literal["patience", "max_epochs", "nan", "untrained"]
 class TrainedFold:
     """A result and the model it was measured on: the best checkpoint's weights, on the CPU.
 
-    A training that failed before its first validation has the weights it started from.
+    A training that failed before its first validation has the weights it started from. class_vectors: the loss's
+    proxies at that moment with the class of each, None if it has none.
     """
 
     result: FoldResult
     weights: dict[str, Tensor]
+    class_vectors: tuple[Tensor, Tensor] | None = None
 
 
 class _NotFiniteError(Exception):
@@ -67,7 +70,7 @@ def train_fold(
         training = _Training(spec, data, torch.device(device), on_validation, observe)
         stopped_by, reason = training.run()
     result = training.result(stopped_by, reason, time.perf_counter() - started)
-    return TrainedFold(result, training.best.weights)
+    return TrainedFold(result, training.best.weights, training.best.class_vectors)
 
 
 @dataclass
@@ -79,17 +82,19 @@ class _Best:
     winner_epoch: int = 0
     winner_score: float = -math.inf
     weights: dict[str, Tensor] = field(default_factory=dict)
+    class_vectors: tuple[Tensor, Tensor] | None = None
 
-    def see(self, epoch: int, score: float, model: nn.Module, *, may_win: bool) -> None:
+    def see(self, epoch: int, score: float, model: nn.Module, loss: nn.Module | None, *, may_win: bool) -> None:
         """Improvement is strict; epoch 0 counts for patience but does not win (specification, 11.22)."""
         if score > self.score:
             self.epoch, self.score = epoch, score
         if may_win and score > self.winner_score:
             self.winner_epoch, self.winner_score = epoch, score
-            self.keep(model)
+            self.keep(model, loss)
 
-    def keep(self, model: nn.Module) -> None:
-        """Makes the model as it is now the checkpoint."""
+    def keep(self, model: nn.Module, loss: nn.Module | None) -> None:
+        """Makes the model, with the loss's proxies, as it is now the checkpoint."""
+        self.class_vectors = None if loss is None else class_vectors(loss)
         self.weights = {key: value.detach().cpu().clone() for key, value in model.state_dict().items()}
 
 
@@ -113,8 +118,9 @@ class _Training:
         self.losses_since_validation: list[float] = []
         # Before anything of the loss, so that all methods start from the same network under one seed.
         torch.manual_seed(derive_seed("network", spec.seed))
-        self.model = EmbeddingModel(spec.trunk, spec.embedding_size).to(device)
-        self.best.keep(self.model)
+        self.model = EmbeddingModel(spec.trunk, spec.embedding_size, embedder_bias=spec.embedder_bias).to(device)
+        self.loss: nn.Module | None = None
+        self.best.keep(self.model, None)
         self.targets = data.train_targets
         # None: an epoch is a pass over the training images, the last incomplete batch left out.
         self.steps_per_epoch = self.settings.iterations_per_epoch or max(
@@ -138,7 +144,7 @@ class _Training:
                         return "patience", None
                 if done == self.spec.checkpoint_epoch:
                     self.best.winner_epoch = done
-                    self.best.keep(self.model)
+                    self.best.keep(self.model, self.loss)
         except _NotFiniteError as error:
             return "nan", str(error)
         return "max_epochs", None
@@ -155,6 +161,7 @@ class _Training:
         method = build_method(spec.method, n_classes, self.model.dimensions, len(targets))
         # Moved first: pytorch-metric-learning replaces the tensors of class weights when their type changes.
         method.loss.to(self.device)
+        self.loss = method.loss
         self.optimizer = build_optimizer(self.settings.optimizer, self.model, method, spec.method)
         self.crops = torch.Generator().manual_seed(derive_seed("crops", spec.seed))
         self.batches = batches(
@@ -220,7 +227,7 @@ class _Training:
         values = scores.model_dump() if scores else dict.fromkeys(Scores.model_fields)
         self.curve.append(CurvePoint(iteration=self.iterations, loss=mean_loss, **values))
         if scores is not None:
-            self.best.see(epoch, scores.map_at_r, self.model, may_win=may_win)
+            self.best.see(epoch, scores.map_at_r, self.model, self.loss, may_win=may_win)
             if self.spec.method.loss is not None:
                 self.method.plugin.on_evaluation(self._clock(epoch), scores.model_dump())
         if self.observe is not None:

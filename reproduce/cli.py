@@ -1,4 +1,4 @@
-"""The command line: run, plan, status, table, methods, datasets."""
+"""The command line: run, plan, status, table, methods, datasets, data."""
 
 import sys
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import typer
 from rich.console import Console
 
+from reproduce.commands.data import app as data_app
 from reproduce.commands.experiments import plan, run
 from reproduce.commands.listings import datasets, experiments, methods
 from reproduce.commands.stored import status, table
@@ -29,6 +30,7 @@ app.command()(table)
 app.command()(methods)
 app.command()(datasets)
 app.command()(experiments)
+app.add_typer(data_app)
 
 _INTERRUPTED = 130
 """What typer makes of Ctrl-C."""

@@ -104,7 +104,9 @@ def measure_rates(session: Session, device: str) -> Rates:
     spec = session.problem.fold_specs(study.method.method, "calibration", 0)[0]
     data = session.problem.training_data(spec)
     few, ranks = _few(data.validation)
-    spec = spec.model_copy(update={"validation_classes": as_ranges(ranks)})
+    # Drawn weights take the same time, and a plan is possible before the published ones are here.
+    trunk = spec.trunk.model_copy(update={"weights": "random"})
+    spec = spec.model_copy(update={"validation_classes": as_ranges(ranks), "trunk": trunk})
     data = FoldData(data.train, few)
     # The first epoch also warms up; a second of one iteration shows what a validation takes.
     short = _last_interval(spec, data, device, epochs=2, iterations=1)

@@ -20,7 +20,8 @@ from protocols.images.packing import BrokenImageError, Progress
 from protocols.problem import Problem
 from protocols.splits import FOLDS, SplitError, named_split
 from protocols.study import Budget, Study
-from protocols.trunks.build import TrunkError, trunk_entry
+from protocols.trunks.build import TrunkError, settled_trunk, trunk_entry
+from protocols.trunks.download import Progress as DownloadProgress
 from protocols.work import Work
 from reproduce.cards import MethodCard, load_card, load_variant
 from reproduce.experiment import Experiment
@@ -126,11 +127,20 @@ def needs_folder(experiment: Experiment) -> bool:
 
 
 def open_session(
-    name: str, experiment: Experiment, where: Places, progress: Progress | None, *, outline: bool = False
+    name: str,
+    experiment: Experiment,
+    where: Places,
+    progress: Progress | None,
+    weights: Path | None = None,
+    fetching: DownloadProgress | None = None,
+    *,
+    outline: bool = False,
 ) -> Session:
-    """Reads the cards, opens the dataset and splits it; raises InputError with one line on what to do.
+    """Reads the cards, settles the trunk's weights, opens the dataset and splits it.
 
-    outline: a dataset that is not located is stood in for by its published counts, which is enough for a plan.
+    weights: where the trunk's come from, if not from where they are looked for (protocols.trunks.weights). outline: a
+    dataset that is not located is stood in for by its published counts, which is enough for a plan. Raises InputError
+    with one line on what to do.
     """
     cards = (
         *(load_card(method) for method in experiment.methods),
@@ -150,10 +160,18 @@ def open_session(
     )
     try:
         outlined = outline_of(experiment) if outline and needs_folder(experiment) else None
-        if outlined is None:
-            trunk_entry(experiment.trunk)
+        if outlined is None or weights is not None:
+            trunk = settled_trunk(experiment.trunk, weights, fetching)
+            experiment = experiment.model_copy(update={"trunk": trunk})
+        else:
+            trunk_entry(experiment.trunk).shapes()  # A plan needs a trunk that can be built, but not its weights.
         dataset = outlined or open_dataset(request)
-        split = named_split(split_name(experiment), dataset.n_classes, dataset.trainval_classes)
+        split = named_split(
+            split_name(experiment),
+            dataset.n_classes,
+            dataset.trainval_classes,
+            queries_given=dataset.is_query is not None,
+        )
     except (DataError, BrokenImageError, SplitError, TrunkError) as error:
         raise InputError(str(error)) from error
     problem = Problem(
@@ -173,13 +191,11 @@ def open_session(
 
 def outline_of(experiment: Experiment) -> Dataset | None:
     """The experiment's dataset as its publisher describes it; None where there is no publisher."""
-    published = DATASETS[experiment.dataset.name].published
-    if published is None:
+    publication = DATASETS[experiment.dataset.name].publication
+    if publication is None:
         return None
     side = experiment.images.resize or 256
-    return stand_in(
-        experiment.dataset.name, published.classes, published.images, published.trainval_classes, shorter_side=side
-    )
+    return stand_in(experiment.dataset.name, publication.counts, shorter_side=side)
 
 
 def split_name(experiment: Experiment) -> str:

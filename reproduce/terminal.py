@@ -128,11 +128,14 @@ def show_card(card: MethodCard, console: Console) -> None:
 def show_datasets(datasets: Mapping[str, DatasetEntry], console: Console) -> None:
     """The datasets, one line each."""
     drawn = Table(title="datasets")
-    for name in ("dataset", "what", "needs"):
-        drawn.add_column(name)
+    for name in ("dataset", "what", "classes", "images", "needs"):
+        drawn.add_column(name, justify="right" if name in ("classes", "images") else "left")
     for name, entry in datasets.items():
-        drawn.add_row(name, entry.description, "--data FOLDER" if entry.needs_root else "nothing")
+        counts = entry.publication.counts if entry.publication else None
+        size = (f"{counts.classes:,}", f"{counts.images:,}") if counts else ("-", "-")
+        drawn.add_row(name, entry.description, *size, "--data FOLDER" if entry.needs_root else "nothing")
     console.print(drawn)
+    console.print("`reproduce data fetch NAME --to FOLDER` gets one, or says from whom to get it.", highlight=False)
 
 
 def show_experiments(files: Mapping[str, Mapping[str, Experiment]], console: Console) -> None:

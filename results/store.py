@@ -5,7 +5,7 @@ Each result is committed on its own, so a crash loses no finished training.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,59 +15,20 @@ import pandas as pd
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
-from results.records import FoldResult, RunRecord, Scores
+from results.frames import class_scores_frame, curves_frame, runs_frame, test_curves_frame
+from results.records import EVALUATION_VERSION, FoldResult, RunRecord, TestCurve
+from results.schema import (
+    EXPERIMENT_RUNS,
+    EXPERIMENTS,
+    FAILURES,
+    FOLDS,
+    RUNS,
+    SCHEMA_VERSION,
+    TEST_CURVES,
+    belongs_to_another_program,
+    prepare,
+)
 from results.specs import FoldSpec
-
-SCHEMA_VERSION = 1
-
-_metadata = sa.MetaData()
-_schema = sa.Table("suite_schema", _metadata, sa.Column("version", sa.Integer, nullable=False))
-_folds = sa.Table(
-    "fold_results",
-    _metadata,
-    sa.Column("fingerprint", sa.String(32), primary_key=True),
-    sa.Column("dataset", sa.String(64), nullable=False),
-    sa.Column("method", sa.String(64), nullable=False),
-    sa.Column("fold", sa.Integer, nullable=False),
-    sa.Column("status", sa.String(16), nullable=False),
-    sa.Column("best_map_at_r", sa.Float, nullable=False),
-    sa.Column("iterations", sa.Integer, nullable=False),
-    sa.Column("wall_time", sa.Float, nullable=False),
-    sa.Column("spec", sa.Text, nullable=False),
-    sa.Column("result", sa.Text, nullable=False),
-)
-_runs = sa.Table(
-    "runs",
-    _metadata,
-    sa.Column("fingerprint", sa.String(32), primary_key=True),
-    sa.Column("dataset", sa.String(64), nullable=False),
-    sa.Column("method", sa.String(64), nullable=False),
-    sa.Column("record", sa.Text, nullable=False),
-)
-_experiments = sa.Table(
-    "experiments",
-    _metadata,
-    sa.Column("fingerprint", sa.String(32), primary_key=True),
-    sa.Column("name", sa.String(128), nullable=False),
-    sa.Column("settings", sa.Text, nullable=False),
-    sa.Column("last_started", sa.String(32), nullable=False),
-)
-_entries = sa.Table(
-    "experiment_runs",
-    _metadata,
-    sa.Column("experiment", sa.ForeignKey("experiments.fingerprint"), primary_key=True),
-    sa.Column("method", sa.String(64), primary_key=True),
-    sa.Column("run", sa.Integer, primary_key=True),
-    sa.Column("run_fingerprint", sa.ForeignKey("runs.fingerprint"), nullable=False),
-)
-_failures = sa.Table(
-    "failures",
-    _metadata,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("fold_fingerprint", sa.String(32), nullable=False),
-    sa.Column("reason", sa.Text, nullable=False),
-    sa.Column("at", sa.String(32), nullable=False),
-)
 
 
 class StoreError(Exception):
@@ -91,28 +52,14 @@ class Store:
 
     def _check_schema(self) -> None:
         with self._guard():
-            tables = set(sa.inspect(self._engine).get_table_names())
-            if "suite_schema" not in tables:
-                if tables & set(_metadata.tables):
-                    raise StoreError(f"store {self.url}: holds tables of another program; choose another with --store")
-                self._create_schema()
-            with self._engine.connect() as connection:
-                version = connection.execute(sa.select(_schema.c.version)).scalar_one_or_none()
+            if belongs_to_another_program(self._engine):
+                raise StoreError(f"store {self.url}: holds tables of another program; choose another with --store")
+            version = prepare(self._engine)
         if version != SCHEMA_VERSION:
             raise StoreError(
                 f"store {self.url}: made by schema version {version}, this suite reads version {SCHEMA_VERSION}; "
                 "use the release that made it, or another store with --store"
             )
-
-    def _create_schema(self) -> None:
-        """All tables and the version in one transaction: a crash or a second process never leaves half of them."""
-        with self._engine.begin() as connection:
-            if self._engine.dialect.name == "sqlite":
-                # The driver would begin the transaction after the tables only.
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
-            if not sa.inspect(connection).has_table(_schema.name):
-                _metadata.create_all(connection)
-                connection.execute(sa.insert(_schema).values(version=SCHEMA_VERSION))
 
     @contextmanager
     def _guard(self) -> Iterator[None]:
@@ -126,14 +73,14 @@ class Store:
         """The result of a training, or None if it was never finished."""
         with self._guard(), self._engine.connect() as connection:
             text = connection.execute(
-                sa.select(_folds.c.result).where(_folds.c.fingerprint == fingerprint)
+                sa.select(FOLDS.c.result).where(FOLDS.c.fingerprint == fingerprint)
             ).scalar_one_or_none()
         return None if text is None else FoldResult.model_validate_json(text)
 
     def wall_times(self, dataset: str, method: str) -> list[tuple[FoldSpec, float]]:
         """Seconds of every finished training of a method on a dataset."""
-        query = sa.select(_folds.c.spec, _folds.c.wall_time).where(
-            (_folds.c.dataset == dataset) & (_folds.c.method == method)
+        query = sa.select(FOLDS.c.spec, FOLDS.c.wall_time).where(
+            (FOLDS.c.dataset == dataset) & (FOLDS.c.method == method)
         )
         with self._guard(), self._engine.connect() as connection:
             return [(FoldSpec.model_validate_json(spec), seconds) for spec, seconds in connection.execute(query)]
@@ -152,13 +99,13 @@ class Store:
             "spec": spec.model_dump_json(),
             "result": result.model_dump_json(),
         }
-        self._insert_once(_folds, row)
+        self._insert_once(FOLDS, row)
 
     def run(self, fingerprint: str) -> RunRecord | None:
         """The test evaluation of a reproduction, or None."""
         with self._guard(), self._engine.connect() as connection:
             text = connection.execute(
-                sa.select(_runs.c.record).where(_runs.c.fingerprint == fingerprint)
+                sa.select(RUNS.c.record).where(RUNS.c.fingerprint == fingerprint)
             ).scalar_one_or_none()
         return None if text is None else RunRecord.model_validate_json(text)
 
@@ -170,7 +117,7 @@ class Store:
             "method": record.method,
             "record": record.model_dump_json(),
         }
-        self._insert_once(_runs, row)
+        self._insert_once(RUNS, row)
 
     def put_experiment(self, fingerprint: str, name: str, settings: dict[str, Any]) -> None:
         """Notes that an experiment was started now, so that `table` finds the latest one of a name.
@@ -180,58 +127,93 @@ class Store:
         row = {"name": name, "settings": json.dumps(settings), "last_started": datetime.now(UTC).isoformat()}
         with self._guard(), self._engine.begin() as connection:
             known = connection.execute(
-                sa.update(_experiments).where(_experiments.c.fingerprint == fingerprint).values(row)
+                sa.update(EXPERIMENTS).where(EXPERIMENTS.c.fingerprint == fingerprint).values(row)
             ).rowcount
             if not known:
-                connection.execute(sa.insert(_experiments).values(fingerprint=fingerprint, **row))
+                connection.execute(sa.insert(EXPERIMENTS).values(fingerprint=fingerprint, **row))
 
     def enlist(self, experiment: str, method: str, run: int, run_fingerprint: str) -> None:
         """Says that an experiment's reproduction `run` of a method is the run of that fingerprint."""
-        key = (_entries.c.experiment == experiment) & (_entries.c.method == method) & (_entries.c.run == run)
+        key = (
+            (EXPERIMENT_RUNS.c.experiment == experiment)
+            & (EXPERIMENT_RUNS.c.method == method)
+            & (EXPERIMENT_RUNS.c.run == run)
+        )
         row = {"experiment": experiment, "method": method, "run": run, "run_fingerprint": run_fingerprint}
         with self._guard(), self._engine.begin() as connection:
-            connection.execute(sa.delete(_entries).where(key))
-            connection.execute(sa.insert(_entries).values(row))
+            connection.execute(sa.delete(EXPERIMENT_RUNS).where(key))
+            connection.execute(sa.insert(EXPERIMENT_RUNS).values(row))
 
     def put_failure(self, fold_fingerprint: str, reason: str) -> None:
         """Notes a training that broke for reasons outside the method; such a training is retried, not scored."""
         row = {"fold_fingerprint": fold_fingerprint, "reason": reason, "at": datetime.now(UTC).isoformat()}
         with self._guard(), self._engine.begin() as connection:
-            connection.execute(sa.insert(_failures).values(row))
+            connection.execute(sa.insert(FAILURES).values(row))
 
     def finished_folds(self, fingerprints: list[str]) -> set[str]:
         """Which of these trainings are in the store."""
-        found: set[str] = set()
-        with self._guard(), self._engine.connect() as connection:
-            for start in range(0, len(fingerprints), 500):
-                some = fingerprints[start : start + 500]
-                query = sa.select(_folds.c.fingerprint).where(_folds.c.fingerprint.in_(some))
-                found.update(connection.execute(query).scalars())
-        return found
+        return {row.fingerprint for row in self._of(fingerprints, FOLDS, FOLDS.c.fingerprint)}
+
+    def fold_results(self, fingerprints: Iterable[str]) -> dict[str, tuple[FoldSpec, FoldResult]]:
+        """What these trainings were and what came of them, by fingerprint; unfinished ones are left out."""
+        columns = FOLDS.c
+        found = self._of(fingerprints, FOLDS, columns.fingerprint, columns.spec, columns.result)
+        return {
+            row.fingerprint: (FoldSpec.model_validate_json(row.spec), FoldResult.model_validate_json(row.result))
+            for row in found
+        }
+
+    def put_test_curve(self, curve: TestCurve) -> None:
+        """Keeps the test scores along a training.
+
+        The first one stays, as for results, unless it has another evaluation version: that one is replaced.
+        """
+        key = TEST_CURVES.c.fingerprint == curve.fingerprint
+        with self._guard(), self._engine.begin() as connection:
+            known = connection.execute(sa.select(TEST_CURVES.c.curve).where(key)).scalar_one_or_none()
+            if known is not None:
+                if TestCurve.model_validate_json(known).evaluation_version == curve.evaluation_version:
+                    return
+                connection.execute(sa.delete(TEST_CURVES).where(key))
+            row = {"fingerprint": curve.fingerprint, "curve": curve.model_dump_json()}
+            connection.execute(sa.insert(TEST_CURVES).values(row))
+
+    def test_curve(self, fingerprint: str) -> TestCurve | None:
+        """The test scores along a training, or None if they were not recorded at today's meaning of an evaluation."""
+        return self.test_curves([fingerprint]).get(fingerprint)
+
+    def test_curves(self, fingerprints: Iterable[str]) -> dict[str, TestCurve]:
+        """`test_curve` of many trainings at once, by fingerprint; those without one are left out."""
+        rows = self._of(fingerprints, TEST_CURVES, TEST_CURVES.c.curve)
+        curves = [TestCurve.model_validate_json(row.curve) for row in rows]
+        return {curve.fingerprint: curve for curve in curves if curve.evaluation_version == EVALUATION_VERSION}
 
     def folds(self) -> pd.DataFrame:
         """Every training: fingerprint, dataset, method, fold, status, best_map_at_r, iterations, wall_time."""
-        columns = [c for c in _folds.c if c.name not in ("spec", "result")]
-        return self._frame(sa.select(*columns).order_by(_folds.c.dataset, _folds.c.method, _folds.c.fold))
+        columns = [c for c in FOLDS.c if c.name not in ("spec", "result")]
+        return self._frame(sa.select(*columns).order_by(FOLDS.c.dataset, FOLDS.c.method, FOLDS.c.fold))
 
     def curves(self) -> pd.DataFrame:
         """Every validation of every training: fingerprint, iteration, map_at_r, r_precision, precision_at_1, loss."""
         with self._guard(), self._engine.connect() as connection:
-            texts = connection.execute(sa.select(_folds.c.result)).scalars().all()
-        results = [FoldResult.model_validate_json(text) for text in texts]
-        rows = [{"fingerprint": r.fingerprint, **point.model_dump()} for r in results for point in r.curve]
-        columns = ["fingerprint", "iteration", "map_at_r", "r_precision", "precision_at_1", "loss"]
-        return pd.DataFrame(rows, columns=columns)
+            texts = connection.execute(sa.select(FOLDS.c.result)).scalars().all()
+        return curves_frame(FoldResult.model_validate_json(text) for text in texts)
+
+    def test_points(self) -> pd.DataFrame:
+        """Every test along a training: fingerprint, iteration, precision_at_1, r_precision, map_at_r."""
+        with self._guard(), self._engine.connect() as connection:
+            known = connection.execute(sa.select(TEST_CURVES.c.fingerprint)).scalars().all()
+        return test_curves_frame(self.test_curves(known).values())
 
     def experiments(self) -> pd.DataFrame:
         """Every experiment started: fingerprint, name, settings (JSON), last_started; the latest first."""
-        return self._frame(sa.select(_experiments).order_by(_experiments.c.last_started.desc()))
+        return self._frame(sa.select(EXPERIMENTS).order_by(EXPERIMENTS.c.last_started.desc()))
 
     def experiment(self, fingerprint: str) -> dict[str, Any]:
         """What `put_experiment` was given; raises StoreError if there is no such experiment."""
         with self._guard(), self._engine.connect() as connection:
             text = connection.execute(
-                sa.select(_experiments.c.settings).where(_experiments.c.fingerprint == fingerprint)
+                sa.select(EXPERIMENTS.c.settings).where(EXPERIMENTS.c.fingerprint == fingerprint)
             ).scalar_one_or_none()
         if text is None:
             raise StoreError(f"store {self.url}: holds no experiment {fingerprint}")
@@ -240,25 +222,41 @@ class Store:
 
     def failures(self) -> pd.DataFrame:
         """Trainings that broke and were retried: fold_fingerprint, reason, at."""
-        return self._frame(sa.select(_failures).order_by(_failures.c.id))
+        return self._frame(sa.select(FAILURES).order_by(FAILURES.c.id))
 
     def experiment_runs(self, experiment: str) -> list[RunRecord]:
         """The runs of an experiment by its fingerprint, by method and run."""
         query = (
-            sa.select(_runs.c.record)
-            .join(_entries, _entries.c.run_fingerprint == _runs.c.fingerprint)
-            .where(_entries.c.experiment == experiment)
-            .order_by(_entries.c.method, _entries.c.run)
+            sa.select(RUNS.c.record)
+            .join(EXPERIMENT_RUNS, EXPERIMENT_RUNS.c.run_fingerprint == RUNS.c.fingerprint)
+            .where(EXPERIMENT_RUNS.c.experiment == experiment)
+            .order_by(EXPERIMENT_RUNS.c.method, EXPERIMENT_RUNS.c.run)
         )
         with self._guard(), self._engine.connect() as connection:
             return [RunRecord.model_validate_json(text) for text in connection.execute(query).scalars()]
 
     def runs(self) -> pd.DataFrame:
-        """Every test evaluation, one row each, scores as `separated_map_at_r`, `concatenated_map_at_r` and so on."""
+        """Every test evaluation, one row each, further metrics where there are any (`frames.runs_frame`)."""
+        return runs_frame(self._records())
+
+    def class_scores(self) -> pd.DataFrame:
+        """Scores of every test class of every run that kept them, one row each (`frames.class_scores_frame`)."""
+        return class_scores_frame(self._records())
+
+    def _records(self) -> list[RunRecord]:
         with self._guard(), self._engine.connect() as connection:
-            texts = connection.execute(sa.select(_runs.c.record).order_by(_runs.c.dataset, _runs.c.method)).scalars()
-            records = [RunRecord.model_validate_json(text) for text in texts]
-        return pd.DataFrame([_flat(record) for record in records], columns=[*_PLAIN, *_SCORES, "commit", "device"])
+            texts = connection.execute(sa.select(RUNS.c.record).order_by(RUNS.c.dataset, RUNS.c.method)).scalars()
+            return [RunRecord.model_validate_json(text) for text in texts]
+
+    def _of(self, fingerprints: Iterable[str], table: sa.Table, *columns: sa.Column[Any]) -> list[sa.Row[Any]]:
+        """Rows of a table by fingerprint, some hundreds at a time: databases limit the number of parameters."""
+        wanted = list(fingerprints)
+        rows: list[sa.Row[Any]] = []
+        with self._guard(), self._engine.connect() as connection:
+            for start in range(0, len(wanted), 500):
+                query = sa.select(*columns).where(table.c.fingerprint.in_(wanted[start : start + 500]))
+                rows += connection.execute(query).all()
+        return rows
 
     def _frame(self, query: sa.Select[Any]) -> pd.DataFrame:
         with self._guard(), self._engine.connect() as connection:
@@ -272,20 +270,6 @@ class Store:
             ).scalar_one_or_none()
             if known is None:
                 connection.execute(sa.insert(table).values(row))
-
-
-_PLAIN = ("fingerprint", "dataset", "method", "run", "seed", "dimensions", "wall_time")
-_SCORES = tuple(f"{kind}_{name}" for kind in ("separated", "concatenated") for name in Scores.model_fields)
-
-
-def _flat(record: RunRecord) -> dict[str, Any]:
-    scores = {
-        f"{kind}_{name}": value
-        for kind in ("separated", "concatenated")
-        for name, value in getattr(record, kind).model_dump().items()
-    }
-    plain = record.model_dump(include=set(_PLAIN))
-    return {**plain, **scores, "commit": record.provenance.commit, "device": record.provenance.device}
 
 
 def _set_sqlite_timeout(connection: Any, _record: Any) -> None:

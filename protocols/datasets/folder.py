@@ -17,12 +17,18 @@ def list_folder(root: Path, name: str = "folder") -> ImageListing:
     names: list[str] = []
     labels: list[int] = []
     for rank, folder in enumerate(folders):
-        for path in sorted(folder.rglob("*")):
-            if path.suffix.lower() in SUFFIXES and not path.name.startswith("."):
-                names.append(path.relative_to(root).as_posix())
-                labels.append(rank)
+        for path in images_below(folder):
+            names.append(path.relative_to(root).as_posix())
+            labels.append(rank)
     class_names = tuple(folder.name for folder in folders)
-    return ImageListing(name, root, class_names, tuple(names), np.asarray(labels, dtype=np.int64))
+    conventional = len(folders) - len(folders) // 2
+    return ImageListing(name, root, class_names, tuple(names), np.asarray(labels, dtype=np.int64), conventional)
+
+
+def images_below(folder: Path) -> list[Path]:
+    """The image files below a folder, in alphabetical order; hidden files and other suffixes are passed over."""
+    files = sorted(folder.rglob("*"))
+    return [path for path in files if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")]
 
 
 def open_folder(request: DataRequest) -> Dataset:

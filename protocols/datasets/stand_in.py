@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocols.datasets.dataset import Dataset
+from protocols.datasets.published import Counts
 from protocols.images.packed import LabelledImages, PackedImages
 
 
@@ -38,13 +39,20 @@ class NoiseImages(PackedImages):
         return np.random.default_rng(0).integers(0, 256, self.shape, dtype=np.uint8)
 
 
-def stand_in(name: str, n_classes: int, n_images: int, trainval_classes: int | None, shorter_side: int) -> Dataset:
-    """`n_images` spread evenly over `n_classes`; its fingerprint says that it is nobody's data."""
-    labels = np.sort(np.arange(n_images, dtype=np.int64) % n_classes)
+def stand_in(name: str, counts: Counts, shorter_side: int) -> Dataset:
+    """A dataset with the published counts, spread evenly; its fingerprint says that it is nobody's data."""
+    test_classes, test_images = counts.classes - counts.trainval_classes, counts.images - counts.trainval_images
+    trainval = np.sort(np.arange(counts.trainval_images, dtype=np.int64) % counts.trainval_classes)
+    test = np.sort(np.arange(test_images, dtype=np.int64) % test_classes) + counts.trainval_classes
     # Photographs are mostly 4:3; the longer side only decides how much a crop reads.
-    images = NoiseImages(Path("."), n_images, (shorter_side, shorter_side * 4 // 3, 3))
-    rows = np.arange(n_images, dtype=np.int64)
-    class_names = tuple(str(rank) for rank in range(n_classes))
+    images = NoiseImages(Path("."), counts.images, (shorter_side, shorter_side * 4 // 3, 3))
+    rows = np.arange(counts.images, dtype=np.int64)
+    is_query = None if counts.queries is None else rows < counts.trainval_images + counts.queries
     return Dataset(
-        name, class_names, LabelledImages(images, rows, labels), "stand-in", trainval_classes=trainval_classes
+        name,
+        tuple(str(rank) for rank in range(counts.classes)),
+        LabelledImages(images, rows, np.concatenate([trainval, test])),
+        "stand-in",
+        trainval_classes=counts.trainval_classes,
+        is_query=is_query,
     )

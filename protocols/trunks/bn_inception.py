@@ -4,14 +4,19 @@ Keys and shapes are those of the ImageNet weights that the Python package pretra
 Caffe: one flat level of names, convolutions with a bias although batch normalisation follows, pools that round up.
 """
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from protocols.trunks.weights import imagenet_weights_path, read_weights
+from protocols.trunks.weights import PublishedFile
+
+BN_INCEPTION_FILE = PublishedFile(
+    "bn_inception",
+    "http://data.lip6.fr/cadene/pretrainedmodels/bn_inception-52deb4733.pth",
+    ("last_linear.",),
+)
 
 
 class _Block(NamedTuple):
@@ -55,7 +60,7 @@ def _halved(x: Tensor) -> Tensor:
 
 
 class BNInception(nn.Module):
-    """BGR images, 0..255 less the mean, (n, 3, h, w) -> globally average-pooled features (n, 1024)."""
+    """BGR images, 0..255 less the mean, (n, 3, h, w) -> last feature map (n, 1024, h / 32, w / 32)."""
 
     features = 1024
 
@@ -109,21 +114,10 @@ class BNInception(nn.Module):
         branches.append(self._apply_layers(pooled, f"{name}_pool_proj") if block.projection else pooled)
         return torch.cat(branches, 1)
 
-    def feature_map(self, images: Tensor) -> Tensor:
-        """The last block's output (n, 1024, h / 32, w / 32) for images (n, 3, h, w): 7x7 for 227 pixels as for 224."""
+    def forward(self, images: Tensor) -> Tensor:
+        """The last block's output: 7x7 for images of 227 pixels as for 224."""
         x = _halved(self._apply_layers(images, "conv1_7x7_s2"))
         x = _halved(self._apply_layers(x, "conv2_3x3_reduce", "conv2_3x3"))
         for block in _BLOCKS:
             x = self._apply_block(block, x)
         return x
-
-    def forward(self, images: Tensor) -> Tensor:
-        """Features (n, 1024)."""
-        return self.feature_map(images).mean((2, 3))
-
-
-def imagenet_weights() -> Mapping[str, Tensor]:
-    """The published weights without the classifier `last_linear`; raises TrunkError for a missing or an unfit file."""
-    with torch.device("meta"):  # Only shapes are wanted: no memory, and no draw from the random generator.
-        shapes = {key: value.shape for key, value in BNInception().state_dict().items()}
-    return read_weights(imagenet_weights_path(), shapes, ignored=("last_linear.",))

@@ -67,7 +67,7 @@ class _Block(nn.Module):
 
 
 class EfficientNetLite0(nn.Module):
-    """RGB images in ImageNet normalisation (n, 3, h, w) -> globally average-pooled features (n, 1280)."""
+    """RGB images in ImageNet normalisation (n, 3, h, w) -> last feature map (n, 1280, h / 32, w / 32)."""
 
     features = 1280
 
@@ -85,13 +85,11 @@ class EfficientNetLite0(nn.Module):
         self._bn1 = _norm(self.features)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Features (n, 1280)."""
+        """The last feature map of the images."""
         x = functional.relu6(self._bn0(self._conv_stem(images)))
         for block in self._blocks:
             x = block(x)
-        x = functional.relu6(self._bn1(self._conv_head(x)))
-        pooled: Tensor = x.mean((2, 3))
-        return pooled
+        return functional.relu6(self._bn1(self._conv_head(x)))
 
 
 def imagenet_weights() -> Mapping[str, Tensor]:

@@ -4,7 +4,7 @@ from torch import Tensor, nn
 
 
 class SmallConv(nn.Module):
-    """Four stages of 3x3 convolutions that halve the image, then average pooling: (n, c, h, w) -> (n, 128).
+    """Four stages of 3x3 convolutions that halve the image: (n, c, h, w) -> (n, 128, h / 16, w / 16), rounded up.
 
     Group instead of batch normalisation: with MLRC's frozen running statistics a trunk without pretraining would have
     no normalisation at all.
@@ -19,9 +19,8 @@ class SmallConv(nn.Module):
         for before, after in zip((channels, *widths), widths, strict=False):
             layers += [nn.Conv2d(before, after, 3, stride=2, padding=1), nn.GroupNorm(8, after), nn.ReLU()]
         self.stages = nn.Sequential(*layers)
-        self.pool = nn.AdaptiveAvgPool2d(1)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Features (n, 128) of normalised images (n, channels, height, width)."""
-        features: Tensor = self.pool(self.stages(images)).flatten(1)
+        """The last feature map of normalised images (n, channels, height, width)."""
+        features: Tensor = self.stages(images)
         return features

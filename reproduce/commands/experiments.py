@@ -1,7 +1,7 @@
 """`run` and `plan`: experiments carried out, and what that would take."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -97,7 +97,7 @@ def plan(
 
 
 def _sessions(name: str, choices: Choices, where: "Places", console: Console, *, plan: bool) -> "Iterator[Session]":
-    """The experiments of a file one after another, each with a bar while its images are decoded for the first time."""
+    """The experiments of a file one after another, each with a bar while its weights or images are made ready."""
     from reproduce.experiment import load_experiments
     from reproduce.session import needs_folder, open_session
 
@@ -113,13 +113,16 @@ def _sessions(name: str, choices: Choices, where: "Places", console: Console, *,
             console.print(f"{key}: not run, no --data {experiment.dataset.name}=FOLDER", highlight=False)
             continue
         with RichProgress(console=console, transient=True, disable=not console.is_terminal) as bar:
-            task = bar.add_task("reading images", visible=False)
-
-            def show(done: int, total: int, bar: RichProgress = bar, task: object = task) -> None:
-                bar.update(task, completed=done, total=total, visible=True)  # type: ignore[arg-type]
-
-            session = open_session(key, experiment, where, show, outline=plan)
+            reading = _shown(bar, "reading images")
+            fetching = _shown(bar, "fetching the trunk's weights")
+            session = open_session(key, experiment, where, reading, choices.weights, fetching, outline=plan)
         yield session
+
+
+def _shown(bar: RichProgress, what: str) -> Callable[[int, int], None]:
+    """A line of the bar that appears with the first progress."""
+    task = bar.add_task(what, visible=False)
+    return lambda done, total: bar.update(task, completed=done, total=total, visible=True)
 
 
 def _located(experiment: "Experiment", choices: Choices, datasets: set[str]) -> "Experiment":

@@ -32,6 +32,7 @@ Reproductions = Annotated[int | None, typer.Option("--reproductions", help="Re-t
 Folds = Annotated[int | None, typer.Option("--folds", help="How many of the four folds to train.")]
 Seed = Annotated[int | None, typer.Option("--seed", help="Base seed; all others derive from it.")]
 ImageSize = Annotated[int | None, typer.Option("--image-size", help="Crop in pixels; the resize before it scales too.")]
+Weights = Annotated[Path | None, typer.Option("--weights", help="File of the trunk's weights, or the folder it is in.")]
 Device = Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1, or auto.")]
 Workers = Annotated[
     int | None,
@@ -61,6 +62,7 @@ class Choices:
     folds: Folds = None
     seed: Seed = None
     image_size: ImageSize = None
+    weights: Weights = None
 
     def overrides(self) -> dict[str, Any]:
         """Dotted keys of an experiment and what replaces them; None leaves the file's value."""

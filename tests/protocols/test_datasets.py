@@ -1,8 +1,10 @@
 """Datasets in their official layouts, and what is said about malformed ones."""
 
 import os
+import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ from protocols.datasets import cub200
 from protocols.datasets.cub200 import list_cub200, open_cub200
 from protocols.datasets.dataset import DataError, DataRequest, Dataset, check_classes
 from protocols.datasets.folder import list_folder, open_folder
+from protocols.datasets.lists import MissingImagesError
+from protocols.datasets.published import CUB200, Counts
 from protocols.datasets.registry import DATASETS, open_dataset
 from protocols.images.packing import BrokenImageError, decode
 from results.specs import ImageSettings
@@ -260,23 +264,17 @@ def test_a_part_must_be_meant_as_one(cub: Path, tmp_path: Path) -> None:
     _said(caught, "16 images of 8 classes", "11788", "200", "--subset")
 
 
-@pytest.mark.parametrize(("counts", "whole"), [((16, 8, 8), True), ((16, 8, 9), False), ((17, 8, 8), False)])
+@pytest.mark.parametrize(("counts", "whole"), [((8, 16, 8), True), ((8, 16, 9), False), ((8, 17, 8), False)])
 def test_the_counts_are_checked(
     cub: Path, monkeypatch: pytest.MonkeyPatch, counts: tuple[int, int, int], whole: bool
 ) -> None:
-    for name, count in zip(("IMAGES", "CLASSES", "FIRST_HALF"), counts, strict=True):
-        monkeypatch.setattr(cub200, name, count)
+    classes, images, first_half = counts
+    monkeypatch.setattr(cub200, "CUB200", replace(CUB200, counts=Counts(classes, images, 4, first_half)))
     if whole:
         assert len(list_cub200(cub).names) == 16
     else:
         with pytest.raises(DataError, match="complete the download"):
             list_cub200(cub)
-
-
-def test_the_published_counts() -> None:
-    assert (cub200.IMAGES, cub200.CLASSES) == (11_788, 200)
-    assert (cub200.FIRST_HALF, cub200.SECOND_HALF) == (5_864, 5_924)
-    assert cub200.FIRST_HALF + cub200.SECOND_HALF == cub200.IMAGES
 
 
 @pytest.mark.parametrize("missing", ["images.txt", "classes.txt", "image_class_labels.txt", "images"])
@@ -286,6 +284,44 @@ def test_a_missing_part_is_named(cub: Path, missing: str) -> None:
         list_cub200(cub, subset=True)
     _said(caught, str(cub), missing)
     assert any(word in str(caught.value) for word in ("unpack", "--data"))
+
+
+def test_missing_images_are_all_known(cub: Path) -> None:
+    paths = [cub / "images" / BIRDS[c] / f"Bird_{c}_0000.jpg" for c in (2, 5)]
+    for path in paths:
+        path.unlink()
+    with pytest.raises(MissingImagesError) as caught:
+        list_cub200(cub)
+    _said(caught, str(paths[0]), "and 1 more")
+    assert (caught.value.paths, caught.value.listed) == (tuple(paths), 16)
+
+
+def test_an_image_named_twice(cub: Path) -> None:
+    with (cub / "images.txt").open("a") as file:
+        file.write(f"17 {BIRDS[0]}/Bird_0_0000.jpg\n")
+    with (cub / "image_class_labels.txt").open("a") as file:
+        file.write("17 1\n")
+    with pytest.raises(DataError) as caught:
+        list_cub200(cub, subset=True)
+    _said(caught, "images.txt", f"image {BIRDS[0]}/Bird_0_0000.jpg is named twice")
+
+
+@pytest.mark.parametrize("file", ["images.txt", "classes.txt", "image_class_labels.txt"])
+def test_another_encoding_is_named(cub: Path, file: str) -> None:
+    (cub / file).write_bytes("1 Möwe\n".encode("latin-1"))
+    with pytest.raises(DataError) as caught:
+        list_cub200(cub, subset=True)
+    _said(caught, str(cub / file), "not a text file in UTF-8")
+
+
+def test_the_same_folder_by_another_name_is_not_packed_again(
+    cub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = open_dataset(_request(cub, tmp_path / "cache", "cub200"))
+    monkeypatch.chdir(tmp_path)
+    again = open_dataset(_request(Path("CUB_200_2011"), tmp_path / "cache", "cub200"))
+    assert again.images.images.folder == first.images.images.folder
+    assert again.fingerprint == first.fingerprint
 
 
 def test_a_missing_image_is_named(cub: Path) -> None:
@@ -356,6 +392,31 @@ def test_an_unknown_name(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         open_dataset(_request(tmp_path, tmp_path, "cub"))
     _said(caught, "unknown dataset 'cub'", *DATASETS)
+
+
+def test_published_counts_add_up() -> None:
+    """The numbers of the specification, section 1, each in two ways."""
+    counts = {name: entry.publication.counts for name, entry in DATASETS.items() if entry.publication}
+    assert set(counts) == {"cub200", "cars196", "sop", "inshop"}
+    of = {name: (c.classes, c.images, c.trainval_classes) for name, c in counts.items()}
+    assert of["cub200"] == (200, 5_864 + 5_924, 100)
+    assert of["cars196"] == (196, 8_054 + 8_131, 98)
+    assert of["sop"] == (11_318 + 11_316, 59_551 + 60_502, 11_318)
+    assert of["inshop"] == (3_997 + 3_985, 25_882 + 14_218 + 12_612, 3_997)
+    assert (counts["cub200"].trainval_images, counts["cars196"].trainval_images) == (5_864, 8_054)
+    assert (counts["inshop"].queries, counts["inshop"].gallery) == (14_218, 12_612)
+
+
+def test_publications_say_what_a_person_needs() -> None:
+    for entry in DATASETS.values():
+        if entry.publication is None:
+            continue
+        source = entry.publication.source
+        assert all(word in source for word in ("publisher: ", "page: https://", "terms: ", "layout: "))
+        for archive in entry.publication.archives:
+            assert archive.name in source
+            assert archive.md5 is None or re.fullmatch("[0-9a-f]{32}", archive.md5)
+            assert archive.url is None or archive.url.endswith("/" + archive.name)
 
 
 def test_entries_say_whether_they_need_a_place() -> None:

@@ -24,7 +24,8 @@ def _images(channels: int, side: int = 32) -> torch.Tensor:
 @pytest.mark.parametrize("side", [8, 17, 32])
 def test_features_of_any_size(side: int) -> None:
     trunk = SmallConv()
-    assert trunk(torch.randn(2, 1, side, side)).shape == (2, trunk.features) == (2, 128)
+    last = -(-side // 16)
+    assert trunk(torch.randn(2, 1, side, side)).shape == (2, trunk.features, last, last) == (2, 128, last, last)
 
 
 def test_there_is_no_batch_normalisation() -> None:
@@ -55,7 +56,7 @@ def test_the_embedder_is_one_linear_layer_with_bias() -> None:
     assert model.dimensions == 8
     images = _images(1)
     pixels = (images.float() / 255 - 0.5) / 0.5
-    assert torch.allclose(model(images), model.embedder(model.trunk(pixels)), atol=1e-6)
+    assert torch.allclose(model(images), model.embedder(model.trunk(pixels).mean((2, 3))), atol=1e-6)
 
 
 def test_without_an_embedder_the_features_come_out() -> None:
@@ -74,7 +75,7 @@ def test_rgb_images_are_averaged_to_grey() -> None:
     assert torch.allclose(model(images), model(images.expand(-1, 3, -1, -1)), atol=1e-5)
     coloured = _images(3)
     pixels = (coloured.float().mean(1, keepdim=True) / 255 - 0.5) / 0.5
-    assert torch.allclose(model(coloured), model.embedder(model.trunk(pixels)), atol=1e-5)
+    assert torch.allclose(model(coloured), model.embedder(model.trunk(pixels).mean((2, 3))), atol=1e-5)
 
 
 def test_output_is_deterministic() -> None:
@@ -90,8 +91,10 @@ def test_input_constants_are_no_weights() -> None:
 @pytest.mark.parametrize(
     ("name", "weights", "message"),
     [
-        ("resnet", "imagenet", "unknown trunk 'resnet'; known are bn_inception, efficientnet_lite0, small_conv"),
+        ("resnet", "imagenet", "unknown trunk 'resnet'; known are bn_inception, efficientnet_lite0, googlenet, "),
         ("small_conv", "imagenet", "trunk small_conv: no weights 'imagenet'; known are random"),
+        ("small_conv", "sha256:0123456789abcdef", "no weights 'sha256:0123456789abcdef'; known are random"),
+        ("bn_inception", "sha256:0123", "no weights 'sha256:0123'; known are imagenet, random"),
         ("efficientnet_lite0", "places", "no weights 'places'; known are imagenet, random"),
     ],
 )

@@ -1,5 +1,6 @@
 """The class splits against the table of the specification, section 2."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 
@@ -14,8 +15,10 @@ from protocols.splits import (
     SplitError,
     as_ranges,
     assert_disjoint,
+    conventional_split,
     from_ranges,
     mlrc_split,
+    named_split,
 )
 
 # classes: (test range, sizes of train and validation, four folds of (train ranges, validation range))
@@ -101,6 +104,96 @@ def test_folds_are_contiguous_blocks_with_wrap_around(n: int) -> None:
 def test_too_few_classes_are_refused(n: int) -> None:
     with pytest.raises(SplitError, match=f"^{n} classes: .* at least 8"):
         mlrc_split(n)
+
+
+# (classes, trainval): (test range, four folds of (train ranges, validation range)), worked out by hand.
+CONVENTIONAL = {
+    # In-Shop: T = 3997, validation 999, train 2998, starts 0, 999, 1998, 2997.
+    (7982, 3997): (
+        (3997, 7981),
+        (
+            (((0, 2997),), ((2998, 3996),)),
+            (((999, 3996),), ((0, 998),)),
+            (((1998, 3996), (0, 998)), ((999, 1997),)),
+            (((2997, 3996), (0, 1997)), ((1998, 2996),)),
+        ),
+    ),
+    # SOP as CCP splits it: T = 11318, validation 2829, train 8489, starts 0, 2829, 5659, 8488.
+    (22634, 11318): (
+        (11318, 22633),
+        (
+            (((0, 8488),), ((8489, 11317),)),
+            (((2829, 11317),), ((0, 2828),)),
+            (((5659, 11317), (0, 2829)), ((2830, 5658),)),
+            (((8488, 11317), (0, 5658)), ((5659, 8487),)),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("n", "trainval"), CONVENTIONAL)
+def test_folds_over_the_conventional_classes(n: int, trainval: int) -> None:
+    test, folds = CONVENTIONAL[n, trainval]
+    split = mlrc_split(n, trainval)
+    assert split.name == "mlrc_conventional"
+    assert as_ranges(split.test) == (test,)
+    assert [fold.fold for fold in split.folds] == [0, 1, 2, 3]
+    assert tuple((as_ranges(fold.train), as_ranges(fold.validation)) for fold in split.folds) == folds
+
+
+@pytest.mark.parametrize(("n", "trainval"), [(200, 100), (196, 98)])
+def test_halves_make_the_same_folds_by_either_rule(n: int, trainval: int) -> None:
+    assert replace(mlrc_split(n, trainval), name="mlrc") == mlrc_split(n)
+
+
+@pytest.mark.parametrize(
+    ("n", "trainval", "train", "validation", "test"),
+    [
+        (200, 100, (0, 74), (75, 99), (100, 199)),
+        (196, 98, (0, 73), (74, 97), (98, 195)),
+        (22634, 11318, (0, 8488), (8489, 11317), (11318, 22633)),
+        (7982, 3997, (0, 2997), (2998, 3996), (3997, 7981)),
+        (9, 4, (0, 2), (3, 3), (4, 8)),
+    ],
+)
+def test_the_conventional_split_has_one_fold(
+    n: int, trainval: int, train: tuple[int, int], validation: tuple[int, int], test: tuple[int, int]
+) -> None:
+    split = conventional_split(n, trainval)
+    assert split.name == "conventional"
+    assert as_ranges(split.test) == (test,)
+    (fold,) = split.folds
+    assert (fold.fold, as_ranges(fold.train), as_ranges(fold.validation)) == (0, (train,), (validation,))
+
+
+@pytest.mark.parametrize("rule", [mlrc_split, conventional_split])
+@pytest.mark.parametrize(("n", "trainval"), [(8, 3), (8, 8), (8, 9), (8, 0)])
+def test_too_few_conventional_classes_are_refused(
+    rule: Callable[[int, int], ClassSplit], n: int, trainval: int
+) -> None:
+    with pytest.raises(SplitError, match=f"^{trainval} of {n} classes .* at least 4"):
+        rule(n, trainval)
+
+
+def test_splits_by_name() -> None:
+    assert named_split("mlrc", 22634, 11318) == mlrc_split(22634)
+    assert named_split("mlrc", 200, None) == mlrc_split(200)
+    assert named_split("mlrc_conventional", 22634, 11318) == mlrc_split(22634, 11318)
+    assert named_split("conventional", 196, 98) == conventional_split(196, 98)
+
+
+def test_a_query_gallery_test_is_never_halved() -> None:
+    """Specification, 11.3: In-Shop's folds are over its 3,997 training classes."""
+    split = named_split("mlrc", 7982, 3997, queries_given=True)
+    assert split == mlrc_split(7982, 3997)
+    assert split.test == tuple(range(3997, 7982))
+
+
+def test_names_that_cannot_be_had() -> None:
+    with pytest.raises(SplitError, match="unknown split 'standard'; known are mlrc, mlrc_conventional, conventional"):
+        named_split("standard", 200, 100)
+    with pytest.raises(SplitError, match="'conventional': the dataset has no conventional training classes; use mlrc"):
+        named_split("conventional", 200, None)
 
 
 def _fold(split: ClassSplit, number: int, **parts: tuple[int, ...]) -> ClassSplit:

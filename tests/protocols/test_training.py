@@ -415,7 +415,7 @@ def test_a_step_that_the_method_skips_may_have_any_loss(dataset: Dataset) -> Non
 def test_a_network_broken_from_the_start_is_a_failure_with_its_weights(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch, method: MethodSpec
 ) -> None:
-    def broken(weights: str) -> nn.Module:
+    def broken() -> nn.Module:
         trunk = build.SmallConv()
         nn.init.constant_(next(trunk.parameters()), float("nan"))
         return trunk

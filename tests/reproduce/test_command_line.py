@@ -16,7 +16,7 @@ from reproduce.experiment import experiment_names
 from results.store import SCHEMA_VERSION, Store
 from tests.reproduce.command_line import TINY, ask, reproduce
 
-COMMANDS = ("run", "plan", "status", "table", "methods", "datasets", "experiments")
+COMMANDS = ("run", "plan", "status", "table", "methods", "datasets", "experiments", "data")
 
 
 @pytest.fixture(autouse=True)
@@ -123,7 +123,10 @@ BAD = {
     "no method": (["run", "tiny.yaml", "--methods", ","], "'methods'"),
     "a method twice": (["run", "tiny.yaml", "--methods", "triplet,triplet"], "'triplet' is named twice"),
     "a method twice to plan": (["plan", "tiny.yaml", "--methods", "triplet,triplet"], "'triplet' is named twice"),
-    "unknown dataset": (["run", "birds.yaml"], "unknown dataset 'birds'; known are cub200, folder, glyphs"),
+    "unknown dataset": (
+        ["run", "birds.yaml"],
+        "unknown dataset 'birds'; known are cars196, cub200, folder, glyphs, inshop, sop",
+    ),
     "dataset without its folder": (["run", "mlrc_cub200"], "--data"),
     "folder that is not there": (["run", "folder", "--data", "nowhere"], "nowhere: no such folder"),
     "misspelt hyperparameter": (["run", "tiny.yaml", "--methods", "card.yaml"], "takes no argument 'margn'"),

@@ -9,8 +9,11 @@ import pandas as pd
 import pytest
 import sqlalchemy as sa
 
-from results.store import SCHEMA_VERSION, Store, StoreError
-from tests.sample_records import some_result, some_run, some_spec
+from results import records
+from results.records import EVALUATION_VERSION, ClassScores
+from results.schema import SCHEMA_VERSION
+from results.store import Store, StoreError
+from tests.sample_records import scores, some_result, some_run, some_spec
 
 
 @pytest.fixture
@@ -142,7 +145,7 @@ def test_failures_are_kept_in_order(store):
     assert store.failures()["reason"].tolist() == ["worker died", "worker died again"]
 
 
-@pytest.mark.parametrize("version", [SCHEMA_VERSION + 1, SCHEMA_VERSION - 1])
+@pytest.mark.parametrize("version", [SCHEMA_VERSION + 1, 0])
 def test_another_schema_version_is_named_with_what_to_do(store, file, version):
     with sqlite3.connect(file) as connection:
         connection.execute("UPDATE suite_schema SET version = ?", (version,))
@@ -238,10 +241,10 @@ def test_a_disk_that_is_full_from_the_start_leaves_no_half_made_store(file, no_m
 CRASH = """
 import os, sys
 import sqlalchemy as sa
-from results import store
+from results import schema, store
 def die(*_, **__):
     os._exit(9)
-sa.event.listen(store._experiments, "after_create", die)
+sa.event.listen(schema.EXPERIMENTS, "after_create", die)
 store.Store(sys.argv[1], None)
 """
 
@@ -305,3 +308,64 @@ def test_a_reader_in_the_middle_of_its_reading_does_not_stop_the_writer(store, f
         reader.commit()
         writer.join()
     assert store.fold_result(spec.fingerprint) == some_result(spec)
+
+
+def some_curve(fingerprint, best=0.5, **changes):
+    points = tuple(records.TestPoint(iteration=100 * i, scores=scores(best * i / 2)) for i in range(3))
+    return records.TestCurve(fingerprint=fingerprint, points=points, **changes)
+
+
+def test_test_curves_come_out_as_they_were_put_in(store, file):
+    assert store.test_curve("a") is None
+    store.put_test_curve(some_curve("a"))
+    store.put_test_curve(some_curve("a", 0.9))
+    store.put_test_curve(some_curve("b"))
+    assert opened(file).test_curve("a") == some_curve("a")
+    assert store.test_curves(["b", "c", "a"]) == {"a": some_curve("a"), "b": some_curve("b")}
+    points = store.test_points()
+    assert list(points.columns) == ["fingerprint", "iteration", "precision_at_1", "r_precision", "map_at_r"]
+    assert points["iteration"].tolist() == [0, 100, 200] * 2
+    assert points["map_at_r"].tolist() == [0.0, 0.0625, 0.125] * 2
+
+
+def test_a_test_curve_of_another_evaluation_is_as_if_absent_and_is_replaced(store):
+    store.put_test_curve(some_curve("a", evaluation_version=EVALUATION_VERSION - 1))
+    assert store.test_curve("a") is None
+    assert len(store.test_points()) == 0
+    store.put_test_curve(some_curve("a", 0.7))
+    assert store.test_curve("a") == some_curve("a", 0.7)
+
+
+def test_trainings_are_loaded_in_bulk(store):
+    specs = [some_spec(seed=seed) for seed in range(1203)]
+    for spec in specs[::600]:
+        store.put_fold(spec, some_result(spec))
+    found = store.fold_results(spec.fingerprint for spec in specs)
+    assert found == {spec.fingerprint: (spec, some_result(spec)) for spec in specs[::600]}
+    assert store.fold_results([]) == {}
+
+
+def test_further_metrics_have_columns_where_a_run_has_them(store):
+    plain, rich = some_run("contrastive"), some_run("triplet", metrics_separated={"recall@2": 0.6, "nmi": 0.7}, steps=9)
+    store.put_run(plain)
+    assert not any(column.endswith("nmi") for column in store.runs())
+    store.put_run(rich)
+    runs = store.runs().set_index("method")
+    assert runs.loc["triplet", ["separated_recall@2", "separated_nmi", "steps"]].tolist() == [0.6, 0.7, 9]
+    assert runs.loc["contrastive", ["separated_recall@2", "separated_nmi", "steps"]].isna().all()
+    assert "concatenated_nmi" not in runs
+
+
+def test_class_scores_have_a_row_per_class(store):
+    kept = ClassScores(queries=(3, 5), separated=(scores(0.1), scores(0.2)), concatenated=(scores(0.3), scores(0.4)))
+    store.put_run(some_run("contrastive"))
+    assert "queries" in store.class_scores()
+    assert len(store.class_scores()) == 0
+    store.put_run(some_run("triplet", 1, class_scores=kept))
+    frame = store.class_scores()
+    assert frame[["method", "run", "class_rank", "queries"]].to_numpy().tolist() == [
+        ["triplet", 1, 0, 3],
+        ["triplet", 1, 1, 5],
+    ]
+    assert frame["separated_precision_at_1"].tolist() == [0.1, 0.2]
+    assert frame["concatenated_map_at_r"].tolist() == [0.075, 0.1]

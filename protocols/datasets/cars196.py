@@ -1,0 +1,162 @@
+"""Cars196 (Krause et al. 2013) in the three layouts it is passed on in.
+
+`cars_annos.mat` beside `car_ims/`; the devkit's `cars_train/`, `cars_test/` with an annotation file each; `train/` and
+`test/` with a folder per class name, as mirrors ship it. A class's rank is its official id less one. The official
+training and test images are pooled (specification, section 1).
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.io import loadmat
+from scipy.io.matlab import MatReadError
+
+from protocols.datasets.cars196_names import CLASS_NAMES
+from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageListing, from_listing
+from protocols.datasets.folder import images_below
+from protocols.datasets.lists import check_counts, require_images, root_of
+from protocols.datasets.published import CARS196
+
+_TEST_LABELS = "cars_test_annos_withlabels.mat"
+
+
+class _Found(NamedTuple):
+    """Images by path below the root, their ids (1..196), the names of all ids, and what named the images."""
+
+    names: tuple[str, ...]
+    ids: tuple[int, ...]
+    class_names: tuple[str, ...]
+    named_in: str
+
+
+def list_cars196(root: Path, *, subset: bool = False) -> ImageListing:
+    """All images of whichever layout `root` has; counts are checked against the published ones unless `subset`."""
+    found = _found(root)
+    require_images(root, found.names, found.named_in)
+    # A part has the classes that its images have.
+    ids = np.unique(np.asarray(found.ids)) if subset else np.arange(1, len(found.class_names) + 1)
+    listing = ImageListing(
+        "cars196",
+        root,
+        tuple(found.class_names[class_id - 1] for class_id in ids),
+        found.names,
+        np.searchsorted(ids, found.ids).astype(np.int64),
+        trainval_classes=len(ids) - len(ids) // 2,
+    )
+    if not subset:
+        check_counts(listing, CARS196.counts)
+    return listing
+
+
+def open_cars196(request: DataRequest) -> Dataset:
+    """Cars196 where the request says it lies."""
+    root = root_of(request, "the folder with cars_annos.mat and car_ims, with cars_train and cars_test, or with train")
+    return from_listing(list_cars196(root, subset=request.subset), request)
+
+
+def _found(root: Path) -> _Found:
+    if (root / "car_ims").is_dir():
+        return _annotated(root)
+    if (root / "cars_train").is_dir() or (root / "cars_test").is_dir():
+        return _devkit(root)
+    for folder in (root, root / "car_data", root / "car_data" / "car_data"):
+        if (folder / "train").is_dir() or (folder / "test").is_dir():
+            return _class_folders(root, folder)
+    raise DataError(
+        f"{root}: no car_ims (with cars_annos.mat), no cars_train and cars_test (with devkit) and no train and test "
+        "(with a folder per class) here; give the folder that holds them with --data"
+    )
+
+
+def _annotated(root: Path) -> _Found:
+    path = root / "cars_annos.mat"
+    if not path.is_file():
+        raise DataError(f"{path}: missing; put the publisher's cars_annos.mat beside car_ims")
+    content = _mat(path)
+    names = _class_names(path, content)
+    images, ids = _annotations(path, content, "relative_im_path", len(names))
+    return _Found(images, ids, names, path.name)
+
+
+def _devkit(root: Path) -> _Found:
+    names = _official_names(root)
+    images: tuple[str, ...] = ()
+    ids: tuple[int, ...] = ()
+    for folder, file in (("cars_train", "cars_train_annos.mat"), ("cars_test", _TEST_LABELS)):
+        if not (root / folder).is_dir():
+            raise DataError(f"{root}: {folder} is missing; unpack {folder}.tgz again")
+        path = next((place for place in (root / "devkit" / file, root / file) if place.is_file()), None)
+        if path is None:
+            raise DataError(f"{root / 'devkit' / file}: missing; put the publisher's {file} there or into {root}")
+        found, classes = _annotations(path, _mat(path), "fname", len(names))
+        # One mirror repeats the folder within itself.
+        inner = f"{folder}/{folder}" if (root / folder / folder).is_dir() else folder
+        images += tuple(f"{inner}/{name}" for name in found)
+        ids += classes
+    return _Found(images, ids, names, f"cars_train_annos.mat and {_TEST_LABELS}")
+
+
+def _class_folders(root: Path, folder: Path) -> _Found:
+    """Images by the name of their class's folder; file names repeat between train and test, paths do not."""
+    names = _official_names(root)
+    id_of = {_plain(name): number for number, name in enumerate(names, start=1)}
+    images: list[str] = []
+    ids: list[int] = []
+    for part in ("train", "test"):
+        if not (folder / part).is_dir():
+            raise DataError(f"{folder}: {part} is missing; both parts are needed, for the protocol pools them")
+        for place in sorted(entry for entry in (folder / part).iterdir() if entry.is_dir()):
+            if place.name.startswith("."):
+                continue
+            if _plain(place.name) not in id_of:
+                raise DataError(f"{place}: {place.name!r} is no class of Cars196; name the folder as published")
+            for path in images_below(place):
+                images.append(path.relative_to(root).as_posix())
+                ids.append(id_of[_plain(place.name)])
+    return _Found(tuple(images), tuple(ids), names, str(folder))
+
+
+def _plain(name: str) -> str:
+    """A class name without what cannot stand in a folder's: `Ram C/V` is passed on as `Ram C-V`, `Ram C_V` or `CV`."""
+    return "".join(letter for letter in name.casefold() if letter.isalnum())
+
+
+def _official_names(root: Path) -> tuple[str, ...]:
+    """From the publisher's file, if one is there, else as this suite knows them."""
+    for file in ("devkit/cars_meta.mat", "cars_meta.mat", "cars_annos.mat", "devkit/cars_annos.mat"):
+        if (root / file).is_file():
+            return _class_names(root / file, _mat(root / file))
+    return CLASS_NAMES
+
+
+def _mat(path: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = loadmat(path, squeeze_me=True)
+    except (OSError, ValueError, TypeError, NotImplementedError, MatReadError) as error:
+        raise DataError(f"{path}: not a readable MATLAB file ({type(error).__name__}); download it again") from error
+    return content
+
+
+def _class_names(path: Path, content: dict[str, Any]) -> tuple[str, ...]:
+    if "class_names" not in content:
+        raise DataError(f"{path}: holds no class_names; download it again")
+    return tuple(str(name) for name in np.atleast_1d(content["class_names"]))
+
+
+def _annotations(
+    path: Path, content: dict[str, Any], name: str, classes: int
+) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Field `name` and class of every annotation; the publisher's flag `test` is left alone."""
+    rows: NDArray[Any] = np.atleast_1d(content.get("annotations", np.empty(0)))
+    fields: Sequence[str] = rows.dtype.names or ()
+    if missing := [field for field in (name, "class") if field not in fields]:
+        raise DataError(f"{path}: its annotations have no {missing[0]}; download it again")
+    ids = []
+    for image, class_id in zip(rows[name], rows["class"], strict=True):
+        if not (isinstance(class_id, int | np.integer) and 1 <= class_id <= classes):
+            raise DataError(f"{path}: image {image} is of class {class_id}, there are classes 1 to {classes}")
+        ids.append(int(class_id))
+    return tuple(str(image) for image in rows[name]), tuple(ids)

@@ -1,0 +1,93 @@
+"""In-Shop Clothes Retrieval (Liu et al. 2016, DeepFashion) in its official layout and the one that mirrors have.
+
+`list_eval_partition.txt`, at the root or in `Eval/`: the number of images, a header, then `image_name item_id
+evaluation_status` with train, query or gallery. Images in `Img/img/` or `img/`. Ranks: the items for training first,
+then those of the test, each by id (specification, section 11.3).
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageListing, from_listing
+from protocols.datasets.lists import check_counts, lines_of, number_in, require_images, root_of
+from protocols.datasets.published import INSHOP
+
+LIST = "list_eval_partition.txt"
+_UNPACKED = "In-shop Clothes Retrieval Benchmark"
+_HEADER = ["image_name", "item_id", "evaluation_status"]
+
+
+class _Row(NamedTuple):
+    path: str
+    item: str
+    status: str
+
+
+def list_inshop(root: Path, *, subset: bool = False) -> ImageListing:
+    """The images that the list names; counts are checked, its own and the published ones, unless `subset`."""
+    path = _list_in(root)
+    rows = _rows(path, check_number=not subset)
+    train = {row.item for row in rows if row.status == "train"}
+    test = {row.item for row in rows if row.status != "train"}
+    if both := sorted(train & test):
+        raise DataError(f"{path}: item {both[0]} is for training and for the test; download the list again")
+    items = (*sorted(train), *sorted(test))
+    rank_of = {item: rank for rank, item in enumerate(items)}
+    names = tuple(row.path for row in rows)
+    images = _images_of(path, root)
+    require_images(images, names, LIST)
+    listing = ImageListing(
+        "inshop",
+        images,
+        items,
+        names,
+        np.asarray([rank_of[row.item] for row in rows], dtype=np.int64),
+        trainval_classes=len(train),
+        is_query=np.asarray([row.status == "query" for row in rows], dtype=np.bool_),
+    )
+    if not subset:
+        check_counts(listing, INSHOP.counts)
+    return listing
+
+
+def open_inshop(request: DataRequest) -> Dataset:
+    """In-Shop where the request says it lies."""
+    root = root_of(request, f"the folder with Eval/{LIST} and Img/img")
+    return from_listing(list_inshop(root, subset=request.subset), request)
+
+
+def _list_in(root: Path) -> Path:
+    for folder in (root, root / _UNPACKED):
+        for place in (folder / "Eval" / LIST, folder / LIST):
+            if place.is_file():
+                return place
+    raise DataError(f"{root}: no Eval/{LIST} and no {LIST} here; put the publisher's list there")
+
+
+def _images_of(path: Path, root: Path) -> Path:
+    """The folder that the list's paths, which begin with `img/`, start from."""
+    base = path.parent.parent if path.parent.name == "Eval" else path.parent
+    for folder in (base / "Img", base):
+        if (folder / "img").is_dir():
+            return folder
+    raise DataError(f"{root}: no Img/img and no img here; unpack img.zip into {base / 'Img'}")
+
+
+def _rows(path: Path, *, check_number: bool) -> list[_Row]:
+    lines = list(lines_of(path, "the publisher's list"))
+    if len(lines) < 2 or lines[1][1].split() != _HEADER:
+        raise DataError(f"{path}: expected the number of images, then the header `{' '.join(_HEADER)}`")
+    rows = []
+    for number, line in lines[2:]:
+        fields = line.split()
+        if len(fields) != 3 or fields[2] not in ("train", "query", "gallery"):
+            raise DataError(
+                f"{path}, line {number}: expected `image_name item_id` and train, query or gallery, found {line!r}"
+            )
+        rows.append(_Row(*fields))
+    announced = number_in(path, lines[0][1].strip(), "number of images")
+    if check_number and announced != len(rows):
+        raise DataError(f"{path}: {len(rows)} images listed, its first line says {announced}; download the list again")
+    return rows

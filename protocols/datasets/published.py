@@ -1,0 +1,116 @@
+"""What the publishers say of their datasets: how much there is, and where it is to be had.
+
+Counts: specification, section 1; SOP's images per part: Song et al. 2016, table 1. A checksum stands here only where
+several public loaders of the dataset agree on it; other archives are verified by the counts of what they unpack to.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How much a dataset holds.
+
+    trainval_classes: how many of the first classes its conventional split trains on, and `trainval_images` of them.
+    queries, gallery: images of the other classes, where the publisher tells them apart.
+    """
+
+    classes: int
+    images: int
+    trainval_classes: int
+    trainval_images: int
+    queries: int | None = None
+    gallery: int | None = None
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A file that the publisher offers.
+
+    url: where it can be had without a form; None where it cannot any more. md5: hexadecimal. size: bytes. folder: below
+    the data folder, where it unpacks. A name without an archive's suffix is used as it is.
+    """
+
+    name: str
+    url: str | None = None
+    md5: str | None = None
+    size: int | None = None
+    folder: str = "."
+
+
+@dataclass(frozen=True)
+class Publication:
+    """Who publishes a dataset, under which terms, which files it takes and where they belong."""
+
+    publisher: str
+    page: str
+    terms: str
+    place: str
+    counts: Counts
+    archives: tuple[Archive, ...]
+
+    @property
+    def source(self) -> str:
+        """All of it in a few lines."""
+        names = ", ".join(archive.name for archive in self.archives)
+        return (
+            f"publisher: {self.publisher}\npage: {self.page}\nterms: {self.terms}\nfiles: {names}\nlayout: {self.place}"
+        )
+
+
+CUB200 = Publication(
+    publisher="Wah, Branson, Welinder, Perona and Belongie (2011), Caltech",
+    page="https://data.caltech.edu/records/65de6-vp158",
+    terms="non-commercial research and education; the photographers keep their rights in the images",
+    place="CUB_200_2011/ with images.txt, classes.txt, image_class_labels.txt and images/",
+    counts=Counts(classes=200, images=11_788, trainval_classes=100, trainval_images=5_864),
+    archives=(
+        Archive(
+            "CUB_200_2011.tgz",
+            "https://data.caltech.edu/records/65de6-vp158/files/CUB_200_2011.tgz",
+            md5="97eceeb196236b17998738112f37df78",
+            size=1_150_585_339,
+        ),
+    ),
+)
+
+CARS196 = Publication(
+    publisher="Krause, Stark, Deng and Fei-Fei (2013), Stanford",
+    page="https://ai.stanford.edu/~jkrause/cars/car_dataset.html (its links are dead; mirrors carry the files)",
+    terms="non-commercial research; the images belong to their owners",
+    place=(
+        "cars_annos.mat beside car_ims/; or cars_train/, cars_test/ and devkit/ with cars_train_annos.mat, "
+        "cars_test_annos_withlabels.mat and cars_meta.mat; or train/ and test/ with one folder per class name"
+    ),
+    counts=Counts(classes=196, images=16_185, trainval_classes=98, trainval_images=8_054),
+    archives=(
+        Archive("car_ims.tgz", md5="d5c8f0aa497503f355e17dc7886c3f14"),
+        Archive("cars_annos.mat", md5="b407c6086d669747186bd1d764ff9dbc"),
+    ),
+)
+
+SOP = Publication(
+    publisher="Oh Song, Xiang, Jegelka and Savarese (2016), Stanford",
+    page="https://cvgl.stanford.edu/projects/lifted_struct/",
+    terms="research; the images are those of eBay's listings and belong to their owners",
+    place="Stanford_Online_Products/ with Ebay_train.txt, Ebay_test.txt and the folders *_final/",
+    counts=Counts(classes=22_634, images=120_053, trainval_classes=11_318, trainval_images=59_551),
+    archives=(
+        Archive(
+            "Stanford_Online_Products.zip",
+            "http://ftp.cs.stanford.edu/cs/cvgl/Stanford_Online_Products.zip",
+            md5="7f73d41a2f44250d4779881525aea32e",
+        ),
+    ),
+)
+
+INSHOP = Publication(
+    publisher="Liu, Luo, Qiu, Wang and Tang (2016), The Chinese University of Hong Kong (DeepFashion)",
+    page="https://mmlab.ie.cuhk.edu.hk/projects/DeepFashion/InShopRetrieval.html (a Google Drive folder)",
+    terms="non-commercial research under the DeepFashion agreement, to be accepted on the page",
+    place="Eval/list_eval_partition.txt (or list_eval_partition.txt) and Img/img/ (or img/) with WOMEN/ and MEN/",
+    counts=Counts(
+        classes=7_982, images=52_712, trainval_classes=3_997, trainval_images=25_882, queries=14_218, gallery=12_612
+    ),
+    archives=(Archive("img.zip", folder="Img"), Archive("list_eval_partition.txt")),
+)

@@ -1,0 +1,68 @@
+"""Stanford Online Products (Oh Song et al. 2016) in its official layout.
+
+`Ebay_train.txt` and `Ebay_test.txt` (image_id class_id super_class_id path), images in `*_final/`. Both lists are
+pooled; a class's rank is its id less one, so that the classes of the training list come first (specification,
+sections 1 and 2).
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageListing, from_listing
+from protocols.datasets.lists import check_counts, folder_with, lines_of, number_in, require, require_images, root_of
+from protocols.datasets.published import SOP
+
+TRAIN, TEST = "Ebay_train.txt", "Ebay_test.txt"
+_ARCHIVE = "Stanford_Online_Products.zip"
+_HEADER = ["image_id", "class_id", "super_class_id", "path"]
+
+
+def list_sop(root: Path, *, subset: bool = False) -> ImageListing:
+    """The images of both lists; counts are checked against the published ones unless `subset`."""
+    folder = folder_with(root, TRAIN, "Stanford_Online_Products")
+    if folder is None:
+        raise DataError(f"{root}: no {TRAIN} here; give the unpacked Stanford_Online_Products folder with --data")
+    require(folder, (TEST,), _ARCHIVE)
+    train, test = _rows(folder / TRAIN), _rows(folder / TEST)
+    training, tested = sorted({row[0] for row in train}), sorted({row[0] for row in test})
+    if training and tested and training[-1] >= tested[0]:
+        raise DataError(
+            f"{folder / TEST}: class {tested[0]} is not behind the classes of {TRAIN} (up to {training[-1]}), as "
+            f"published; unpack {_ARCHIVE} again"
+        )
+    ids = training + tested
+    names = tuple(path for _, path in train + test)
+    require_images(folder, names, f"{TRAIN} and {TEST}")
+    listing = ImageListing(
+        "sop",
+        folder,
+        tuple(str(class_id) for class_id in ids),
+        names,
+        np.searchsorted(ids, [class_id for class_id, _ in train + test]).astype(np.int64),
+        trainval_classes=len(training),
+    )
+    if not subset:
+        check_counts(listing, SOP.counts)
+    return listing
+
+
+def open_sop(request: DataRequest) -> Dataset:
+    """Stanford Online Products where the request says it lies."""
+    root = root_of(request, "the unpacked Stanford_Online_Products, which holds Ebay_train.txt")
+    return from_listing(list_sop(root, subset=request.subset), request)
+
+
+def _rows(path: Path) -> list[tuple[int, str]]:
+    """Class id and image path of each line after the header."""
+    rows = []
+    header, *lines = list(lines_of(path, _ARCHIVE)) or [(1, "")]
+    if header[1].split() != _HEADER:
+        raise DataError(f"{path}, line {header[0]}: expected the header `{' '.join(_HEADER)}`, found {header[1]!r}")
+    for number, line in lines:
+        # A path is the rest of the line.
+        fields = line.split(maxsplit=3)
+        if len(fields) != 4:
+            raise DataError(f"{path}, line {number}: expected `{' '.join(_HEADER)}`, found {line!r}")
+        rows.append((number_in(path, fields[1], "class number"), fields[3].strip()))
+    return rows

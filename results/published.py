@@ -1,0 +1,238 @@
+"""What the papers and MLRC printed, as frozen values, from the CSV files in results/published/.
+
+`seed_results.csv` and `mlrc_results.csv` hold the cells, `tables.csv` says which of their rows make a table, and
+`methods.csv` which of our method cards a printed label means.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+from importlib import resources
+from typing import Any, Literal, NamedTuple
+
+import pandas as pd
+
+Kind = Literal["separated", "concatenated", "single"]
+
+DATASETS = {
+    **dict.fromkeys(("CUB", "CUB200", "CUB-200-2011", "CUB200-2011"), "cub200"),
+    **dict.fromkeys(("Cars196", "Cars-196", "CARS196"), "cars196"),
+    "SOP": "sop",
+    **dict.fromkeys(("In-Shop", "In-shop"), "inshop"),
+}
+"""Our datasets' keys by the names that are printed."""
+
+_METRICS = {
+    # Recall@1 is precision@1: whether the nearest image is of the query's class.
+    **dict.fromkeys(("P@1", "R@1", "Recall@1"), "precision_at_1"),
+    **dict.fromkeys(("RP", "P@R"), "r_precision"),
+    "MAP@R": "map_at_r",
+    "mAP@1000": "map@1000",
+    "NMI": "nmi",
+    "spectral decay": "spectral_decay",
+    "representational density (intra/inter distance ratio)": "density",
+    "variance of class concentrations": "class_concentration_variance",
+    "embedding space uniformity": "uniformity",
+    "total training steps": "total_training_steps",
+}
+_NOT_PERCENT = {"spectral_decay", "density", "class_concentration_variance", "uniformity", "total_training_steps"}
+_KINDS: dict[str, tuple[Kind, str]] = {
+    "MLRC; 512D concatenated": ("concatenated", "MLRC"),
+    "MLRC; 128D separated": ("separated", "MLRC"),
+    # Printed as averages over the four fold models.
+    "MLRC; training cost": ("separated", "MLRC"),
+}
+
+
+class PublishedColumn(NamedTuple):
+    """A column: our key of the dataset, our name of the metric, and which of MLRC's two embeddings, if any."""
+
+    dataset: str
+    metric: str
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class PublishedCell:
+    """One printed number.
+
+    method: key of our card for the printed label, None where we have no such method. variant: name under which an
+    experiment reproduces an ablated row; None for the method as it is. kind: `single` is one model on all training
+    classes. trunk, setting: as printed; empty where nothing is. dimensions: of what was tested (MLRC's concatenated
+    embeddings have 512), None where not printed. printed: the text; empty for a dash. printed_interval: the term after
+    ±, whose meaning the note says where it is known, in the units of `value`. source: where the number was read.
+    """
+
+    table_name: str
+    paper: str
+    dataset: str
+    method_label: str
+    method: str | None
+    variant: str | None
+    metric: str
+    kind: Kind
+    trunk: str
+    dimensions: int | None
+    setting: str
+    printed: str
+    printed_interval: float | None
+    note: str
+    source: str
+
+    @property
+    def column(self) -> PublishedColumn:
+        """The column that the cell is in."""
+        return PublishedColumn(self.dataset, self.metric, self.kind)
+
+    @property
+    def key(self) -> str | None:
+        """What the row is called in an experiment that reproduces it: the variant, else the method."""
+        return self.variant or self.method
+
+    @property
+    def value(self) -> float | None:
+        """The number as printed: percent where the metric is one; `62K` steps are 62000. None for a dash."""
+        return float(self._exact()) if self.printed else None
+
+    @property
+    def measure(self) -> float | None:
+        """The number in the units of our records: fractions of 1 in place of percent."""
+        return float(self._exact() * self._unit()) if self.printed else None
+
+    @property
+    def rounding(self) -> float:
+        """Half a unit of the last printed digit, in the units of our records: what printing may have taken away."""
+        digits = Decimal(self.printed.removesuffix("K") or "0")
+        thousands = 1000 if self.printed.endswith("K") else 1
+        exponent = digits.as_tuple().exponent
+        return float(Decimal(1).scaleb(int(exponent)) * thousands * self._unit() / 2)
+
+    def _exact(self) -> Decimal:
+        if self.printed.endswith("K"):
+            return 1000 * Decimal(self.printed[:-1])
+        return Decimal(self.printed)
+
+    def _unit(self) -> Decimal:
+        return Decimal(1) if self.metric in _NOT_PERCENT else Decimal("0.01")
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """One printed row. dimensions: None where they differ between its columns or are not printed."""
+
+    label: str
+    method: str | None
+    variant: str | None
+    trunk: str
+    dimensions: int | None
+    setting: str
+    cells: Mapping[PublishedColumn, PublishedCell]
+
+    @property
+    def key(self) -> str | None:
+        """What the row is called in an experiment that reproduces it: the variant, else the method."""
+        return self.variant or self.method
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """A printed table: rows and columns in printed order.
+
+    Every row has a cell in every column. Non-isotropy regularization's Table 3, which repeats its rows for the second
+    dataset, has that dataset's columns beside the first's instead.
+    """
+
+    name: str
+    title: str
+    paper: str
+    columns: tuple[PublishedColumn, ...]
+    rows: tuple[PublishedRow, ...]
+
+    @property
+    def cells(self) -> tuple[PublishedCell, ...]:
+        """All cells, row by row."""
+        return tuple(row.cells[column] for row in self.rows for column in self.columns)
+
+
+def published_tables() -> list[str]:
+    """The names that `published_table` takes."""
+    return [str(name) for name in read_published("tables")["name"]]
+
+
+@cache
+def published_table(name: str) -> PublishedTable:
+    """The published table of that name; raises ValueError for another name."""
+    tables = read_published("tables").set_index("name")
+    if name not in tables.index:
+        raise ValueError(f"no published table is called {name!r}; there are {', '.join(tables.index)}")
+    made_of = tables.loc[name]
+    frame = read_published(str(made_of["file"]))
+    for field in ("paper", "table", "dataset"):
+        if made_of[field]:
+            frame = frame[frame[field] == made_of[field]]
+    labels = method_keys(name)
+    cells = [_cell(name, row, labels) for row in frame.to_dict("records")]
+    columns = tuple(dict.fromkeys(cell.column for cell in cells))
+    return PublishedTable(name, str(made_of["title"]), str(made_of["paper"]), columns, _rows(cells))
+
+
+def method_keys(table: str) -> dict[str, tuple[str | None, str | None]]:
+    """By the labels of a table, the key of our card and the name of the ablation; None where there is none."""
+    frame = read_published("methods")
+    own = frame[frame["table"] == table]
+    return {
+        label: (method or None, variant or None)
+        for label, method, variant in zip(own["label"], own["method"], own["variant"], strict=True)
+    }
+
+
+@cache
+def read_published(file: str) -> pd.DataFrame:
+    """One of the CSV files in results/published/, every field as the text that it is."""
+    with resources.files("results").joinpath("published", f"{file}.csv").open(encoding="utf-8") as text:
+        return pd.read_csv(text, dtype=str, keep_default_na=False)
+
+
+def _cell(table: str, row: Mapping[Any, str], labels: Mapping[str, tuple[str | None, str | None]]) -> PublishedCell:
+    method, variant = labels[row["method"]]
+    kind, setting = _KINDS.get(row["setting"], ("single", row["setting"]))
+    return PublishedCell(
+        table_name=table,
+        paper=row["paper"],
+        dataset=DATASETS[row["dataset"]],
+        method_label=row["method"],
+        method=method,
+        variant=variant,
+        metric=_metric(row["metric"]),
+        kind=kind,
+        trunk=row["backbone"],
+        dimensions=int(row["dim"]) if row["dim"] else None,
+        setting=setting,
+        printed=row["value"],
+        printed_interval=float(row["ci_or_std"]) if row["ci_or_std"] else None,
+        note=row["note"],
+        source=row["seed"],
+    )
+
+
+def _metric(printed: str) -> str:
+    if printed in _METRICS:
+        return _METRICS[printed]
+    name, _, cutoff = printed.partition("@")
+    if name not in ("R", "Recall") or not cutoff.isdigit():
+        raise ValueError(f"published metric {printed!r} has no name of ours")
+    return f"recall@{cutoff}"
+
+
+def _rows(cells: list[PublishedCell]) -> tuple[PublishedRow, ...]:
+    """Cells of one label, trunk, setting and, except for MLRC's pairs of embeddings, size make a row."""
+    grouped: dict[tuple[Any, ...], list[PublishedCell]] = {}
+    for cell in cells:
+        size = cell.dimensions if cell.kind == "single" else None
+        grouped.setdefault((cell.method_label, cell.trunk, cell.setting, size), []).append(cell)
+    rows = []
+    for (label, trunk, setting, size), own in grouped.items():
+        by_column = {cell.column: cell for cell in own}
+        rows.append(PublishedRow(label, own[0].method, own[0].variant, trunk, size, setting, by_column))
+    return tuple(rows)

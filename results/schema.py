@@ -1,0 +1,114 @@
+"""The store's tables, and the upgrade of stores that an earlier schema made (SCHEMA.md beside this).
+
+Version 2 added `test_curves` and lets `fold_results.best_map_at_r` be empty, for trainings without validation classes.
+"""
+
+import sqlalchemy as sa
+
+SCHEMA_VERSION = 2
+
+METADATA = sa.MetaData()
+
+
+def _fold_columns() -> list[sa.Column[object]]:
+    return [
+        sa.Column("fingerprint", sa.String(32), primary_key=True),
+        sa.Column("dataset", sa.String(64), nullable=False),
+        sa.Column("method", sa.String(64), nullable=False),
+        sa.Column("fold", sa.Integer, nullable=False),
+        sa.Column("status", sa.String(16), nullable=False),
+        sa.Column("best_map_at_r", sa.Float, nullable=True),
+        sa.Column("iterations", sa.Integer, nullable=False),
+        sa.Column("wall_time", sa.Float, nullable=False),
+        sa.Column("spec", sa.Text, nullable=False),
+        sa.Column("result", sa.Text, nullable=False),
+    ]
+
+
+VERSION = sa.Table("suite_schema", METADATA, sa.Column("version", sa.Integer, nullable=False))
+FOLDS = sa.Table("fold_results", METADATA, *_fold_columns())
+TEST_CURVES = sa.Table(
+    "test_curves",
+    METADATA,
+    sa.Column("fingerprint", sa.String(32), primary_key=True),
+    sa.Column("curve", sa.Text, nullable=False),
+)
+RUNS = sa.Table(
+    "runs",
+    METADATA,
+    sa.Column("fingerprint", sa.String(32), primary_key=True),
+    sa.Column("dataset", sa.String(64), nullable=False),
+    sa.Column("method", sa.String(64), nullable=False),
+    sa.Column("record", sa.Text, nullable=False),
+)
+EXPERIMENTS = sa.Table(
+    "experiments",
+    METADATA,
+    sa.Column("fingerprint", sa.String(32), primary_key=True),
+    sa.Column("name", sa.String(128), nullable=False),
+    sa.Column("settings", sa.Text, nullable=False),
+    sa.Column("last_started", sa.String(32), nullable=False),
+)
+EXPERIMENT_RUNS = sa.Table(
+    "experiment_runs",
+    METADATA,
+    sa.Column("experiment", sa.ForeignKey("experiments.fingerprint"), primary_key=True),
+    sa.Column("method", sa.String(64), primary_key=True),
+    sa.Column("run", sa.Integer, primary_key=True),
+    sa.Column("run_fingerprint", sa.ForeignKey("runs.fingerprint"), nullable=False),
+)
+FAILURES = sa.Table(
+    "failures",
+    METADATA,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("fold_fingerprint", sa.String(32), nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("at", sa.String(32), nullable=False),
+)
+
+
+def belongs_to_another_program(engine: sa.Engine) -> bool:
+    """Whether there are tables of our names without the one that says our version."""
+    tables = set(sa.inspect(engine).get_table_names())
+    return VERSION.name not in tables and bool(tables & set(METADATA.tables))
+
+
+def prepare(engine: sa.Engine) -> int | None:
+    """Makes the tables or brings them up to date; returns the version that the store has then.
+
+    One transaction: a crash, a full disk or a second process at the same time never leaves half of it.
+    """
+    if VERSION.name in sa.inspect(engine).get_table_names() and (found := _read_version(engine)) != 1:
+        return found
+    with engine.begin() as connection:
+        if engine.dialect.name == "sqlite":
+            # The driver would begin the transaction after the tables only.
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        if not sa.inspect(connection).has_table(VERSION.name):
+            METADATA.create_all(connection)
+            connection.execute(sa.insert(VERSION).values(version=SCHEMA_VERSION))
+        elif _locked_version(connection) == 1:
+            _upgrade_from_1(connection)
+    return _read_version(engine)
+
+
+def _read_version(engine: sa.Engine) -> int | None:
+    with engine.connect() as connection:
+        return connection.execute(sa.select(VERSION.c.version)).scalar_one_or_none()
+
+
+def _locked_version(connection: sa.Connection) -> int | None:
+    """The version, held against other processes; where the lock is of the whole database, it is held already."""
+    return connection.execute(sa.select(VERSION.c.version).with_for_update()).scalar_one_or_none()
+
+
+def _upgrade_from_1(connection: sa.Connection) -> None:
+    """A column cannot lose its NOT NULL in SQLite, so that `fold_results` is copied to a new table of the same name."""
+    fresh = sa.Table("fold_results_version_2", sa.MetaData(), *_fold_columns())
+    fresh.create(connection)
+    connection.execute(sa.insert(fresh).from_select(fresh.columns.keys(), sa.select(*FOLDS.c)))
+    FOLDS.drop(connection)
+    quoted = connection.dialect.identifier_preparer.quote
+    connection.execute(sa.text(f"ALTER TABLE {quoted(fresh.name)} RENAME TO {quoted(FOLDS.name)}"))
+    TEST_CURVES.create(connection)
+    connection.execute(sa.update(VERSION).values(version=SCHEMA_VERSION))

@@ -1,0 +1,62 @@
+"""The vectors that stand for classes, found in every loss that has some."""
+
+import pytest
+import torch
+from pytorch_metric_learning import losses as pml
+
+import losses
+from losses.class_vectors import class_vectors
+
+C, D = 5, 4
+
+
+@pytest.mark.parametrize(
+    ("loss", "per_class"),
+    [
+        (losses.ProxyAnchorLoss(C, D), 1),
+        (losses.ProxyISALoss(C, D, memory_size=8), 1),
+        (losses.ProxyGMLLoss(C, D, proxies_per_class=3, r=0.4), 3),
+        (pml.NormalizedSoftmaxLoss(C, D), 1),
+        (pml.ArcFaceLoss(C, D), 1),
+        (pml.SoftTripleLoss(C, D, centers_per_class=2), 2),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, torch.nn.Module) else str(value),
+)
+def test_every_class_has_its_vectors_in_order(loss, per_class):
+    vectors, labels = class_vectors(loss)
+    assert vectors.shape == (C * per_class, D)
+    assert labels.tolist() == [c for c in range(C) for _ in range(per_class)]
+    parameter = next(iter(loss.parameters()))
+    assert torch.equal(vectors, parameter.detach() if parameter.shape == vectors.shape else parameter.detach().t())
+
+
+@pytest.mark.parametrize("loss_class", [pml.NormalizedSoftmaxLoss, pml.SoftTripleLoss])
+def test_a_vector_belongs_to_the_class_whose_logit_it_makes(loss_class):
+    torch.manual_seed(0)
+    loss = loss_class(C, D)
+    vectors, labels = class_vectors(loss)
+    for vector, label in zip(vectors, labels, strict=True):
+        assert loss.get_logits(vector[None]).argmax().item() == label
+
+
+def test_a_copy_does_not_follow_the_training():
+    loss = losses.ProxyAnchorLoss(C, D)
+    vectors, _ = class_vectors(loss)
+    with torch.no_grad():
+        loss.proxies.zero_()
+    assert vectors.abs().max() > 0
+
+
+def test_a_wrapped_loss_is_asked():
+    loss = losses.NIRLoss(base_loss="proxy_anchor", num_classes=C, embedding_size=D)
+    vectors, labels = class_vectors(loss)
+    assert vectors.shape == (C, D)
+    assert labels.tolist() == list(range(C))
+
+
+def test_pair_losses_have_none():
+    assert class_vectors(pml.ContrastiveLoss()) is None
+
+
+def test_margins_per_class_are_no_vectors():
+    assert class_vectors(pml.MarginLoss(learn_beta=True, num_classes=C)) is None

@@ -1,0 +1,114 @@
+"""The trunk's weights from the command line: one line where they are missing, another name where they are others."""
+
+import hashlib
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from protocols.trunks.bn_inception import BNInception
+from results.store import Store
+from tests.reproduce.command_line import TINY, Answer, ask, command, environment
+
+FILE = "bn_inception-52deb4733.pth"
+VARIABLE = "METRIC_LEARNING_WEIGHTS"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of one's own with an experiment in it and a network that nothing comes through."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    # Set and taken away again, so that what the option makes of it ends with the test.
+    monkeypatch.setenv(VARIABLE, "")
+    monkeypatch.delenv(VARIABLE)
+    (tmp_path / "tiny.yaml").write_text(TINY)
+    (tmp_path / "inception.yaml").write_text(
+        TINY.replace("small_conv, weights: random", "bn_inception, weights: imagenet")
+    )
+    return tmp_path
+
+
+@pytest.fixture
+def say(here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    return lambda *arguments: ask(*arguments, capsys=capsys, monkeypatch=monkeypatch)
+
+
+def refused(answer: Answer) -> str:
+    assert answer.code == 2, answer
+    assert len(answer.err.splitlines()) == 1, answer.err
+    assert answer.err.startswith("error: ")
+    assert answer.out == ""
+    return answer.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["plan", "run"])
+def test_without_weights_and_network_there_is_one_line_soon(here: Path, name: str) -> None:
+    started = time.perf_counter()
+    done = subprocess.run(
+        command(name, "inception.yaml"), cwd=here, env=environment(), capture_output=True, text=True, timeout=120
+    )
+    line = refused(Answer(done.returncode, done.stdout, done.stderr))
+    assert time.perf_counter() - started < 60
+    assert f"put {FILE} into {here / 'home' / 'hub' / 'checkpoints'}" in line
+    assert not (here / "runs" / "store.sqlite").exists()
+
+
+@pytest.mark.parametrize("name", ["plan", "run"])
+def test_missing_and_superfluous_files_are_one_line(say, here: Path, name: str) -> None:
+    line = refused(say(name, "inception.yaml", "--weights", "nowhere.pth"))
+    assert f"leads to {here / 'nowhere.pth'}, which is no file" in line
+    line = refused(say(name, "tiny.yaml", "--weights", "nowhere.pth"))
+    assert "--weights nowhere.pth: trunk small_conv with random weights reads no file" in line
+    assert not (here / "runs" / "store.sqlite").exists()
+
+
+@pytest.mark.slow
+def test_a_plan_before_images_and_weights_are_here_needs_neither(say, here: Path) -> None:
+    experiment = (here / "inception.yaml").read_text().replace("{name: glyphs}", "{name: cub200}")
+    (here / "birds.yaml").write_text(experiment)
+    answer = say("plan", "birds.yaml", "--device", "cpu", "--methods", "contrastive")
+    assert answer.code == 0, answer.err
+    assert "measured now on cpu" in " ".join(answer.out.split())
+
+
+@pytest.mark.parametrize("name", ["glyphs", "cub200"])
+def test_a_plan_says_that_torchvision_is_missing(say, here: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torchvision", None)
+    experiment = (here / "inception.yaml").read_text().replace("bn_inception", "resnet50").replace("glyphs", name)
+    (here / "resnet.yaml").write_text(experiment)
+    assert "trunk resnet50 needs torchvision: pip install torchvision" in refused(say("plan", "resnet.yaml"))
+
+
+@pytest.mark.slow
+def test_trainings_with_a_file_of_ones_own_carry_its_name(say, here: Path) -> None:
+    torch.manual_seed(0)
+    torch.save(BNInception().state_dict(), here / "own.pth")
+    noise = np.random.default_rng(0)
+    for label in range(8):
+        (here / "photos" / f"class_{label}").mkdir(parents=True)
+        for image in range(2):
+            pixels = noise.integers(0, 255, (24, 24, 3), dtype=np.uint8)
+            Image.fromarray(pixels).save(here / "photos" / f"class_{label}" / f"{image}.png")
+    experiment = (here / "inception.yaml").read_text()
+    (here / "photos.yaml").write_text(experiment.replace("{name: glyphs}", "{name: folder}"))
+    # Two workers are processes of their own, which have to find the file too.
+    arguments = ("photos.yaml", "--data", "photos", "--methods", "untrained", "--workers", "2", "--device", "cpu")
+    answer = say("run", *arguments, "--weights", "own.pth")
+    assert answer.code == 0, answer.err
+    expected = f"sha256:{hashlib.sha256((here / 'own.pth').read_bytes()).hexdigest()[:16]}"
+    assert weights_in_store(here) == {expected}
+    again = say("run", *arguments, "--weights", str(here / "own.pth"))
+    assert "0 trainings made" in again.out
+
+
+def weights_in_store(here: Path) -> set[str]:
+    store = Store(f"sqlite:///{here}/runs/store.sqlite", here)
+    return {spec.trunk.weights for spec, _ in store.wall_times("folder", "untrained")}

@@ -1,0 +1,209 @@
+"""The upgrade of a version-1 store: nothing is lost, and it happens whole or not at all."""
+
+import sqlite3
+import subprocess
+import sys
+import threading
+
+import pytest
+import sqlalchemy as sa
+
+from results import schema
+from results.store import Store, StoreError
+from tests.sample_records import some_result, some_run, some_spec
+
+# As version 1 of the suite made them.
+VERSION_1 = """
+CREATE TABLE suite_schema (version INTEGER NOT NULL);
+CREATE TABLE fold_results (
+    fingerprint VARCHAR(32) NOT NULL, dataset VARCHAR(64) NOT NULL, method VARCHAR(64) NOT NULL, fold INTEGER NOT NULL,
+    status VARCHAR(16) NOT NULL, best_map_at_r FLOAT NOT NULL, iterations INTEGER NOT NULL, wall_time FLOAT NOT NULL,
+    spec TEXT NOT NULL, result TEXT NOT NULL, PRIMARY KEY (fingerprint)
+);
+CREATE TABLE runs (
+    fingerprint VARCHAR(32) NOT NULL, dataset VARCHAR(64) NOT NULL, method VARCHAR(64) NOT NULL, record TEXT NOT NULL,
+    PRIMARY KEY (fingerprint)
+);
+CREATE TABLE experiments (
+    fingerprint VARCHAR(32) NOT NULL, name VARCHAR(128) NOT NULL, settings TEXT NOT NULL,
+    last_started VARCHAR(32) NOT NULL, PRIMARY KEY (fingerprint)
+);
+CREATE TABLE failures (
+    id INTEGER NOT NULL, fold_fingerprint VARCHAR(32) NOT NULL, reason TEXT NOT NULL, at VARCHAR(32) NOT NULL,
+    PRIMARY KEY (id)
+);
+CREATE TABLE experiment_runs (
+    experiment VARCHAR(32) NOT NULL, method VARCHAR(64) NOT NULL, run INTEGER NOT NULL,
+    run_fingerprint VARCHAR(32) NOT NULL, PRIMARY KEY (experiment, method, run),
+    FOREIGN KEY(experiment) REFERENCES experiments (fingerprint),
+    FOREIGN KEY(run_fingerprint) REFERENCES runs (fingerprint)
+);
+CREATE TABLE studies (study_id INTEGER PRIMARY KEY, study_name VARCHAR);
+INSERT INTO suite_schema VALUES (1);
+INSERT INTO studies VALUES (1, 'glyphs/triplet');
+INSERT INTO experiments VALUES ('x', 'quickstart', '{}', '2026-01-01');
+INSERT INTO failures VALUES (1, 'f', 'worker died', '2026-01-01');
+"""
+SPECS = [some_spec(seed=seed) for seed in range(40)]
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A store of version 1 with something in every table."""
+    path = tmp_path / "store.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.executescript(VERSION_1)
+        for number, spec in enumerate(SPECS):
+            result = some_result(spec, 0.1 + number / 3)
+            row = (spec.fingerprint, spec.dataset, spec.method.name, spec.fold, "ok", result.best_map_at_r, 200, 2.5)
+            texts = (spec.model_dump_json(), result.model_dump_json())
+            connection.execute("INSERT INTO fold_results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, *texts))
+        run = some_run()
+        connection.execute(
+            "INSERT INTO runs VALUES (?, ?, ?, ?)", (run.fingerprint, run.dataset, run.method, run.model_dump_json())
+        )
+        connection.execute("INSERT INTO experiment_runs VALUES ('x', 'triplet', 0, ?)", (run.fingerprint,))
+    return path
+
+
+def opened(path):
+    return Store(f"sqlite:///{path}", path.parent / "artifacts")
+
+
+def content(path):
+    """Every row of every table but the version's."""
+    with sqlite3.connect(path) as connection:
+        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {name: connection.execute(f"SELECT * FROM {name} ORDER BY 1").fetchall() for name in sorted(tables)}
+
+
+def test_an_upgrade_loses_nothing(file):
+    before = content(file)
+    store = opened(file)
+    after = content(file)
+    assert before.pop("suite_schema") == [(1,)]
+    assert after.pop("suite_schema") == [(2,)]
+    assert after.pop("test_curves") == []
+    assert after == before
+    for number, spec in enumerate(SPECS):
+        assert store.fold_result(spec.fingerprint) == some_result(spec, 0.1 + number / 3)
+    assert store.experiment_runs("x") == [some_run()]
+
+
+def test_an_upgraded_store_has_the_columns_of_a_new_one(file, tmp_path):
+    opened(file)
+    opened(tmp_path / "new.sqlite")
+
+    def columns(path):
+        inspector = sa.inspect(sa.create_engine(f"sqlite:///{path}"))
+        return {
+            name: (
+                [(c["name"], str(c["type"]), c["nullable"]) for c in inspector.get_columns(name)],
+                inspector.get_pk_constraint(name)["constrained_columns"],
+            )
+            for name in inspector.get_table_names()
+            if name != "studies"
+        }
+
+    assert columns(file) == columns(tmp_path / "new.sqlite")
+
+
+def test_a_training_without_validation_classes_needs_version_2(file):
+    spec = some_spec(validation_classes=(), checkpoint_epoch=2)
+    result = some_result(spec, 0.0).model_copy(update={"best_map_at_r": None, "untrained_map_at_r": None})
+    with sqlite3.connect(file) as connection, pytest.raises(sqlite3.IntegrityError, match="NOT NULL"):
+        connection.execute("UPDATE fold_results SET best_map_at_r = NULL")
+    store = opened(file)
+    store.put_fold(spec, result)
+    assert store.fold_result(spec.fingerprint) == result
+    assert store.folds()["best_map_at_r"].isna().sum() == 1
+
+
+def test_opening_again_changes_nothing(file):
+    opened(file)
+    before = content(file)
+    opened(file)
+    assert content(file) == before
+
+
+@pytest.mark.parametrize("version", ["0", "3", "99"])
+def test_other_versions_are_left_alone(file, version):
+    with sqlite3.connect(file) as connection:
+        connection.execute(f"UPDATE suite_schema SET version = {version}")
+    before = content(file)
+    with pytest.raises(StoreError, match=f"made by schema version {version}, this suite reads version 2") as error:
+        opened(file)
+    assert "\n" not in str(error.value)
+    assert content(file) == before
+
+
+CRASH = """
+import os, sys
+import sqlalchemy as sa
+from results import schema
+from results.store import Store
+sa.event.listen(schema.FOLDS, "after_drop", lambda *_, **__: os._exit(9))
+Store(sys.argv[1], None)
+"""
+
+
+def test_a_crash_in_the_middle_leaves_version_1_whole(file):
+    before = content(file)
+    done = subprocess.run([sys.executable, "-c", CRASH, f"sqlite:///{file}"], check=False)
+    assert done.returncode == 9
+    assert content(file) == before
+    assert len(opened(file).folds()) == len(SPECS)
+
+
+def test_a_full_disk_leaves_version_1_whole(file):
+    before = content(file)
+
+    def stop_growing(connection, _record):
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+
+    sa.event.listen(sa.engine.Engine, "connect", stop_growing)
+    try:
+        with pytest.raises(StoreError, match="disk is full; what was stored before is kept"):
+            opened(file)
+    finally:
+        sa.event.remove(sa.engine.Engine, "connect", stop_growing)
+    assert content(file) == before
+    assert len(opened(file).folds()) == len(SPECS)
+
+
+def test_several_that_open_it_at_once_upgrade_it_once(file):
+    barrier, failures = threading.Barrier(4), []
+
+    def upgrade():
+        barrier.wait()
+        try:
+            opened(file)
+        except StoreError as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=upgrade) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert content(file)["suite_schema"] == [(2,)]
+    assert len(content(file)["fold_results"]) == len(SPECS)
+
+
+def test_what_postgresql_is_told():
+    """There is none to try it on here, so the statements are read instead."""
+    told = []
+    engine = sa.create_mock_engine("postgresql://", lambda statement, *_, **__: told.append(statement))
+    schema._upgrade_from_1(engine)
+    texts = [" ".join(str(statement.compile(dialect=engine.dialect)).split()) for statement in told]
+    kinds = ["CREATE TABLE fold_results_version_2", "INSERT INTO fold_results_version_2", "DROP TABLE fold_results"]
+    kinds += ["ALTER TABLE fold_results_version_2 RENAME TO fold_results", "CREATE TABLE test_curves"]
+    kinds += ["UPDATE suite_schema SET version="]
+    assert len(texts) == len(kinds)
+    for text, kind in zip(texts, kinds, strict=True):
+        assert text.startswith(kind)
+    assert "best_map_at_r FLOAT," in texts[0]
+    names = ", ".join(schema.FOLDS.columns.keys())
+    assert f"({names}) SELECT fold_results.{names.replace(', ', ', fold_results.')} FROM fold_results" in texts[1]
