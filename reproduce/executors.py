@@ -14,11 +14,11 @@ from queue import Empty
 from typing import Any, Protocol
 
 import torch
-from protocols.test_curves import CurveRecorder
 
 from protocols.evaluation import evaluate_run
 from protocols.folds import FoldData, TestData
 from protocols.splits import FOLDS
+from protocols.test_curves import CurveRecorder
 from protocols.training import train_fold
 from protocols.work import EvaluateJob, TrainJob
 from results.records import FoldResult, RunRecord, TestCurve
