@@ -4,7 +4,8 @@ Test images meet a model here and in `protocols.test_curves`, and nowhere else.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -23,8 +24,29 @@ from results.records import ClassScores, RunRecord, Scores
 from results.specs import FoldSpec, MethodSpec
 
 
+@dataclass(frozen=True)
+class Embedded:
+    """The test images as a run's models see them, normalised as `kind` says.
+
+    by_model: (n, d) of every fold's model. joint: (n, sum of d), all models together.
+    """
+
+    kind: Normalization
+    by_model: tuple[Tensor, ...]
+    joint: Tensor
+
+
+Show = Callable[[RunRecord, Embedded], None]
+"""Is given what a run was scored on, to keep something to look at."""
+
+
 def evaluate_run(
-    job: EvaluateJob, weights: Sequence[dict[str, Tensor]], data: TestData, *, device: str = "cpu"
+    job: EvaluateJob,
+    weights: Sequence[dict[str, Tensor]],
+    data: TestData,
+    *,
+    device: str = "cpu",
+    show: Show | None = None,
 ) -> RunRecord:
     """Scores of one reproduction on the test classes.
 
@@ -36,20 +58,15 @@ def evaluate_run(
     started = time.perf_counter()
     check_metric_names(job.metrics)
     labels = torch.from_numpy(data.images.labels)
-    kind = normalization_of(job.specs[0].method)
-    raw = []
-    for spec, state in zip(job.specs, weights, strict=True):
-        data.check_unseen(spec)
-        raw.append(_embeddings(spec, state, data, torch.device(device)))
-    embeddings = [normalized(e, kind) for e in raw]
-    joined = concatenated(raw, kind) if len(raw) > 1 else embeddings[0]
+    embedded = embed_test(job, weights, data, torch.device(device))
+    embeddings, joined, several = embedded.by_model, embedded.joint, len(weights) > 1
     found = [query_scores(*sides(e, labels, data.is_query)) for e in embeddings]
-    found_joined = query_scores(*sides(joined, labels, data.is_query)) if len(raw) > 1 else found[0]
+    found_joined = query_scores(*sides(joined, labels, data.is_query)) if several else found[0]
     folds = [queries.mean().scores for queries in found]
     further = [measure(job.metrics, e, labels, data.is_query) for e in embeddings]
-    further_joined = measure(job.metrics, joined, labels, data.is_query) if len(raw) > 1 else further[0]
+    further_joined = measure(job.metrics, joined, labels, data.is_query) if several else further[0]
     first = job.specs[0]
-    return RunRecord(
+    record = RunRecord(
         fingerprint=job.fingerprint,
         protocol=job.protocol,
         dataset=first.dataset,
@@ -73,6 +90,22 @@ def evaluate_run(
         wall_time=job.training_time + time.perf_counter() - started,
         provenance=provenance(device_name(torch.device(device)), torch.get_num_threads()),
     )
+    if show is not None:
+        show(record, embedded)
+    return record
+
+
+def embed_test(
+    job: EvaluateJob, weights: Sequence[dict[str, Tensor]], data: TestData, device: torch.device
+) -> Embedded:
+    """The test images by every model of a run; raises SplitError if one was trained or selected on a test class."""
+    kind = normalization_of(job.specs[0].method)
+    raw = []
+    for spec, state in zip(job.specs, weights, strict=True):
+        data.check_unseen(spec)
+        raw.append(_embeddings(spec, state, data, device))
+    by_model = tuple(normalized(e, kind) for e in raw)
+    return Embedded(kind, by_model, concatenated(raw, kind) if len(raw) > 1 else by_model[0])
 
 
 def concatenated(embeddings: Sequence[Tensor], kind: Normalization) -> Tensor:

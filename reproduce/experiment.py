@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import Field, JsonValue, ValidationError, field_validator
 
+from protocols.metrics.registry import check_metric_names
 from protocols.search import SamplerSettings
 from protocols.splits import FOLDS
 from reproduce.cards import Bounds, Variant
@@ -80,6 +81,12 @@ class Experiment(Record):
     settings: dict[str, dict[str, JsonValue]] = Field(default={})
     metrics: tuple[str, ...] = ()
     test_curves: bool = False
+
+    @field_validator("metrics")
+    @classmethod
+    def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        check_metric_names(names)
+        return names
 
     def fingerprint(self, name: str, data_fingerprint: str) -> str:
         """What names this experiment's rows in the store: all that could change its table but not where data lie."""

@@ -142,13 +142,7 @@ def open_session(
     dataset that is not located is stood in for by its published counts, which is enough for a plan. Raises InputError
     with one line on what to do.
     """
-    cards = (
-        *(load_card(method) for method in experiment.methods),
-        *(load_variant(variant) for variant in experiment.variants),
-    )
-    keys = [card.key for card in cards]
-    if twice := [key for key in keys if keys.count(key) > 1]:
-        raise InputError(f"method {twice[0]!r} is named twice; name it once")
+    cards = _cards(experiment)
     request = DataRequest(
         name=experiment.dataset.name,
         images=experiment.images,
@@ -166,15 +160,26 @@ def open_session(
         else:
             trunk_entry(experiment.trunk).shapes()  # A plan needs a trunk that can be built, but not its weights.
         dataset = outlined or open_dataset(request)
-        split = named_split(
-            split_name(experiment),
-            dataset.n_classes,
-            dataset.trainval_classes,
-            queries_given=dataset.is_query is not None,
-        )
+        return Session(name, experiment, _problem(experiment, dataset), cards, where)
     except (DataError, BrokenImageError, SplitError, TrunkError) as error:
         raise InputError(str(error)) from error
-    problem = Problem(
+
+
+def _cards(experiment: Experiment) -> tuple[MethodCard, ...]:
+    cards = (
+        *(load_card(method) for method in experiment.methods),
+        *(load_variant(variant) for variant in experiment.variants),
+    )
+    keys = [card.key for card in cards]
+    if twice := [key for key in keys if keys.count(key) > 1]:
+        raise InputError(f"method {twice[0]!r} is named twice; name it once")
+    return cards
+
+
+def _problem(experiment: Experiment, dataset: Dataset) -> Problem:
+    name, queries_given = split_name(experiment), dataset.is_query is not None
+    split = named_split(name, dataset.n_classes, dataset.trainval_classes, queries_given=queries_given)
+    return Problem(
         dataset,
         split,
         len(split.folds[: experiment.folds]),
@@ -186,7 +191,6 @@ def open_session(
         experiment.embedder_bias,
         experiment.metrics,
     )
-    return Session(name, experiment, problem, cards, where)
 
 
 def outline_of(experiment: Experiment) -> Dataset | None:
