@@ -4,13 +4,13 @@ Released code of some papers keeps the epoch of the best test score (specificati
 score at the iteration that validation chose, or that was settled before; peeked is the best score along the training.
 """
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from results.intervals import Interval, student_t_interval
-from results.records import FoldResult, RunRecord, Scores, TestCurve
+from results.measured import MeasuredExperiment
+from results.records import Scores
 
 
 @dataclass(frozen=True)
@@ -33,22 +33,17 @@ class Peeking:
         return self.gain.n
 
 
-def peeking(
-    records: Iterable[RunRecord],
-    results: Mapping[str, FoldResult],
-    curves: Mapping[str, TestCurve],
-    metric: str = "map_at_r",
-) -> list[Peeking]:
+def peeking(measured: MeasuredExperiment, metric: str = "map_at_r") -> list[Peeking]:
     """Gains by method, in the order in which methods first come; methods without a run that counts are left out.
 
-    results, curves: by the trainings' fingerprints. metric: one of MLRC's three. A run counts if every training of it
-    was tested along its way and at the chosen iteration.
+    measured: with trainings and test curves. metric: one of MLRC's three, for choosing and for scoring. A run counts
+    if every training of it was tested along its way and at the chosen iteration.
     """
     if metric not in Scores.model_fields:
         raise ValueError(f"test curves hold {', '.join(Scores.model_fields)}, not {metric}")
     by_method: dict[str, list[tuple[float, float] | None]] = {}
-    for record in records:
-        folds = [_fold(results.get(name), curves.get(name), metric) for name in record.fold_fingerprints]
+    for record in measured.records:
+        folds = [_fold(measured, name, metric) for name in record.fold_fingerprints]
         counted = [fold for fold in folds if fold is not None]
         means = _fold_mean(counted) if len(counted) == len(folds) else None
         by_method.setdefault(record.method, []).append(means)
@@ -72,11 +67,13 @@ def _fold_mean(folds: list[tuple[float, float]]) -> tuple[float, float]:
     return float(np.mean([honest for honest, _ in folds])), float(np.mean([best for _, best in folds]))
 
 
-def _fold(result: FoldResult | None, curve: TestCurve | None, metric: str) -> tuple[float, float] | None:
+def _fold(measured: MeasuredExperiment, name: str, metric: str) -> tuple[float, float] | None:
     """Honest and peeked test score of one training, or None if they were not recorded."""
-    if result is None or curve is None:
+    if name not in measured.trainings or name not in measured.test_curves:
         return None
-    scores = {point.iteration: float(getattr(point.scores, metric)) for point in curve.points}
+    _, result = measured.trainings[name]
+    points = measured.test_curves[name].points
+    scores = {point.iteration: float(getattr(point.scores, metric)) for point in points}
     if result.best_iteration not in scores:
         return None
     # As validation, peeking chooses among trained models; the untrained one counts only where it is the model.
