@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from losses.plugin import Normalization, TrainingPlugin
-from protocols.embedding import embed
+from protocols.embedding import embed_crops
 from protocols.folds import TestData
+from protocols.images.prepared import EvaluationCrops
 from protocols.methods import component_class
 from protocols.metrics.retrieval import normalized, retrieval_scores
 from protocols.splits import SplitError, from_ranges
@@ -35,10 +36,12 @@ def evaluate_run(
     started = time.perf_counter()
     labels = torch.from_numpy(data.images.labels)
     kind = normalization_of(job.specs[0].method)
+    # The folds of one run look at the same crops.
+    crops = {s.images: EvaluationCrops(data.images, s.images, torch.device(device)) for s in job.specs}
     embeddings = []
     for spec, state in zip(job.specs, weights, strict=True):
         _check_unseen(spec, set(data.images.labels.tolist()))
-        embeddings.append(_embeddings(spec, state, data, torch.device(device)))
+        embeddings.append(_embeddings(spec, state, crops[spec.images], torch.device(device)))
     folds = [retrieval_scores(normalized(e, kind), labels).scores for e in embeddings]
     joint = retrieval_scores(concatenated(embeddings, kind), labels).scores
     first = job.specs[0]
@@ -81,11 +84,11 @@ def normalization_of(method: MethodSpec) -> Normalization:
     return loss.needs.normalization if issubclass(loss, TrainingPlugin) else "unit"
 
 
-def _embeddings(spec: FoldSpec, weights: dict[str, Tensor], data: TestData, device: torch.device) -> Tensor:
+def _embeddings(spec: FoldSpec, weights: dict[str, Tensor], crops: EvaluationCrops, device: torch.device) -> Tensor:
     with torch.random.fork_rng([]):
-        model = EmbeddingModel(spec.trunk, spec.embedding_size)
+        model = EmbeddingModel(spec.trunk, spec.embedding_size, precision=spec.training.precision)
     model.load_state_dict(weights)
-    return embed(model.to(device), data.images, spec.images, device)
+    return embed_crops(model.place(device), crops)
 
 
 def _check_unseen(spec: FoldSpec, test_classes: set[int]) -> None:

@@ -68,7 +68,7 @@ class Experiment(_Part):
 def load_experiment(name: str, overrides: dict[str, Any]) -> Experiment:
     """The experiment of that name or path with dotted `overrides` such as {"search.trials": 2}; raises InputError.
 
-    `image_size` overrides the crop and scales the resize before it, so that a crop shows the same part of an image.
+    `image_size` overrides the crop and scales the resizes before it, so that a crop shows the same part of an image.
     """
     path = named_file(name, [EXPERIMENTS], "experiment")
     experiment = read_model(path, Experiment)
@@ -76,8 +76,9 @@ def load_experiment(name: str, overrides: dict[str, Any]) -> Experiment:
     size = overrides.get("image_size")
     if size is not None:
         images = whole["images"]
-        if images["resize"] is not None:
-            images["resize"] = round(images["resize"] * size / images["crop"])
+        for before in ("resize", "evaluation_resize"):
+            if images.get(before) is not None:
+                images[before] = round(images[before] * size / images["crop"])
         images["crop"] = size
     for key, value in overrides.items():
         if value is None or key == "image_size":

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import convert_conv2d_weight_memory_format
 
 from protocols.trunks import bn_inception, efficientnet_lite
 from protocols.trunks.bn_inception import BNInception
@@ -108,14 +110,20 @@ class EmbeddingModel(nn.Module):
     """Trunk and embedder (specification, section 4): uint8 images (n, c, h, w) -> raw embeddings (n, d).
 
     embedding_size: d of the linear layer; None gives the trunk's features. Grey and RGB images fit any trunk: channels
-    are repeated or averaged.
+    are repeated or averaged. precision: `amp` computes trunk and embedder in bfloat16 where torch's autocast says so;
+    the embeddings and all that follows stay float32. bfloat16 has float32's range, so gradients need no scaling, which
+    in float16 would skip steps and so change the protocol.
     """
 
     mean: Tensor
     std: Tensor
 
-    def __init__(self, spec: TrunkSpec, embedding_size: int | None) -> None:
+    def __init__(
+        self, spec: TrunkSpec, embedding_size: int | None, *, precision: Literal["float32", "amp"] = "float32"
+    ) -> None:
         super().__init__()
+        self.precision = precision
+        self.layout = torch.contiguous_format
         entry = _known_entry(spec)
         self.trunk = entry.build(spec.weights)
         features = self.trunk.features
@@ -129,6 +137,13 @@ class EmbeddingModel(nn.Module):
         if spec.batch_norm == "frozen":
             for layer in self._batch_norms():
                 layer.requires_grad_(False)
+
+    def place(self, device: torch.device, *, channels_last: bool | None = None) -> "EmbeddingModel":
+        """Moves the model; channels_last: the layout that GPUs convolve fastest in, None takes it on a GPU only."""
+        if device.type == "cuda" if channels_last is None else channels_last:
+            self.layout = torch.channels_last
+            convert_conv2d_weight_memory_format(self, self.layout)
+        return self.to(device)
 
     def _batch_norms(self) -> list[nn.Module]:
         return [m for m in self.trunk.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
@@ -147,5 +162,7 @@ class EmbeddingModel(nn.Module):
             pixels = pixels.mean(1, keepdim=True) if self.channels == 1 else pixels.expand(-1, self.channels, -1, -1)
         if self.reverse_channels:
             pixels = pixels.flip(1)
-        embeddings: Tensor = self.embedder(self.trunk((pixels * self.scale - self.mean) / self.std))
-        return embeddings
+        pixels = ((pixels * self.scale - self.mean) / self.std).contiguous(memory_format=self.layout)
+        with torch.autocast(images.device.type, torch.bfloat16, enabled=self.precision == "amp"):
+            embeddings: Tensor = self.embedder(self.trunk(pixels))
+        return embeddings.to(self.mean.dtype)
