@@ -129,5 +129,5 @@ def _weights(sizes: Tensor, most: int, side: int) -> Tensor:
 
 def _rounded(high: Tensor, low: Tensor) -> Tensor:
     """Grey levels from the sums of both parts, rounded as Pillow does."""
-    total = high.int() * 2**_LOW_BITS + low.int()
-    return ((total + 2 ** (_WEIGHT_BITS - 1)) >> _WEIGHT_BITS).clamp(0, 255).to(torch.uint8)
+    total = high.int() * 2**_LOW_BITS + low.int() + 2 ** (_WEIGHT_BITS - 1)
+    return torch.bitwise_right_shift(total, _WEIGHT_BITS).clamp(0, 255).to(torch.uint8)
