@@ -11,13 +11,14 @@ import torch
 from torch import Tensor
 
 from losses.plugin import Normalization, TrainingPlugin
-from protocols.embedding import embed
+from protocols.embedding import embed_crops
 from protocols.folds import TestData
+from protocols.images.prepared import EvaluationCrops
 from protocols.methods import component_class
 from protocols.metrics.registry import check_metric_names, measure
 from protocols.metrics.retrieval import QueryScores, normalized, query_scores, sides
 from protocols.training import device_name
-from protocols.trunks.build import EmbeddingModel
+from protocols.trunks.build import model_of
 from protocols.work import EvaluateJob
 from results.provenance import provenance
 from results.records import ClassScores, RunRecord, Scores
@@ -100,10 +101,12 @@ def embed_test(
 ) -> Embedded:
     """The test images by every model of a run; raises SplitError if one was trained or selected on a test class."""
     kind = normalization_of(job.specs[0].method)
+    # The folds of one run look at the same crops.
+    crops = {s.images: EvaluationCrops(data.images, s.images, device) for s in job.specs}
     raw = []
     for spec, state in zip(job.specs, weights, strict=True):
         data.check_unseen(spec)
-        raw.append(_embeddings(spec, state, data, device))
+        raw.append(_embeddings(spec, state, crops[spec.images], device))
     by_model = tuple(normalized(e, kind) for e in raw)
     return Embedded(kind, by_model, concatenated(raw, kind) if len(raw) > 1 else by_model[0])
 
@@ -137,11 +140,11 @@ def normalization_of(method: MethodSpec) -> Normalization:
     return loss.needs.normalization if issubclass(loss, TrainingPlugin) else "unit"
 
 
-def _embeddings(spec: FoldSpec, weights: dict[str, Tensor], data: TestData, device: torch.device) -> Tensor:
+def _embeddings(spec: FoldSpec, weights: dict[str, Tensor], crops: EvaluationCrops, device: torch.device) -> Tensor:
     with torch.random.fork_rng([]):
-        model = EmbeddingModel(spec.trunk, spec.embedding_size, embedder_bias=spec.embedder_bias)
+        model = model_of(spec)
     model.load_state_dict(weights)
-    return embed(model.to(device), data.images, spec.images, device)
+    return embed_crops(model.place(device), crops)
 
 
 def _mean(scores: Sequence[Scores]) -> Scores:

@@ -13,7 +13,7 @@ from reproduce.executors import (
     InProcess,
     LocalProcesses,
     TrainTask,
-    _write_weights,
+    _write_tensors,
     open_executor,
     threads_per_training,
     weights_path,
@@ -102,7 +102,7 @@ def test_a_search_writes_no_weights(problem, tmp_path):
 
 def test_weights_are_whole_or_absent(tmp_path, monkeypatch):
     path = tmp_path / "ab" / "abc.pt"
-    _write_weights({"w": torch.ones(3)}, path)
+    _write_tensors({"w": torch.ones(3)}, path)
     assert torch.equal(torch.load(path, weights_only=True)["w"], torch.ones(3))
 
     def full_disk(self, data):
@@ -112,7 +112,7 @@ def test_weights_are_whole_or_absent(tmp_path, monkeypatch):
 
     monkeypatch.setattr("pathlib.Path.write_bytes", full_disk)
     with pytest.raises(OSError, match="No space left"):
-        _write_weights({"w": torch.zeros(3)}, path)
+        _write_tensors({"w": torch.zeros(3)}, path)
     assert [each.name for each in path.parent.iterdir()] == ["abc.pt"]
     assert torch.equal(torch.load(path, weights_only=True)["w"], torch.ones(3))
 

@@ -74,6 +74,12 @@ def test_the_resize_scales_with_the_crop(size, resize):
     assert overrides == {"image_size": size}, "the caller's options must stay as they were"
 
 
+def test_the_resize_for_evaluation_scales_too(tmp_path):
+    path = written(tmp_path, images={"resize": None, "crop": 224, "evaluation_resize": 256})
+    images = load_experiment(path, {"image_size": 112}).images
+    assert (images.crop, images.resize, images.evaluation_resize) == (112, None, 128)
+
+
 def test_an_experiment_without_resize_keeps_none():
     images = load_experiment("quickstart", {"image_size": 24}).images
     assert (images.crop, images.resize) == (24, None)
