@@ -94,7 +94,11 @@ function vertical(row, column, side) {
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") tip.hidden = true;
 });
-document.addEventListener("scroll", () => (tip.hidden = true), { capture: true, passive: true });
+function follow() {
+  if (document.activeElement.matches(".tip") && !tip.hidden) show(document.activeElement);
+  else tip.hidden = true;
+}
+document.addEventListener("scroll", follow, { capture: true, passive: true });
 
 // A link into something folded away opens it.
 function reveal() {
