@@ -57,7 +57,8 @@ def validation_curves(methods: Sequence[MethodCurves], metric: str = "validation
             if other is not method:
                 _mean_line(panel, other, color=PALE, linewidth=1, zorder=1, label="means of the other methods")
         _draw(panel, method)
-        panel.set_title(f"{method.name} ({len(method.folds)} folds)", loc="left", fontsize=9)
+        folds = f"{len(method.folds)} fold" + "s" * (len(method.folds) > 1)
+        panel.set_title(f"{method.name} ({folds})", loc="left", fontsize=9)
         panel.grid()
     for empty in panels[len(methods) :]:
         empty.set_axis_off()

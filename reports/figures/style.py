@@ -100,6 +100,9 @@ def png_of(figure: Figure) -> bytes:
 def _written(figure: Figure, kind: str, **options: Any) -> bytes:
     buffer = io.BytesIO()
     with mpl.rc_context(_SETTINGS):
+        # Laid out once and for all: solving again, from where the last solution stands, would move things a little.
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
         figure.savefig(buffer, format=kind, dpi=200, **options)
     return buffer.getvalue()
 
