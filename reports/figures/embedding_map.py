@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from sklearn.manifold import TSNE
 
@@ -12,6 +13,7 @@ NAMED = 10
 """So many classes are named in a key; with more, a key tells nothing."""
 
 _RASTER = 1500
+_WARNING = "t-SNE of cosine distances: only what lies close together means something"
 
 
 def tsne_places(
@@ -60,35 +62,41 @@ def embedding_map(
     named = len(classes) <= NAMED
     figure = new_figure(5.2, width=6.9 if named else 5.6)
     axes = figure.add_subplot()
-    look: Look = {
-        "s": 16 if len(places) < 600 else 9,
-        "linewidths": 0,
-        "alpha": 0.75,
-        "rasterized": len(places) > _RASTER,
-    }
-    for index, label in enumerate(classes):
-        own = places[labels == label]
-        axes.scatter(own[:, 0], own[:, 1], color=_colour(index), marker=_marker(index), label=names[index], **look)
-    fills = _star_fills(classes, len(stars), proxy_labels)
+    _draw_images(axes, places, labels, names)
     if len(stars):
-        star: Look = {"marker": "*", "s": 110, "edgecolors": INK, "linewidths": 0.9, "zorder": 3}
-        axes.scatter(stars[:, 0], stars[:, 1], c=fills, **star)
-        axes.scatter([], [], c="white", label="proxy", **star)
+        _draw_proxies(axes, stars, _star_fills(classes, len(stars), proxy_labels))
     axes.set(xticks=[], yticks=[])
     axes.set_aspect("equal", adjustable="datalim")
     axes.spines[:].set_visible(True)
     axes.set_title(title, loc="left")
-    repeats = "" if len(classes) <= len(COLOURS) * len(MARKERS) else ", signs repeat"
-    counted = f"{len(places)} images of {len(classes)} classes{repeats}"
-    if len(stars):
-        counted += f", {len(stars)} proxies"
-    axes.set_xlabel(f"{counted}\nt-SNE of cosine distances: only what lies close together means something")
+    axes.set_xlabel(f"{_counted(places, classes, stars)}\n{_WARNING}")
     handles, keys = axes.get_legend_handles_labels()
     if named:
         figure.legend(handles, keys, loc="outside right upper", markerscale=1.3)
     elif len(stars):
         figure.legend(handles[-1:], keys[-1:], loc="outside upper right")
     return figure
+
+
+def _draw_images(axes: Axes, places: np.ndarray, labels: np.ndarray, names: Sequence[str]) -> None:
+    size = 16 if len(places) < 600 else 9
+    look: Look = {"s": size, "linewidths": 0, "alpha": 0.75, "rasterized": len(places) > _RASTER}
+    for index, label in enumerate(np.unique(labels)):
+        own = places[labels == label]
+        axes.scatter(own[:, 0], own[:, 1], color=_colour(index), marker=_marker(index), label=names[index], **look)
+
+
+def _draw_proxies(axes: Axes, stars: np.ndarray, fills: list[str]) -> None:
+    look: Look = {"marker": "*", "s": 110, "edgecolors": INK, "linewidths": 0.9, "zorder": 3}
+    axes.scatter(stars[:, 0], stars[:, 1], c=fills, **look)
+    # The key's star stands for all of them, whatever their class.
+    axes.scatter([], [], c="white", label="proxy", **look)
+
+
+def _counted(places: np.ndarray, classes: np.ndarray, stars: np.ndarray) -> str:
+    repeats = "" if len(classes) <= len(COLOURS) * len(MARKERS) else ", signs repeat"
+    proxies = f", {len(stars)} proxies" if len(stars) else ""
+    return f"{len(places)} images of {len(classes)} classes{repeats}{proxies}"
 
 
 def _colour(index: int) -> str:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from reports.figures.style import BLUE, INK, ORANGE, FigureError, Look, new_figure, styled
 
-_RIGHT, _WRONG = (BLUE, "-", "✓"), (ORANGE, (0, (2, 1)), "✗")
+_RIGHT, _WRONG = (BLUE, "-", "✓"), (ORANGE, (0, (2.2, 1.4)), "✗")
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def retrieval_gallery(retrievals: Sequence[Retrieval], metric: str = "MAP@R") ->
         raise FigureError("the gallery needs at least one query, and each of them a neighbour")
     rows = hardest_first(retrievals)
     columns = 1 + max(len(row.neighbours) for row in rows)
-    figure = new_figure(0.7 + 1.14 * len(rows), width=0.9 + 0.95 * columns)
+    figure = new_figure(0.8 + 1.14 * len(rows), width=0.9 + 0.95 * columns)
     grid = figure.subplots(len(rows), columns, squeeze=False)
     for line, row in zip(grid, rows, strict=True):
         _show(line[0], row.image, INK, "-", "")
@@ -62,10 +62,8 @@ def retrieval_gallery(retrievals: Sequence[Retrieval], metric: str = "MAP@R") ->
     grid[0, 0].set_title("query", fontsize=8.5)
     for rank in range(1, columns):
         grid[0, rank].set_title(str(rank), fontsize=8.5)
-    said = (
-        "neighbours, nearest first   ✓ solid: of the query's class   ✗ dashed: of another   rows: hardest class first"
-    )
-    figure.supxlabel(said, fontsize=8)
+    key = "✓ solid: of the query's class   ✗ dashed: of another"
+    figure.supxlabel(f"nearest neighbours first, hardest classes first\n{key}", fontsize=8)
     return figure
 
 
@@ -75,7 +73,7 @@ def _show(axes: Axes, image: np.ndarray, colour: str, line: Any, mark: str) -> N
     axes.imshow(image, cmap="gray", vmin=0, vmax=255)
     axes.set(xticks=[], yticks=[])
     for spine in axes.spines.values():
-        spine.set(visible=True, color=colour, linewidth=2.4, linestyle=line)
+        spine.set(visible=True, color=colour, linewidth=2.4, linestyle=line, capstyle="butt")
     if mark:
         box: Look = {"boxstyle": "circle,pad=0.12", "facecolor": colour, "edgecolor": "white", "linewidth": 0.8}
         look: Look = {"ha": "center", "va": "center", "color": "white", "fontsize": 8, "fontweight": "bold"}

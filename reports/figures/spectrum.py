@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from reports.figures.style import GREY, FigureError, new_figure, sign, styled
 
@@ -46,6 +47,8 @@ def singular_value_spectrum(spectra: Sequence[Spectrum]) -> Figure:
     for size in sorted({len(spectrum.values) for spectrum in spectra}):
         axes.plot([1, size], [1 / size, 1 / size], color=GREY, linestyle=":", linewidth=1, label="flat spectrum")
     axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("singular value, from the largest")
     axes.set_ylabel("share of their sum")
     axes.grid()

@@ -47,6 +47,8 @@ _SETTINGS: Any = {
     "lines.markersize": 5,
     "figure.facecolor": "white",
     "savefig.facecolor": "white",
+    # Names are names: two dollar signs in one are not a formula.
+    "text.parse_math": False,
     # Text as outlines looks the same everywhere; a fixed salt gives the same file for the same figure.
     "svg.fonttype": "path",
     "svg.hashsalt": "metric-learning-reproductions",

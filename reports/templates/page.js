@@ -35,6 +35,7 @@ function sorted(rows, column, numeric, direction) {
 // Where a number comes from: shown on hover, focus and tap. A table is one stop of the Tab key; arrows move within it.
 const tip = document.getElementById("tip");
 function show(button) {
+  document.querySelector(".tip[aria-describedby]")?.removeAttribute("aria-describedby");
   tip.textContent = button.dataset.tip;
   tip.hidden = false;
   button.setAttribute("aria-describedby", "tip");
@@ -95,8 +96,10 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") tip.hidden = true;
 });
 function follow() {
-  if (document.activeElement.matches(".tip") && !tip.hidden) show(document.activeElement);
-  else tip.hidden = true;
+  const button = document.querySelector(".tip[aria-describedby]");
+  if (!button || tip.hidden) return;
+  if (button.matches(":hover, :focus")) show(button);
+  else hide(button);
 }
 document.addEventListener("scroll", follow, { capture: true, passive: true });
 

@@ -190,3 +190,9 @@ def test_the_same_figure_gives_the_same_files(tmp_path):
     assert png.read_bytes().startswith(b"\x89PNG")
     assert svg.read_text() == svg_of(figures[1])
     assert "<text" not in svg.read_text(), "letters are outlines, so no font is needed"
+
+
+def test_signs_of_formulas_in_names_are_drawn_as_they_stand():
+    figure = interval_plot([MethodRuns("costs $5 and_ $\\frac$", RUNS)], "x")
+    assert "<svg" in svg_of(figure)
+    assert figure.axes[0].get_yticklabels()[0].get_text() == "costs $5 and_ $\\frac$  (n = 3)"

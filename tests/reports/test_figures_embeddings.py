@@ -158,6 +158,7 @@ def test_the_gallery_frames_right_and_wrong_by_colour_line_and_sign():
     assert looks[0][0] == ORANGE.lower()
     assert looks[1][0] == BLUE.lower()
     assert looks[0][1] != looks[1][1]
+    assert wrong.spines["left"].get_capstyle() == "butt", "other ends fill the gaps of a dashed line"
     assert (looks[0][2], looks[1][2]) == ("✗", "✓")
     assert len(query.texts) == 0
     assert query.get_ylabel() == "MAP@R 10.0 %"

@@ -132,7 +132,7 @@ def test_a_number_says_where_it_comes_from_by_mouse_and_keyboard(visit):
     cells = page.locator("table.sortable .tip")
     assert not tip.is_visible()
     cells.nth(1).hover()
-    assert tip.is_visible()
+    tip.wait_for(state="visible")
     assert tip.inner_text().startswith("Untrained trunk, separated RP\nruns: ")
     page.mouse.move(0, 0)
     cells.first.focus()
