@@ -154,13 +154,15 @@ def open_session(
     )
     try:
         outlined = outline_of(experiment) if outline and needs_folder(experiment) else None
+        if outlined is None and needs_folder(experiment):
+            open_dataset(request)  # Says which folder it wants, before weights are fetched for nothing.
         if outlined is None or weights is not None:
             trunk = settled_trunk(experiment.trunk, weights, fetching)
             experiment = experiment.model_copy(update={"trunk": trunk})
         else:
             trunk_entry(experiment.trunk).shapes()  # A plan needs a trunk that can be built, but not its weights.
         dataset = outlined or open_dataset(request)
-        return Session(name, experiment, _problem(experiment, dataset), cards, where)
+        return Session(name, experiment, problem_of(experiment, dataset), cards, where)
     except (DataError, BrokenImageError, SplitError, TrunkError) as error:
         raise InputError(str(error)) from error
 
@@ -176,7 +178,8 @@ def _cards(experiment: Experiment) -> tuple[MethodCard, ...]:
     return cards
 
 
-def _problem(experiment: Experiment, dataset: Dataset) -> Problem:
+def problem_of(experiment: Experiment, dataset: Dataset) -> Problem:
+    """What all methods of an experiment share, on its dataset; raises SplitError."""
     name, queries_given = split_name(experiment), dataset.is_query is not None
     split = named_split(name, dataset.n_classes, dataset.trainval_classes, queries_given=queries_given)
     return Problem(

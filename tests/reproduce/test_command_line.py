@@ -13,6 +13,7 @@ from PIL import Image
 from protocols.datasets.registry import DATASETS
 from reproduce.cards import card_names
 from reproduce.experiment import experiment_names
+from reproduce.session import open_studies, places
 from results.store import SCHEMA_VERSION, Store
 from tests.reproduce.command_line import TINY, ask, reproduce
 
@@ -276,6 +277,7 @@ def test_a_full_disk_is_one_line_wherever_it_strikes_and_the_run_goes_on_afterwa
         connection.execute(f"PRAGMA max_page_count = {max(1, pages + extra[0])}")
 
     Store("sqlite:///s.sqlite", here)
+    open_studies(places("s.sqlite", None, None, None))
     trained, refusals = [], []
     sa.event.listen(sa.engine.Engine, "connect", stop_growing)
     try:

@@ -45,7 +45,7 @@ def carry_out_all(executor, problem, folder):
     try:
         specs = specs_of(problem)
         tasks = [TrainTask(TrainJob(s, "r"), problem.training_data(s), weights_path(folder, s)) for s in specs]
-        folds = [future.result(120) for future in [executor.submit(task) for task in tasks]]
+        folds = [future.result(120).result for future in [executor.submit(task) for task in tasks]]
         jobs = [EvaluateJob(tuple(specs[i : i + 2]), "mlrc", {}, 0, 5, 1.0) for i in range(0, len(specs), 2)]
         tests = [
             EvaluateTask(job, problem.test_data(), tuple(weights_path(folder, spec) for spec in job.specs))
@@ -89,7 +89,8 @@ def test_progress_is_told_at_every_validation(problem, tmp_path):
 
 def test_an_error_in_this_process_arrives_with_the_future(problem):
     spec = problem.fold_specs(TRIPLET, "search", 0)[0]
-    future = InProcess("cpu").submit(TrainTask(TrainJob(spec), problem.training_data(spec), None))
+    other = problem.fold_specs(TRIPLET, "search", 0)[1]
+    future = InProcess("cpu").submit(TrainTask(TrainJob(spec), problem.training_data(other), None))
     with pytest.raises(Exception, match="fold 0"):
         future.result()
 
@@ -175,7 +176,7 @@ def test_a_dead_pool_refuses_until_it_is_restarted(problem):
         with pytest.raises(BrokenProcessPool):
             executor.submit(task).result(120)
         executor.restart()
-        assert without_time([executor.submit(task).result(120)]) == without_time([first])
+        assert without_time([executor.submit(task).result(120).result]) == without_time([first.result])
     finally:
         executor.close()
 

@@ -6,16 +6,16 @@ import yaml
 from protocols.datasets.registry import DATASETS
 from protocols.trunks.build import trunk_entry
 from reproduce.cards import card_names, load_card
-from reproduce.experiment import experiment_names, load_experiment, short_name
+from reproduce.experiment import experiment_names, load_experiment, load_experiments, short_name
 from reproduce.reading import InputError
 
 
 @pytest.mark.parametrize("name", experiment_names())
 def test_every_experiment_loads_and_names_what_there_is(name):
-    experiment = load_experiment(name, {})
-    assert experiment.dataset.name in DATASETS
-    assert set(experiment.methods) <= set(card_names())
-    trunk_entry(experiment.trunk)
+    for experiment in load_experiments(name, {}).values():
+        assert experiment.dataset.name in DATASETS
+        assert set(experiment.methods) <= set(card_names())
+        trunk_entry(experiment.trunk)
 
 
 def test_quickstart_compares_four_trained_methods_with_the_untrained_trunk():

@@ -9,14 +9,14 @@ import pytest
 
 from protocols import mlrc, standard
 from protocols.datasets.dataset import Dataset
+from protocols.datasets.published import CARS196, CUB200, INSHOP, SOP
 from protocols.datasets.stand_in import stand_in
 from protocols.hyperparameters import OpenMethod
-from protocols.problem import Problem
-from protocols.splits import mlrc_split
 from protocols.study import Budget, Study
 from reproduce.cards import MethodCard, load_card, load_variant
 from reproduce.experiment import EXPERIMENTS, load_experiments
 from reproduce.opening import open_method
+from reproduce.session import problem_of
 from results.specs import FoldSpec
 
 TABLES = {
@@ -30,8 +30,7 @@ LOADED = {name: experiment for table in sorted(TABLES) for name, experiment in l
 NAMES = sorted(LOADED)
 STANDARD = [name for name in NAMES if LOADED[name].protocol == "standard"]
 
-# Classes and images as published (the papers' sections on datasets).
-COUNTS = {"cub200": (200, 11_788), "cars196": (196, 16_185), "sop": (22_634, 120_053), "inshop": (7_982, 52_712)}
+PUBLISHED = {"cub200": CUB200, "cars196": CARS196, "sop": SOP, "inshop": INSHOP}
 
 # Precision@1, R-precision and MAP@R are always measured.
 METRICS = r"recall@\d+|nmi|map@1000|spectral_decay|density|uniformity|class_concentration_variance|covering_radius"
@@ -44,8 +43,7 @@ MLRC_LOSSES = {
 
 @cache
 def dataset(name: str) -> Dataset:
-    classes, images = COUNTS[name]
-    return stand_in(name, classes, images, None, shorter_side=256)
+    return stand_in(name, PUBLISHED[name].counts, shorter_side=256)
 
 
 @cache
@@ -64,19 +62,7 @@ def opened(name: str) -> dict[str, OpenMethod]:
 
 def studies(name: str) -> dict[str, Study]:
     experiment = LOADED[name]
-    problem = Problem(
-        dataset(experiment.dataset.name),
-        # The name of the split is the experiment's, which is compared apart.
-        mlrc_split(COUNTS[experiment.dataset.name][0]),
-        experiment.folds,
-        experiment.images,
-        experiment.trunk,
-        experiment.embedding_size,
-        experiment.training,
-        experiment.seed,
-        experiment.embedder_bias,
-        experiment.metrics,
-    )
+    problem = problem_of(experiment, dataset(experiment.dataset.name))
     budget = Budget(experiment.search.trials, experiment.reproductions)
     storage = optuna.storages.InMemoryStorage()
     return {
@@ -137,7 +123,7 @@ def test_every_method_opens_and_takes_all_that_is_set_for_it(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_batches_datasets_and_metrics_are_possible(name: str) -> None:
     experiment = LOADED[name]
-    assert experiment.dataset.name in COUNTS
+    assert experiment.dataset.name in PUBLISHED
     assert name.partition("/")[2].partition("_")[0] in ("", experiment.dataset.name)
     for key, method in opened(name).items():
         per_class = method.method.samples_per_class
