@@ -10,7 +10,8 @@ from protocols.metrics.registry import check_metric_names
 from protocols.search import SamplerSettings
 from protocols.splits import FOLDS
 from reproduce.cards import Bounds, Variant
-from reproduce.reading import InputError, describe, named_file, names_in, read_mapping
+from reproduce.errors import InputError
+from reproduce.reading import describe, named_file, names_in, read_mapping
 from results.specs import ImageSettings, TrainingSettings, TrunkSpec
 from results.values import Record, fingerprint_of
 
@@ -174,12 +175,3 @@ def _validated(path: Path, where: str, content: dict[str, Any], overrides: Mappi
 def experiment_names() -> list[str]:
     """The experiment files that come with the suite."""
     return names_in(EXPERIMENTS)
-
-
-def short_name(name: str) -> str:
-    """How a file, or one panel of it, is called in the store: its stem, with the panel behind it."""
-    for suffix in (".yaml", ".yml"):
-        file, found, panel = name.partition(suffix)
-        if found:
-            return Path(file).name + panel
-    return name

@@ -15,6 +15,7 @@ from protocols.methods import MethodError
 from protocols.problem import Problem
 from protocols.splits import SplitError
 from protocols.work import EvaluateJob, Job, Outcome, TrainJob, Work
+from reproduce.errors import WorkFailedError
 from reproduce.executors import Done, EvaluateTask, Executor, Exhibition, Task, Tick, Trained, TrainTask, weights_path
 from results.exhibits import exhibit_path
 from results.records import RunRecord
@@ -22,10 +23,6 @@ from results.store import Store
 
 ATTEMPTS = 3
 """How often a job is tried that breaks for reasons outside the method."""
-
-
-class WorkFailedError(Exception):
-    """A job cannot be done; the message names it and says what to do. What was finished before is in the store."""
 
 
 class Observer(Protocol):

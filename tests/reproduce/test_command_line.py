@@ -13,7 +13,7 @@ from PIL import Image
 from protocols.datasets.registry import DATASETS
 from reproduce.cards import card_names
 from reproduce.experiment import experiment_names
-from reproduce.session import open_studies, places
+from reproduce.places import open_studies, places
 from results.store import SCHEMA_VERSION, Store
 from tests.reproduce.command_line import TINY, ask, reproduce
 

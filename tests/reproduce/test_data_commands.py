@@ -14,7 +14,7 @@ from protocols.datasets.published import Archive, Counts
 from protocols.datasets.registry import DATASETS
 from reproduce.commands.data import CACHE
 from reproduce.commands.options import STORE
-from reproduce.session import places
+from reproduce.places import places
 from tests.protocols import published_layouts
 from tests.reproduce.command_line import ask
 from tests.reproduce.file_server import serving

@@ -6,8 +6,9 @@ import yaml
 from protocols.datasets.registry import DATASETS
 from protocols.trunks.build import trunk_entry
 from reproduce.cards import card_names, load_card
-from reproduce.experiment import experiment_names, load_experiment, load_experiments, short_name
-from reproduce.reading import InputError
+from reproduce.errors import InputError
+from reproduce.experiment import experiment_names, load_experiment, load_experiments
+from reproduce.reading import short_name
 
 
 @pytest.mark.parametrize("name", experiment_names())

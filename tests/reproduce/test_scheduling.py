@@ -9,8 +9,9 @@ import pytest
 from protocols.methods import MethodError
 from protocols.splits import SplitError
 from protocols.work import EvaluateJob, TrainJob, evaluations, trainings
+from reproduce.errors import WorkFailedError
 from reproduce.executors import EvaluateTask, Tick, Trained, TrainTask, weights_path
-from reproduce.scheduling import ATTEMPTS, Scheduler, WorkFailedError
+from reproduce.scheduling import ATTEMPTS, Scheduler
 from results.records import run_fingerprint
 from results.store import Store
 from tests.reproduce.small_problem import COSFACE, TRIPLET, small_problem
