@@ -108,12 +108,17 @@ class Table:
 
 @dataclass(frozen=True)
 class FigureView:
-    """A drawn figure. image: data URI; alt: what it shows, for who cannot see it; caption: how to read it."""
+    """A drawn figure.
+
+    image: data URI; alt: what it shows, for who cannot see it; caption: how to read it. fold: heading under which it
+    is folded away, together with its neighbours of the same heading; empty for a figure that is shown.
+    """
 
     title: str
     image: str
     alt: str
     caption: str = ""
+    fold: str = ""
 
 
 @dataclass(frozen=True)

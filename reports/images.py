@@ -21,8 +21,13 @@ def data_uri(content: bytes, media_type: str) -> str:
 def figure_uri(figure: Figure) -> str:
     """A figure as SVG, or as PNG where the SVG would be very large."""
     svg = svg_of(figure)
+    return embedded(svg, b"" if len(svg) <= _SVG_LIMIT else png_of(figure))
+
+
+def embedded(svg: str, png: bytes) -> str:
+    """A figure that was drawn both ways as SVG, or as PNG where the SVG is very large."""
     if len(svg) > _SVG_LIMIT:
-        return data_uri(png_of(figure), "image/png")
+        return data_uri(png, "image/png")
     return data_uri(svg.encode(), "image/svg+xml")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from jinja2 import Environment as Templates
 from jinja2 import FileSystemLoader, StrictUndefined
 
-from reports.content import Environment, MethodOrigin, PageContent, Verdict
+from reports.content import Environment, FigureView, MethodOrigin, PageContent, Verdict
 from reports.images import data_uri
 
 _FOLDER = Path(__file__).parent / "templates"
@@ -54,6 +54,7 @@ def render_page(content: PageContent) -> str:
     return templates.get_template("page.html").render(
         page=content,
         groups=verdict_groups(content.verdicts),
+        figure_groups=figure_groups(content.figures),
         environments=environments_of(content.origins),
         style=(_FOLDER / "page.css").read_text(encoding="utf-8"),
         script=script,
@@ -71,6 +72,16 @@ def verdict_groups(verdicts: Sequence[Verdict]) -> list[VerdictGroup]:
         if own:
             grouped.append(VerdictGroup(kind, sign, title, own))
     return grouped
+
+
+def figure_groups(figures: Sequence[FigureView]) -> list[tuple[str, list[tuple[str, FigureView]]]]:
+    """Figures with their names as anchors, neighbours of one fold together; those that are shown have none."""
+    groups: list[tuple[str, list[tuple[str, FigureView]]]] = []
+    for number, figure in enumerate(figures, start=1):
+        if not groups or groups[-1][0] != figure.fold:
+            groups.append((figure.fold, []))
+        groups[-1][1].append((f"figure-{number}", figure))
+    return groups
 
 
 def environments_of(origins: Sequence[MethodOrigin]) -> list[Environment]:

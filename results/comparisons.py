@@ -121,16 +121,27 @@ class Best:
     untested: frozenset[str]
 
 
+def compare_with_best(
+    methods: Mapping[str, RunValues], confidence: float = 0.95
+) -> tuple[str, list[Comparison]]:
+    """The method of the highest mean (the first of equal ones), and its comparisons with the others, in their order.
+
+    These are the family of Holm's correction. Raises ValueError without a method.
+    """
+    if not methods:
+        raise ValueError("the best of no methods is none")
+    name = max(methods, key=lambda method: float(np.mean(list(methods[method].values()))))
+    others = [other for other in methods if other != name]
+    return name, _adjusted([compare(methods[name], methods[other], (name, other), confidence) for other in others])
+
+
 def best_of(methods: Mapping[str, RunValues], alpha: float = 0.05) -> Best:
     """The method of the highest mean (the first of equal ones) and what could be told apart from it.
 
     The family of Holm's correction is the comparisons with the best. That the best was chosen by the same runs makes
     it look a little better than it is: ties are the safer reading. Raises ValueError without a method.
     """
-    if not methods:
-        raise ValueError("the best of no methods is none")
-    name = max(methods, key=lambda method: float(np.mean(list(methods[method].values()))))
-    against = _adjusted([compare(methods[name], methods[other], (name, other)) for other in methods if other != name])
+    name, against = compare_with_best(methods)
     tied = {one.b for one in against if one.p_holm is not None and not one.significant(alpha)}
     return Best(name, frozenset(tied), frozenset(one.b for one in against if one.p_holm is None))
 

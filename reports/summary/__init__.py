@@ -1,0 +1,1 @@
+"""From what a store knows of an experiment to what stands on its page."""

@@ -1,0 +1,94 @@
+"""What came out, in sentences that claim no more than the runs allow.
+
+Two families of tests, each corrected by Holm's method: every method against the best (what the tables mark), and all
+pairs (the other differences). Nothing is called a difference without two runs of either method.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from reports.content import Verdict
+from reports.summary.material import Material, Score
+from reports.summary.words import listed, p_value, percent, points, runs, test_of
+from results.comparisons import Comparison, compare_all, compare_with_best
+from results.intervals import student_t_interval
+
+ALPHA = 0.05
+
+
+def verdicts_of(material: Material) -> tuple[Verdict, ...]:
+    """Sentences on every score of the material: the best and its ties, then differences of the first score."""
+    if not material.records:
+        return ()
+    found: list[Verdict] = []
+    for score in material.scores:
+        found += _of_the_best(material, score)
+    first = material.scores[0]
+    found += _against_the_best(material, first)
+    found += _other_pairs(material, first)
+    return tuple(found)
+
+
+def _of_the_best(material: Material, score: Score) -> Iterator[Verdict]:
+    values, titles = material.values(score), material.titles
+    if len(values) < 2:
+        (key,) = values
+        mean = percent(student_t_interval(list(values[key].values())))
+        yield Verdict("open", f"{titles[key]} alone has runs: {score.name} {mean}. There is nothing to compare it with.")
+        return
+    best, against = compare_with_best(values)
+    mean = percent(student_t_interval(list(values[best].values())))
+    lower = [one for one in against if one.significant(ALPHA)]
+    tied = [titles[one.b] for one in against if one.p_holm is not None and not one.significant(ALPHA)]
+    untested = [titles[one.b] for one in against if one.p_holm is None]
+    named = f"{_capital(score.name)}: {titles[best]} has the highest mean, {mean} ({runs(len(values[best]))})"
+    parts = []
+    if lower:
+        every = "every other method" if len(lower) == len(against) else listed([titles[one.b] for one in lower])
+        parts.append(f"significantly above {every}")
+    if tied:
+        parts.append(f"not told apart from {listed(tied)}")
+    if untested:
+        parts.append(f"not tested against {listed(untested)}, for want of runs")
+    detail = f"t-tests against the highest mean, Holm's correction over {len(against) - len(untested)}, 5 %"
+    yield Verdict("real" if lower else "open", f"{named}: {'; '.join(parts)}.", detail if lower or tied else "")
+
+
+def _against_the_best(material: Material, score: Score) -> Iterator[Verdict]:
+    """The best against each other method, one sentence each."""
+    values = material.values(score)
+    if len(values) >= 2:
+        _, against = compare_with_best(values)
+        yield from (_pair(one, score, material.titles, len(against)) for one in against)
+
+
+def _other_pairs(material: Material, score: Score) -> Iterator[Verdict]:
+    values = material.values(score)
+    if len(values) < 3:
+        return
+    best, _ = compare_with_best(values)
+    family = compare_all({key: values[key] for key in material.best_first})
+    yield from (_pair(one, score, material.titles, len(family)) for one in family if best not in (one.a, one.b))
+
+
+def _pair(one: Comparison, score: Score, titles: Mapping[str, str], family: int) -> Verdict:
+    """`a` is the one that was listed first, which need not have the higher mean."""
+    higher, lower = (one.a, one.b) if one.difference >= 0 else (one.b, one.a)
+    gap = points(abs(one.difference))
+    if one.p_holm is None or one.low is None or one.high is None or one.p is None:
+        counts = f"{runs(one.n_a)} and {runs(one.n_b)}"
+        sentence = f"{titles[higher]} lies {gap} above {titles[lower]} in {score.name}, which cannot be tested."
+        return Verdict("open", sentence, f"{counts}; a test needs two of each")
+    ends = sorted((one.low, one.high)) if one.difference >= 0 else sorted((-one.low, -one.high))
+    interval = f"95 % interval {100 * ends[0]:.2f} to {100 * ends[1]:.2f}"
+    tests = "" if family == 1 else f", corrected for {family} comparisons"
+    detail = f"{interval}; {test_of(one)}, {p_value(one.p_holm)}{tests}"
+    if one.significant(ALPHA):
+        return Verdict("real", f"{titles[higher]} is {gap} above {titles[lower]} in {score.name}.", detail)
+    if one.p < ALPHA:
+        detail += "; without the correction it would pass for one"
+    sentence = f"{titles[higher]} and {titles[lower]} are not told apart in {score.name}: {gap} between their means."
+    return Verdict("open", sentence, detail)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
