@@ -1,4 +1,4 @@
-"""The command line: run, plan, status, table, methods, datasets, data."""
+"""The command line: run, plan, status, table, report, methods, datasets, data."""
 
 import sys
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ from rich.console import Console
 from reproduce.commands.data import app as data_app
 from reproduce.commands.experiments import plan, run
 from reproduce.commands.listings import datasets, experiments, methods
+from reproduce.commands.report import report
 from reproduce.commands.stored import status, table
 from reproduce.errors import InputError
 from results.store import StoreError
@@ -27,6 +28,7 @@ app.command()(run)
 app.command()(plan)
 app.command()(status)
 app.command()(table)
+app.command()(report)
 app.command()(methods)
 app.command()(datasets)
 app.command()(experiments)

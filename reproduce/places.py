@@ -15,12 +15,16 @@ from results.store import Store, StoreError
 
 @dataclass(frozen=True)
 class Places:
-    """Where things are kept. store: SQLAlchemy URL. artifacts: checkpoints. cache: packed images. tables: output."""
+    """Where things are kept.
+
+    store: SQLAlchemy URL. artifacts: checkpoints. cache: packed images. tables, reports: output.
+    """
 
     store: str
     artifacts: Path
     cache: Path
     tables: Path
+    reports: Path
 
 
 def places(store: str, artifacts: Path | None, cache: Path | None, tables: Path | None) -> Places:
@@ -32,7 +36,13 @@ def places(store: str, artifacts: Path | None, cache: Path | None, tables: Path 
     else:
         base = Path(store).parent
         store = f"sqlite:///{store}"
-    return Places(store, artifacts or base / "artifacts", cache or base / "cache", tables or base / "tables")
+    return Places(
+        store,
+        artifacts or base / "artifacts",
+        cache or base / "cache",
+        tables or base / "tables",
+        base / "reports",
+    )
 
 
 def existing_store(where: Places) -> Store | None:

@@ -13,6 +13,7 @@ from reproduce.executors import open_executor, prepare_process, threads_per_trai
 from reproduce.forecast import Forecast, in_words
 from reproduce.places import open_store, open_studies, studies_in_one_line
 from reproduce.progress import RunProgress
+from reproduce.reporting import page_or_reason
 from reproduce.scheduling import Scheduler
 from reproduce.session import Session
 from results.measured import MeasuredExperiment
@@ -110,9 +111,10 @@ def write_table(table: ResultTable, session: Session) -> tuple[Path, ...]:
     return tuple(files)
 
 
-def ending(finished: Finished, seconds: float) -> str:
-    """The last line of a run."""
+def ending(finished: Finished, seconds: float, session: Session) -> str:
+    """The last lines of a run: what was made, and where its page is, which is written here."""
     files = ", ".join(str(path) for path in finished.files)
     return (
-        f"{finished.made} trainings made in {in_words(seconds)}, {finished.found} found in the store; written: {files}"
+        f"{finished.made} trainings made in {in_words(seconds)}, {finished.found} found in the store; written: {files}\n"
+        + page_or_reason(session.name, session.fingerprint, session.places)
     )

@@ -11,7 +11,6 @@ from results.exhibits import Exhibit
 from results.intervals import student_t_interval
 from results.matching import RunKey, Variant, run_values
 from results.measured import MeasuredExperiment
-from results.published_search import PublishedOptimum
 from results.records import RunRecord
 
 METRIC_NAMES = {"precision_at_1": "P@1", "r_precision": "RP", "map_at_r": "MAP@R"}
@@ -49,8 +48,8 @@ class Material:
     """An experiment as the store has it.
 
     name: in the store. exhibits, searches: by method, where there are any. panels: the experiments of the same file,
-    this one included, by panel; empty for a file with one. commands: how to run it again. made: when the page was.
-    optima: what MLRC's own searches found on the same dataset.
+    this one included, by panel; empty for a file with one. unreadable: files of exhibits that are broken. commands: how
+    to run it again. made: when the page was.
     """
 
     name: str
@@ -58,9 +57,9 @@ class Material:
     exhibits: Mapping[str, Exhibit] = field(default_factory=dict)
     searches: Mapping[str, Search] = field(default_factory=dict)
     panels: Mapping[str, MeasuredExperiment] = field(default_factory=dict)
+    unreadable: tuple[str, ...] = ()
     commands: tuple[Command, ...] = ()
     made: str = ""
-    optima: tuple[PublishedOptimum, ...] = ()
 
     @cached_property
     def titles(self) -> dict[str, str]:

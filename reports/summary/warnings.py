@@ -14,7 +14,7 @@ FEW_RUNS = 3
 def warnings_of(material: Material, *, partial: bool) -> tuple[Verdict, ...]:
     """The warnings, most general first."""
     found = [*_partial(material, partial), *_budget(material), *_few_runs(material)]
-    found += [*_untrained(material), *_flags(material), *_code_and_machines(material)]
+    found += [*_untrained(material), *_flags(material), *_unreadable(material), *_code_and_machines(material)]
     return tuple(Verdict("warning", sentence, detail) for sentence, detail in found)
 
 
@@ -82,6 +82,13 @@ def _flags(material: Material) -> Iterator[tuple[str, str]]:
                 by_flag[what or where].append(f"run {run.run}, {where}" if what else f"run {run.run}")
         for what, places in by_flag.items():
             yield f"{material.titles[key]}: {what} ({runs(len({p.split(',')[0] for p in places}))}).", "; ".join(places)
+
+
+def _unreadable(material: Material) -> Iterator[tuple[str, str]]:
+    if material.unreadable:
+        yield "Some figures and galleries are missing: files of the artifact folder cannot be read.", ", ".join(
+            material.unreadable
+        )
 
 
 def _code_and_machines(material: Material) -> Iterator[tuple[str, str]]:

@@ -41,7 +41,7 @@ def run(
     cache: Cache = None,
     tables: Tables = None,
 ) -> None:
-    """Run an experiment, or what is missing of it, and print its table.
+    """Run an experiment, or what is missing of it, print its table and write its page.
 
     Stop it with Ctrl-C whenever you like; the same command goes on where it was.
     """
@@ -58,7 +58,8 @@ def run(
         started = time.perf_counter()
         finished = running.run(session, chosen, workers or default_workers(chosen), console)
         show_table(finished.table, console)
-        console.print(running.ending(finished, time.perf_counter() - started), highlight=False, soft_wrap=True)
+        seconds = time.perf_counter() - started
+        console.print(running.ending(finished, seconds, session), highlight=False, soft_wrap=True)
 
 
 @with_choices

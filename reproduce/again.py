@@ -1,0 +1,97 @@
+"""The exact commands that run an experiment again; no torch is needed."""
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from reports.content import Command
+from reproduce.errors import InputError
+from reproduce.reading import EXPERIMENTS, merged, read_mapping
+from results.measured import MeasuredExperiment
+
+_OPTIONS = {
+    "methods": "--methods",
+    "search.trials": "--trials",
+    "reproductions": "--reproductions",
+    "folds": "--folds",
+    "seed": "--seed",
+    "images.crop": "--image-size",
+}
+_FLAGS = {"dataset.subset": "--subset", "dataset.skip_broken_images": "--skip-broken-images"}
+_NO_FOLDER = {"glyphs"}
+"""Datasets that are made, not located."""
+
+
+def commands_again(name: str, measured: MeasuredExperiment) -> tuple[Command, ...]:
+    """How to get the code, run the experiment as it was run, and draw its tables and this page.
+
+    Settings that the experiment's file says the same are left to it; everything else is spelled out, whether it is a
+    default or not, so that the line stays exact when defaults change.
+    """
+    settings = measured.summary.get("settings")
+    if not settings:
+        return ()
+    file, _, panel = name.partition("/")
+    written = _written(file, panel)
+    called = shlex.quote(name if written is not None else f"{file}.yaml")
+    line = " ".join(["python -m reproduce run", called, *_arguments(settings, written or settings)])
+    found = [*_code(measured)]
+    if written is None:
+        text = yaml.safe_dump(_without_empty(settings), sort_keys=False, allow_unicode=True, width=100)
+        purpose = f"The suite has no experiment file {file!r}. Keep this as {file}.yaml; it is the one that was run"
+        found.append(Command(text, f"{purpose} (method cards of one's own are not in it):"))
+    found.append(Command(line, "Run it; what is in the store is not trained again:"))
+    found.append(Command(f"python -m reproduce table {shlex.quote(name)} --format csv", "The table, from the store:"))
+    found.append(Command(f"python -m reproduce report {shlex.quote(name)}", "This page, from the store:"))
+    return tuple(found)
+
+
+def _written(file: str, panel: str) -> dict[str, Any] | None:
+    """What the suite's own file of that name says, with the panel's keys on top; None if there is none."""
+    path = EXPERIMENTS / f"{file}.yaml"
+    if "/" in file or not path.is_file():
+        return None
+    try:
+        content = read_mapping(path)
+    except InputError:
+        return None
+    panels = content.pop("panels", {})
+    if panel:
+        return merged(content, panels[panel]) if panel in panels else None
+    return None if panels else content
+
+
+def _arguments(settings: Mapping[str, Any], written: Mapping[str, Any]) -> list[str]:
+    """Options for what the file does not say, or says otherwise."""
+    dataset = settings["dataset"]["name"]
+    found = [] if dataset in _NO_FOLDER else ["--data", "FOLDER"]
+    for key, option in _OPTIONS.items():
+        ran = _at(settings, key)
+        if ran is not None and ran != _at(written, key):
+            found += [option, shlex.quote(",".join(ran) if isinstance(ran, list) else str(ran))]
+    found += [flag for key, flag in _FLAGS.items() if _at(settings, key) and not _at(written, key)]
+    return found
+
+
+def _at(content: Mapping[str, Any], key: str) -> Any:
+    value: Any = content
+    for part in key.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def _code(measured: MeasuredExperiment) -> list[Command]:
+    """The checkout, where all runs were made with one commit that holds all of the code."""
+    made = {(run.provenance.commit, run.provenance.tree_dirty) for run in measured.records}
+    if len(made) != 1:
+        return []
+    ((commit, dirty),) = made
+    if dirty or commit == "unknown":
+        return []
+    return [Command(f"git checkout {commit}", "The code that the runs were made with, in a clone of the suite:")]
+
+
+def _without_empty(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in settings.items() if value is not None and value not in ([], {})}
