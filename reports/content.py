@@ -12,11 +12,11 @@ from typing import Literal
 class Verdict:
     """One sentence of what came out.
 
-    kind: `real` a difference that stands, `open` methods that are not told apart, `inside` and `outside` a printed
+    kind: `best` what has the highest mean of a score, `real` a difference that stands, `open` methods that are not told apart, `inside` and `outside` a printed
     value with regard to our interval, `warning` what a reader must know first. detail: numbers behind it.
     """
 
-    kind: Literal["real", "open", "inside", "outside", "warning"]
+    kind: Literal["best", "real", "open", "inside", "outside", "warning"]
     sentence: str
     detail: str = ""
 

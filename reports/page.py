@@ -16,6 +16,7 @@ _FOLDER = Path(__file__).parent / "templates"
 
 _GROUPS = {
     "warning": ("!", "To know first"),
+    "best": ("▸", "Highest means"),
     "real": ("≠", "Differences that are real"),
     "open": ("≈", "Not told apart"),
     "inside": ("✓", "Printed values inside our intervals"),

@@ -17,6 +17,7 @@ from reports.content import (
     TableRow,
 )
 from reports.tables import METRICS, VARIANTS, ResultTable, Row
+from results.comparisons import verdict
 from results.intervals import Interval
 from results.records import RunRecord
 
@@ -26,11 +27,15 @@ Place = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Standing:
-    """What comparisons say of one number. printed: the value a paper gives, a fraction of 1, with its source."""
+    """What comparisons say of one number.
+
+    printed: the value a paper gives, a fraction of 1, with its source. rounding: half a unit of its last digit.
+    """
 
     mark: Literal["", "best", "tied"] = ""
     printed: float | None = None
     source: str = ""
+    rounding: float = 0.0
 
 
 def table_view(
@@ -80,15 +85,16 @@ def _cell(row: Row, place: tuple[str, str], runs: Sequence[RunRecord], standing:
         spread="" if interval.half_width is None else f"± {100 * interval.half_width:.2f}",
         sort=interval.mean,
         mark=standing.mark,
-        verdict=_verdict(interval, standing.printed),
+        verdict=_verdict(interval, standing),
         tooltip="\n".join(said),
     )
 
 
-def _verdict(interval: Interval, printed: float | None) -> Literal["", "inside", "outside"]:
-    if printed is None or interval.low is None or interval.high is None:
-        return ""
-    return "inside" if interval.low <= printed <= interval.high else "outside"
+def _verdict(interval: Interval, standing: Standing) -> Literal["", "inside", "outside"]:
+    said = verdict(interval, standing.printed, standing.rounding)
+    if said == "inside":
+        return "inside"
+    return "outside" if said in ("above", "below") else ""
 
 
 def origins_of(

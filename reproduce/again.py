@@ -7,8 +7,7 @@ from typing import Any
 import yaml
 
 from reports.content import Command
-from reproduce.errors import InputError
-from reproduce.reading import EXPERIMENTS, merged, read_mapping
+from reproduce.as_written import written
 from results.measured import MeasuredExperiment
 
 _OPTIONS = {
@@ -33,12 +32,11 @@ def commands_again(name: str, measured: MeasuredExperiment) -> tuple[Command, ..
     settings = measured.summary.get("settings")
     if not settings:
         return ()
-    file, _, panel = name.partition("/")
-    written = _written(file, panel)
-    called = shlex.quote(name if written is not None else f"{file}.yaml")
-    line = " ".join(["python -m reproduce run", called, *_arguments(settings, written or settings)])
+    file, suites = name.replace("/", "_"), written(name)
+    called = shlex.quote(name if suites is not None else f"{file}.yaml")
+    line = " ".join(["python -m reproduce run", called, *_arguments(settings, suites or settings)])
     found = [*_code(measured)]
-    if written is None:
+    if suites is None:
         text = yaml.safe_dump(_without_empty(settings), sort_keys=False, allow_unicode=True, width=100)
         purpose = f"The suite has no experiment file {file!r}. Keep this as {file}.yaml; it is the one that was run"
         found.append(Command(text, f"{purpose} (method cards of one's own are not in it):"))
@@ -48,30 +46,15 @@ def commands_again(name: str, measured: MeasuredExperiment) -> tuple[Command, ..
     return tuple(found)
 
 
-def _written(file: str, panel: str) -> dict[str, Any] | None:
-    """What the suite's own file of that name says, with the panel's keys on top; None if there is none."""
-    path = EXPERIMENTS / f"{file}.yaml"
-    if "/" in file or not path.is_file():
-        return None
-    try:
-        content = read_mapping(path)
-    except InputError:
-        return None
-    panels = content.pop("panels", {})
-    if panel:
-        return merged(content, panels[panel]) if panel in panels else None
-    return None if panels else content
-
-
-def _arguments(settings: Mapping[str, Any], written: Mapping[str, Any]) -> list[str]:
+def _arguments(settings: Mapping[str, Any], file: Mapping[str, Any]) -> list[str]:
     """Options for what the file does not say, or says otherwise."""
     dataset = settings["dataset"]["name"]
     found = [] if dataset in _NO_FOLDER else ["--data", "FOLDER"]
     for key, option in _OPTIONS.items():
         ran = _at(settings, key)
-        if ran is not None and ran != _at(written, key):
+        if ran is not None and ran != _at(file, key):
             found += [option, shlex.quote(",".join(ran) if isinstance(ran, list) else str(ran))]
-    found += [flag for key, flag in _FLAGS.items() if _at(settings, key) and not _at(written, key)]
+    found += [flag for key, flag in _FLAGS.items() if _at(settings, key) and not _at(file, key)]
     return found
 
 

@@ -20,8 +20,8 @@ from reports.summary.material import Material
 from reports.summary.words import listed
 from results.exhibits import Exhibit
 
-MAPS, PANELS, SPECTRA, GALLERIES = 2, 3, 7, 4
-"""How many methods are shown, the best first: as t-SNE of each kind, in the heat map, as spectra, as galleries."""
+MAPS, PANELS, SPECTRA, GALLERIES, GALLERY_FILES = 2, 3, 7, 4, 1
+"""How many methods are shown, the best first: as t-SNE of each kind, in the heat map, as spectra, as galleries, as files of galleries."""
 
 IMAGES_PER_CLASS = 30
 """Of each test class in a t-SNE of test images."""
@@ -38,7 +38,7 @@ def embedding_figures(material: Material) -> Iterator[Drawn]:
         yield from _proxy_map(material, key, one)
     yield from _heat_map(material, with_proxies)
     yield from _spectra(material, shown)
-    for key, one in shown[:GALLERIES]:
+    for key, one in shown[:GALLERY_FILES]:
         if len(one.query_images):
             yield from drawn(
                 f"gallery_{file_name(key)}", material.titles[key], lambda one=one: _retrievals(one), "", on_page=False

@@ -61,8 +61,9 @@ def _ranks(material: Material, score: Score) -> Iterator[Drawn]:
         f"Mean ranks by {score.name}",
         lambda: critical_difference_diagram(mean_ranks, ranks.difference, blocks, ranks.cliques),
         "Mean ranks: " + "; ".join(f"{name} {rank:.2f}" for name, rank in mean_ranks.items()) + ".",
-        f"Runs of one dataset as blocks: this speaks of this dataset only. Ranks by Nemenyi's test, coarser than the "
-        f"tests of the verdicts.{p}{left_out}",
+        f"Runs of one dataset as blocks: this speaks of this dataset only. By Nemenyi's test over {blocks}, only ranks "
+        f"{ranks.difference:.2f} apart count, of at most {len(values) - 1}: coarser than the tests of the "
+        f"verdicts.{p}{left_out}",
     )
 
 

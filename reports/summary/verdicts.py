@@ -1,7 +1,7 @@
 """What came out, in sentences that claim no more than the runs allow.
 
-Two families of tests, each corrected by Holm's method: every method against the best (what the tables mark), and all
-pairs (the other differences). Nothing is called a difference without two runs of either method.
+Two families of tests, each corrected by Holm's method: every method against the best, as the table of results marks
+them, and all pairs, as the table of differences has them. Nothing is called a difference without two runs of either.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,10 +22,7 @@ def verdicts_of(material: Material) -> tuple[Verdict, ...]:
     found: list[Verdict] = []
     for score in material.scores:
         found += _of_the_best(material, score)
-    first = material.scores[0]
-    found += _against_the_best(material, first)
-    found += _other_pairs(material, first)
-    return tuple(found)
+    return (*found, *_pairs(material, material.scores[0]))
 
 
 def _of_the_best(material: Material, score: Score) -> Iterator[Verdict]:
@@ -33,7 +30,7 @@ def _of_the_best(material: Material, score: Score) -> Iterator[Verdict]:
     if len(values) < 2:
         (key,) = values
         mean = percent(student_t_interval(list(values[key].values())))
-        yield Verdict("open", f"{titles[key]} alone has runs: {score.name} {mean}. There is nothing to compare it with.")
+        yield Verdict("best", f"{titles[key]} alone has runs: {score.name} {mean}. There is nothing to compare it with.")
         return
     best, against = compare_with_best(values)
     mean = percent(student_t_interval(list(values[best].values())))
@@ -49,28 +46,24 @@ def _of_the_best(material: Material, score: Score) -> Iterator[Verdict]:
         parts.append(f"not told apart from {listed(tied)}")
     if untested:
         parts.append(f"not tested against {listed(untested)}, for want of runs")
-    detail = f"t-tests against the highest mean, Holm's correction over {len(against) - len(untested)}, 5 %"
-    yield Verdict("real" if lower else "open", f"{named}: {'; '.join(parts)}.", detail if lower or tied else "")
+    detail = f"t-tests against the highest mean, corrected for {len(against) - len(untested)} comparisons (Holm), 5 %"
+    yield Verdict("best", f"{named}: {'; '.join(parts)}.", detail if lower or tied else "")
 
 
-def _against_the_best(material: Material, score: Score) -> Iterator[Verdict]:
-    """The best against each other method, one sentence each."""
+def _pairs(material: Material, score: Score) -> Iterator[Verdict]:
+    """Every pair, the better methods first."""
     values = material.values(score)
-    if len(values) >= 2:
-        _, against = compare_with_best(values)
-        yield from (_pair(one, score, material.titles, len(against)) for one in against)
+    ordered = {key: values[key] for key in material.best_first}
+    family = compare_all(ordered)
+    lower = {one.b for one in compare_with_best(ordered)[1] if one.significant(ALPHA)}
+    for one in family:
+        told_by_the_best = one.a == material.best_first[0] and one.b in lower
+        yield _pair(one, score, material.titles, len(family), told_by_the_best)
 
 
-def _other_pairs(material: Material, score: Score) -> Iterator[Verdict]:
-    values = material.values(score)
-    if len(values) < 3:
-        return
-    best, _ = compare_with_best(values)
-    family = compare_all({key: values[key] for key in material.best_first})
-    yield from (_pair(one, score, material.titles, len(family)) for one in family if best not in (one.a, one.b))
-
-
-def _pair(one: Comparison, score: Score, titles: Mapping[str, str], family: int) -> Verdict:
+def _pair(
+    one: Comparison, score: Score, titles: Mapping[str, str], family: int, told_by_the_best: bool
+) -> Verdict:
     """`a` is the one that was listed first, which need not have the higher mean."""
     higher, lower = (one.a, one.b) if one.difference >= 0 else (one.b, one.a)
     gap = points(abs(one.difference))
@@ -80,12 +73,14 @@ def _pair(one: Comparison, score: Score, titles: Mapping[str, str], family: int)
         return Verdict("open", sentence, f"{counts}; a test needs two of each")
     ends = sorted((one.low, one.high)) if one.difference >= 0 else sorted((-one.low, -one.high))
     interval = f"95 % interval {100 * ends[0]:.2f} to {100 * ends[1]:.2f}"
-    tests = "" if family == 1 else f", corrected for {family} comparisons"
+    tests = "" if family == 1 else f", corrected for all {family} pairs"
     detail = f"{interval}; {test_of(one)}, {p_value(one.p_holm)}{tests}"
     if one.significant(ALPHA):
         return Verdict("real", f"{titles[higher]} is {gap} above {titles[lower]} in {score.name}.", detail)
-    if one.p < ALPHA:
-        detail += "; without the correction it would pass for one"
+    if told_by_the_best:
+        detail += "; told apart where comparisons with the highest mean alone are corrected for"
+    elif one.p < ALPHA:
+        detail += "; without the correction it would pass for a difference"
     sentence = f"{titles[higher]} and {titles[lower]} are not told apart in {score.name}: {gap} between their means."
     return Verdict("open", sentence, detail)
 

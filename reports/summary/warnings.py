@@ -69,8 +69,8 @@ def _untrained(material: Material) -> Iterator[tuple[str, str]]:
         return
     means = {key: sum(own.values()) / len(own) for key, own in values.items()}
     if below := [material.titles[key] for key in means if key != "untrained" and means[key] <= means["untrained"]]:
-        verb = "is" if len(below) == 1 else "are"
-        yield f"{listed(below)} {verb} no better than the untrained trunk in {score.name}.", ""
+        verb = "has" if len(below) == 1 else "have"
+        yield f"{listed(below)} {verb} no higher mean than the untrained trunk in {score.name}.", ""
 
 
 def _flags(material: Material) -> Iterator[tuple[str, str]]:
