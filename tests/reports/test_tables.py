@@ -147,7 +147,7 @@ def test_markdown_shows_percentages_of_the_cells():
     frame = markdown_frame(table().to_markdown())
     for (key, variant, metric), cell in cells_of(table()).items():
         shown = frame.loc[row(table(), key).title, f"{variant} {METRICS[metric]}"]
-        numbers = [float(part) for part in shown.split(" ± ")]
+        numbers = [float(part) for part in shown.strip("*?").split(" ± ")]
         expected = [100 * cell.mean] if cell.half_width is None else [100 * cell.mean, 100 * cell.half_width]
         assert numbers == pytest.approx(expected, abs=0.00501)
     assert frame.loc["Triplet", "n"] == "3"
@@ -207,7 +207,7 @@ def test_latex_shows_the_numbers_of_markdown():
     shown = markdown_frame(table().to_markdown()).loc["Triplet"].tolist()
     line = next(line for line in body_rows(table().to_latex()) if line.startswith("Triplet"))
     cells = [cell.strip(" $").replace(r"\pm", "±") for cell in line.removesuffix(r" \\").split("&")]
-    assert cells[1:] == shown
+    assert cells[1:] == [re.sub(r"\*\*(.*)\*\*", r"\\mathbf{\1}", cell) for cell in shown]
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on this machine")
