@@ -86,6 +86,8 @@ def objections(table: PublishedTable, row: PublishedRow, cell: PublishedCell, fo
     settings = found.settings
     trunk = TrunkSpec.model_validate(settings["trunk"])
     reasons = list(found.departures)
+    if cell.key not in (*settings.get("methods", ()), *(each["key"] for each in settings.get("variants", ()))):
+        reasons.append("a method card of its own")
     if settings["dataset"].get("subset"):
         reasons.append("a subset of the dataset")
     if row.trunk and trunk.name != _TRUNKS[row.trunk]:
@@ -133,6 +135,7 @@ def _against_mlrc(cell: PublishedCell, settings: Mapping[str, Any], trunk: Trunk
         "another embedder": not settings.get("embedder_bias", True),
         "another class split": settings.get("split") not in (None, "mlrc"),
         "proxies trained otherwise": settings.get("proxies") is not None,
+        "a variant of a method": cell.key not in settings.get("methods", ()),
         "hyperparameters set by hand": cell.key in settings.get("settings", {}),
         f"{search.get('trials')} trials instead of {_MLRC_TRIALS}": not _searched_enough(search),
         "other search ranges": cell.key in search.get("ranges", {}),

@@ -60,7 +60,8 @@ def to_latex(drawing: Drawing) -> str:
     """A booktabs table that compiles as it is in a document with `\\usepackage{booktabs}`."""
     heads = 2 if drawing.has_line_names else 1
     alignment = "l" * heads + "".join("r" if column.numeric else "l" for column in drawing.columns)
-    caption = " ".join([f"{drawing.title}.", _caption(drawing), *drawing.notes])
+    title = drawing.title if drawing.title.endswith(("?", "!", ".")) else f"{drawing.title}."
+    caption = " ".join([title, _caption(drawing), *drawing.notes])
     names = [escape_latex(drawing.first), *[""] * (heads - 1)]
     names += ["$n$" if column.name == "n" else escape_latex(column.name) for column in drawing.columns]
     small = [r"\scriptsize", r"\setlength{\tabcolsep}{3pt}"] if len(alignment) > _WIDE else []
@@ -119,6 +120,7 @@ WRITERS: dict[str, Callable[[Drawing], str]] = {
     "markdown": to_markdown,
     "csv": to_csv,
     "latex": to_latex,
+    "latex-document": to_latex_document,
     "html": to_html,
 }
 """By the names that the command line has for them."""
@@ -140,7 +142,7 @@ def _heads(drawing: Drawing, row: Row, line: Line) -> list[str]:
 
 
 def _piped(fields: list[str]) -> str:
-    return "| " + " | ".join(field.replace("|", r"\|") for field in fields) + " |"
+    return "| " + " | ".join(" ".join(field.split()).replace("|", r"\|") for field in fields) + " |"
 
 
 def _markdown_cell(cell: Cell) -> str:
@@ -176,7 +178,9 @@ def _latex_rows(drawing: Drawing) -> list[str]:
             texts.append(r"\addlinespace")
         for line in row.lines:
             heads = [escape_latex(head) for head in _heads(drawing, row, line)]
-            texts.append(" & ".join([*heads, *(_latex_cell(cell) for cell in line.cells)]) + r" \\")
+            text = " & ".join([*heads, *(_latex_cell(cell) for cell in line.cells)]) + r" \\"
+            # Behind the end of a row these would be read as its options.
+            texts.append("{}" + text if text.startswith(("[", "*")) else text)
     return texts
 
 

@@ -46,7 +46,7 @@ def run(
     """
     from reproduce import running
     from reproduce.session import check_device, default_workers, places
-    from reproduce.terminal import show_table
+    from reproduce.terminal import show_drawing
 
     console = output_console()
     check_workers(workers)
@@ -55,7 +55,7 @@ def run(
     for session in _sessions(experiment, choices, where, console, plan=False):
         started = time.perf_counter()
         finished = running.run(session, chosen, workers or default_workers(chosen), console)
-        show_table(finished.table, console)
+        show_drawing(finished.table.drawing(), console)
         console.print(running.ending(finished, time.perf_counter() - started), highlight=False, soft_wrap=True)
 
 
