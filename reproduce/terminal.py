@@ -20,7 +20,7 @@ from results.store import Store
 
 _SIGNS: dict[Mark, str] = {"best": "**", "tied": "*"}
 _HEADS = 32
-"""Columns of the console that are kept for the rows' heads."""
+"""Columns of the console that rows' heads are given at most, where there are too many columns."""
 
 
 def show_drawing(drawing: Drawing, console: Console) -> None:
@@ -53,7 +53,7 @@ def _parts(drawing: Drawing, width: int) -> list[list[int]]:
 
     A drawing without columns has one empty part.
     """
-    whole = width - _HEADS
+    whole = width - _heads_width(drawing)
     parts: list[list[int]] = [[]]
     room, places = whole, iter(range(len(drawing.columns)))
     for _, count in drawing.groups:
@@ -68,6 +68,13 @@ def _parts(drawing: Drawing, width: int) -> list[list[int]]:
             parts[-1] += piece
             room -= needed
     return parts
+
+
+def _heads_width(drawing: Drawing) -> int:
+    """Of what stands before the columns: long heads are broken over lines, names of lines are not."""
+    names = [len(line.name) for row in drawing.rows for line in row.lines] if drawing.has_line_names else []
+    heads = [len(drawing.first), *(len(row.head) for row in drawing.rows)]
+    return 4 + min(_HEADS, max(heads)) + (3 + max(names) if names else 0)
 
 
 def _width(drawing: Drawing, place: int) -> int:
