@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from reports.content import Command
-from reproduce.as_written import written
+from reproduce.departures import written
 from results.measured import MeasuredExperiment
 
 _OPTIONS = {

@@ -121,9 +121,7 @@ class Best:
     untested: frozenset[str]
 
 
-def compare_with_best(
-    methods: Mapping[str, RunValues], confidence: float = 0.95
-) -> tuple[str, list[Comparison]]:
+def compare_with_best(methods: Mapping[str, RunValues], confidence: float = 0.95) -> tuple[str, list[Comparison]]:
     """The method of the highest mean (the first of equal ones), and its comparisons with the others, in their order.
 
     These are the family of Holm's correction. Raises ValueError without a method.

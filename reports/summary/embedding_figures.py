@@ -119,7 +119,9 @@ def _spectra(material: Material, found: list[tuple[str, Exhibit]]) -> Iterator[D
 
 def _best_of(material: Material, count: int, which: str = "") -> str:
     """Which methods are shown, where that is not all of them."""
-    return f"At most {count} methods{' ' + which if which else ''}, the best first." if len(material.records) > 1 else ""
+    return (
+        f"At most {count} methods{' ' + which if which else ''}, the best first." if len(material.records) > 1 else ""
+    )
 
 
 def _retrievals(one: Exhibit) -> Figure:
@@ -129,9 +131,7 @@ def _retrievals(one: Exhibit) -> Figure:
             Neighbour(_plain(picture), str(name))
             for picture, name in zip(one.neighbour_images[query], one.neighbour_names[query], strict=True)
         )
-        rows.append(
-            Retrieval(_plain(image), str(one.class_names[query]), float(one.class_scores[query]), neighbours)
-        )
+        rows.append(Retrieval(_plain(image), str(one.class_names[query]), float(one.class_scores[query]), neighbours))
     return retrieval_gallery(rows)
 
 

@@ -75,7 +75,8 @@ def _highlights(material: Material) -> tuple[tuple[str, str], ...]:
 
 def _origins(trainings: Mapping[str, tuple[FoldSpec, FoldResult]]) -> dict[str, FoldOrigin]:
     return {
-        name: FoldOrigin(name, spec.seed, result.wall_time, _ending(result)) for name, (spec, result) in trainings.items()
+        name: FoldOrigin(name, spec.seed, result.wall_time, _ending(result))
+        for name, (spec, result) in trainings.items()
     }
 
 

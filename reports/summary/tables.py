@@ -29,7 +29,9 @@ def tables_of(material: Material, printed: Mapping[str, Mapping[Score, tuple[flo
     measured = material.measured
     made = [_results(material, printed)]
     if len(material.records) >= 2:
-        made.append(_adapted(differences(measured, material.scores[0].metric, material.scores[0].variant), "differences"))
+        made.append(
+            _adapted(differences(measured, material.scores[0].metric, material.scores[0].variant), "differences")
+        )
     made += _over_classes(material)
     for draw, name in ((peeking_table, "peeking"), (hyperparameters, "hyperparameters"), (costs, "costs")):
         table = _adapted(draw(measured), name)
@@ -49,9 +51,7 @@ def _results(material: Material, printed: Mapping[str, Mapping[Score, tuple[floa
     absent = {key: title for key, title in material.titles.items() if key not in material.records}
     records = [run for own in material.records.values() for run in own]
     view = table_view(table, records, standings, absent)
-    return Table(
-        "Test scores", view.columns, view.rows, view.caption, view.notes, view.first, view.downloads
-    )
+    return Table("Test scores", view.columns, view.rows, view.caption, view.notes, view.first, view.downloads)
 
 
 def _adapted(drawn: Drawing, name: str) -> Table:

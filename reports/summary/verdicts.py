@@ -30,7 +30,9 @@ def _of_the_best(material: Material, score: Score) -> Iterator[Verdict]:
     if len(values) < 2:
         (key,) = values
         mean = percent(student_t_interval(list(values[key].values())))
-        yield Verdict("best", f"{titles[key]} alone has runs: {score.name} {mean}. There is nothing to compare it with.")
+        yield Verdict(
+            "best", f"{titles[key]} alone has runs: {score.name} {mean}. There is nothing to compare it with."
+        )
         return
     best, against = compare_with_best(values)
     mean = percent(student_t_interval(list(values[best].values())))
@@ -61,9 +63,7 @@ def _pairs(material: Material, score: Score) -> Iterator[Verdict]:
         yield _pair(one, score, material.titles, len(family), told_by_the_best)
 
 
-def _pair(
-    one: Comparison, score: Score, titles: Mapping[str, str], family: int, told_by_the_best: bool
-) -> Verdict:
+def _pair(one: Comparison, score: Score, titles: Mapping[str, str], family: int, told_by_the_best: bool) -> Verdict:
     """`a` is the one that was listed first, which need not have the higher mean."""
     higher, lower = (one.a, one.b) if one.difference >= 0 else (one.b, one.a)
     gap = points(abs(one.difference))

@@ -86,8 +86,9 @@ def _flags(material: Material) -> Iterator[tuple[str, str]]:
 
 def _unreadable(material: Material) -> Iterator[tuple[str, str]]:
     if material.unreadable:
-        yield "Some figures and galleries are missing: files of the artifact folder cannot be read.", ", ".join(
-            material.unreadable
+        yield (
+            "Some figures and galleries are missing: files of the artifact folder cannot be read.",
+            ", ".join(material.unreadable),
         )
 
 

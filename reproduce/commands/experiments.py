@@ -48,7 +48,7 @@ def run(
     from reproduce import running
     from reproduce.devices import check_device, default_workers
     from reproduce.places import places
-    from reproduce.terminal import show_table
+    from reproduce.terminal import show_drawing
 
     console = output_console()
     check_workers(workers)
@@ -57,7 +57,7 @@ def run(
     for session in _sessions(experiment, choices, where, console, plan=False):
         started = time.perf_counter()
         finished = running.run(session, chosen, workers or default_workers(chosen), console)
-        show_table(finished.table, console)
+        show_drawing(finished.table.drawing(), console)
         seconds = time.perf_counter() - started
         console.print(running.ending(finished, seconds, session), highlight=False, soft_wrap=True)
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
 from protocols.search import SamplerSettings
-from reproduce.errors import InputError
 from reproduce.reading import EXPERIMENTS, merged, read_mapping
 from results.specs import ImageSettings, TrainingSettings, TrunkSpec
 
@@ -23,30 +24,39 @@ _SEARCH: dict[str, Any] = {"trials": 50, "bounds": "widened", "ranges": {}}
 
 def written(name: str) -> dict[str, Any] | None:
     """The file's keys and values, for NAME/PANEL with the panel's on top; None if the suite has none of that name."""
-    file, _, panel = name.partition("/")
-    path = EXPERIMENTS / f"{file}.yaml"
-    if not path.is_file():
-        return None
-    try:
-        content = read_mapping(path)
-    except InputError:
-        return None
-    panels = content.pop("panels", {})
-    if panel:
-        return merged(content, panels[panel]) if panel in panels else None
-    return None if panels else content
+    found = _written(name)
+    return None if isinstance(found, str) else found
 
 
 def departures(name: str, settings: Mapping[str, Any]) -> tuple[str, ...]:
     """Phrases on what was run otherwise than the suite's file says, empty if nothing was.
 
-    name: as in the store. settings: as the store keeps them. A subset of the dataset is not told here: who reads the
-    settings sees it.
+    name: as in the store, NAME or NAME/PANEL. settings: as the store keeps them. A subset of the dataset is not told
+    here: who reads the settings sees it.
     """
-    file = written(name)
-    if file is None:
-        return ("the suite has no experiment file of this name",)
-    return (*_apart(_whole(settings), _whole(file)), *_variants_apart(settings, file))
+    file = _written(name)
+    if isinstance(file, str):
+        return (file,)
+    try:
+        ours = _whole(settings)
+    except (KeyError, TypeError, ValidationError):
+        return ("settings of another version of the suite",)
+    return (*_apart(ours, _whole(file)), *_variants_apart(settings, file))
+
+
+def _written(name: str) -> dict[str, Any] | str:
+    """What the file says, or why it says nothing."""
+    file, _, panel = name.partition("/")
+    path = EXPERIMENTS / f"{file}.yaml"
+    if not path.is_file():
+        return "the suite has no experiment file of this name"
+    content = read_mapping(path)
+    panels = content.pop("panels", {})
+    if panel not in panels:
+        if panel:
+            return f"the suite's file has no panel {panel!r}"
+        return "the suite's file has panels" if panels else content
+    return merged(content, panels[panel])
 
 
 def _whole(content: Mapping[str, Any]) -> dict[str, Any]:
