@@ -12,8 +12,9 @@ from typing import Literal
 class Verdict:
     """One sentence of what came out.
 
-    kind: `best` what has the highest mean of a score, `real` a difference that stands, `open` methods that are not told apart, `inside` and `outside` a printed
-    value with regard to our interval, `warning` what a reader must know first. detail: numbers behind it.
+    kind: `best` what has the highest mean of a score, `real` a difference that stands, `open` methods that are not told
+    apart, `inside` and `outside` a printed value with regard to our interval, `warning` what a reader must know first.
+    detail: numbers behind it.
     """
 
     kind: Literal["best", "real", "open", "inside", "outside", "warning"]

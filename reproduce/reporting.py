@@ -10,6 +10,7 @@ from reports.summary.drawn import Drawn, file_name
 from reports.summary.material import Material
 from reports.summary.page_content import report_of
 from reproduce.again import commands_again
+from reproduce.departures import departures
 from reproduce.errors import InputError
 from reproduce.places import Places, open_store, open_studies, studies_in_one_line
 from reproduce.searches import searches
@@ -52,8 +53,8 @@ def gather(name: str, fingerprint: str, store: Store, where: Places) -> Material
     measured = MeasuredExperiment.from_store(store, fingerprint, trainings=True)
     if lacking := _NEEDED - measured.summary.keys():
         raise InputError(
-            f"experiment {name!r} in {store.url} was kept without its {', '.join(sorted(lacking))}; start it again with "
-            "`reproduce run`, which trains nothing twice"
+            f"experiment {name!r} in {store.url} was kept without its {', '.join(sorted(lacking))}; start it again "
+            "with `reproduce run`, which trains nothing twice"
         )
     with studies_in_one_line(where):
         found = searches(open_studies(where), measured)
@@ -66,6 +67,7 @@ def gather(name: str, fingerprint: str, store: Store, where: Places) -> Material
         searches=found,
         panels=_panels(name, store),
         commands=commands_again(name, measured),
+        departures=departures(name, measured.summary.get("settings") or {}),
         made=_made(fingerprint),
     )
 

@@ -114,7 +114,6 @@ def write_table(table: ResultTable, session: Session) -> tuple[Path, ...]:
 def ending(finished: Finished, seconds: float, session: Session) -> str:
     """The last lines of a run: what was made, and where its page is, which is written here."""
     files = ", ".join(str(path) for path in finished.files)
-    return (
-        f"{finished.made} trainings made in {in_words(seconds)}, {finished.found} found in the store; written: {files}\n"
-        + page_or_reason(session.name, session.fingerprint, session.places)
-    )
+    page = page_or_reason(session.name, session.fingerprint, session.places)
+    made = f"{finished.made} trainings made in {in_words(seconds)}, {finished.found} found in the store"
+    return f"{made}; written: {files}\n{page}"

@@ -5,6 +5,7 @@ best ones that have any. Captions say which.
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -21,7 +22,7 @@ from reports.summary.words import listed
 from results.exhibits import Exhibit
 
 MAPS, PANELS, SPECTRA, GALLERIES, GALLERY_FILES = 2, 3, 7, 4, 1
-"""How many methods are shown, the best first: as t-SNE of each kind, in the heat map, as spectra, as galleries, as files of galleries."""
+"""How many methods are shown, the best first: t-SNE of each kind, heat map, spectra, galleries, files of galleries."""
 
 IMAGES_PER_CLASS = 30
 """Of each test class in a t-SNE of test images."""
@@ -40,9 +41,8 @@ def embedding_figures(material: Material) -> Iterator[Drawn]:
     yield from _spectra(material, shown)
     for key, one in shown[:GALLERY_FILES]:
         if len(one.query_images):
-            yield from drawn(
-                f"gallery_{file_name(key)}", material.titles[key], lambda one=one: _retrievals(one), "", on_page=False
-            )
+            name = f"gallery_{file_name(key)}"
+            yield from drawn(name, material.titles[key], partial(_retrievals, one), "", on_page=False)
 
 
 def galleries(material: Material) -> tuple[Gallery, ...]:

@@ -48,8 +48,9 @@ class Material:
     """An experiment as the store has it.
 
     name: in the store. exhibits, searches: by method, where there are any. panels: the experiments of the same file,
-    this one included, by panel; empty for a file with one. unreadable: files of exhibits that are broken. commands: how
-    to run it again. made: when the page was.
+    this one included, by panel; empty for a file with one. unreadable: files of exhibits that are broken.
+    departures: in what it was run otherwise than the suite's file of its name says. commands: how to run it again.
+    made: when the page was.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Material:
     searches: Mapping[str, Search] = field(default_factory=dict)
     panels: Mapping[str, MeasuredExperiment] = field(default_factory=dict)
     unreadable: tuple[str, ...] = ()
+    departures: tuple[str, ...] = ()
     commands: tuple[Command, ...] = ()
     made: str = ""
 

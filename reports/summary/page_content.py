@@ -1,12 +1,14 @@
 """An experiment's material as the content of its page, with the figures that lie beside it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reports.content import FoldOrigin, PageContent
+from reports.published_tables import PrintedTable
 from reports.summary.drawn import Drawn
 from reports.summary.embedding_figures import embedding_figures, galleries
 from reports.summary.material import Material
+from reports.summary.printed import printed_of, printed_values, printed_verdicts
 from reports.summary.run_figures import run_figures
 from reports.summary.search_figures import search_figures
 from reports.summary.tables import tables_of
@@ -29,7 +31,8 @@ class Report:
 def report_of(material: Material) -> Report:
     """Everything that the material has; what it has not is left out or said to be missing."""
     missing = table_of(material.measured).missing
-    figures = _figures(material) if material.records else ()
+    printed = printed_of(material)
+    figures = _figures(material, printed) if material.records else ()
     known = material.measured.summary
     content = PageContent(
         title=known["title"],
@@ -37,8 +40,12 @@ def report_of(material: Material) -> Report:
         made=material.made,
         missing=missing,
         highlights=_highlights(material),
-        verdicts=(*warnings_of(material, partial=bool(missing)), *verdicts_of(material)),
-        tables=tables_of(material, {}) if material.records else (),
+        verdicts=(
+            *warnings_of(material, partial=bool(missing)),
+            *verdicts_of(material),
+            *printed_verdicts(printed, material.titles),
+        ),
+        tables=tables_of(material, printed) if material.records else (),
         figures=tuple(one.view for one in figures if one.view is not None),
         galleries=galleries(material),
         protocol=protocol_facts({name: value for name, value in known.get("settings", {}).items() if name != "title"}),
@@ -48,8 +55,8 @@ def report_of(material: Material) -> Report:
     return Report(content, figures)
 
 
-def _figures(material: Material) -> tuple[Drawn, ...]:
-    return (*run_figures(material, {}), *embedding_figures(material), *search_figures(material))
+def _figures(material: Material, printed: Sequence[PrintedTable]) -> tuple[Drawn, ...]:
+    return (*run_figures(material, printed_values(printed)), *embedding_figures(material), *search_figures(material))
 
 
 def _subtitle(material: Material) -> str:

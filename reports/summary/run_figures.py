@@ -10,6 +10,7 @@ from reports.figures.curves import FoldCurve, MethodCurves, validation_curves
 from reports.figures.intervals import MethodRuns, interval_plot
 from reports.summary.drawn import Drawn, drawn
 from reports.summary.material import Material, Score
+from reports.summary.printed import PrintedValues
 from reports.summary.words import percent
 from results.intervals import student_t_interval
 from results.matching import run_values
@@ -18,10 +19,12 @@ from results.ranks import critical_difference
 from results.records import FoldResult
 
 
-def run_figures(material: Material, printed: Mapping[str, Mapping[Score, float]]) -> Iterator[Drawn]:
-    """Those that the runs allow. printed: by method and score, a paper's value as a fraction of 1."""
+def run_figures(material: Material, printed: PrintedValues) -> Iterator[Drawn]:
+    """Those that the runs allow, with printed values where there are any."""
     for score in material.scores:
-        yield from _intervals(material, score, {key: own[score] for key, own in printed.items() if score in own})
+        yield from _intervals(
+            material, score, {key: value for (key, own), (value, _, _) in printed.items() if own == score}
+        )
     yield from _ranks(material, material.scores[0])
     yield from _curves(material)
     yield from _batch_sizes(material)
@@ -37,8 +40,7 @@ def _intervals(material: Material, score: Score, printed: Mapping[str, float]) -
         f"{score.name[:1].upper()}{score.name[1:]} by method",
         lambda: interval_plot(rows, score.name),
         f"Means with 95 % intervals over runs: {'; '.join(means)}.",
-        "Points below a mean are its single runs. Overlapping intervals are no test: the verdicts above compare matched "
-        "runs.",
+        "Points below a mean are its single runs. Overlapping intervals are no test; the verdicts are tests.",
         fold="" if first else "Other scores by method",
     )
 

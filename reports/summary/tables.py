@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from reports import drawing
 from reports.content import Cell, Column, Download, Table, TableRow
@@ -10,7 +11,10 @@ from reports.differences import differences
 from reports.drawing import Drawing
 from reports.hyperparameters import hyperparameters
 from reports.peeking_table import peeking_table
+from reports.printed_layout import draw
+from reports.published_tables import PrintedTable
 from reports.summary.material import Material, Score
+from reports.summary.printed import PrintedValues, printed_values
 from reports.tables import table_of
 from reports.views import Place, Standing, table_view
 from reports.writers import to_csv, to_latex, to_markdown
@@ -24,45 +28,56 @@ RESAMPLES, RESAMPLES_OF_MANY, MANY_CLASSES = 10_000, 2_000, 1_000
 _NUMBER = re.compile(r"[+-]?[\d,]*\.?\d+")
 
 
-def tables_of(material: Material, printed: Mapping[str, Mapping[Score, tuple[float, str]]]) -> tuple[Table, ...]:
-    """All tables that the runs allow. printed: by method and score, a paper's value and where it is printed."""
-    measured = material.measured
-    made = [_results(material, printed)]
+def tables_of(material: Material, printed: Sequence[PrintedTable]) -> tuple[Table, ...]:
+    """All tables that the runs allow, published ones where any cell was run."""
+    measured, first = material.measured, material.scores[0]
+    made = [_results(material, printed_values(printed))]
+    made += [_adapted(draw(one), one.published.name, material) for one in printed if any(c.ours for c in one.cells)]
     if len(material.records) >= 2:
-        made.append(
-            _adapted(differences(measured, material.scores[0].metric, material.scores[0].variant), "differences")
-        )
+        made.append(_adapted(differences(measured, first.metric, first.variant), "differences", material))
     made += _over_classes(material)
-    for draw, name in ((peeking_table, "peeking"), (hyperparameters, "hyperparameters"), (costs, "costs")):
-        table = _adapted(draw(measured), name)
+    for draw_one, name in ((peeking_table, "peeking"), (hyperparameters, "hyperparameters"), (costs, "costs")):
+        table = _adapted(draw_one(measured), name, material)
         made += [table] if table.rows else []
     return tuple(made)
 
 
-def _results(material: Material, printed: Mapping[str, Mapping[Score, tuple[float, str]]]) -> Table:
+def _results(material: Material, printed: PrintedValues) -> Table:
     table = table_of(material.measured)
     standings: dict[Place, Standing] = {}
     for row in table.rows:
-        known = {(score.variant, score.metric): value for score, value in printed.get(row.key, {}).items()}
         for place in row.cells:
             mark = row.marks.get(place, "")
-            value, source = known.get((str(place[0]), place[1]), (None, ""))
-            standings[(row.key, *place)] = Standing("" if mark == "untested" else mark, value, source)
+            standings[(row.key, *place)] = Standing("" if mark == "untested" else mark)
+    for (key, score), (value, rounding, source) in printed.items():
+        number = (key, score.variant, score.metric)
+        if number in standings:
+            standings[number] = replace(standings[number], printed=value, rounding=rounding, source=source)
     absent = {key: title for key, title in material.titles.items() if key not in material.records}
     records = [run for own in material.records.values() for run in own]
     view = table_view(table, records, standings, absent)
     return Table("Test scores", view.columns, view.rows, view.caption, view.notes, view.first, view.downloads)
 
 
-def _adapted(drawn: Drawing, name: str) -> Table:
-    """A drawing as the page shows tables: columns that sort by number, the same files to save."""
-    columns = tuple(Column(column.name, column.group, column.numeric) for column in drawn.columns)
+def _adapted(drawn: Drawing, name: str, material: Material) -> Table:
+    """A drawing as the page shows tables: columns that sort by number, the same files to save.
+
+    Columns that say nothing in any row are left out, rows of several lines become as many rows.
+    """
+    every = [line for row in drawn.rows for line in row.lines]
+    said = [place for place in range(len(drawn.columns)) if any(line.cells[place].text for line in every)]
+    columns = tuple(Column(one.name, one.group, one.numeric) for one in (drawn.columns[place] for place in said))
+    keys = {title: key for key, title in material.measured.summary["methods"].items()}
     rows = tuple(
-        TableRow(row.head, tuple(_cell(cell, column) for cell, column in zip(line.cells, columns, strict=True)))
+        TableRow(
+            f"{row.head}, {line.name}" if line.name else row.head,
+            tuple(_cell(line.cells[place], column) for place, column in zip(said, columns, strict=True)),
+            key=keys.get(row.head, ""),
+        )
         for row in drawn.rows
         for line in row.lines
     )
-    title = drawn.title.rpartition(": ")[2]
+    title = drawn.title.removeprefix(f"{material.measured.summary['title']}: ")
     downloads = (
         Download(f"{name}.csv", "text/csv", to_csv(drawn)),
         Download(f"{name}.md", "text/markdown", to_markdown(drawn)),
