@@ -24,7 +24,7 @@ class Parameter:
         """Round places between two places, and the values they stand for."""
         places = MaxNLocator(nbins=5, steps=[1, 2, 5, 10], integer=self.scale == "int").tick_values(low, high)
         inside = [float(place) for place in places if low <= place <= high]
-        return [(place, f"{10**place:.2g}" if self.scale == "log" else f"{place:.4g}") for place in inside]
+        return [(place, _short(10**place) if self.scale == "log" else f"{place:.4g}") for place in inside]
 
     @property
     def label(self) -> str:
@@ -39,6 +39,11 @@ class Trial:
     number: int
     parameters: Mapping[str, float]
     value: float | None
+
+
+def _short(value: float) -> str:
+    """Two digits; more before the point, where the value has them."""
+    return f"{value:.2g}" if value < 100 else f"{value:.6g}" if value >= 1000 else f"{value:.3g}"
 
 
 def finished(trials: Sequence[Trial]) -> list[tuple[Trial, float]]:

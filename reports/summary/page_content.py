@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from reports.content import FoldOrigin, PageContent
 from reports.published_tables import PrintedTable
+from reports.summary.classes import over_classes
 from reports.summary.drawn import Drawn
 from reports.summary.embedding_figures import embedding_figures, galleries
 from reports.summary.material import Material
@@ -33,7 +34,7 @@ def report_of(material: Material) -> Report:
     missing = table_of(material.measured).missing
     printed = printed_of(material)
     figures = _figures(material, printed) if material.records else ()
-    known = material.measured.summary
+    known, classes = material.measured.summary, over_classes(material)
     content = PageContent(
         title=known["title"],
         subtitle=f"{material.name}: {_subtitle(material)}",
@@ -42,10 +43,10 @@ def report_of(material: Material) -> Report:
         highlights=_highlights(material),
         verdicts=(
             *warnings_of(material, partial=bool(missing)),
-            *verdicts_of(material),
+            *verdicts_of(material, classes),
             *printed_verdicts(printed, material.titles),
         ),
-        tables=tables_of(material, printed) if material.records else (),
+        tables=tables_of(material, printed, classes) if material.records else (),
         figures=tuple(one.view for one in figures if one.view is not None),
         galleries=galleries(material),
         protocol=protocol_facts({name: value for name, value in known.get("settings", {}).items() if name != "title"}),

@@ -1,7 +1,7 @@
 """The page's tables: results, differences, intervals over classes, peeking, hyperparameters, cost."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from reports import drawing
@@ -13,29 +13,24 @@ from reports.hyperparameters import hyperparameters
 from reports.peeking_table import peeking_table
 from reports.printed_layout import draw
 from reports.published_tables import PrintedTable
-from reports.summary.material import Material, Score
+from reports.summary.classes import OverClasses, classes_table
+from reports.summary.material import Material
 from reports.summary.printed import PrintedValues, printed_values
 from reports.tables import table_of
 from reports.views import Place, Standing, table_view
 from reports.writers import to_csv, to_latex, to_markdown
-from results.class_bootstrap import ClassInterval, class_difference, class_interval
-from results.intervals import student_t_interval
-from results.records import RunRecord
-
-RESAMPLES, RESAMPLES_OF_MANY, MANY_CLASSES = 10_000, 2_000, 1_000
-"""Draws of test classes for an interval; fewer where there are so many classes that it would take minutes."""
 
 _NUMBER = re.compile(r"[+-]?[\d,]*\.?\d+")
 
 
-def tables_of(material: Material, printed: Sequence[PrintedTable]) -> tuple[Table, ...]:
+def tables_of(material: Material, printed: Sequence[PrintedTable], classes: OverClasses | None) -> tuple[Table, ...]:
     """All tables that the runs allow, published ones where any cell was run."""
     measured, first = material.measured, material.scores[0]
     made = [_results(material, printed_values(printed))]
     made += [_adapted(draw(one), one.published.name, material) for one in printed if any(c.ours for c in one.cells)]
     if len(material.records) >= 2:
         made.append(_adapted(differences(measured, first.metric, first.variant), "differences", material))
-    made += _over_classes(material)
+    made += [classes_table(material, classes)] if classes else []
     for draw_one, name in ((peeking_table, "peeking"), (hyperparameters, "hyperparameters"), (costs, "costs")):
         table = _adapted(draw_one(measured), name, material)
         made += [table] if table.rows else []
@@ -94,60 +89,3 @@ def _cell(cell: drawing.Cell, column: Column) -> Cell:
         return Cell("–" if column.numeric else "", sort="")
     number = _NUMBER.match(text.removeprefix("< ")) if column.numeric else None
     return Cell(text, spread, sort=float(number[0].replace(",", "")) if number else None)
-
-
-def _over_classes(material: Material) -> list[Table]:
-    """Intervals over runs beside intervals over classes, for the methods whose runs kept class scores."""
-    score = material.scores[0]
-    ordered = {key: material.records[key] for key in material.best_first}
-    known = {key: own for key, own in ordered.items() if all(run.class_scores for run in own)}
-    if not known:
-        return []
-    best = next(iter(known))
-    resamples = RESAMPLES_OF_MANY if known[best][0].test_classes > MANY_CLASSES else RESAMPLES
-    rows = [_class_row(material, key, known, score, resamples) for key in material.titles if key in known]
-    classes = class_interval(known[best], score.metric, score.variant, resamples=1).classes
-    caption = (
-        f"{score.name[:1].upper()}{score.name[1:]} in percent with 95 % intervals. Over runs (Student-t): how far the "
-        f"mean moves when everything is trained again and tested on the same classes. Over classes (BCa bootstrap, "
-        f"{resamples:,} draws of {classes} test classes): how far it moves with other classes. Last column: the "
-        f"difference to {material.titles[best]}, in points, on the same drawn classes."
-    )
-    columns = (Column("mean"), Column("over runs"), Column("over classes"), Column("below the best, over classes"))
-    return [Table("Would other classes say the same?", columns, tuple(rows), caption)]
-
-
-def _class_row(
-    material: Material, key: str, known: Mapping[str, Sequence[RunRecord]], score: Score, resamples: int
-) -> TableRow:
-    values = list(material.values(score)[key].values())
-    runs = student_t_interval(values)
-    classes = class_interval(known[key], score.metric, score.variant, resamples=resamples)
-    best = next(iter(known))
-    behind = None
-    if key != best:
-        behind = class_difference(known[best], known[key], score.metric, score.variant, resamples=resamples)
-    low, high = runs.low, runs.high
-    return TableRow(
-        material.titles[key],
-        (
-            Cell(f"{100 * runs.mean:.2f}", sort=runs.mean),
-            Cell("one run" if low is None or high is None else _ends(low, high), sort=low if low is not None else ""),
-            _class_cell(classes),
-            Cell("the best", sort=0.0) if behind is None else _class_cell(behind, mean=True),
-        ),
-        key=key,
-    )
-
-
-def _class_cell(interval: ClassInterval, *, mean: bool = False) -> Cell:
-    if interval.low is None or interval.high is None:
-        return Cell("one class", sort="")
-    ends = _ends(interval.low, interval.high)
-    if not mean:
-        return Cell(ends, sort=interval.low)
-    return Cell(f"{100 * interval.mean:.2f}", f"({ends})", sort=interval.mean)
-
-
-def _ends(low: float, high: float) -> str:
-    return f"{100 * low:.2f} to {100 * high:.2f}"

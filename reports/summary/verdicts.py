@@ -5,8 +5,10 @@ them, and all pairs, as the table of differences has them. Nothing is called a d
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from reports.content import Verdict
+from reports.summary.classes import OverClasses
 from reports.summary.material import Material, Score
 from reports.summary.words import listed, p_value, percent, points, runs, test_of
 from results.comparisons import Comparison, compare_all, compare_with_best
@@ -14,15 +16,17 @@ from results.intervals import student_t_interval
 
 ALPHA = 0.05
 
+_OTHER_CLASSES = "on these test classes: over drawn classes the interval of the difference holds 0"
 
-def verdicts_of(material: Material) -> tuple[Verdict, ...]:
+
+def verdicts_of(material: Material, classes: OverClasses | None = None) -> tuple[Verdict, ...]:
     """Sentences on every score of the material: the best and its ties, then differences of the first score."""
     if not material.records:
         return ()
     found: list[Verdict] = []
     for score in material.scores:
         found += _of_the_best(material, score)
-    return (*found, *_pairs(material, material.scores[0]))
+    return (*found, *_pairs(material, material.scores[0], classes))
 
 
 def _of_the_best(material: Material, score: Score) -> Iterator[Verdict]:
@@ -52,7 +56,7 @@ def _of_the_best(material: Material, score: Score) -> Iterator[Verdict]:
     yield Verdict("best", f"{named}: {'; '.join(parts)}.", detail if lower or tied else "")
 
 
-def _pairs(material: Material, score: Score) -> Iterator[Verdict]:
+def _pairs(material: Material, score: Score, classes: OverClasses | None) -> Iterator[Verdict]:
     """Every pair, the better methods first."""
     values = material.values(score)
     ordered = {key: values[key] for key in material.best_first}
@@ -60,7 +64,11 @@ def _pairs(material: Material, score: Score) -> Iterator[Verdict]:
     lower = {one.b for one in compare_with_best(ordered)[1] if one.significant(ALPHA)}
     for one in family:
         told_by_the_best = one.a == material.best_first[0] and one.b in lower
-        yield _pair(one, score, material.titles, len(family), told_by_the_best)
+        found = _pair(one, score, material.titles, len(family), told_by_the_best)
+        gap = classes.gaps.get(one.b) if classes and one.a == classes.best else None
+        if found.kind == "real" and gap and gap.low is not None and gap.low <= 0:
+            found = replace(found, detail=f"{found.detail}; {_OTHER_CLASSES}")
+        yield found
 
 
 def _pair(one: Comparison, score: Score, titles: Mapping[str, str], family: int, told_by_the_best: bool) -> Verdict:

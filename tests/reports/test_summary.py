@@ -9,6 +9,7 @@ from scipy import stats
 
 from reports.figures.trials import Parameter, Trial
 from reports.page import figure_groups, render_page
+from reports.summary.classes import over_classes
 from reports.summary.drawn import file_name
 from reports.summary.material import Material, Search
 from reports.summary.page_content import report_of
@@ -19,6 +20,7 @@ from reports.summary.warnings import warnings_of
 from results.comparisons import holm
 from results.exhibits import Exhibit
 from results.measured import MeasuredExperiment
+from results.records import ClassScores
 from tests.printed_world import MLRC, changed, runs_of
 from tests.sample_page import measured
 from tests.sample_records import scores, some_provenance, some_run
@@ -159,7 +161,7 @@ def test_names_stay_in_their_folder(name):
 def test_the_quickstarts_tables_agree_with_one_another():
     experiment = measured()
     known = Material("quickstart", experiment)
-    tables = {table.title: table for table in tables_of(known, ())}
+    tables = {table.title: table for table in tables_of(known, (), over_classes(known))}
     assert list(tables)[:2] == ["Test scores", "Is the difference real?"]
     pairs = tables["Is the difference real?"]
     yes = [row.title for row in pairs.rows if row.cells[-1].text == "yes"]
@@ -268,3 +270,30 @@ def test_a_single_model_has_one_kind_of_score():
     found = said(verdicts_of(material(runs)), "best")
     assert len(found) == 2
     assert found[0].startswith("MAP@R: A has the highest mean")
+
+
+def with_classes(runs, shares):
+    """The runs with four test classes, whose scores are the run's mean moved by `shares`."""
+    kept = []
+    for run in runs:
+        mean = run.concatenated.map_at_r
+        each = tuple(scores(4 * (mean + share)) for share in shares)
+        kept.append(
+            run.model_copy(update={"class_scores": ClassScores(queries=(5,) * 4, separated=each, concatenated=each)})
+        )
+    return kept
+
+
+def test_a_difference_that_hangs_on_the_test_classes_says_so():
+    runs = values(a=A, b=[x - 0.02 for x in A], c=B)
+    steady, moved = [0, 0, 0, 0], [0.1, -0.1, 0.1, -0.1]
+    whole = material(
+        {"a": with_classes(runs["a"], moved), "b": with_classes(runs["b"], steady), "c": with_classes(runs["c"], moved)}
+    )
+    found = said(verdicts_of(whole, over_classes(whole)), "real")
+    (small,) = [sentence for sentence in found if "above B" in sentence]
+    (large,) = [sentence for sentence in found if "A is" in sentence and "above C" in sentence]
+    assert "over drawn classes the interval of the difference holds 0" in small
+    assert "over drawn classes" not in large
+    assert set(over_classes(whole).gaps) == {"b", "c"}
+    assert over_classes(material(runs)) is None
