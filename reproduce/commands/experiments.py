@@ -95,7 +95,7 @@ def plan(
     opened = existing_store(where)
     for session in _sessions(experiment, choices, where, console, plan=True):
         plans = planning.plan(session, opened, open_studies(where) if opened else None)
-        rates = planning.given_rates(rate) if rate else planning.measure_rates(session, chosen)
+        rates = planning.given_rates(rate) if rate else planning.measured_rates(session, chosen)
         show_plan(plans, rates, workers or default_workers(chosen), session, console)
 
 
