@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from losses.plugin import Normalization, TrainingPlugin
-from protocols.embedding import embed
+from protocols.embedding import BATCH, embed
 from protocols.folds import TestData
 from protocols.methods import component_class
 from protocols.metrics.registry import check_metric_names, measure
@@ -39,8 +39,7 @@ def evaluate_run(
     kind = normalization_of(job.specs[0].method)
     raw = []
     for spec, state in zip(job.specs, weights, strict=True):
-        data.check_unseen(spec)
-        raw.append(_embeddings(spec, state, data, torch.device(device)))
+        raw.append(embed_test_images(spec, state, data, torch.device(device)))
     embeddings = [normalized(e, kind) for e in raw]
     joined = concatenated(raw, kind) if len(raw) > 1 else embeddings[0]
     found = [query_scores(*sides(e, labels, data.is_query)) for e in embeddings]
@@ -104,11 +103,17 @@ def normalization_of(method: MethodSpec) -> Normalization:
     return loss.needs.normalization if issubclass(loss, TrainingPlugin) else "unit"
 
 
-def _embeddings(spec: FoldSpec, weights: dict[str, Tensor], data: TestData, device: torch.device) -> Tensor:
+def embed_test_images(
+    spec: FoldSpec, weights: dict[str, Tensor], data: TestData, device: torch.device, batch: int = BATCH
+) -> Tensor:
+    """Raw embeddings (n, d) of the test images by a model, on `device`; raises SplitError if it was trained or selected
+    on a test class.
+    """
+    data.check_unseen(spec)
     with torch.random.fork_rng([]):
         model = EmbeddingModel(spec.trunk, spec.embedding_size, embedder_bias=spec.embedder_bias)
     model.load_state_dict(weights)
-    return embed(model.to(device), data.images, spec.images, device)
+    return embed(model.to(device), data.images, spec.images, device, batch)
 
 
 def _mean(scores: Sequence[Scores]) -> Scores:
