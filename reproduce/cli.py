@@ -12,7 +12,7 @@ from reproduce.commands.experiments import plan, run
 from reproduce.commands.export import app as export_app
 from reproduce.commands.listings import datasets, experiments, methods
 from reproduce.commands.stored import status, table
-from reproduce.reading import InputError
+from reproduce.errors import InputError
 from results.store import StoreError
 
 app = typer.Typer(
@@ -44,7 +44,7 @@ _USAGE_ERROR: type[typer.BadParameter] = typer.BadParameter.__bases__[0]
 @contextmanager
 def _one_line_errors() -> Iterator[None]:
     """What a person can mend is told in one line, with exit code 2; Ctrl-C says that nothing is lost."""
-    from reproduce.scheduling import WorkFailedError
+    from reproduce.errors import WorkFailedError
 
     errors = Console(stderr=True, soft_wrap=True)
     try:

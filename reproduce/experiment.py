@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import Field, JsonValue, ValidationError, field_validator
 
+from protocols.metrics.registry import check_metric_names
 from protocols.search import SamplerSettings
 from protocols.splits import FOLDS
 from reproduce.cards import Bounds, Variant
-from reproduce.reading import InputError, describe, named_file, names_in, read_mapping
+from reproduce.errors import InputError
+from reproduce.reading import describe, named_file, names_in, read_mapping
 from results.specs import ImageSettings, TrainingSettings, TrunkSpec
 from results.values import Record, fingerprint_of
 
@@ -80,6 +82,12 @@ class Experiment(Record):
     settings: dict[str, dict[str, JsonValue]] = Field(default={})
     metrics: tuple[str, ...] = ()
     test_curves: bool = False
+
+    @field_validator("metrics")
+    @classmethod
+    def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        check_metric_names(names)
+        return names
 
     def fingerprint(self, name: str, data_fingerprint: str) -> str:
         """What names this experiment's rows in the store: all that could change its table but not where data lie."""
@@ -167,12 +175,3 @@ def _validated(path: Path, where: str, content: dict[str, Any], overrides: Mappi
 def experiment_names() -> list[str]:
     """The experiment files that come with the suite."""
     return names_in(EXPERIMENTS)
-
-
-def short_name(name: str) -> str:
-    """How a file, or one panel of it, is called in the store: its stem, with the panel behind it."""
-    for suffix in (".yaml", ".yml"):
-        file, found, panel = name.partition(suffix)
-        if found:
-            return Path(file).name + panel
-    return name

@@ -23,7 +23,7 @@ from protocols.embedding import embed
 from protocols.images.packed import LabelledImages
 from protocols.images.packing import BrokenImageError, pack_files
 from protocols.metrics.retrieval import normalized
-from protocols.trunks.build import RANDOM, EmbeddingModel
+from protocols.trunks.build import RANDOM, EmbeddingModel, model_of
 from results.specs import FoldSpec
 
 HERE = Path(__file__).parent
@@ -33,11 +33,14 @@ def load_model(folder: Path = HERE) -> tuple[EmbeddingModel, FoldSpec, Normaliza
     """The model in evaluation mode, all that decided its training, and how its embeddings are normalised."""
     about = json.loads((folder / "model.json").read_text(encoding="utf-8"))
     spec = FoldSpec.model_validate(about["spec"])
-    # The file holds all weights, so the trunk has to find none of its own.
-    trunk = spec.trunk.model_copy(update={"weights": RANDOM})
-    model = EmbeddingModel(trunk, spec.embedding_size, embedder_bias=spec.embedder_bias)
+    model = model_of(without_weights(spec))
     model.load_state_dict(torch.load(folder / "model.pt", map_location="cpu", weights_only=True))
     return model.eval(), spec, about["normalization"]
+
+
+def without_weights(spec: FoldSpec) -> FoldSpec:
+    """The model whose trunk need not find its published weights: the checkpoint holds all of them."""
+    return spec.model_copy(update={"trunk": spec.trunk.model_copy(update={"weights": RANDOM})})
 
 
 def embed_files(
@@ -51,7 +54,8 @@ def embed_files(
         packing = pack_files(Path(), [str(file) for file in files], spec.images.resize, Path(cache) / "images")
         rows = np.arange(len(files))
         images = LabelledImages(packing.images, rows, np.zeros_like(rows))
-        return normalized(embed(model.to(device), images, spec.images, torch.device(device)), normalization)
+        place = torch.device(device)
+        return normalized(embed(model.place(place), images, spec.images, place), normalization)
 
 
 def main() -> None:

@@ -7,10 +7,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-
-class InputError(Exception):
-    """Something a person gave cannot be used; the message is one line that says what to do."""
-
+from reproduce.errors import InputError
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -72,3 +69,12 @@ def named_file(name: str, folders: Sequence[Path], what: str) -> Path:
 def names_in(folder: Path) -> list[str]:
     """The names that `named_file` knows."""
     return sorted(path.stem for path in folder.glob("*.yaml"))
+
+
+def short_name(name: str) -> str:
+    """How a file, or one panel of it, is called in the store: its stem, with the panel behind it."""
+    for suffix in (".yaml", ".yml"):
+        file, found, panel = name.partition(suffix)
+        if found:
+            return Path(file).name + panel
+    return name

@@ -11,9 +11,10 @@ from protocols.study import Study
 from reports.tables import ResultTable, table_of
 from reproduce.executors import open_executor, prepare_process, threads_per_training
 from reproduce.forecast import Forecast, in_words
+from reproduce.places import open_store, open_studies, studies_in_one_line
 from reproduce.progress import RunProgress
 from reproduce.scheduling import Scheduler
-from reproduce.session import Session, open_store, open_studies, studies_in_one_line
+from reproduce.session import Session
 from reproduce.tracking import Observers, Tracker, Tracking
 from results.measured import MeasuredExperiment
 from results.store import Store

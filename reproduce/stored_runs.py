@@ -8,9 +8,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from reproduce.errors import InputError
 from reproduce.executors import weights_path
-from reproduce.experiment import short_name
-from reproduce.reading import InputError
+from reproduce.reading import short_name
 from results.records import FoldResult, RunRecord
 from results.specs import FoldSpec
 from results.store import Store

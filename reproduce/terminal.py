@@ -1,20 +1,25 @@
-"""Tables for the terminal."""
+"""Tables for the terminal; what is only drawn needs no torch."""
+
+from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import yaml
 from rich.console import Console
 from rich.table import Table
 
-from protocols.datasets.registry import DatasetEntry
 from reports.tables import METRICS, VARIANTS, ResultTable
-from reproduce.cards import MethodCard
-from reproduce.experiment import Experiment
 from reproduce.forecast import in_words
-from reproduce.planning import MethodPlan, Rates
-from reproduce.session import Session
 from results.intervals import Interval
 from results.store import Store
+
+if TYPE_CHECKING:
+    from protocols.datasets.registry import DatasetEntry
+    from reproduce.cards import MethodCard
+    from reproduce.experiment import Experiment
+    from reproduce.planning import MethodPlan, Rates
+    from reproduce.session import Session
 
 
 def show_table(table: ResultTable, console: Console) -> None:

@@ -15,10 +15,10 @@ from pydantic import JsonValue
 from rich.console import Console
 
 from protocols.work import EvaluateJob, Job, Outcome, TrainJob
+from reproduce.errors import InputError
 from reproduce.executors import Tick
-from reproduce.reading import InputError
+from reproduce.places import beside
 from reproduce.scheduling import Observer
-from reproduce.session import beside
 from results.frames import VARIANTS
 from results.records import CurvePoint, FoldResult, RunRecord
 

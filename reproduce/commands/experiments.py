@@ -23,11 +23,12 @@ from reproduce.commands.options import (
     with_choices,
 )
 from reproduce.commands.output import output_console
-from reproduce.reading import InputError
+from reproduce.errors import InputError
 
 if TYPE_CHECKING:
     from reproduce.experiment import Experiment
-    from reproduce.session import Places, Session
+    from reproduce.places import Places
+    from reproduce.session import Session
 
 
 @with_choices
@@ -47,7 +48,8 @@ def run(
     Stop it with Ctrl-C whenever you like; the same command goes on where it was.
     """
     from reproduce import running
-    from reproduce.session import check_device, default_workers, places
+    from reproduce.devices import check_device, default_workers
+    from reproduce.places import places
     from reproduce.terminal import show_table
     from reproduce.tracking import open_trackers
 
@@ -86,7 +88,8 @@ def plan(
     Without --data a dataset is planned for by its published counts.
     """
     from reproduce import planning
-    from reproduce.session import check_device, default_workers, existing_store, open_studies, places
+    from reproduce.devices import check_device, default_workers
+    from reproduce.places import existing_store, open_studies, places
     from reproduce.terminal import show_plan
 
     console = output_console()

@@ -36,7 +36,8 @@ def model(
 
     `python DIR/load_model.py IMAGES` embeds image files with it.
     """
-    from reproduce.exporting import export_model, new_folder
+    from reproduce.exporting import new_folder
+    from reproduce.exporting_models import export_model
     from reproduce.stored_runs import find_run
 
     opened = opened_store(store, artifacts)
@@ -63,10 +64,12 @@ def embeddings(
     cache: Cache = None,
 ) -> None:
     """Write the embeddings of the test images as .npy, with their labels."""
+    from reproduce.devices import check_device
     from reproduce.executors import prepare_process
-    from reproduce.exporting import Images, export_embeddings, new_folder
+    from reproduce.exporting import new_folder
+    from reproduce.exporting_models import Images, export_embeddings
     from reproduce.fetching import Bars
-    from reproduce.session import check_device, places
+    from reproduce.places import places
     from reproduce.stored_runs import find_run
 
     opened = opened_store(store, artifacts)

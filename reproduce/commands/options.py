@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from reproduce.reading import InputError
+from reproduce.errors import InputError
 
 Name = Annotated[
     str,

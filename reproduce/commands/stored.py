@@ -8,7 +8,7 @@ import typer
 
 from reproduce.commands.options import STORE, Artifacts, Name, StoreAt
 from reproduce.commands.output import output_console
-from reproduce.reading import InputError
+from reproduce.errors import InputError
 from results.measured import MeasuredExperiment
 from results.store import Store
 
@@ -30,7 +30,7 @@ def table(
 ) -> None:
     """Draw the table of an experiment's latest run from the store, one for each of its panels."""
     from reports.tables import table_of
-    from reproduce.experiment import short_name
+    from reproduce.reading import short_name
     from reproduce.terminal import show_table
 
     opened = opened_store(store, artifacts)
@@ -58,7 +58,7 @@ def table(
 
 def opened_store(store: str, artifacts: Path | None) -> Store:
     """The store that `--store` names; raises InputError if there is none yet."""
-    from reproduce.session import existing_store, places
+    from reproduce.places import existing_store, places
 
     opened = existing_store(places(store, artifacts, None, None))
     if opened is None:

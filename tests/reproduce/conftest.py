@@ -1,6 +1,5 @@
 """A run of the command line on a folder of images, shared by the tests of what can be done with its store."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +27,7 @@ def striped_images(folder: Path, seed: int = 0) -> None:
 
 
 @pytest.fixture(scope="session")
-def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with `images`, `tiny.yaml` and its finished run in `runs`, tracked by TensorBoard."""
     folder = tmp_path_factory.mktemp("tiny_run")
     striped_images(folder / "images")
@@ -37,4 +36,4 @@ def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         folder, "run", "tiny.yaml", "--data", "images", "--workers", "1", "--device", "cpu", "--track", "tensorboard"
     )
     assert answer.code == 0, answer.err
-    yield folder
+    return folder

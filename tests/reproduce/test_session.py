@@ -8,9 +8,11 @@ import pytest
 import torch
 
 from reproduce import session
+from reproduce.devices import check_device, default_workers
+from reproduce.errors import InputError
 from reproduce.experiment import load_experiment
-from reproduce.reading import InputError
-from reproduce.session import check_device, default_workers, open_session, open_store, places
+from reproduce.places import open_store, places
+from reproduce.session import open_session
 from results.store import StoreError
 
 
