@@ -78,6 +78,8 @@ def export_embeddings(store: Store, run: StoredRun, folds: list[int], images: Im
         embedded = embed_test(models, weights, data, torch.device(images.device), images.batch)
     except (DataError, BrokenImageError, SplitError, TrunkError) as error:
         raise InputError(str(error)) from error
+    except torch.OutOfMemoryError as error:
+        raise InputError(f"--batch {images.batch}: {images.device} has no memory for so many; use fewer") from error
     for spec, embeddings in zip(specs, embedded.by_model, strict=True):
         _write_array(folder / f"fold_{spec.fold}.npy", embeddings)
     if len(specs) > 1:

@@ -113,6 +113,7 @@ def test_every_imported_package_is_declared(path):
         "results.store, results.records, results.specs, results.values, results.intervals, results.provenance",
         "results.published, results.comparisons, results.class_bootstrap, results.ranks, results.peeking",
         "reports.tables, reports.page, reports.views",
+        "reproduce.exporting, reproduce.commands.export",
     ],
 )
 def test_tables_and_store_need_no_torch(modules):

@@ -1,12 +1,15 @@
 """A run of the command line on a folder of images, shared by the tests of what can be done with its store."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
-from tests.reproduce.command_line import TINY, reproduce
+from reproduce import cli
+from tests.reproduce.command_line import TINY
 
 FOLDERS = (
     TINY.replace("name: glyphs", "name: folder")
@@ -32,8 +35,12 @@ def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tiny_run")
     striped_images(folder / "images")
     (folder / "tiny.yaml").write_text(FOLDERS)
-    answer = reproduce(
-        folder, "run", "tiny.yaml", "--data", "images", "--workers", "1", "--device", "cpu", "--track", "tensorboard"
-    )
-    assert answer.code == 0, answer.err
+    asked = ("--data", "images", "--workers", "1", "--device", "cpu", "--track", "tensorboard")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", ["reproduce", "run", "tiny.yaml", *asked])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+    torch.set_num_threads(1)
+    assert not ended.value.code
     return folder
