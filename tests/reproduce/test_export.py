@@ -21,6 +21,9 @@ from results.store import Store
 from tests.reproduce.command_line import ask, environment
 from tests.reproduce.conftest import striped_images
 
+# The store's scores were made on a CPU.
+CPU = ("embeddings", "--device", "cpu")
+
 
 @pytest.fixture
 def export(tiny_run, capsys, monkeypatch):
@@ -68,9 +71,7 @@ def test_a_model_is_a_plain_state_dict_with_what_it_is(export, tiny_run, tmp_pat
 def test_the_loader_beside_a_model_embeds_images_as_the_test_did(export, tiny_run, tmp_path):
     """Two ways to the same numbers: the script from image files, the export from the packed test images."""
     export("model", "tiny", "--method", "contrastive", "--fold", 1, "--to", tmp_path / "model")
-    answer = export(
-        *("embeddings", "tiny", "--method", "contrastive", "--fold", 1, "--data", "images", "--to", tmp_path / "e")
-    )
+    answer = export(*(*CPU, "tiny", "--method", "contrastive", "--fold", 1, "--data", "images", "--to", tmp_path / "e"))
     assert answer.code == 0, answer.err
     assert sorted(path.name for path in (tmp_path / "e").glob("*.npy")) == ["fold_1.npy", "labels.npy"]
     classes = json.loads((tmp_path / "e" / "classes.json").read_text())
@@ -108,7 +109,7 @@ def test_the_loader_says_in_one_line_what_it_cannot_read(export, tmp_path, monke
 
 
 def test_embeddings_have_the_scores_that_the_store_holds(export, tiny_run, tmp_path):
-    answer = export("embeddings", "tiny.yaml", "--method", "contrastive", "--data", "images", "--to", tmp_path / "e")
+    answer = export(*CPU, "tiny.yaml", "--method", "contrastive", "--data", "images", "--to", tmp_path / "e")
     assert answer.code == 0, answer.err
     record = find_run(store_of(tiny_run), "tiny", "contrastive", 0).record
     labels = np.load(tmp_path / "e" / "labels.npy")
@@ -128,7 +129,7 @@ def test_embeddings_have_the_scores_that_the_store_holds(export, tiny_run, tmp_p
 def test_the_size_of_batches_changes_nothing_but_rounding(export, tmp_path):
     for batch in (64, 5):
         export(
-            *("embeddings", "tiny", "--method", "untrained", "--data", "images", "--batch", batch),
+            *(*CPU, "tiny", "--method", "untrained", "--data", "images", "--batch", batch),
             *("--to", tmp_path / str(batch)),
         )
     whole, parts = (np.load(tmp_path / name / "concatenated.npy") for name in ("64", "5"))
@@ -140,9 +141,7 @@ def test_a_batch_too_large_for_the_gpu_is_told(export, tmp_path, monkeypatch):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.\nAnd more")
 
     monkeypatch.setattr(exporting_models, "embed_test", full)
-    answer = export(
-        "embeddings", "tiny", "--method", "untrained", "--data", "images", "--device", "cpu", "--to", tmp_path / "e"
-    )
+    answer = export(*CPU, "tiny", "--method", "untrained", "--data", "images", "--to", tmp_path / "e")
     assert (answer.code, answer.err) == (2, "error: --batch 64: cpu has no memory for so many; use fewer\n")
     assert list(tmp_path.iterdir()) == []
 
@@ -168,7 +167,7 @@ def test_tables_read_back_as_what_the_store_holds(export, tiny_run, tmp_path):
 
 
 MODEL = ("model", "tiny", "--method", "contrastive")
-EMBEDDINGS = ("embeddings", "tiny", "--method", "contrastive")
+EMBEDDINGS = (*CPU, "tiny", "--method", "contrastive")
 
 
 @pytest.mark.parametrize(
