@@ -17,7 +17,7 @@ def status(store: StoreAt = STORE, artifacts: Artifacts = None) -> None:
     """Say what the store holds: experiments, trainings, test evaluations, failures."""
     from reproduce.terminal import show_status
 
-    show_status(_store(store, artifacts), output_console())
+    show_status(opened_store(store, artifacts), output_console())
 
 
 def table(
@@ -33,7 +33,7 @@ def table(
     from reproduce.reading import short_name
     from reproduce.terminal import show_table
 
-    opened = _store(store, artifacts)
+    opened = opened_store(store, artifacts)
     if output not in ("terminal", "markdown", "csv", "latex", "json"):
         raise InputError(f"--format {output!r}: use terminal, markdown, csv, latex or json")
     known, name = opened.experiments(), short_name(experiment)
@@ -56,7 +56,8 @@ def table(
             sys.stdout.write(texts[output]())
 
 
-def _store(store: str, artifacts: Path | None) -> Store:
+def opened_store(store: str, artifacts: Path | None) -> Store:
+    """The store that `--store` names; raises InputError if there is none yet."""
     from reproduce.places import existing_store, places
 
     opened = existing_store(places(store, artifacts, None, None))
