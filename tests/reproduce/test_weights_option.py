@@ -3,7 +3,6 @@
 import hashlib
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -49,14 +48,11 @@ def refused(answer: Answer) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["plan", "run"])
-def test_without_weights_and_network_there_is_one_line_soon(here: Path, name: str) -> None:
-    started = time.perf_counter()
+def test_without_weights_and_network_there_is_one_line(here: Path) -> None:
     done = subprocess.run(
-        command(name, "inception.yaml"), cwd=here, env=environment(), capture_output=True, text=True, timeout=120
+        command("run", "inception.yaml"), cwd=here, env=environment(), capture_output=True, text=True, timeout=120
     )
     line = refused(Answer(done.returncode, done.stdout, done.stderr))
-    assert time.perf_counter() - started < 60
     assert f"put {FILE} into {here / 'home' / 'hub' / 'checkpoints'}" in line
     assert not (here / "runs" / "store.sqlite").exists()
 
