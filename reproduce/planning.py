@@ -14,11 +14,13 @@ from protocols.training import train_fold
 from protocols.trunks.build import TrunkError
 from reproduce.executors import prepare_process
 from reproduce.session import Session
-from results.specs import FoldSpec
+from results.specs import Component, FoldSpec, MethodSpec
 from results.store import Store
 
 _CALIBRATION_STEPS = 8
 _CALIBRATION_IMAGES = 96
+_ANY_METHOD = MethodSpec(name="any", loss=Component(name="ContrastiveLoss"), samples_per_class=0)
+"""What is timed where only the untrained trunk is asked for."""
 
 
 @dataclass(frozen=True)
@@ -116,9 +118,8 @@ def mean_seconds(problem: Problem, method: str, store: Store) -> float | None:
 def measure_rates(session: Session, device: str) -> Rates:
     """Trains the first trained method for a few iterations on the first fold and embeds a few of its images."""
     prepare_process(device)
-    studies = session.studies(optuna.storages.InMemoryStorage()).values()
-    study = next((s for s in studies if s.method.method.loss is not None), next(iter(studies)))
-    spec = session.problem.fold_specs(study.method.method, "calibration", 0)[0]
+    trained = (m.method for m in session.open_methods().values() if m.method.loss is not None)
+    spec = session.problem.fold_specs(next(trained, _ANY_METHOD), "calibration", 0)[0]
     data = session.problem.training_data(spec)
     few, ranks = _few(data.validation)
     # Drawn weights take the same time, and a plan is possible before the published ones are here.
