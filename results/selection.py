@@ -1,7 +1,7 @@
 """Which of a training's models counts, as classes over the same records: honest selection and peeking.
 
-Trainings choose by validation as they run; nothing here changes what was chosen. These say, afterwards and from recorded
-test curves, what a choice leads to on the test classes.
+Trainings choose by validation as they run; nothing here changes what was chosen. These say, afterwards and from test
+curves that were recorded, what a choice leads to on the test classes.
 """
 
 from dataclasses import dataclass
