@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 from protocols.hyperparameters import HyperparameterError, OpenMethod
-from protocols.methods import MethodError, check_component
+from protocols.methods import MethodError, check_method
 from protocols.search import SearchParameter
 from reproduce.errors import InputError
 from reproduce.reading import describe, named_file, names_in, read_model
@@ -215,11 +215,4 @@ def _check(card: MethodCard) -> None:
     middle = {target: choice.on(target, "", "widened").at(0.5) for target, choice in card.search.items()}
     settings = [middle, *card.published.values(), *card.fixed.values()]
     for setting in settings:
-        method = card.open_method("").at(setting)
-        for kind, component in (
-            ("loss", method.loss),
-            ("miner", method.miner),
-            ("regularizer", method.embedding_regularizer),
-        ):
-            if component is not None:
-                check_component(kind, component)
+        check_method(card.open_method("").at(setting))
