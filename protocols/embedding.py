@@ -1,25 +1,24 @@
 """Embeddings of images by a model, in evaluation mode."""
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from protocols.images.crops import evaluation_batch
 from protocols.images.packed import LabelledImages
+from protocols.images.prepared import EvaluationCrops
 from protocols.trunks.build import EmbeddingModel
 from results.specs import ImageSettings
-
-_BATCH = 64
 
 
 def embed(model: EmbeddingModel, images: LabelledImages, settings: ImageSettings, device: torch.device) -> Tensor:
     """Raw embeddings (n, d) of the images' centre crops, on `device`; the model's mode is restored afterwards."""
+    return embed_crops(model, EvaluationCrops(images, settings, device, keep=False))
+
+
+def embed_crops(model: EmbeddingModel, crops: EvaluationCrops) -> Tensor:
+    """The same for crops that are kept from one call to the next."""
     was_training = model.training
     model.eval()
     with torch.no_grad():
-        parts = [
-            model(evaluation_batch(images, np.arange(first, min(first + _BATCH, len(images))), settings).to(device))
-            for first in range(0, len(images), _BATCH)
-        ]
+        parts = [model(batch) for batch in crops.batches()]
     model.train(was_training)
     return torch.cat(parts)

@@ -4,27 +4,50 @@ Test images meet a model here and in `protocols.test_curves`, and nowhere else.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from losses.plugin import Normalization, TrainingPlugin
-from protocols.embedding import embed
+from protocols.embedding import embed_crops
 from protocols.folds import TestData
+from protocols.images.prepared import BATCH, EvaluationCrops
 from protocols.methods import component_class
 from protocols.metrics.registry import check_metric_names, measure
 from protocols.metrics.retrieval import QueryScores, normalized, query_scores, sides
 from protocols.training import device_name
-from protocols.trunks.build import EmbeddingModel
+from protocols.trunks.build import model_of
 from protocols.work import EvaluateJob
 from results.provenance import provenance
 from results.records import ClassScores, RunRecord, Scores
 from results.specs import FoldSpec, MethodSpec
 
 
+@dataclass(frozen=True)
+class Embedded:
+    """The test images as a run's models see them, normalised as `kind` says.
+
+    by_model: (n, d) of every fold's model. joint: (n, sum of d), all models together.
+    """
+
+    kind: Normalization
+    by_model: tuple[Tensor, ...]
+    joint: Tensor
+
+
+Show = Callable[[RunRecord, Embedded], None]
+"""Is given what a run was scored on, to keep something to look at."""
+
+
 def evaluate_run(
-    job: EvaluateJob, weights: Sequence[dict[str, Tensor]], data: TestData, *, device: str = "cpu"
+    job: EvaluateJob,
+    weights: Sequence[dict[str, Tensor]],
+    data: TestData,
+    *,
+    device: str = "cpu",
+    show: Show | None = None,
 ) -> RunRecord:
     """Scores of one reproduction on the test classes.
 
@@ -36,20 +59,15 @@ def evaluate_run(
     started = time.perf_counter()
     check_metric_names(job.metrics)
     labels = torch.from_numpy(data.images.labels)
-    kind = normalization_of(job.specs[0].method)
-    raw = []
-    for spec, state in zip(job.specs, weights, strict=True):
-        data.check_unseen(spec)
-        raw.append(_embeddings(spec, state, data, torch.device(device)))
-    embeddings = [normalized(e, kind) for e in raw]
-    joined = concatenated(raw, kind) if len(raw) > 1 else embeddings[0]
+    embedded = embed_test(job.specs, weights, data, torch.device(device))
+    embeddings, joined, several = embedded.by_model, embedded.joint, len(weights) > 1
     found = [query_scores(*sides(e, labels, data.is_query)) for e in embeddings]
-    found_joined = query_scores(*sides(joined, labels, data.is_query)) if len(raw) > 1 else found[0]
+    found_joined = query_scores(*sides(joined, labels, data.is_query)) if several else found[0]
     folds = [queries.mean().scores for queries in found]
     further = [measure(job.metrics, e, labels, data.is_query) for e in embeddings]
-    further_joined = measure(job.metrics, joined, labels, data.is_query) if len(raw) > 1 else further[0]
+    further_joined = measure(job.metrics, joined, labels, data.is_query) if several else further[0]
     first = job.specs[0]
-    return RunRecord(
+    record = RunRecord(
         fingerprint=job.fingerprint,
         protocol=job.protocol,
         dataset=first.dataset,
@@ -73,6 +91,28 @@ def evaluate_run(
         wall_time=job.training_time + time.perf_counter() - started,
         provenance=provenance(device_name(torch.device(device)), torch.get_num_threads()),
     )
+    if show is not None:
+        show(record, embedded)
+    return record
+
+
+def embed_test(
+    specs: Sequence[FoldSpec],
+    weights: Sequence[dict[str, Tensor]],
+    data: TestData,
+    device: torch.device,
+    batch: int = BATCH,
+) -> Embedded:
+    """The test images by every model of a run; raises SplitError if one was trained or selected on a test class."""
+    kind = normalization_of(specs[0].method)
+    # The folds of one run look at the same crops.
+    crops = {s.images: EvaluationCrops(data.images, s.images, device, batch=batch) for s in specs}
+    raw = []
+    for spec, state in zip(specs, weights, strict=True):
+        data.check_unseen(spec)
+        raw.append(_embeddings(spec, state, crops[spec.images], device))
+    by_model = tuple(normalized(e, kind) for e in raw)
+    return Embedded(kind, by_model, concatenated(raw, kind) if len(raw) > 1 else by_model[0])
 
 
 def concatenated(embeddings: Sequence[Tensor], kind: Normalization) -> Tensor:
@@ -104,11 +144,11 @@ def normalization_of(method: MethodSpec) -> Normalization:
     return loss.needs.normalization if issubclass(loss, TrainingPlugin) else "unit"
 
 
-def _embeddings(spec: FoldSpec, weights: dict[str, Tensor], data: TestData, device: torch.device) -> Tensor:
+def _embeddings(spec: FoldSpec, weights: dict[str, Tensor], crops: EvaluationCrops, device: torch.device) -> Tensor:
     with torch.random.fork_rng([]):
-        model = EmbeddingModel(spec.trunk, spec.embedding_size, embedder_bias=spec.embedder_bias)
+        model = model_of(spec)
     model.load_state_dict(weights)
-    return embed(model.to(device), data.images, spec.images, device)
+    return embed_crops(model.place(device), crops)
 
 
 def _mean(scores: Sequence[Scores]) -> Scores:

@@ -12,12 +12,13 @@ from torch import Tensor
 
 from losses.plugin import Normalization
 from protocols.embedding import embed
+from protocols.evaluation import Embedded
 from protocols.folds import TestData
 from protocols.images.crops import evaluation_batch
 from protocols.images.packed import LabelledImages
 from protocols.metrics.neighbours import nearest
 from protocols.metrics.retrieval import normalized
-from protocols.trunks.build import EmbeddingModel
+from protocols.trunks.build import model_of
 from results.exhibits import Exhibit
 from results.records import RunRecord
 from results.specs import FoldSpec, ImageSettings
@@ -39,20 +40,14 @@ class FirstFold:
 
 def exhibit_of(
     record: RunRecord,
-    kind: Normalization,
-    embeddings: Sequence[Tensor],
-    joint: Tensor,
+    embedded: Embedded,
     data: TestData,
     first: FirstFold,
     class_names: Sequence[str],
     device: torch.device,
 ) -> Exhibit:
-    """The exhibit of a tested run.
-
-    kind: how its embeddings are normalised. embeddings: raw, of the test images, by fold. joint: the concatenated ones,
-    normalised. class_names: by class rank.
-    """
-    shown = normalized(embeddings[0], kind).cpu()
+    """The exhibit of a tested run. class_names: by class rank."""
+    kind, shown = embedded.kind, embedded.by_model[0].cpu()
     rows = _spread(data.images.labels, _TEST_CLASSES, _TEST_IMAGES)
     train = _spread(first.train.labels, _TRAIN_CLASSES, _TRAIN_IMAGES)
     targets = np.searchsorted(np.unique(first.train.labels), first.train.labels)
@@ -65,7 +60,7 @@ def exhibit_of(
         proxies=proxies,
         proxy_labels=proxy_labels,
         spectrum=torch.linalg.svdvals(shown.double()).float().numpy(),
-        **_gallery(record, joint, data, first.spec.images, class_names),
+        **_gallery(record, embedded.joint, data, first.spec.images, class_names),
     )
 
 
@@ -80,10 +75,10 @@ def _train_embeddings(
     first: FirstFold, rows: NDArray[np.int64], kind: Normalization, device: torch.device
 ) -> NDArray[np.float32]:
     with torch.random.fork_rng([]):
-        model = EmbeddingModel(first.spec.trunk, first.spec.embedding_size, embedder_bias=first.spec.embedder_bias)
+        model = model_of(first.spec)
     model.load_state_dict(first.weights)
     some = LabelledImages(first.train.images, first.train.rows[rows], first.train.labels[rows])
-    embeddings = normalized(embed(model.to(device), some, first.spec.images, device), kind)
+    embeddings = normalized(embed(model.place(device), some, first.spec.images, device), kind)
     shown: NDArray[np.float32] = embeddings.cpu().float().numpy()
     return shown
 

@@ -7,10 +7,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from protocols.images.crops import training_batch
-from protocols.images.packed import LabelledImages
+from protocols.images.source import BatchSource
 from protocols.trunks.build import EmbeddingModel
-from results.specs import ImageSettings
 
 
 @dataclass
@@ -21,10 +19,8 @@ class ClassPool:
     """
 
     model: EmbeddingModel
-    images: LabelledImages
+    source: BatchSource
     targets: NDArray[np.int64]
-    settings: ImageSettings
-    device: torch.device
     seed: int
     _left: dict[int, list[int]] = field(default_factory=dict)
 
@@ -40,7 +36,7 @@ class ClassPool:
         self.model.eval()
         with torch.no_grad():
             parts = [
-                self.model(training_batch(self.images, part, self.settings, self._crops).to(self.device))
+                self.model(self.source.training_batch(part, self._crops))
                 for part in np.array_split(rows.reshape(-1), max(1, rows.size // 64))
             ]
         self.model.train(was_training)

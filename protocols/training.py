@@ -13,13 +13,14 @@ from torch import Tensor, nn
 from losses.class_vectors import class_vectors
 from losses.plugin import Clock, TrainingContext
 from protocols.batches import batches
-from protocols.embedding import embed
+from protocols.embedding import embed_crops
 from protocols.folds import FoldData
-from protocols.images.crops import training_batch
+from protocols.images.prepared import EvaluationCrops
+from protocols.images.source import BatchSource
 from protocols.methods import Method, build_method, build_optimizer
 from protocols.metrics.retrieval import normalized, retrieval_scores
 from protocols.pools import ClassPool
-from protocols.trunks.build import EmbeddingModel
+from protocols.trunks.build import EmbeddingModel, model_of
 from results.provenance import provenance
 from results.records import CurvePoint, FoldResult, Scores
 from results.specs import FoldSpec
@@ -95,7 +96,7 @@ class _Best:
     def keep(self, model: nn.Module, loss: nn.Module | None) -> None:
         """Makes the model, with the loss's proxies, as it is now the checkpoint."""
         self.class_vectors = None if loss is None else class_vectors(loss)
-        self.weights = {key: value.detach().cpu().clone() for key, value in model.state_dict().items()}
+        self.weights = {key: _on_host(value) for key, value in model.state_dict().items()}
 
 
 class _Training:
@@ -118,10 +119,11 @@ class _Training:
         self.losses_since_validation: list[float] = []
         # Before anything of the loss, so that all methods start from the same network under one seed.
         torch.manual_seed(derive_seed("network", spec.seed))
-        self.model = EmbeddingModel(spec.trunk, spec.embedding_size, embedder_bias=spec.embedder_bias).to(device)
+        self.model = model_of(spec).place(device)
         self.loss: nn.Module | None = None
         self.best.keep(self.model, None)
         self.targets = data.train_targets
+        self.validation_crops = EvaluationCrops(data.validation, spec.images, device)
         # None: an epoch is a pass over the training images, the last incomplete batch left out.
         self.steps_per_epoch = self.settings.iterations_per_epoch or max(
             1, len(self.targets) // self.settings.batch_size
@@ -163,15 +165,16 @@ class _Training:
         method.loss.to(self.device)
         self.loss = method.loss
         self.optimizer = build_optimizer(self.settings.optimizer, self.model, method, spec.method)
-        self.crops = torch.Generator().manual_seed(derive_seed("crops", spec.seed))
-        self.batches = batches(
+        source = BatchSource(self.data.train, spec.images, self.device)
+        rows = batches(
             self.targets,
             self.settings.batch_size,
             spec.method.samples_per_class,
             derive_seed("batches", spec.seed),
         )
+        self.batches = source.training_batches(rows, torch.Generator().manual_seed(derive_seed("crops", spec.seed)))
         pool_seed = derive_seed("pool", spec.seed)
-        pool = ClassPool(self.model, self.data.train, self.targets, spec.images, self.device, pool_seed)
+        pool = ClassPool(self.model, source, self.targets, pool_seed)
         generator = torch.Generator().manual_seed(derive_seed("plugin", spec.seed))
         trainable = [p for p in self.model.parameters() if p.requires_grad]
         self.trunk_parameters = [p for p in self.model.trunk.parameters() if p.requires_grad]
@@ -201,8 +204,7 @@ class _Training:
         for parameter in self.trunk_parameters:
             parameter.requires_grad_(not clock.warmup)
         plugin.on_step_start(clock)
-        rows = next(self.batches)
-        images = training_batch(self.data.train, rows, self.spec.images, self.crops).to(self.device)
+        rows, images = next(self.batches)
         labels = torch.from_numpy(self.targets[rows]).to(self.device)
         self.optimizer.zero_grad(set_to_none=True)
         embeddings = self.model(images)
@@ -236,7 +238,7 @@ class _Training:
             self.on_validation(self.iterations)
 
     def _validation_scores(self) -> Scores:
-        embeddings = embed(self.model, self.data.validation, self.spec.images, self.device)
+        embeddings = embed_crops(self.model, self.validation_crops)
         self._require_finite(embeddings, "validation embeddings")
         trained = self.spec.method.loss is not None
         normalization = self.method.plugin.needs.normalization if trained else "unit"
@@ -266,6 +268,11 @@ class _Training:
             wall_time=wall_time,
             provenance=provenance(device_name(self.device), torch.get_num_threads()),
         )
+
+
+def _on_host(value: Tensor) -> Tensor:
+    """A copy on the CPU, in the layout that every machine starts from."""
+    return value.detach().cpu().clone(memory_format=torch.contiguous_format)
 
 
 def device_name(device: torch.device) -> str:

@@ -1,1 +1,1 @@
-"""What a person looks at: tables. Imports `results` only."""
+"""What a person looks at: tables, figures and the page. Imports `results` only."""

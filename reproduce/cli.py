@@ -1,4 +1,4 @@
-"""The command line: run, plan, status, table, methods, datasets, data."""
+"""The command line: run, plan, status, table, methods, datasets, data, export."""
 
 import sys
 from collections.abc import Iterator
@@ -9,9 +9,10 @@ from rich.console import Console
 
 from reproduce.commands.data import app as data_app
 from reproduce.commands.experiments import plan, run
+from reproduce.commands.export import app as export_app
 from reproduce.commands.listings import datasets, experiments, methods
 from reproduce.commands.stored import status, table
-from reproduce.reading import InputError
+from reproduce.errors import InputError
 from results.store import StoreError
 
 app = typer.Typer(
@@ -31,6 +32,7 @@ app.command()(methods)
 app.command()(datasets)
 app.command()(experiments)
 app.add_typer(data_app)
+app.add_typer(export_app)
 
 _INTERRUPTED = 130
 """What typer makes of Ctrl-C."""
@@ -42,7 +44,7 @@ _USAGE_ERROR: type[typer.BadParameter] = typer.BadParameter.__bases__[0]
 @contextmanager
 def _one_line_errors() -> Iterator[None]:
     """What a person can mend is told in one line, with exit code 2; Ctrl-C says that nothing is lost."""
-    from reproduce.scheduling import WorkFailedError
+    from reproduce.errors import WorkFailedError
 
     errors = Console(stderr=True, soft_wrap=True)
     try:

@@ -1,49 +1,84 @@
-"""In what an experiment was run otherwise than the suite's file of its name says: options and files of one's own."""
+"""In what an experiment was run otherwise than the suite's file of its name says: options and files of one's own.
+
+Read without torch, since a table that is drawn from a store needs none.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import ValidationError
 
-from reproduce.experiment import Experiment, experiment_names, load_experiments
+from reproduce import reading
+from results.specs import ImageSettings, TrainingSettings, TrunkSpec
+from results.values import Record
 
-# These change how sure a number is or how fast it came, not what it is; a trunk's weights are named as they were found.
-_FREE = ("title", "methods", "variants", "reproductions", "seed", "metrics", "test_curves", "dataset.root")
-_FREE_PARTS = ("dataset.subset", "dataset.skip_broken_images", "trunk.weights", "images.augmentation")
-_IGNORED = {*_FREE, *_FREE_PARTS, "training.precision"}
+DEFAULTS: dict[str, Any] = {
+    "protocol": "mlrc",
+    "embedding_size": 128,
+    "images": {},
+    "training": {},
+    "folds": 4,
+    "split": None,
+    "embedder_bias": True,
+    "proxies": None,
+    "settings": {},
+}
+"""What an experiment file means by leaving a key out, of those that decide what a number is."""
+
+SEARCH_DEFAULTS: dict[str, Any] = {"trials": 50, "bounds": "widened", "ranges": {}}
+
+# These change how fast a number came, not what it is; a trunk's weights are named as they were found.
+_FREE = {"images.augmentation", "training.precision", "trunk.weights"}
 
 
 def departures(name: str, settings: Mapping[str, Any]) -> tuple[str, ...]:
     """Phrases, empty if there is nothing to say.
 
-    name: as in the store, NAME or NAME/PANEL. settings: as the store keeps them. A subset of the dataset is not told
-    here: who reads the settings sees it.
+    name: as in the store, NAME or NAME/PANEL. settings: as the store keeps them. Not told here: a subset of the
+    dataset, which who reads the settings sees; how many runs there are and from which seed; and the search's sampler.
     """
     file, _, panel = name.partition("/")
-    if file not in experiment_names():
+    path = reading.EXPERIMENTS / f"{file}.yaml"
+    if not path.is_file():
         return ("the suite has no experiment file of this name",)
-    written = load_experiments(file, {}).get(name)
-    if written is None:
+    written = reading.read_mapping(path)
+    panels = written.pop("panels", None) or {}
+    if panel not in panels and (panel or panels):
         return (f"the suite's file has no panel {panel!r}" if panel else "the suite's file has panels",)
+    written = reading.merged(written, panels.get(panel, {}))
     try:
-        run = Experiment.model_validate(dict(settings))
-    except ValidationError:
+        apart = _apart(_flat(_whole(settings)), _flat(_whole(written)))
+    except (ValidationError, KeyError, TypeError):
         return ("settings of another version of the suite",)
-    return (*_settings_apart(run, written), *_variants_apart(run, written))
+    own = [each for each in settings.get("variants", ()) if each not in written.get("variants", ())]
+    return (*apart, *(f"variant {each['key']} is not that of the suite's file" for each in own))
 
 
-def _settings_apart(run: Experiment, written: Experiment) -> Iterator[str]:
-    ours, file = (_flat(each.model_dump(mode="json")) for each in (run, written))
-    for key in sorted(ours.keys() | file.keys()):
-        free = key in _IGNORED or key.partition(".")[0] in _IGNORED
-        if not free and ours.get(key) != file.get(key):
-            yield f"{key} {ours.get(key)} where the suite's file has {file.get(key)}"
+def _whole(content: Mapping[str, Any]) -> dict[str, Any]:
+    """What decides a number, with every default filled in."""
+    whole = {key: content.get(key, default) for key, default in DEFAULTS.items()}
+    whole["dataset"] = content["dataset"]["name"]
+    for key, model in (("images", ImageSettings), ("training", TrainingSettings)):
+        whole[key] = _complete(model, whole[key])
+    whole["trunk"] = _complete(TrunkSpec, content["trunk"])
+    search = content.get("search", {})
+    whole["search"] = {key: search.get(key, default) for key, default in SEARCH_DEFAULTS.items()}
+    if whole["proxies"] is not None:
+        whole["proxies"] = {"warmup_passes": 0, **whole["proxies"]}
+    return whole
 
 
-def _variants_apart(run: Experiment, written: Experiment) -> Iterator[str]:
-    for variant in run.variants:
-        if variant not in written.variants:
-            yield f"variant {variant.key} is not that of the suite's file"
+def _complete(model: type[ImageSettings | TrainingSettings | TrunkSpec], content: Mapping[str, Any]) -> dict[str, Any]:
+    """All fields, whether or not they are at their default."""
+    settled = model.model_validate(content)
+    values = {name: getattr(settled, name) for name in model.model_fields}
+    return {name: dict(value) if isinstance(value, Record) else value for name, value in values.items()}
+
+
+def _apart(ours: Mapping[str, Any], written: Mapping[str, Any]) -> Iterator[str]:
+    for key in sorted(ours.keys() | written.keys()):
+        if key not in _FREE and ours.get(key) != written.get(key):
+            yield f"{key} {ours.get(key)} where the suite's file has {written.get(key)}"
 
 
 def _flat(content: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

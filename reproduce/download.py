@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
-from reproduce.reading import InputError
+from reproduce.errors import InputError
 
 Progress = Callable[[int, int | None], None]
 """Bytes or members done, and how many there are in all."""

@@ -15,8 +15,10 @@ from typing import Any, Protocol
 
 import torch
 
-from protocols.evaluation import evaluate_run
+from protocols.evaluation import Embedded, Show, evaluate_run
+from protocols.exhibits import FirstFold, exhibit_of
 from protocols.folds import FoldData, TestData
+from protocols.images.packed import LabelledImages
 from protocols.splits import FOLDS
 from protocols.test_curves import CurveRecorder
 from protocols.training import train_fold
@@ -47,12 +49,22 @@ class Trained:
 
 
 @dataclass(frozen=True)
+class Exhibition:
+    """What an exhibit takes besides a test: the first fold's training images, the class names, and its file."""
+
+    train: LabelledImages
+    class_names: tuple[str, ...]
+    path: Path
+
+
+@dataclass(frozen=True)
 class EvaluateTask:
-    """A test evaluation with the test images and the checkpoints of its folds."""
+    """A test evaluation with the test images and the checkpoints of its folds. exhibition: None makes no exhibit."""
 
     job: EvaluateJob
     data: TestData
     weights: tuple[Path, ...]
+    exhibition: Exhibition | None = None
 
 
 Task = TrainTask | EvaluateTask
@@ -90,7 +102,7 @@ def carry_out(task: Task, device: str, report: Any) -> Done:
     """Does a task here; a checkpoint is whole or absent, whatever happens."""
     if isinstance(task, EvaluateTask):
         weights = [torch.load(path, map_location="cpu", weights_only=True) for path in task.weights]
-        return evaluate_run(task.job, weights, task.data, device=device)
+        return evaluate_run(task.job, weights, task.data, device=device, show=_exhibitor(task, weights[0], device))
     fingerprint = task.job.spec.fingerprint
     recorder = None if task.observed_on is None else CurveRecorder(task.job.spec, task.observed_on, device)
     trained = train_fold(
@@ -101,11 +113,34 @@ def carry_out(task: Task, device: str, report: Any) -> Done:
         observe=recorder,
     )
     if task.weights is not None:
-        _write_weights(trained.weights, task.weights)
+        if trained.class_vectors is not None:
+            _write_tensors(trained.class_vectors, vectors_path(task.weights))
+        _write_tensors(trained.weights, task.weights)
     return Trained(trained.result, recorder and recorder.curve())
 
 
-def _write_weights(weights: dict[str, torch.Tensor], path: Path) -> None:
+def _exhibitor(task: EvaluateTask, weights: dict[str, torch.Tensor], device: str) -> Show | None:
+    """Keeps something to look at of the run, if that was asked for."""
+    exhibition = task.exhibition
+    if exhibition is None:
+        return None
+    vectors = vectors_path(task.weights[0])
+    known = torch.load(vectors, map_location="cpu", weights_only=True) if vectors.exists() else None
+    first = FirstFold(task.job.specs[0], weights, exhibition.train, known)
+
+    def show(record: RunRecord, embedded: Embedded) -> None:
+        made = exhibit_of(record, embedded, task.data, first, exhibition.class_names, torch.device(device))
+        made.save(exhibition.path)
+
+    return show
+
+
+def vectors_path(weights: Path) -> Path:
+    """Where a checkpoint's proxies lie, beside its weights."""
+    return weights.with_suffix(".proxies.pt")
+
+
+def _write_tensors(weights: Any, path: Path) -> None:
     # Through memory, since torch reports a full disk as an internal error of its file writer.
     buffer = io.BytesIO()
     torch.save(weights, buffer)

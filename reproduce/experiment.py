@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import Field, JsonValue, ValidationError, field_validator
 
+from protocols.metrics.registry import check_metric_names
 from protocols.search import SamplerSettings
 from protocols.splits import FOLDS
 from reproduce.cards import Bounds, Variant
-from reproduce.reading import InputError, describe, named_file, names_in, read_mapping
+from reproduce.errors import InputError
+from reproduce.reading import EXPERIMENTS, describe, merged, named_file, names_in, read_mapping
 from results.specs import ImageSettings, TrainingSettings, TrunkSpec
 from results.values import Record, fingerprint_of
-
-EXPERIMENTS = Path(__file__).parent / "experiments"
 
 
 class DataChoice(Record):
@@ -81,6 +81,12 @@ class Experiment(Record):
     metrics: tuple[str, ...] = ()
     test_curves: bool = False
 
+    @field_validator("metrics")
+    @classmethod
+    def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        check_metric_names(names)
+        return names
+
     def fingerprint(self, name: str, data_fingerprint: str) -> str:
         """What names this experiment's rows in the store: all that could change its table but not where data lie."""
         settings = self.model_dump(
@@ -109,7 +115,7 @@ def load_experiments(name: str, overrides: Mapping[str, Any]) -> dict[str, Exper
     if wanted is not None and wanted not in panels:
         raise InputError(f"{path}: no panel {wanted!r}; it has {', '.join(panels)}")
     return {
-        f"{path.stem}/{key}": _validated(path, f"panels.{key}: ", _merged(content, panel), overrides)
+        f"{path.stem}/{key}": _validated(path, f"panels.{key}: ", merged(content, panel), overrides)
         for key, panel in panels.items()
         if wanted in (None, key)
     }
@@ -128,14 +134,6 @@ def _file_and_panel(name: str) -> tuple[Path, str | None]:
     if name.endswith((".yaml", ".yml")) or not file:
         return named_file(name, [EXPERIMENTS], "experiment"), None
     return named_file(file, [EXPERIMENTS], "experiment"), panel
-
-
-def _merged(common: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
-    merged = dict(common)
-    for key, value in own.items():
-        both = isinstance(value, dict) and isinstance(merged.get(key), dict)
-        merged[key] = _merged(merged[key], value) if both else value
-    return merged
 
 
 def _validated(path: Path, where: str, content: dict[str, Any], overrides: Mapping[str, Any]) -> Experiment:
@@ -167,12 +165,3 @@ def _validated(path: Path, where: str, content: dict[str, Any], overrides: Mappi
 def experiment_names() -> list[str]:
     """The experiment files that come with the suite."""
     return names_in(EXPERIMENTS)
-
-
-def short_name(name: str) -> str:
-    """How a file, or one panel of it, is called in the store: its stem, with the panel behind it."""
-    for suffix in (".yaml", ".yml"):
-        file, found, panel = name.partition(suffix)
-        if found:
-            return Path(file).name + panel
-    return name

@@ -11,7 +11,7 @@ from protocols.datasets.lists import check_counts
 from protocols.datasets.published import Archive, Publication
 from protocols.datasets.registry import DatasetEntry
 from reproduce import download
-from reproduce.reading import InputError
+from reproduce.errors import InputError
 
 
 class Bars:

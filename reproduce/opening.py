@@ -5,8 +5,8 @@ from pydantic import JsonValue
 from protocols.hyperparameters import HyperparameterError, OpenMethod
 from protocols.methods import MethodError, check_component
 from reproduce.cards import MethodCard
+from reproduce.errors import InputError
 from reproduce.experiment import Experiment
-from reproduce.reading import InputError
 
 PROXY_LR = "loss_optimizer.lr"
 

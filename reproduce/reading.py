@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-
-class InputError(Exception):
-    """Something a person gave cannot be used; the message is one line that says what to do."""
-
+from reproduce.errors import InputError
 
 M = TypeVar("M", bound=BaseModel)
+
+EXPERIMENTS = Path(__file__).parent / "experiments"
+METHODS = Path(__file__).parent / "methods"
 
 
 def read_model(path: Path, model: type[M]) -> M:
@@ -37,6 +37,15 @@ def read_mapping(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise InputError(f"{path}: expected keys and values, found {type(content).__name__}")
     return content
+
+
+def merged(common: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """What a file's panels share with one panel's own keys on top, at every depth."""
+    whole = dict(common)
+    for key, value in own.items():
+        both = isinstance(value, dict) and isinstance(whole.get(key), dict)
+        whole[key] = merged(whole[key], value) if both else value
+    return whole
 
 
 def describe(error: ValidationError) -> str:
@@ -72,3 +81,12 @@ def named_file(name: str, folders: Sequence[Path], what: str) -> Path:
 def names_in(folder: Path) -> list[str]:
     """The names that `named_file` knows."""
     return sorted(path.stem for path in folder.glob("*.yaml"))
+
+
+def short_name(name: str) -> str:
+    """How a file, or one panel of it, is called in the store: its stem, with the panel behind it."""
+    for suffix in (".yaml", ".yml"):
+        file, found, panel = name.partition(suffix)
+        if found:
+            return Path(file).name + panel
+    return name

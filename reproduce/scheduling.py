@@ -15,16 +15,14 @@ from protocols.methods import MethodError
 from protocols.problem import Problem
 from protocols.splits import SplitError
 from protocols.work import EvaluateJob, Job, Outcome, TrainJob, Work
-from reproduce.executors import Done, EvaluateTask, Executor, Task, Tick, Trained, TrainTask, weights_path
+from reproduce.errors import WorkFailedError
+from reproduce.executors import Done, EvaluateTask, Executor, Exhibition, Task, Tick, Trained, TrainTask, weights_path
+from results.exhibits import exhibit_path
 from results.records import RunRecord
 from results.store import Store
 
 ATTEMPTS = 3
 """How often a job is tried that breaks for reasons outside the method."""
-
-
-class WorkFailedError(Exception):
-    """A job cannot be done; the message names it and says what to do. What was finished before is in the store."""
 
 
 class Observer(Protocol):
@@ -135,7 +133,15 @@ class Scheduler:
             observed_on = self.problem.test_data() if self.test_curves and job.run is not None else None
             return TrainTask(job, self.problem.training_data(job.spec), weights, observed_on)
         paths = tuple(weights_path(artifacts, spec) for spec in job.specs)
-        return EvaluateTask(job, self.problem.test_data(), paths)
+        return EvaluateTask(job, self.problem.test_data(), paths, self._exhibition(job))
+
+    def _exhibition(self, job: EvaluateJob) -> Exhibition | None:
+        """The first reproduction of a method is kept to be looked at."""
+        if job.run > 0:
+            return None
+        train = self.problem.training_data(job.specs[0]).train
+        path = exhibit_path(self.store.artifacts, job.fingerprint)
+        return Exhibition(train, self.problem.dataset.class_names, path)
 
     def _collect(self, done: set[Future[Done]]) -> None:
         pool_broke = False

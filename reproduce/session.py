@@ -1,15 +1,10 @@
 """From names on the command line to what a run works with: problem, methods, store."""
 
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import optuna
-import torch
-from optuna.exceptions import StorageInternalError
-from sqlalchemy.exc import SQLAlchemyError
 
 from protocols import mlrc, standard
 from protocols.datasets.dataset import DataError, DataRequest, Dataset
@@ -18,28 +13,18 @@ from protocols.datasets.stand_in import stand_in
 from protocols.hyperparameters import OpenMethod
 from protocols.images.packing import BrokenImageError, Progress
 from protocols.problem import Problem
-from protocols.splits import FOLDS, SplitError, named_split
+from protocols.splits import SplitError, named_split
 from protocols.study import Budget, Study
 from protocols.trunks.build import TrunkError, settled_trunk, trunk_entry
 from protocols.trunks.download import Progress as DownloadProgress
 from protocols.work import Work
 from reproduce.cards import MethodCard, load_card, load_variant
+from reproduce.errors import InputError
 from reproduce.experiment import Experiment
 from reproduce.opening import open_method
-from reproduce.reading import InputError
+from reproduce.places import Places
 from results.records import RunRecord
 from results.specs import FoldSpec
-from results.store import Store, StoreError
-
-
-@dataclass(frozen=True)
-class Places:
-    """Where things are kept. store: SQLAlchemy URL. artifacts: checkpoints. cache: packed images. tables: output."""
-
-    store: str
-    artifacts: Path
-    cache: Path
-    tables: Path
 
 
 @dataclass(frozen=True)
@@ -108,18 +93,6 @@ class Session:
         }
 
 
-def places(store: str, artifacts: Path | None, cache: Path | None, tables: Path | None) -> Places:
-    """Locations beside the store, where not said otherwise. `store`: a file or a SQLAlchemy URL."""
-    if "://" in store:
-        base = Path("runs")
-        if store.startswith("sqlite:///"):
-            base = Path(store.removeprefix("sqlite:///")).parent
-    else:
-        base = Path(store).parent
-        store = f"sqlite:///{store}"
-    return Places(store, artifacts or base / "artifacts", cache or base / "cache", tables or base / "tables")
-
-
 def needs_folder(experiment: Experiment) -> bool:
     """Whether the experiment's images still have to be located."""
     entry = DATASETS.get(experiment.dataset.name)
@@ -138,17 +111,11 @@ def open_session(
 ) -> Session:
     """Reads the cards, settles the trunk's weights, opens the dataset and splits it.
 
-    weights: where the trunk's come from, if not from where they are looked for (protocols.trunks.weights). outline: a
-    dataset that is not located is stood in for by its published counts, which is enough for a plan. Raises InputError
-    with one line on what to do.
+    weights: where the trunk's come from, if not from where they are looked for (protocols.trunks.weights). outline: for
+    a plan, which needs no weights, and a dataset that is not located is stood in for by its published counts. Raises
+    InputError with one line on what to do.
     """
-    cards = (
-        *(load_card(method) for method in experiment.methods),
-        *(load_variant(variant) for variant in experiment.variants),
-    )
-    keys = [card.key for card in cards]
-    if twice := [key for key in keys if keys.count(key) > 1]:
-        raise InputError(f"method {twice[0]!r} is named twice; name it once")
+    cards = _cards(experiment)
     request = DataRequest(
         name=experiment.dataset.name,
         images=experiment.images,
@@ -160,21 +127,35 @@ def open_session(
     )
     try:
         outlined = outline_of(experiment) if outline and needs_folder(experiment) else None
-        if outlined is None or weights is not None:
+        if outlined is None and needs_folder(experiment):
+            open_dataset(request)  # Says which folder it wants, before weights are fetched for nothing.
+        if not outline or weights is not None:
             trunk = settled_trunk(experiment.trunk, weights, fetching)
             experiment = experiment.model_copy(update={"trunk": trunk})
         else:
-            trunk_entry(experiment.trunk).shapes()  # A plan needs a trunk that can be built, but not its weights.
+            trunk_entry(experiment.trunk)  # A plan needs a trunk that is known, not one that can be built here.
         dataset = outlined or open_dataset(request)
-        split = named_split(
-            split_name(experiment),
-            dataset.n_classes,
-            dataset.trainval_classes,
-            queries_given=dataset.is_query is not None,
-        )
+        return Session(name, experiment, problem_of(experiment, dataset), cards, where)
     except (DataError, BrokenImageError, SplitError, TrunkError) as error:
         raise InputError(str(error)) from error
-    problem = Problem(
+
+
+def _cards(experiment: Experiment) -> tuple[MethodCard, ...]:
+    cards = (
+        *(load_card(method) for method in experiment.methods),
+        *(load_variant(variant) for variant in experiment.variants),
+    )
+    keys = [card.key for card in cards]
+    if twice := [key for key in keys if keys.count(key) > 1]:
+        raise InputError(f"method {twice[0]!r} is named twice; name it once")
+    return cards
+
+
+def problem_of(experiment: Experiment, dataset: Dataset) -> Problem:
+    """What all methods of an experiment share, on its dataset; raises SplitError."""
+    name, queries_given = split_name(experiment), dataset.is_query is not None
+    split = named_split(name, dataset.n_classes, dataset.trainval_classes, queries_given=queries_given)
+    return Problem(
         dataset,
         split,
         len(split.folds[: experiment.folds]),
@@ -186,7 +167,6 @@ def open_session(
         experiment.embedder_bias,
         experiment.metrics,
     )
-    return Session(name, experiment, problem, cards, where)
 
 
 def outline_of(experiment: Experiment) -> Dataset | None:
@@ -201,63 +181,3 @@ def outline_of(experiment: Experiment) -> Dataset | None:
 def split_name(experiment: Experiment) -> str:
     """The class split: the experiment's own choice, or its protocol's."""
     return experiment.split or {"mlrc": "mlrc", "standard": "conventional"}[experiment.protocol]
-
-
-def existing_store(where: Places) -> Store | None:
-    """The store, or None if it would be a new file."""
-    file = where.store.removeprefix("sqlite:///").partition("?")[0]
-    return open_store(where) if "://" in file or Path(file).exists() else None
-
-
-def open_store(where: Places) -> Store:
-    """The store, made if there is none; raises StoreError, InputError."""
-    if where.store.startswith("sqlite:///"):
-        base = Path(where.store.removeprefix("sqlite:///")).parent
-        try:
-            base.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{base}: cannot be made ({error.strerror}); choose another place with --store") from error
-    return Store(where.store, where.artifacts)
-
-
-@contextmanager
-def studies_in_one_line(where: Places) -> Iterator[None]:
-    """Turns a study that cannot be read or written, on a full disk for instance, into a StoreError."""
-    try:
-        yield
-    except (StorageInternalError, SQLAlchemyError) as error:
-        reason = str(getattr(error.__cause__ or error, "orig", None) or error).splitlines()[0]
-        raise StoreError(f"store {where.store}: {reason}; what was stored before is kept") from error
-
-
-def open_studies(where: Places) -> optuna.storages.BaseStorage:
-    """Optuna's storage at the same URL; raises StoreError."""
-    # A second process that reads (a dashboard) must not make a write fail.
-    arguments = {"connect_args": {"timeout": 60}} if where.store.startswith("sqlite") else {}
-    try:
-        return optuna.storages.RDBStorage(where.store, engine_kwargs=arguments)
-    except (SQLAlchemyError, RuntimeError) as error:
-        raise StoreError(f"store {where.store}: Optuna cannot use it ({str(error).splitlines()[0]})") from error
-
-
-def check_device(device: str) -> str:
-    """The device's name if it is there; raises InputError."""
-    if device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        chosen = torch.device(device)
-    except RuntimeError as error:
-        raise InputError(f"device {device!r}: not a device name; use cpu, cuda or cuda:0") from error
-    there = {"cpu": 1, "cuda": torch.cuda.device_count()}
-    if chosen.type not in there:
-        raise InputError(f"device {device!r}: this suite trains on cpu and cuda")
-    if (chosen.index or 0) >= there[chosen.type]:
-        raise InputError(
-            f"device {device!r} is not there: {there[chosen.type]} {chosen.type} device(s) found; use --device cpu"
-        )
-    return device
-
-
-def default_workers(device: str) -> int:
-    """Trainings side by side: the four folds of a trial, if there are cores for them; one on a GPU."""
-    return 1 if device.startswith("cuda") else min(FOLDS, os.cpu_count() or 1)

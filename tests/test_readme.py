@@ -18,7 +18,8 @@ from protocols.training import train_fold
 from protocols.work import EvaluateJob
 from reports.tables import table_of
 from reproduce.experiment import load_experiment
-from reproduce.session import open_session, places
+from reproduce.places import places
+from reproduce.session import open_session
 from results.measured import FOLDER, MeasuredExperiment
 
 ROOT = Path(__file__).parent.parent

@@ -5,6 +5,8 @@ in some of them. Random numbers come from one generator, so the outcome does not
 """
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -14,29 +16,57 @@ from torch import Tensor
 from torch.nn import functional
 
 from protocols.images.packed import LabelledImages
+from protocols.images.packing import resized_to
 from results.specs import ImageSettings
 
 _TRIES = 10
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What is random in one training crop: a box (top, left, height, width) of the image, and whether it is flipped."""
+
+    box: tuple[int, int, int, int]
+    flip: bool
 
 
 def training_batch(
     images: LabelledImages, indices: NDArray[np.int64], settings: ImageSettings, generator: torch.Generator
 ) -> Tensor:
     """Random resized crops with flips of `indices`: uint8 (batch, channels, crop, crop)."""
-    crops = []
+    return cut_crops(images, indices, random_cuts(images, indices, settings, generator), settings.crop)
+
+
+def random_cuts(
+    images: LabelledImages, indices: NDArray[np.int64], settings: ImageSettings, generator: torch.Generator
+) -> list[Cut]:
+    """The next cuts of `indices` in their order; reads the images' sizes only."""
+    cuts = []
     for index in indices:
-        image = images.image(int(index))
-        box = random_box(image.shape[0], image.shape[1], settings, generator)
-        crop = _chw(_resized(image, box, settings.crop))
-        if settings.flip and torch.rand((), generator=generator).item() < 0.5:
-            crop = crop.flip(-1)
-        crops.append(crop)
+        height, width, _ = images.image(int(index)).shape
+        box = random_box(height, width, settings, generator)
+        cuts.append(Cut(box, settings.flip and torch.rand((), generator=generator).item() < 0.5))
+    return cuts
+
+
+def cut_crops(images: LabelledImages, indices: NDArray[np.int64], cuts: Sequence[Cut], side: int) -> Tensor:
+    """The given cuts of `indices`, resized by Pillow: uint8 (batch, channels, side, side)."""
+    crops = []
+    for index, cut in zip(indices, cuts, strict=True):
+        crop = _chw(_resized(images.image(int(index)), cut.box, side))
+        crops.append(crop.flip(-1) if cut.flip else crop)
     return torch.stack(crops)
 
 
 def evaluation_batch(images: LabelledImages, indices: NDArray[np.int64], settings: ImageSettings) -> Tensor:
-    """Centre crops of `indices`: uint8 (batch, channels, crop, crop)."""
-    return torch.stack([centre_crop(_chw(images.image(int(index))), settings.crop) for index in indices])
+    """Centre crops of `indices`, resized before if `evaluation_resize` says so: uint8 (batch, channels, crop, crop)."""
+    crops = []
+    for index in indices:
+        image = images.image(int(index))
+        if settings.evaluation_resize is not None:
+            image = _pixels(resized_to(_picture(image), settings.evaluation_resize))
+        crops.append(centre_crop(_chw(image), settings.crop))
+    return torch.stack(crops)
 
 
 def random_box(
@@ -82,6 +112,13 @@ def _resized(image: NDArray[np.uint8], box: tuple[int, int, int, int], side: int
     """The box (top, left, height, width) of an image (h, w, channels) as a square of `side`."""
     top, left, height, width = box
     # Cut before it is resized: given a box, Pillow's filter would reach over its edges.
-    part = image[top : top + height, left : left + width]
-    picture = Image.fromarray(np.ascontiguousarray(part[..., 0] if part.shape[2] == 1 else part))
-    return np.asarray(picture.resize((side, side), Image.Resampling.BILINEAR)).reshape(side, side, -1)
+    picture = _picture(image[top : top + height, left : left + width])
+    return _pixels(picture.resize((side, side), Image.Resampling.BILINEAR))
+
+
+def _picture(image: NDArray[np.uint8]) -> Image.Image:
+    return Image.fromarray(np.ascontiguousarray(image[..., 0] if image.shape[2] == 1 else image))
+
+
+def _pixels(picture: Image.Image) -> NDArray[np.uint8]:
+    return np.asarray(picture).reshape(picture.height, picture.width, -1)

@@ -76,6 +76,11 @@ class LabelledImages:
             raise IndexError(f"image {index} of {len(self.rows)}")
         return self.images.image(int(self.rows[index]))
 
+    @property
+    def n_bytes(self) -> int:
+        """Size of the decoded pixels."""
+        return sum(self.image(index).size for index in range(len(self)))
+
     def of_classes(self, ranks: tuple[int, ...]) -> "LabelledImages":
         """The images whose class is among `ranks`."""
         keep = np.isin(self.labels, np.asarray(ranks, dtype=np.int64))

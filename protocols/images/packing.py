@@ -91,9 +91,12 @@ def decode(path: Path, resize: int | None) -> NDArray[np.uint8]:
             rgb = image.convert("RGB")
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise BrokenImageError(f"{path}: cannot be decoded ({error})") from error
-    if resize is not None:
-        rgb = rgb.resize(_shorter_side_to(rgb.size, resize), Image.Resampling.BILINEAR)
-    return np.asarray(rgb)
+    return np.asarray(rgb if resize is None else resized_to(rgb, resize))
+
+
+def resized_to(picture: Image.Image, shorter_side: int) -> Image.Image:
+    """The picture with its shorter side resized to that many pixels, bilinearly by Pillow."""
+    return picture.resize(_shorter_side_to(picture.size, shorter_side), Image.Resampling.BILINEAR)
 
 
 def _write(

@@ -4,9 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import convert_conv2d_weight_memory_format
 
 from protocols.trunks import efficientnet_lite
 from protocols.trunks.bn_inception import BN_INCEPTION_FILE, BNInception
@@ -16,7 +18,7 @@ from protocols.trunks.small_conv import SmallConv
 from protocols.trunks.torchvision_trunks import GOOGLENET_FILE, RESNET50_FILE, RESNET101_FILE, torchvision_trunk
 from protocols.trunks.weights import IMAGENET, PublishedFile, names_own_file, read_weights, settle_weights, use_weights
 from protocols.trunks.weights import TrunkError as TrunkError
-from results.specs import TrunkSpec
+from results.specs import FoldSpec, TrunkSpec
 
 RANDOM = "random"
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -113,19 +115,37 @@ def _trunk(spec: TrunkSpec, entry: TrunkEntry) -> nn.Module:
     return trunk
 
 
+def model_of(spec: FoldSpec) -> "EmbeddingModel":
+    """The model that a training begins with; its random weights come from torch's generator."""
+    return EmbeddingModel(
+        spec.trunk, spec.embedding_size, embedder_bias=spec.embedder_bias, precision=spec.training.precision
+    )
+
+
 class EmbeddingModel(nn.Module):
     """Trunk, pooling and embedder (specification, section 4): uint8 images (n, c, h, w) -> raw embeddings (n, d).
 
     embedding_size: d of the linear layer; None gives the pooled features. embedder_bias: whether that layer has a bias.
-    Grey and RGB images fit any trunk: channels are repeated or averaged. Raises TrunkError if the trunk's weights are
-    not on this machine.
+    Grey and RGB images fit any trunk: channels are repeated or averaged. precision: `amp` computes trunk and embedder
+    in bfloat16 where torch's autocast says so; the embeddings and all that follows stay float32. bfloat16 has float32's
+    range, so gradients need no scaling, which in float16 would skip steps and so change the protocol. Raises TrunkError
+    if the trunk's weights are not on this machine.
     """
 
     mean: Tensor
     std: Tensor
 
-    def __init__(self, spec: TrunkSpec, embedding_size: int | None, *, embedder_bias: bool = True) -> None:
+    def __init__(
+        self,
+        spec: TrunkSpec,
+        embedding_size: int | None,
+        *,
+        embedder_bias: bool = True,
+        precision: Literal["float32", "amp"] = "float32",
+    ) -> None:
         super().__init__()
+        self.precision = precision
+        self.layout = torch.contiguous_format
         entry = trunk_entry(spec)
         self.trunk = _trunk(spec, entry)
         features = self.trunk.features
@@ -142,6 +162,13 @@ class EmbeddingModel(nn.Module):
         if spec.batch_norm == "frozen":
             for layer in self._batch_norms():
                 layer.requires_grad_(False)
+
+    def place(self, device: torch.device, *, channels_last: bool | None = None) -> "EmbeddingModel":
+        """Moves the model; channels_last: the layout that GPUs convolve fastest in, None takes it on a GPU only."""
+        if device.type == "cuda" if channels_last is None else channels_last:
+            self.layout = torch.channels_last
+            convert_conv2d_weight_memory_format(self, self.layout)
+        return self.to(device)
 
     def _batch_norms(self) -> list[nn.Module]:
         return [m for m in self.trunk.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
@@ -161,8 +188,10 @@ class EmbeddingModel(nn.Module):
             pixels = pixels.mean(1, keepdim=True) if self.channels == 1 else pixels.expand(-1, self.channels, -1, -1)
         if self.reverse_channels:
             pixels = pixels.flip(1)
-        embeddings: Tensor = self.embedder(self._pooled(self.trunk((pixels * self.scale - self.mean) / self.std)))
-        return embeddings
+        pixels = ((pixels * self.scale - self.mean) / self.std).contiguous(memory_format=self.layout)
+        with torch.autocast(images.device.type, torch.bfloat16, enabled=self.precision == "amp"):
+            embeddings: Tensor = self.embedder(self._pooled(self.trunk(pixels)))
+        return embeddings.to(self.mean.dtype)
 
     def _pooled(self, feature_map: Tensor) -> Tensor:
         """(n, c, h, w) -> (n, c)."""

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from reproduce.reading import InputError
+from reproduce.errors import InputError
 
 app = typer.Typer(name="data", help="Get a dataset, check it, decode its images beforehand.", no_args_is_help=True)
 

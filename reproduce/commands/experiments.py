@@ -17,16 +17,18 @@ from reproduce.commands.options import (
     Name,
     StoreAt,
     Tables,
+    Track,
     Workers,
     check_workers,
     with_choices,
 )
 from reproduce.commands.output import output_console
-from reproduce.reading import InputError
+from reproduce.errors import InputError
 
 if TYPE_CHECKING:
     from reproduce.experiment import Experiment
-    from reproduce.session import Places, Session
+    from reproduce.places import Places
+    from reproduce.session import Session
 
 
 @with_choices
@@ -39,22 +41,26 @@ def run(
     artifacts: Artifacts = None,
     cache: Cache = None,
     tables: Tables = None,
+    track: Track = None,
 ) -> None:
     """Run an experiment, or what is missing of it, and print its table.
 
     Stop it with Ctrl-C whenever you like; the same command goes on where it was.
     """
     from reproduce import running
-    from reproduce.session import check_device, default_workers, places
+    from reproduce.devices import check_device, default_workers
+    from reproduce.places import places
     from reproduce.terminal import show_drawing
+    from reproduce.tracking import open_trackers
 
     console = output_console()
     check_workers(workers)
     chosen = check_device(device)
     where = places(store, artifacts, cache, tables)
+    trackers = open_trackers(track or [], where.store)
     for session in _sessions(experiment, choices, where, console, plan=False):
         started = time.perf_counter()
-        finished = running.run(session, chosen, workers or default_workers(chosen), console)
+        finished = running.run(session, chosen, workers or default_workers(chosen), console, trackers)
         show_drawing(finished.table.drawing(), console)
         console.print(running.ending(finished, time.perf_counter() - started), highlight=False, soft_wrap=True)
 
@@ -82,7 +88,8 @@ def plan(
     Without --data a dataset is planned for by its published counts.
     """
     from reproduce import planning
-    from reproduce.session import check_device, default_workers, existing_store, open_studies, places
+    from reproduce.devices import check_device, default_workers
+    from reproduce.places import existing_store, open_studies, places
     from reproduce.terminal import show_plan
 
     console = output_console()
@@ -92,7 +99,7 @@ def plan(
     opened = existing_store(where)
     for session in _sessions(experiment, choices, where, console, plan=True):
         plans = planning.plan(session, opened, open_studies(where) if opened else None)
-        rates = planning.given_rates(rate) if rate else planning.measure_rates(session, chosen)
+        rates = planning.given_rates(rate) if rate else planning.measured_rates(session, chosen)
         show_plan(plans, rates, workers or default_workers(chosen), session, console)
 
 

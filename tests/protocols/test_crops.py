@@ -12,7 +12,7 @@ from scipy.stats import ks_2samp
 
 from protocols.images.crops import centre_crop, evaluation_batch, random_box, training_batch
 from protocols.images.packed import LabelledImages
-from protocols.images.packing import pack_arrays
+from protocols.images.packing import pack_arrays, pack_files
 from results.specs import ImageSettings
 
 Box = tuple[int, int, int, int]
@@ -174,3 +174,33 @@ def test_small_images_are_padded_with_black(height: int, width: int) -> None:
         top = (height - 8) // 2
     expected = Image.fromarray(image.permute(1, 2, 0).numpy()).crop((left, top, left + 8, top + 8))
     assert (crop.numpy() == _chw(expected)).all()
+
+
+@pytest.mark.parametrize(("height", "width"), [(90, 120), (131, 77), (64, 64), (30, 41)])
+def test_a_resize_before_the_centre_crop_is_that_of_packing(tmp_path: Path, height: int, width: int) -> None:
+    """The authors' way: training crops from the full-size image, evaluation at a resize of its own."""
+    pixels = np.random.default_rng(2).integers(0, 256, (height, width, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "image.png")
+    batches = []
+    for settings in (
+        ImageSettings(resize=64, crop=56),
+        ImageSettings(resize=None, crop=56, evaluation_resize=64),
+        ImageSettings(resize=64, crop=56, evaluation_resize=64),
+    ):
+        packed = pack_files(tmp_path, ["image.png"], settings.resize, tmp_path / f"pack_{settings.resize}").images
+        images = LabelledImages(packed, np.zeros(1, np.int64), np.zeros(1, np.int64))
+        batches.append(evaluation_batch(images, np.zeros(1, np.int64), settings))
+    assert batches[0].shape == (1, 3, 56, 56)
+    assert torch.equal(batches[1], batches[0])
+    assert torch.equal(batches[2], batches[0])
+
+
+def test_a_resize_for_evaluation_leaves_training_crops_and_grey_images_as_they_are(tmp_path: Path) -> None:
+    images, rows = _images(tmp_path, 50, 70, channels=1), np.arange(4)
+    plain, other = ImageSettings(crop=16), ImageSettings(crop=16, evaluation_resize=20)
+    crops = [training_batch(images, rows, how, torch.Generator().manual_seed(0)) for how in (plain, other)]
+    assert torch.equal(*crops)
+    shrunk = evaluation_batch(images, rows, other)
+    for crop, index in zip(shrunk, rows, strict=True):
+        expected = _pillow(images.image(int(index))).resize((28, 20), Image.Resampling.BILINEAR).crop((6, 2, 22, 18))
+        np.testing.assert_array_equal(crop.numpy(), _chw(expected))

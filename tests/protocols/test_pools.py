@@ -8,8 +8,8 @@ import pytest
 import torch
 from toys import IMAGES, pattern_dataset
 
-from protocols import pools
 from protocols.images.packed import LabelledImages
+from protocols.images.source import BatchSource
 from protocols.pools import ClassPool
 from protocols.trunks.build import EmbeddingModel
 from results.specs import TrunkSpec
@@ -31,18 +31,18 @@ TARGETS = np.array([2, 0, 1, 0, 1, 0, 1, 0, 1, 2, 2])
 def _pool(images: LabelledImages, seed: int = 0) -> ClassPool:
     torch.manual_seed(0)
     model = EmbeddingModel(TrunkSpec(name="small_conv", weights="random"), 5)
-    return ClassPool(model, images, TARGETS, WHOLE, torch.device("cpu"), seed)
+    return ClassPool(model, BatchSource(images, WHOLE, torch.device("cpu")), TARGETS, seed)
 
 
 def _spy(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     drawn: list[int] = []
-    training_batch = pools.training_batch
+    training_batch = BatchSource.training_batch
 
-    def spy(images: LabelledImages, indices: np.ndarray, *rest: object) -> torch.Tensor:
-        drawn.extend(indices.tolist())
-        return training_batch(images, indices, *rest)
+    def spy(source: BatchSource, rows: np.ndarray, generator: torch.Generator) -> torch.Tensor:
+        drawn.extend(rows.tolist())
+        return training_batch(source, rows, generator)
 
-    monkeypatch.setattr(pools, "training_batch", spy)
+    monkeypatch.setattr(BatchSource, "training_batch", spy)
     return drawn
 
 

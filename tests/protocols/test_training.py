@@ -148,16 +148,16 @@ def _hash(trained: TrainedFold) -> str:
 def _scripted(monkeypatch: pytest.MonkeyPatch, script: Callable[[int], float]) -> list[dict[str, Tensor]]:
     """Validation number i scores script(i); returns the list that the networks' weights at each are put into."""
     networks: list[dict[str, Tensor]] = []
-    embed = training.embed
+    embed_crops = training.embed_crops
 
     def keep(model: EmbeddingModel, *rest: Any) -> Tensor:
         networks.append({key: value.clone() for key, value in model.state_dict().items()})
-        return embed(model, *rest)
+        return embed_crops(model, *rest)
 
     def score(*_: Tensor) -> RetrievalScores:
         return RetrievalScores(0.0, 0.0, script(len(networks) - 1), 1)
 
-    monkeypatch.setattr(training, "embed", keep)
+    monkeypatch.setattr(training, "embed_crops", keep)
     monkeypatch.setattr(training, "retrieval_scores", score)
     return networks
 

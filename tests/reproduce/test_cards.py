@@ -9,7 +9,7 @@ import yaml
 
 from protocols.methods import build_method
 from reproduce.cards import SearchRange, card_names, load_card
-from reproduce.reading import InputError
+from reproduce.errors import InputError
 
 DATASETS = {"CUB200": "cub200", "Cars196": "cars196", "SOP": "sop"}
 PUBLISHED = [name for name in card_names() if load_card(name).published_as]

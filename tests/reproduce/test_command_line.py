@@ -13,6 +13,7 @@ from PIL import Image
 from protocols.datasets.registry import DATASETS
 from reproduce.cards import card_names
 from reproduce.experiment import experiment_names
+from reproduce.places import open_studies, places
 from results.store import SCHEMA_VERSION, Store
 from tests.reproduce.command_line import TINY, ask, reproduce
 
@@ -131,7 +132,7 @@ BAD = {
     "folder that is not there": (["run", "folder", "--data", "nowhere"], "nowhere: no such folder"),
     "misspelt hyperparameter": (["run", "tiny.yaml", "--methods", "card.yaml"], "takes no argument 'margn'"),
     "misspelt key": (["run", "slip.yaml"], "slip.yaml: unknown key 'reproductoins'"),
-    "no trials": (["run", "tiny.yaml", "--trials", "0"], "'search.trials'"),
+    "no trials": (["run", "tiny.yaml", "--trials", "-1"], "'search.trials'"),
     "no reproductions": (["run", "tiny.yaml", "--reproductions", "0"], "'reproductions'"),
     "too many folds": (["run", "tiny.yaml", "--folds", "5"], "'folds'"),
     "no pixels": (["run", "tiny.yaml", "--image-size", "0"], "'images.crop'"),
@@ -275,7 +276,8 @@ def test_a_full_disk_is_one_line_wherever_it_strikes_and_the_run_goes_on_afterwa
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count = {max(1, pages + extra[0])}")
 
-    assert say("plan", "tiny.yaml", "--store", "s.sqlite").code == 0
+    Store("sqlite:///s.sqlite", here)
+    open_studies(places("s.sqlite", None, None, None))
     trained, refusals = [], []
     sa.event.listen(sa.engine.Engine, "connect", stop_growing)
     try:

@@ -12,9 +12,9 @@ import pytest
 
 from protocols.datasets.published import Archive, Counts
 from protocols.datasets.registry import DATASETS
-from reproduce import cli
 from reproduce.commands.data import CACHE
-from reproduce.session import places
+from reproduce.commands.options import STORE
+from reproduce.places import places
 from tests.protocols import published_layouts
 from tests.reproduce.command_line import ask
 from tests.reproduce.file_server import serving
@@ -232,7 +232,7 @@ def test_images_are_decoded_where_a_run_looks_for_them(say, here):
     place = re.search("place: (.*)", answer.out)[1]
     assert (here / place).is_dir()
     assert (here / place).parent == here / CACHE
-    assert places(cli.STORE, None, None, None).cache == CACHE
+    assert places(STORE, None, None, None).cache == CACHE
     assert "16 images of 8 classes decoded" in answer.out
     assert re.search("size: [0-9.]+ GB", answer.out)
     assert re.search("checksum: [0-9a-f]{64}", answer.out)

@@ -12,7 +12,7 @@ import pytest
 
 from reproduce import download as module
 from reproduce.download import download, is_archive, unpack, verify
-from reproduce.reading import InputError
+from reproduce.errors import InputError
 from tests.reproduce.file_server import serving
 
 CONTENT = os.urandom(300_000)

@@ -13,7 +13,7 @@ from reproduce.executors import (
     InProcess,
     LocalProcesses,
     TrainTask,
-    _write_weights,
+    _write_tensors,
     open_executor,
     threads_per_training,
     weights_path,
@@ -45,7 +45,7 @@ def carry_out_all(executor, problem, folder):
     try:
         specs = specs_of(problem)
         tasks = [TrainTask(TrainJob(s, "r"), problem.training_data(s), weights_path(folder, s)) for s in specs]
-        folds = [future.result(120) for future in [executor.submit(task) for task in tasks]]
+        folds = [future.result(120).result for future in [executor.submit(task) for task in tasks]]
         jobs = [EvaluateJob(tuple(specs[i : i + 2]), "mlrc", {}, 0, 5, 1.0) for i in range(0, len(specs), 2)]
         tests = [
             EvaluateTask(job, problem.test_data(), tuple(weights_path(folder, spec) for spec in job.specs))
@@ -89,7 +89,8 @@ def test_progress_is_told_at_every_validation(problem, tmp_path):
 
 def test_an_error_in_this_process_arrives_with_the_future(problem):
     spec = problem.fold_specs(TRIPLET, "search", 0)[0]
-    future = InProcess("cpu").submit(TrainTask(TrainJob(spec), problem.training_data(spec), None))
+    other = problem.fold_specs(TRIPLET, "search", 0)[1]
+    future = InProcess("cpu").submit(TrainTask(TrainJob(spec), problem.training_data(other), None))
     with pytest.raises(Exception, match="fold 0"):
         future.result()
 
@@ -102,7 +103,7 @@ def test_a_search_writes_no_weights(problem, tmp_path):
 
 def test_weights_are_whole_or_absent(tmp_path, monkeypatch):
     path = tmp_path / "ab" / "abc.pt"
-    _write_weights({"w": torch.ones(3)}, path)
+    _write_tensors({"w": torch.ones(3)}, path)
     assert torch.equal(torch.load(path, weights_only=True)["w"], torch.ones(3))
 
     def full_disk(self, data):
@@ -112,7 +113,7 @@ def test_weights_are_whole_or_absent(tmp_path, monkeypatch):
 
     monkeypatch.setattr("pathlib.Path.write_bytes", full_disk)
     with pytest.raises(OSError, match="No space left"):
-        _write_weights({"w": torch.zeros(3)}, path)
+        _write_tensors({"w": torch.zeros(3)}, path)
     assert [each.name for each in path.parent.iterdir()] == ["abc.pt"]
     assert torch.equal(torch.load(path, weights_only=True)["w"], torch.ones(3))
 
@@ -175,7 +176,7 @@ def test_a_dead_pool_refuses_until_it_is_restarted(problem):
         with pytest.raises(BrokenProcessPool):
             executor.submit(task).result(120)
         executor.restart()
-        assert without_time([executor.submit(task).result(120)]) == without_time([first])
+        assert without_time([executor.submit(task).result(120).result]) == without_time([first.result])
     finally:
         executor.close()
 

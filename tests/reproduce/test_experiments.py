@@ -6,16 +6,17 @@ import yaml
 from protocols.datasets.registry import DATASETS
 from protocols.trunks.build import trunk_entry
 from reproduce.cards import card_names, load_card
-from reproduce.experiment import experiment_names, load_experiment, short_name
-from reproduce.reading import InputError
+from reproduce.errors import InputError
+from reproduce.experiment import experiment_names, load_experiment, load_experiments
+from reproduce.reading import short_name
 
 
 @pytest.mark.parametrize("name", experiment_names())
 def test_every_experiment_loads_and_names_what_there_is(name):
-    experiment = load_experiment(name, {})
-    assert experiment.dataset.name in DATASETS
-    assert set(experiment.methods) <= set(card_names())
-    trunk_entry(experiment.trunk)
+    for experiment in load_experiments(name, {}).values():
+        assert experiment.dataset.name in DATASETS
+        assert set(experiment.methods) <= set(card_names())
+        trunk_entry(experiment.trunk)
 
 
 def test_quickstart_compares_four_trained_methods_with_the_untrained_trunk():
@@ -72,6 +73,12 @@ def test_the_resize_scales_with_the_crop(size, resize):
     images = load_experiment("mlrc_cub200", overrides).images
     assert (images.crop, images.resize) == (size, resize)
     assert overrides == {"image_size": size}, "the caller's options must stay as they were"
+
+
+def test_the_resize_for_evaluation_scales_too(tmp_path):
+    path = written(tmp_path, images={"resize": None, "crop": 224, "evaluation_resize": 256})
+    images = load_experiment(path, {"image_size": 112}).images
+    assert (images.crop, images.resize, images.evaluation_resize) == (112, None, 128)
 
 
 def test_an_experiment_without_resize_keeps_none():

@@ -8,9 +8,10 @@ import yaml
 
 from reproduce.cards import load_card
 from reproduce.commands.options import Choices
-from reproduce.experiment import Experiment, load_experiment, load_experiments, short_name
+from reproduce.errors import InputError
+from reproduce.experiment import Experiment, load_experiment, load_experiments
 from reproduce.opening import open_method
-from reproduce.reading import InputError
+from reproduce.reading import short_name
 from tests.reproduce.command_line import ask
 
 SHARED = {

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from reproduce.reading import InputError, describe, named_file, names_in, read_model
+from reproduce.errors import InputError
+from reproduce.reading import describe, named_file, names_in, read_model
 
 
 class Inner(BaseModel):

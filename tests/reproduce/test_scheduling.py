@@ -9,8 +9,9 @@ import pytest
 from protocols.methods import MethodError
 from protocols.splits import SplitError
 from protocols.work import EvaluateJob, TrainJob, evaluations, trainings
-from reproduce.executors import EvaluateTask, Tick, TrainTask, weights_path
-from reproduce.scheduling import ATTEMPTS, Scheduler, WorkFailedError
+from reproduce.errors import WorkFailedError
+from reproduce.executors import EvaluateTask, Tick, Trained, TrainTask, weights_path
+from reproduce.scheduling import ATTEMPTS, Scheduler
 from results.records import run_fingerprint
 from results.store import Store
 from tests.reproduce.small_problem import COSFACE, TRIPLET, small_problem
@@ -71,7 +72,7 @@ class FakeExecutor:
         if task.weights is not None:
             task.weights.parent.mkdir(parents=True, exist_ok=True)
             task.weights.write_bytes(b"weights")
-        return some_result(task.job.spec, 0.25)
+        return Trained(some_result(task.job.spec, 0.25), None)
 
     def restart(self):
         self.restarts += 1

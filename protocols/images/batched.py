@@ -1,0 +1,133 @@
+"""Pillow's bilinear resize as two batched matrix products: the crops of a whole batch at once, where it is trained.
+
+Pillow weighs the pixels under a triangle that is widened when an image shrinks, keeps each weight as a whole number of
+2^-22, and rounds to whole grey levels after each axis (its `Resample.c`). Here the weights are split into two parts of
+eleven bits, so that every partial sum is a whole number below 2^24: float32 (and TF32) adds those without an error, in
+any order. The result is therefore Pillow's to the bit, on every device and for every number of threads, as long as no
+axis shrinks more than 31-fold; beyond that single pixels can be off by one grey level.
+
+Which axis comes first matters to the last grey level: Pillow takes the width, and since version 13 the height of boxes
+that lose more than twice as many rows as columns.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import PIL
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+PIXELS_AT_ONCE = 2**25
+"""Values (pixels times channels, padded to the largest box) that one product takes: about 0.5 GB with its indices."""
+
+_WEIGHT_BITS = 22
+_LOW_BITS = 11
+_TALL_BOXES_HEIGHT_FIRST = int(PIL.__version__.split(".")[0]) >= 13
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Boxes of images that lie somewhere in flat memory, each value one byte.
+
+    start: position of each box's first value. down, right: bytes to the next row and to the next pixel; the channels of
+    a pixel lie side by side. height, width: of the box, in pixels. flip: whether the crop is mirrored left and right.
+    All int64 (n,), flip bool.
+    """
+
+    start: NDArray[np.int64]
+    down: NDArray[np.int64]
+    right: NDArray[np.int64]
+    height: NDArray[np.int64]
+    width: NDArray[np.int64]
+    flip: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+def resized_windows(pixels: Tensor, windows: Windows, channels: int, side: int) -> Tensor:
+    """The windows as uint8 (n, channels, side, side), on the device of `pixels`, which are flat uint8."""
+    down, right, height, width = windows.down, windows.right, windows.height, windows.width
+    turned = (height > side) & (height - side > 2 * (width - side)) & _TALL_BOXES_HEIGHT_FIRST
+    down, right = np.where(turned, right, down), np.where(turned, down, right)
+    height, width = np.where(turned, width, height), np.where(turned, height, width)
+    columns = np.stack([windows.start, down, right, height, width, turned, windows.flip]).astype(np.int64)
+    parts = list(_parts(height, width, channels))
+    crops = []
+    for part in parts:
+        most = int(height[part].max()), int(width[part].max())
+        crops.append(_resized(pixels, _moved(columns[:, part], pixels.device), most, channels, side))
+    if len(parts) == 1:
+        return crops[0]
+    return torch.cat(crops)[_moved(np.argsort(np.concatenate(parts)), pixels.device)]
+
+
+def _parts(height: NDArray[np.int64], width: NDArray[np.int64], channels: int) -> Iterator[NDArray[np.int64]]:
+    """Positions that are resized together: all, or groups of like size where padding all to the largest is too much."""
+    if len(height) * int(height.max() * width.max()) * channels <= PIXELS_AT_ONCE:
+        yield np.arange(len(height))
+        return
+    part: list[int] = []
+    for position in np.argsort(height * width, kind="stable").tolist():
+        grown = [*part, position]
+        if part and len(grown) * int(height[grown].max() * width[grown].max()) * channels > PIXELS_AT_ONCE:
+            yield np.asarray(part)
+            grown = [position]
+        part = grown
+    yield np.asarray(part)
+
+
+def _moved(numbers: NDArray[np.int64], device: torch.device) -> Tensor:
+    host = torch.from_numpy(numbers)
+    return (host.pin_memory() if device.type == "cuda" else host).to(device, non_blocking=True)
+
+
+def _resized(pixels: Tensor, numbers: Tensor, most: tuple[int, int], channels: int, side: int) -> Tensor:
+    start, down, right, height, width, turned, flip = numbers
+    place = _places(height, most[0], down)[:, None, :, None] + _places(width, most[1], right)[:, None, None, :]
+    place = place + (start[:, None] + torch.arange(channels, device=pixels.device))[:, :, None, None]
+    boxes = pixels[place].float().reshape(len(start), -1, most[1])
+    wide = torch.bmm(boxes, _weights(width, most[1], side).transpose(1, 2))
+    half = _rounded(*wide.chunk(2, dim=2)).float().reshape(len(start), channels, most[0], side)
+    tall = torch.matmul(_weights(height, most[0], side)[:, None], half)
+    crops = _rounded(*tall.chunk(2, dim=2))
+    crops = crops.where(~turned.bool()[:, None, None, None], crops.mT)
+    return crops.where(~flip.bool()[:, None, None, None], crops.flip(-1))
+
+
+def _places(sizes: Tensor, most: int, step: Tensor) -> Tensor:
+    """Bytes from the first pixel to each pixel of an axis (n, most); behind the end the last pixel, of weight zero."""
+    return torch.arange(most, device=sizes.device).minimum(sizes[:, None] - 1) * step[:, None]
+
+
+def _weights(sizes: Tensor, most: int, side: int) -> Tensor:
+    """Of every input pixel for every output pixel, high parts before low ones: (n, 2 * side, most), whole numbers."""
+    # In float64 and in the order of Pillow's own operations, since it rounds what comes out.
+    scale = sizes.double()[:, None] / side
+    filter_scale = scale.clamp(min=1.0)
+    centre = (torch.arange(side, device=sizes.device, dtype=torch.float64) + 0.5) * scale
+    first = (centre - filter_scale + 0.5).long().clamp(min=0)
+    last = (centre + filter_scale + 0.5).long().minimum(sizes[:, None])
+
+    def triangle(pixel: Tensor, middle: Tensor, per_pixel: Tensor, begin: Tensor, end: Tensor) -> Tensor:
+        height = 1.0 - ((pixel - middle + 0.5) * per_pixel).abs()
+        return height.clamp(min=0.0) * ((pixel >= begin) & (pixel < end))
+
+    per_pixel = 1.0 / filter_scale
+    total = torch.zeros_like(centre)
+    for tap in range(2 * math.ceil(max(most / side, 1.0)) + 1):
+        total = total + triangle(first + tap, centre, per_pixel, first, last)
+    pixel = torch.arange(most, device=sizes.device)
+    dense = triangle(pixel, centre[..., None], per_pixel[..., None], first[..., None], last[..., None])
+    whole = (dense / total[..., None] * 2**_WEIGHT_BITS + 0.5).floor()
+    high = (whole / 2**_LOW_BITS).round()
+    return torch.cat([high, whole - high * 2**_LOW_BITS], dim=1).float()
+
+
+def _rounded(high: Tensor, low: Tensor) -> Tensor:
+    """Grey levels from the sums of both parts, rounded as Pillow does."""
+    total = high.int() * 2**_LOW_BITS + low.int() + 2 ** (_WEIGHT_BITS - 1)
+    return torch.bitwise_right_shift(total, _WEIGHT_BITS).clamp(0, 255).to(torch.uint8)

@@ -1,0 +1,65 @@
+"""Validation score over two searched hyperparameters (as in CCP, Fig. 3, and Proxy-ISA, Fig. 9 and 10)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from matplotlib.tri import Triangulation
+from scipy.spatial import Delaunay, QhullError
+
+from reports.figures.style import INK, ORANGE, SEQUENTIAL, FigureError, Look, new_figure, styled
+from reports.figures.trials import Parameter, Trial, finished
+
+
+@styled
+def search_contour(
+    trials: Sequence[Trial], x: Parameter, y: Parameter, metric: str = "validation MAP@R", title: str = ""
+) -> Figure:
+    """The trials as points coloured by their value, over a surface interpolated between them.
+
+    The surface is piecewise linear on the search's own scales and ends at the outermost trials: nothing is
+    extrapolated, and each point keeps its measured value. Trials that cannot span a surface (fewer than three,
+    or all in a line) are shown without one. Raises FigureError if no trial has a value.
+    """
+    done = finished(trials)
+    if not done:
+        raise FigureError(f"the contour over {x.name} and {y.name} needs a trial with a value")
+    chosen, values = [trial for trial, _ in done], 100 * np.array([value for _, value in done])
+    places = np.column_stack([x.places(chosen), y.places(chosen)])
+    figure = new_figure(3.9, width=5.4)
+    axes = figure.add_subplot()
+    axes.use_sticky_edges = False
+    norm = Normalize(values.min(), values.max() if np.ptp(values) else values.min() + 1)
+    _surface(axes, places, values, norm)
+    look: Look = {"s": 34, "edgecolors": "white", "linewidths": 0.9, "zorder": 3}
+    points = axes.scatter(places[:, 0], places[:, 1], c=values, cmap=SEQUENTIAL, norm=norm, **look)
+    best = int(values.argmax())
+    star: Look = {"marker": "*", "color": ORANGE, "edgecolors": INK, "s": 190, "zorder": 4}
+    axes.scatter(*places[best], label=f"best: {values[best]:.2f} %", **star)
+    axes.margins(0.06)
+    for parameter, axis, (low, high) in ((x, axes.xaxis, axes.get_xlim()), (y, axes.yaxis, axes.get_ylim())):
+        ticks = parameter.ticks(low, high)
+        axis.set_ticks([place for place, _ in ticks], labels=[text for _, text in ticks])
+        axis.set_label_text(parameter.label)
+    axes.set_title(title, loc="left")
+    figure.colorbar(points, ax=axes, label=f"{metric}, %  (n = {len(done)} trials)")
+    figure.legend(loc="outside upper right")
+    return figure
+
+
+def _surface(axes: Axes, places: np.ndarray, values: np.ndarray, norm: Normalize) -> None:
+    """Filled contours over the triangles between the trials, if they span any area."""
+    spread = np.ptp(places, axis=0)
+    if len(places) < 3 or not spread.all():
+        return
+    unit = (places - places.min(axis=0)) / spread
+    try:
+        triangles = Delaunay(unit).simplices
+    except QhullError:
+        return
+    surface = Triangulation(places[:, 0], places[:, 1], triangles)
+    levels = np.linspace(norm.vmin or 0, norm.vmax or 1, 13)
+    axes.tricontourf(surface, values, levels, cmap=SEQUENTIAL, norm=norm, alpha=0.75, zorder=1)
+    axes.tricontour(surface, values, levels[2:-1:2], colors="white", linewidths=0.6, zorder=2)

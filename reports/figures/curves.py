@@ -1,0 +1,90 @@
+"""Validation scores against iterations, one panel per method."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from reports.figures.style import BLUE, INK, ORANGE, PALE, FigureError, Look, new_figure, styled
+
+
+@dataclass(frozen=True)
+class FoldCurve:
+    """One training's validations: iterations done, score as a fraction of 1. best: the iteration that was kept."""
+
+    iterations: tuple[int, ...]
+    values: tuple[float, ...]
+    best: int
+
+
+@dataclass(frozen=True)
+class MethodCurves:
+    """One method's curves, one per fold."""
+
+    name: str
+    folds: tuple[FoldCurve, ...]
+
+    @property
+    def common(self) -> tuple[tuple[int, ...], np.ndarray]:
+        """Iterations at which every fold was validated, and the scores there, folds x iterations.
+
+        A fold that stopped early is not carried on: a mean over fewer folds is another quantity.
+        """
+        shared = sorted(set.intersection(*(set(fold.iterations) for fold in self.folds)))
+        tables = [dict(zip(fold.iterations, fold.values, strict=True)) for fold in self.folds]
+        return tuple(shared), np.array([[table[iteration] for iteration in shared] for table in tables])
+
+
+@styled
+def validation_curves(methods: Sequence[MethodCurves], metric: str = "validation MAP@R") -> Figure:
+    """Each fold as a thin line with its kept checkpoint, the mean over the folds, and the band from lowest to highest.
+
+    All panels have the same axes; the other methods' means lie behind each in grey. Mean and band end where the first
+    fold stopped early. Raises FigureError for a method without folds.
+    """
+    if not methods or not all(method.folds for method in methods):
+        raise FigureError("validation curves need at least one method, and each of them a fold")
+    columns = min(3, len(methods))
+    rows = ceil(len(methods) / columns)
+    figure = new_figure(0.8 + 2.0 * rows, width=max(3.8, 2.4 * columns))
+    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
+    for panel, method in zip(panels, methods, strict=False):
+        for other in methods:
+            if other is not method:
+                _mean_line(panel, other, color=PALE, linewidth=1, zorder=1, label="means of the other methods")
+        _draw(panel, method)
+        folds = f"{len(method.folds)} fold" + "s" * (len(method.folds) > 1)
+        panel.set_title(f"{method.name} ({folds})", loc="left", fontsize=9)
+        panel.grid()
+    for empty in panels[len(methods) :]:
+        empty.set_axis_off()
+    # A panel above an empty place is the lowest of its column and carries the numbers.
+    for panel in panels[max(0, len(methods) - columns) : len(methods)]:
+        panel.tick_params(labelbottom=True)
+    figure.supxlabel("iterations", fontsize=9)
+    figure.supylabel(f"{metric}, %", fontsize=9)
+    handles, labels = panels[0].get_legend_handles_labels()
+    keys = dict(zip(labels, handles, strict=True))
+    figure.legend(keys.values(), keys.keys(), loc="outside upper center", ncols=3 if columns > 2 else 2)
+    return figure
+
+
+def _mean_line(axes: Axes, method: MethodCurves, **look: Any) -> None:
+    iterations, scores = method.common
+    axes.plot(iterations, 100 * scores.mean(axis=0), **look)
+
+
+def _draw(axes: Axes, method: MethodCurves) -> None:
+    iterations, scores = method.common
+    band: Look = {"color": BLUE, "alpha": 0.18, "linewidth": 0, "label": "lowest to highest fold"}
+    axes.fill_between(iterations, 100 * scores.min(axis=0), 100 * scores.max(axis=0), **band)
+    for fold in method.folds:
+        axes.plot(fold.iterations, 100 * np.asarray(fold.values), color=BLUE, linewidth=0.7, alpha=0.7, label="fold")
+        kept = 100 * fold.values[fold.iterations.index(fold.best)]
+        look: Look = {"color": ORANGE, "markersize": 4.5, "markerfacecolor": "white", "linestyle": "", "zorder": 5}
+        axes.plot(fold.best, kept, marker="D", label="kept checkpoint", **look)
+    _mean_line(axes, method, color=INK, linewidth=2, label="mean of all folds", zorder=4)

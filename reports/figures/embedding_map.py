@@ -1,0 +1,115 @@
+"""Embeddings and proxies in the plane by t-SNE (as in Proxy-ISA, Fig. 2 and 6)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from sklearn.manifold import TSNE
+
+from reports.figures.style import COLOURS, INK, MARKERS, FigureError, Look, new_figure, styled
+
+NAMED = 10
+"""So many classes are named in a key; with more, a key tells nothing."""
+
+_RASTER = 1500
+_WARNING = "t-SNE of cosine distances: only what lies close together means something"
+
+
+def tsne_places(
+    embeddings: np.ndarray, proxies: np.ndarray | None = None, seed: int = 0, perplexity: float = 30.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Places in the plane of `embeddings` (n x d) and `proxies` (p x d), found together, by cosine distance.
+
+    The same seed gives the same places on one machine. perplexity is lowered for very few points, where it would not be
+    defined. Returns (n x 2, p x 2). Raises FigureError for fewer than four points or rows that are not finite.
+    """
+    given = embeddings if proxies is None else np.concatenate([embeddings, proxies])
+    if len(given) < 4:
+        raise FigureError(f"t-SNE needs at least four points, not {len(given)}")
+    if not np.isfinite(given).all():
+        raise FigureError("t-SNE needs finite embeddings and proxies; some are NaN or infinite")
+    lengths = np.linalg.norm(given, axis=1, keepdims=True)
+    unit = given / np.where(lengths > 0, lengths, 1)
+    # On unit vectors squared Euclidean distance is twice the cosine distance, and the start from PCA is defined.
+    fitted = TSNE(perplexity=min(perplexity, (len(given) - 1) / 3), init="pca", random_state=seed, n_jobs=1)
+    places = fitted.fit_transform(unit.astype(np.float64))
+    return places[: len(embeddings)], places[len(embeddings) :]
+
+
+@styled
+def embedding_map(
+    places: np.ndarray,
+    labels: np.ndarray,
+    proxy_places: np.ndarray | None = None,
+    proxy_labels: np.ndarray | None = None,
+    class_names: Sequence[str] = (),
+    title: str = "",
+) -> Figure:
+    """Points (n x 2) with sign and colour by class, proxies (p x 2) as stars in their class's colour, outlined.
+
+    labels: class of each point; class_names: by sorted label, for the key, which is drawn up to `NAMED` classes. A
+    proxy whose class has no point (test classes have no proxies) is white. There are no axes: only neighbourhoods mean
+    something in t-SNE, and the figure says so.
+    """
+    if len(places) != len(labels) or not len(places):
+        raise FigureError(f"the embedding map needs one label per point, not {len(labels)} for {len(places)}")
+    classes = np.unique(labels)
+    if len(class_names) not in (0, len(classes)):
+        raise FigureError(f"the embedding map has {len(classes)} classes but {len(class_names)} names")
+    names = list(class_names) or [str(label) for label in classes]
+    stars = np.empty((0, 2)) if proxy_places is None else proxy_places
+    named = len(classes) <= NAMED
+    figure = new_figure(5.2, width=6.9 if named else 5.6)
+    axes = figure.add_subplot()
+    _draw_images(axes, places, labels, names)
+    if len(stars):
+        _draw_proxies(axes, stars, _star_fills(classes, len(stars), proxy_labels))
+    axes.set(xticks=[], yticks=[])
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.spines[:].set_visible(True)
+    axes.set_title(title, loc="left")
+    axes.set_xlabel(f"{_counted(places, classes, stars)}\n{_WARNING}")
+    handles, keys = axes.get_legend_handles_labels()
+    if named:
+        figure.legend(handles, keys, loc="outside right upper", markerscale=1.3)
+    elif len(stars):
+        figure.legend(handles[-1:], keys[-1:], loc="outside upper right")
+    return figure
+
+
+def _draw_images(axes: Axes, places: np.ndarray, labels: np.ndarray, names: Sequence[str]) -> None:
+    size = 16 if len(places) < 600 else 9
+    look: Look = {"s": size, "linewidths": 0, "alpha": 0.75, "rasterized": len(places) > _RASTER}
+    for index, label in enumerate(np.unique(labels)):
+        own = places[labels == label]
+        axes.scatter(own[:, 0], own[:, 1], color=_colour(index), marker=_marker(index), label=names[index], **look)
+
+
+def _draw_proxies(axes: Axes, stars: np.ndarray, fills: list[str]) -> None:
+    look: Look = {"marker": "*", "s": 110, "edgecolors": INK, "linewidths": 0.9, "zorder": 3}
+    axes.scatter(stars[:, 0], stars[:, 1], c=fills, **look)
+    # The key's star stands for all of them, whatever their class.
+    axes.scatter([], [], c="white", label="proxy", **look)
+
+
+def _counted(places: np.ndarray, classes: np.ndarray, stars: np.ndarray) -> str:
+    repeats = "" if len(classes) <= len(COLOURS) * len(MARKERS) else ", signs repeat"
+    proxies = f", {len(stars)} proxies" if len(stars) else ""
+    return f"{len(places)} images of {len(classes)} classes{repeats}{proxies}"
+
+
+def _colour(index: int) -> str:
+    return COLOURS[index % len(COLOURS)]
+
+
+def _marker(index: int) -> str:
+    # After seven classes the signs move on by one, so that pairs of colour and sign repeat only after 49.
+    return MARKERS[(index + index // len(COLOURS)) % len(MARKERS)]
+
+
+def _star_fills(classes: np.ndarray, count: int, labels: np.ndarray | None) -> list[str]:
+    if labels is None:
+        return ["white"] * count
+    known = {label: _colour(index) for index, label in enumerate(classes.tolist())}
+    return [known.get(label, "white") for label in labels.tolist()]

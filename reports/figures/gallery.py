@@ -1,0 +1,84 @@
+"""Retrieval gallery: queries with their nearest neighbours, right and wrong told by colour, line and sign."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from reports.figures.style import BLUE, INK, ORANGE, FigureError, Look, new_figure, styled
+
+_RIGHT, _WRONG = (BLUE, "-", "✓"), (ORANGE, (0, (2.2, 1.4)), "✗")
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A retrieved image, uint8, height x width (grey) or height x width x 3, and its class."""
+
+    image: np.ndarray
+    class_name: str
+
+
+@dataclass(frozen=True)
+class Retrieval:
+    """A query and its nearest neighbours, nearest first. class_score: of the query's class, a fraction of 1."""
+
+    image: np.ndarray
+    class_name: str
+    class_score: float
+    neighbours: tuple[Neighbour, ...]
+
+
+def hardest_first(retrievals: Sequence[Retrieval]) -> list[Retrieval]:
+    """By the score of the query's class, the lowest first."""
+    return sorted(retrievals, key=lambda retrieval: retrieval.class_score)
+
+
+@styled
+def retrieval_gallery(retrievals: Sequence[Retrieval], metric: str = "MAP@R") -> Figure:
+    """One row per query, hardest classes first: the query, then its neighbours.
+
+    A right neighbour has a solid blue frame and a tick, a wrong one a dashed orange frame and a cross. Raises
+    FigureError without queries or for images that are not uint8.
+    """
+    if not retrievals or not all(retrieval.neighbours for retrieval in retrievals):
+        raise FigureError("the gallery needs at least one query, and each of them a neighbour")
+    rows = hardest_first(retrievals)
+    columns = 1 + max(len(row.neighbours) for row in rows)
+    figure = new_figure(0.8 + 1.14 * len(rows), width=0.9 + 0.95 * columns)
+    grid = figure.subplots(len(rows), columns, squeeze=False)
+    for line, row in zip(grid, rows, strict=True):
+        _show(line[0], row.image, INK, "-", "")
+        line[0].set_ylabel(f"{metric} {100 * row.class_score:.1f} %", fontsize=7.5)
+        line[0].set_xlabel(_short(row.class_name), fontsize=7.5)
+        for axes, neighbour in zip(line[1:], row.neighbours, strict=False):
+            right = neighbour.class_name == row.class_name
+            _show(axes, neighbour.image, *(_RIGHT if right else _WRONG))
+            axes.set_xlabel(_short(neighbour.class_name), fontsize=7.5)
+        for empty in line[1 + len(row.neighbours) :]:
+            empty.set_axis_off()
+    grid[0, 0].set_title("query", fontsize=8.5)
+    for rank in range(1, columns):
+        grid[0, rank].set_title(str(rank), fontsize=8.5)
+    key = "✓ solid: of the query's class   ✗ dashed: of another"
+    figure.supxlabel(f"nearest neighbours first, hardest classes first\n{key}", fontsize=8)
+    return figure
+
+
+def _show(axes: Axes, image: np.ndarray, colour: str, line: Any, mark: str) -> None:
+    if image.dtype != np.uint8 or image.ndim not in (2, 3):
+        raise FigureError(f"gallery images are uint8, height x width (x 3), not {image.dtype} of shape {image.shape}")
+    axes.imshow(image, cmap="gray", vmin=0, vmax=255)
+    axes.set(xticks=[], yticks=[])
+    for spine in axes.spines.values():
+        spine.set(visible=True, color=colour, linewidth=2.4, linestyle=line, capstyle="butt")
+    if mark:
+        box: Look = {"boxstyle": "circle,pad=0.12", "facecolor": colour, "edgecolor": "white", "linewidth": 0.8}
+        look: Look = {"ha": "center", "va": "center", "color": "white", "fontsize": 8, "fontweight": "bold"}
+        axes.text(0.9, 0.9, mark, transform=axes.transAxes, bbox=box, **look)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 13 else name[:12] + "…"

@@ -1,0 +1,62 @@
+"""Methods side by side: every run, their mean, its interval, and what was printed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from reports.figures.style import BLUE, GREY, INK, ORANGE, FigureError, Look, new_figure, styled
+from results.intervals import student_t_interval
+
+
+@dataclass(frozen=True)
+class MethodRuns:
+    """One method. values: a score per run, as fractions of 1; published: the score a paper printed, if it is known."""
+
+    name: str
+    values: tuple[float, ...]
+    published: float | None = None
+
+
+@styled
+def interval_plot(methods: Sequence[MethodRuns], metric: str) -> Figure:
+    """Mean and 95 % Student-t interval of each method, its runs as points, the printed value as a tick.
+
+    methods: from top to bottom. metric: what the values are, for the axis, such as "concatenated MAP@R". A method of
+    one run is a point without an interval. The axis is in percent and need not begin at 0: positions are compared, not
+    bars. Raises FigureError without any run.
+    """
+    shown = [method for method in methods if method.values or method.published is not None]
+    if not any(method.values for method in shown):
+        raise FigureError("the interval plot needs at least one method with a run")
+    figure = new_figure(0.95 + 0.33 * len(shown))
+    axes = figure.add_subplot()
+    for row, method in enumerate(shown):
+        _draw(axes, row, method)
+    axes.set_yticks(range(len(shown)), [f"{method.name}  (n = {len(method.values)})" for method in shown])
+    axes.set_ylim(len(shown) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="both")
+    axes.set_xlabel(f"{metric}, %  (mean and 95 % Student-t interval over n runs)")
+    # Keys outside the axes never hide a point; one entry per kind of sign.
+    handles, labels = axes.get_legend_handles_labels()
+    keys = dict(zip(labels, handles, strict=True))
+    figure.legend(keys.values(), keys.keys(), loc="outside upper right", ncols=4)
+    return figure
+
+
+def _draw(axes: Axes, row: int, method: MethodRuns) -> None:
+    values = 100 * np.asarray(method.values)
+    if method.published is not None:
+        tick: Look = {"marker": "|", "markersize": 15, "markeredgewidth": 2.2, "color": ORANGE, "linestyle": ""}
+        axes.plot(100 * method.published, row, label="printed value", **tick)
+    if not method.values:
+        return
+    interval = student_t_interval(list(method.values))
+    if interval.half_width is not None:
+        bar: Look = {"color": INK, "elinewidth": 1.6, "capsize": 4, "capthick": 1.6, "linestyle": ""}
+        axes.errorbar(100 * interval.mean, row, xerr=100 * interval.half_width, label="95 % interval", **bar)
+    axes.plot(values, np.full(len(values), row + 0.24), ".", color=GREY, markersize=5, alpha=0.8, label="single run")
+    axes.plot(100 * interval.mean, row, "o", color=BLUE, markersize=6.5, label="mean")

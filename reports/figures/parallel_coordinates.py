@@ -1,0 +1,67 @@
+"""All trials of a search, one line each across its hyperparameters."""
+
+from collections.abc import Sequence
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+
+from reports.figures.style import GREY, INK, ORANGE, SEQUENTIAL, FigureError, Look, new_figure, styled
+from reports.figures.trials import Parameter, Trial, finished
+
+
+@styled
+def parallel_coordinates(
+    trials: Sequence[Trial], parameters: Sequence[Parameter], metric: str = "validation MAP@R"
+) -> Figure:
+    """One line per trial over the axes of `parameters` (each on its search's scale), coloured by its value.
+
+    The last axis is the value in percent; the best trial is thick and marked. Raises FigureError without parameters or
+    without a trial that has a value.
+    """
+    done = sorted(finished(trials), key=lambda pair: pair[1])
+    if not done or not parameters:
+        raise FigureError("parallel coordinates need a parameter and a trial with a value")
+    chosen = [trial for trial, _ in done]
+    values = 100 * np.array([value for _, value in done])
+    columns = [*(parameter.places(chosen) for parameter in parameters), values]
+    ends = [_ends(column) for column in columns]
+    heights = np.array([(column - low) / (high - low) for column, (low, high) in zip(columns, ends, strict=True)])
+
+    figure = new_figure(3.6)
+    axes = figure.add_subplot()
+    norm = Normalize(*_ends(values))
+    colours = mpl.colormaps[SEQUENTIAL](norm(values))
+    places = range(len(columns))
+    for line, colour in zip(heights.T[:-1], colours, strict=False):
+        axes.plot(places, line, color=colour, linewidth=1.1, alpha=0.85)
+    look: Look = {"color": ORANGE, "linewidth": 2.6, "marker": "D", "markersize": 5, "zorder": 5}
+    axes.plot(places, heights.T[-1], label=f"best trial: {values[-1]:.2f} %", **look)
+    for place, parameter, (low, high) in zip(places, [*parameters, Parameter(metric)], ends, strict=True):
+        _ruler(axes, place, parameter, low, high)
+    axes.set_axis_off()
+    axes.set_xlim(-0.15, len(columns) - 1 + 0.25)
+    axes.set_ylim(-0.06, 1.12)
+    bar = figure.colorbar(mpl.cm.ScalarMappable(norm, SEQUENTIAL), ax=axes, pad=0.01, fraction=0.03)
+    bar.set_label(f"{metric}, %  (n = {len(done)} trials)")
+    figure.legend(loc="outside upper right")
+    return figure
+
+
+def _ends(column: np.ndarray) -> tuple[float, float]:
+    """The axis from the lowest to the highest value, opened a little where they are one."""
+    low, high = float(column.min()), float(column.max())
+    return (low, high) if high > low else (low - 0.5, high + 0.5)
+
+
+def _ruler(axes: Axes, place: float, parameter: Parameter, low: float, high: float) -> None:
+    """A vertical axis with its ticks, from `low` to `high` on the search's scale."""
+    axes.plot([place, place], [0, 1], color=GREY, linewidth=1, zorder=3)
+    for at, text in parameter.ticks(low, high):
+        height = (at - low) / (high - low)
+        axes.plot([place - 0.015, place + 0.015], [height, height], color=GREY, linewidth=1, zorder=3)
+        box: Look = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
+        axes.text(place + 0.03, height, text, va="center", fontsize=7.5, color=INK, zorder=6, bbox=box)
+    axes.text(place, 1.07, parameter.label, ha="center", va="bottom", fontsize=8.5)

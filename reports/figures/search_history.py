@@ -1,0 +1,45 @@
+"""How a search went: its trials in their order and the best value so far."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from reports.figures.style import BLUE, GREY, INK, ORANGE, FigureError, Look, new_figure, styled
+from reports.figures.trials import Trial, finished
+
+
+@styled
+def search_history(trials: Sequence[Trial], metric: str = "validation MAP@R", startup: int = 0) -> Figure:
+    """Value of every trial against its number (from 1), and the best so far as a step line.
+
+    startup: how many first trials were spread before the sampler learns, shaded; 0 draws no shade. A failed trial is a
+    cross on the lower edge. Raises FigureError if none has a value.
+    """
+    done = finished(trials)
+    if not done:
+        raise FigureError("the search history needs a trial with a value")
+    figure = new_figure(3.1)
+    axes = figure.add_subplot()
+    numbers = np.array([trial.number + 1 for trial, _ in done])
+    values = 100 * np.array([value for _, value in done])
+    if startup:
+        axes.axvspan(0.5, startup + 0.5, color="#f0f0f0", zorder=0, label=f"start-up trials ({startup})")
+    last = max(trial.number for trial in trials) + 1
+    steps = np.append(np.maximum.accumulate(values), values.max())
+    axes.step(np.append(numbers, last), steps, where="post", color=INK, label="best so far")
+    axes.plot(numbers, values, "o", color=BLUE, label="trial")
+    best = int(values.argmax())
+    axes.plot(numbers[best], values[best], "*", color=ORANGE, markersize=13, label=f"best: {values[best]:.2f} %")
+    failed = [trial.number + 1 for trial in trials if trial.value is None]
+    if failed:
+        look: Look = {"color": GREY, "linestyle": "", "clip_on": False, "transform": axes.get_xaxis_transform()}
+        axes.plot(failed, np.full(len(failed), 0.02), marker="x", label="failed trial", **look)
+    axes.set_xlim(0.5, last + 0.5)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    axes.set_xlabel(f"trial (n = {len(trials)})")
+    axes.set_ylabel(f"{metric}, %\n(mean over folds)")
+    axes.grid(axis="y")
+    figure.legend(loc="outside upper center", ncols=5)
+    return figure

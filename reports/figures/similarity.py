@@ -1,0 +1,97 @@
+"""Cosine similarity between images and proxies as a heat map (as in Proxy-ISA, Fig. 7)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+from matplotlib.patches import Rectangle
+
+from reports.figures.style import SEQUENTIAL, FigureError, Look, new_figure, styled
+
+FRAMED = 30
+"""With more classes, frames would hide what they frame."""
+
+
+@dataclass(frozen=True)
+class SimilarityPanel:
+    """One model. embeddings: n x d with `labels` (n); proxies: p x d with `proxy_labels` (p)."""
+
+    title: str
+    embeddings: np.ndarray
+    labels: np.ndarray
+    proxies: np.ndarray
+    proxy_labels: np.ndarray
+
+    @property
+    def similarities(self) -> np.ndarray:
+        """n x p cosines, rows and columns sorted by class (in their order within one)."""
+        rows = np.argsort(self.labels, kind="stable")
+        columns = np.argsort(self.proxy_labels, kind="stable")
+        cosines: np.ndarray = _unit(self.embeddings)[rows] @ _unit(self.proxies)[columns].T
+        return cosines
+
+
+@styled
+def similarity_heat_map(panels: Sequence[SimilarityPanel], limits: tuple[float, float] = (-1.0, 1.0)) -> Figure:
+    """One heat map per model, side by side on one colour scale.
+
+    limits: cosines at the ends of the scale, by default all there are, so that two figures can be compared. Up to
+    `FRAMED` classes, a frame shows where image and proxy are of one class. Raises FigureError for shapes that do not
+    fit.
+    """
+    if not panels:
+        raise FigureError("the heat map needs at least one panel")
+    for panel in panels:
+        _check(panel)
+    figure = new_figure(3.4, width=1.0 + 2.8 * len(panels))
+    images = [
+        _draw(axes, panel, limits)
+        for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True)
+    ]
+    figure.colorbar(images[0], ax=figure.axes, label="cosine similarity", shrink=0.85, pad=0.02)
+    return figure
+
+
+def _draw(axes: Axes, panel: SimilarityPanel, limits: tuple[float, float]) -> AxesImage:
+    cosines = panel.similarities
+    look: Look = {"vmin": limits[0], "vmax": limits[1], "interpolation": "nearest", "aspect": "auto"}
+    image = axes.imshow(cosines, cmap=SEQUENTIAL, **look)
+    blocks = _blocks(panel)
+    if len(blocks) <= FRAMED:
+        for top, height, left, width in blocks:
+            axes.add_patch(
+                Rectangle((left - 0.5, top - 0.5), width, height, fill=False, edgecolor="white", linewidth=0.6)
+            )
+    axes.set_title(panel.title, loc="left", fontsize=9)
+    axes.set_xlabel(f"proxy, by class (n = {cosines.shape[1]})")
+    axes.set_ylabel(f"image, by class (n = {cosines.shape[0]})")
+    axes.set(xticks=[], yticks=[])
+    return image
+
+
+def _blocks(panel: SimilarityPanel) -> list[tuple[int, int, int, int]]:
+    """Top, height, left and width of each class's own block."""
+    blocks = []
+    for label in np.intersect1d(panel.labels, panel.proxy_labels):
+        rows, columns = np.sort(panel.labels), np.sort(panel.proxy_labels)
+        top, bottom = np.searchsorted(rows, label, "left"), np.searchsorted(rows, label, "right")
+        left, right = np.searchsorted(columns, label, "left"), np.searchsorted(columns, label, "right")
+        blocks.append((int(top), int(bottom - top), int(left), int(right - left)))
+    return blocks
+
+
+def _unit(rows: np.ndarray) -> np.ndarray:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit: np.ndarray = rows / np.where(lengths > 0, lengths, 1)
+    return unit
+
+
+def _check(panel: SimilarityPanel) -> None:
+    if panel.embeddings.shape[:1] != panel.labels.shape or panel.proxies.shape[:1] != panel.proxy_labels.shape:
+        raise FigureError(f"heat map {panel.title!r}: one label per embedding and per proxy, please")
+    if panel.embeddings.shape[1:] != panel.proxies.shape[1:]:
+        shapes = f"{panel.embeddings.shape[1:]} and {panel.proxies.shape[1:]}"
+        raise FigureError(f"heat map {panel.title!r}: embeddings and proxies differ in dimensions: {shapes}")

@@ -1,0 +1,58 @@
+"""Sorted singular values of embedding matrices (as in NIR, Fig. 4): how many directions a representation uses."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
+
+from reports.figures.style import GREY, FigureError, new_figure, sign, styled
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """One model. values: singular values of its embedding matrix, in any order, not negative."""
+
+    name: str
+    values: tuple[float, ...]
+
+    @property
+    def shares(self) -> np.ndarray:
+        """The values from the largest down, as parts of their sum."""
+        falling = np.sort(np.asarray(self.values, dtype=float))[::-1]
+        shares: np.ndarray = falling / falling.sum()
+        return shares
+
+
+@styled
+def singular_value_spectrum(spectra: Sequence[Spectrum]) -> Figure:
+    """Each model's singular values as shares of their sum, from the largest, on a logarithmic axis.
+
+    The dotted line is a flat spectrum: the nearer a curve, the more directions it uses. Values of 0 cannot be shown on
+    such an axis and end their curve. Raises FigureError for a model without a positive value, or with a negative one.
+    """
+    for spectrum in spectra:
+        if not spectrum.values or min(spectrum.values) < 0 or max(spectrum.values) <= 0:
+            raise FigureError(f"spectrum of {spectrum.name!r}: singular values are not negative, one at least positive")
+    if not spectra:
+        raise FigureError("the spectrum needs at least one model")
+    figure = new_figure(3.4, width=5.6)
+    axes = figure.add_subplot()
+    for index, spectrum in enumerate(spectra):
+        shares = spectrum.shares[spectrum.shares > 0]
+        places = np.arange(1, len(shares) + 1)
+        every = max(1, len(shares) // 8)
+        axes.plot(places, shares, label=f"{spectrum.name} ({len(spectrum.values)}-dim)", markevery=every, **sign(index))
+    for size in sorted({len(spectrum.values) for spectrum in spectra}):
+        axes.plot([1, size], [1 / size, 1 / size], color=GREY, linestyle=":", linewidth=1, label="flat spectrum")
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlabel("singular value, from the largest")
+    axes.set_ylabel("share of their sum")
+    axes.grid()
+    handles, labels = axes.get_legend_handles_labels()
+    keys = dict(zip(labels, handles, strict=True))
+    axes.legend(keys.values(), keys.keys())
+    return figure

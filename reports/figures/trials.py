@@ -1,0 +1,47 @@
+"""What a search tried: the input of the figures of searches."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from matplotlib.ticker import MaxNLocator
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A searched hyperparameter. name: as in the method's card; scale: as the search draws it."""
+
+    name: str
+    scale: Literal["linear", "log", "int"] = "linear"
+
+    def places(self, trials: Sequence["Trial"]) -> np.ndarray:
+        """Its values in `trials` on the search's own scale: logarithms to base 10 where that is logarithmic."""
+        values = np.array([trial.parameters[self.name] for trial in trials], dtype=float)
+        return np.log10(values) if self.scale == "log" else values
+
+    def ticks(self, low: float, high: float) -> list[tuple[float, str]]:
+        """Round places between two places, and the values they stand for."""
+        places = MaxNLocator(nbins=5, steps=[1, 2, 5, 10], integer=self.scale == "int").tick_values(low, high)
+        inside = [float(place) for place in places if low <= place <= high]
+        return [(place, f"{10**place:.2g}" if self.scale == "log" else f"{place:.4g}") for place in inside]
+
+    @property
+    def label(self) -> str:
+        """Its name, and its scale where that is not linear."""
+        return f"{self.name} (log)" if self.scale == "log" else self.name
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One setting over all folds. number: from 0; value: mean validation score, a fraction of 1; None if it failed."""
+
+    number: int
+    parameters: Mapping[str, float]
+    value: float | None
+
+
+def finished(trials: Sequence[Trial]) -> list[tuple[Trial, float]]:
+    """The trials that have a value, with it, in their order."""
+    ordered = sorted(trials, key=lambda trial: trial.number)
+    return [(trial, trial.value) for trial in ordered if trial.value is not None]

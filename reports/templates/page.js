@@ -1,0 +1,116 @@
+"use strict";
+
+// Sorting: a header's button goes through its two directions and back to the order of the experiment.
+for (const table of document.querySelectorAll("table.sortable")) {
+  const body = table.tBodies[0];
+  const original = [...body.rows];
+  const headers = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
+  headers.forEach((header, column) => {
+    header.querySelector("button").addEventListener("click", () => {
+      const numeric = "numeric" in header.dataset;
+      const cycle = numeric ? ["descending", "ascending", "none"] : ["ascending", "descending", "none"];
+      const next = cycle[(cycle.indexOf(header.getAttribute("aria-sort")) + 1) % 3];
+      headers.forEach((other) => other.setAttribute("aria-sort", "none"));
+      header.setAttribute("aria-sort", next);
+      body.append(...(next === "none" ? original : sorted(original, column, numeric, next)));
+      const name = header.textContent.trim();
+      document.getElementById("said").textContent =
+        next === "none" ? "in the experiment's order" : `sorted by ${name}, ${next}`;
+    });
+  });
+}
+
+function sorted(rows, column, numeric, direction) {
+  const key = (row) => row.cells[column].dataset.sort;
+  const missing = (row) => key(row) === "" || (numeric && Number.isNaN(Number(key(row))));
+  const compare = numeric
+    ? (a, b) => Number(key(a)) - Number(key(b))
+    : (a, b) => key(a).localeCompare(key(b), "en", { numeric: true });
+  const present = rows.filter((row) => !missing(row)).sort(compare);
+  if (direction === "descending") present.reverse();
+  // What was not run is neither high nor low.
+  return [...present, ...rows.filter(missing)];
+}
+
+// Where a number comes from: shown on hover, focus and tap. A table is one stop of the Tab key; arrows move within it.
+const tip = document.getElementById("tip");
+function show(button) {
+  document.querySelector(".tip[aria-describedby]")?.removeAttribute("aria-describedby");
+  tip.textContent = button.dataset.tip;
+  tip.hidden = false;
+  button.setAttribute("aria-describedby", "tip");
+  const at = button.getBoundingClientRect();
+  const size = tip.getBoundingClientRect();
+  const left = Math.min(Math.max(8, at.right - size.width), document.documentElement.clientWidth - size.width - 8);
+  const above = at.top - size.height - 8;
+  tip.style.left = `${Math.max(8, left)}px`;
+  tip.style.top = `${above > 8 ? above : at.bottom + 8}px`;
+}
+function hide(button) {
+  tip.hidden = true;
+  button.removeAttribute("aria-describedby");
+}
+for (const table of document.querySelectorAll("table")) {
+  const tips = [...table.querySelectorAll(".tip")];
+  tips.forEach((button, index) => {
+    button.tabIndex = index === 0 ? 0 : -1;
+    button.addEventListener("mouseenter", () => show(button));
+    button.addEventListener("mouseleave", () => hide(button));
+    button.addEventListener("click", () => show(button));
+    button.addEventListener("blur", () => hide(button));
+    button.addEventListener("focus", () => {
+      tips.forEach((other) => (other.tabIndex = other === button ? 0 : -1));
+      show(button);
+    });
+    button.addEventListener("keydown", (event) => {
+      const cell = button.closest("td");
+      const row = cell.parentElement;
+      const next = {
+        ArrowLeft: () => nearest(row, cell.cellIndex, -1),
+        ArrowRight: () => nearest(row, cell.cellIndex, 1),
+        ArrowUp: () => vertical(row, cell.cellIndex, "previousElementSibling"),
+        ArrowDown: () => vertical(row, cell.cellIndex, "nextElementSibling"),
+      }[event.key]?.();
+      if (next) {
+        event.preventDefault();
+        next.focus();
+      }
+    });
+  });
+}
+function nearest(row, column, step) {
+  for (let at = column + step; at >= 0 && at < row.cells.length; at += step) {
+    const found = row.cells[at].querySelector(".tip");
+    if (found) return found;
+  }
+  return null;
+}
+function vertical(row, column, side) {
+  for (let other = row[side]; other; other = other[side]) {
+    const found = other.cells[column].querySelector(".tip");
+    if (found) return found;
+  }
+  return null;
+}
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") tip.hidden = true;
+});
+function follow() {
+  const button = document.querySelector(".tip[aria-describedby]");
+  if (!button || tip.hidden) return;
+  if (button.matches(":hover, :focus")) show(button);
+  else hide(button);
+}
+document.addEventListener("scroll", follow, { capture: true, passive: true });
+
+// A link into something folded away opens it.
+function reveal() {
+  const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (target && target.tagName === "DETAILS") {
+    target.open = true;
+    target.scrollIntoView();
+    target.querySelector("summary").focus({ preventScroll: true });
+  }
+}
+addEventListener("hashchange", reveal);
+reveal();

@@ -1,0 +1,222 @@
+"""The experiment files of the published tables: all open, train what they should, and say what their sources say."""
+
+import re
+from functools import cache
+
+import optuna
+import pandas as pd
+import pytest
+
+from protocols import mlrc, standard
+from protocols.datasets.dataset import Dataset
+from protocols.datasets.published import CARS196, CUB200, INSHOP, SOP
+from protocols.datasets.stand_in import stand_in
+from protocols.hyperparameters import OpenMethod
+from protocols.study import Budget, Study
+from reproduce.cards import MethodCard, load_card, load_variant
+from reproduce.experiment import EXPERIMENTS, load_experiments
+from reproduce.opening import open_method
+from reproduce.session import problem_of
+from results.specs import FoldSpec
+
+TABLES = {
+    *("proxy_isa_table1", "proxy_isa_table2", "proxy_isa_table3", "proxy_isa_table4"),
+    *("proxy_anchor_cub_cars", "proxy_anchor_sop", "proxy_anchor_inshop", "proxy_anchor_ablation"),
+    *("ccp_table1", "ccp_table2", "ccp_table3", "ccp_figure4", "proxygml_table1", "proxygml_table2"),
+    *("nir_table1", "nir_table2", "nir_table3", "nir_table4", "nir_table5"),
+    *("mlrc_cub200", "mlrc_cars196", "mlrc_sop", "mlrc_cub200_batch256"),
+}
+LOADED = {name: experiment for table in sorted(TABLES) for name, experiment in load_experiments(table, {}).items()}
+NAMES = sorted(LOADED)
+STANDARD = [name for name in NAMES if LOADED[name].protocol == "standard"]
+
+PUBLISHED = {"cub200": CUB200, "cars196": CARS196, "sop": SOP, "inshop": INSHOP}
+
+# Precision@1, R-precision and MAP@R are always measured.
+METRICS = r"recall@\d+|nmi|map@1000|spectral_decay|density|uniformity|class_concentration_variance|covering_radius"
+
+MLRC_LOSSES = {
+    *("contrastive", "triplet", "ntxent", "proxy_nca", "margin", "margin_class", "normalized_softmax"),
+    *("cosface", "arcface", "fastap", "snr_contrastive", "multi_similarity", "multi_similarity_miner", "soft_triple"),
+}
+
+
+@cache
+def dataset(name: str) -> Dataset:
+    return stand_in(name, PUBLISHED[name].counts, shorter_side=256)
+
+
+@cache
+def cards(name: str) -> tuple[MethodCard, ...]:
+    experiment = LOADED[name]
+    return (
+        *(load_card(method) for method in experiment.methods),
+        *(load_variant(variant) for variant in experiment.variants),
+    )
+
+
+@cache
+def opened(name: str) -> dict[str, OpenMethod]:
+    return {card.key: open_method(LOADED[name], card) for card in cards(name)}
+
+
+def studies(name: str) -> dict[str, Study]:
+    experiment = LOADED[name]
+    problem = problem_of(experiment, dataset(experiment.dataset.name))
+    budget = Budget(experiment.search.trials, experiment.reproductions)
+    storage = optuna.storages.InMemoryStorage()
+    return {
+        key: Study(problem, method, budget, experiment.search.sampler, storage) for key, method in opened(name).items()
+    }
+
+
+def planned(name: str) -> dict[str, int]:
+    """Trainings by method."""
+    protocol = {"mlrc": mlrc, "standard": standard}[LOADED[name].protocol]
+    return {key: protocol.trainings_of(study) for key, study in studies(name).items()}
+
+
+def trainings(name: str, key: str) -> set[str]:
+    """Fingerprints of the reproductions' trainings; the final ones of `standard` as if epoch 7 were the best."""
+    study = studies(name)[key]
+    runs: list[FoldSpec] = [spec for specs in mlrc.reproductions(study, study.method.given) for spec in specs]
+    if LOADED[name].protocol == "standard":
+        runs = standard.choices(study, study.method.given)
+        finals = [study.problem.final_spec(study.method.method, run, 7) for run in range(study.n_reproductions)]
+        runs = [*runs, *finals]
+    return {spec.fingerprint for spec in runs}
+
+
+def test_every_published_table_has_its_file() -> None:
+    assert {path.stem for path in EXPERIMENTS.glob("*.yaml")} >= TABLES
+
+
+@pytest.mark.parametrize("table", sorted(TABLES))
+def test_a_file_says_first_what_it_reproduces_and_where_it_departs(table: str) -> None:
+    text = (EXPERIMENTS / f"{table}.yaml").read_text(encoding="utf-8")
+    head = text.split("title:")[0]
+    assert re.match(r"# .*(et al\.|Lim), ", head)
+    assert re.search(r"Table \d|Figure \d|table for|supplement|Recall@K|ablation", head)
+    assert re.search(r"paper's own setting|trainings of Table 1", head)
+    assert "\n# Specification: " in head
+    assert "eparture" in head
+    assert max(map(len, text.splitlines())) <= 120
+    if any(name.partition("/")[0] == table for name in STANDARD):
+        assert "epoch is chosen on validation classes" in head.replace("\n# ", " ")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_method_opens_and_takes_all_that_is_set_for_it(name: str) -> None:
+    experiment, methods = LOADED[name], opened(name)
+    assert len(methods) == len(experiment.methods) + len(experiment.variants)
+    assert set(experiment.settings) <= set(methods)
+    assert set(experiment.search.ranges) <= set(methods)
+    for key, targets in experiment.settings.items():
+        assert {target: methods[key].given[target] for target in targets} == targets
+        assert methods[key].at(targets) == methods[key].method
+    for key, ranges in experiment.search.ranges.items():
+        space = {parameter.target: parameter for parameter in methods[key].space}
+        for target, bounds in ranges.items():
+            assert (space[target].low, space[target].high) == (bounds.low, bounds.high)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_batches_datasets_and_metrics_are_possible(name: str) -> None:
+    experiment = LOADED[name]
+    assert experiment.dataset.name in PUBLISHED
+    assert name.partition("/")[2].partition("_")[0] in ("", experiment.dataset.name)
+    for key, method in opened(name).items():
+        per_class = method.method.samples_per_class
+        assert method.method.loss is None or not per_class or experiment.training.batch_size % per_class == 0, key
+    assert all(re.fullmatch(METRICS, metric) for metric in experiment.metrics)
+    assert len(set(experiment.metrics)) == len(experiment.metrics)
+
+
+@pytest.mark.parametrize("name", STANDARD)
+def test_standard_tables_show_peeking_and_choose_over_the_whole_schedule(name: str) -> None:
+    experiment = LOADED[name]
+    training = experiment.training
+    assert experiment.test_curves
+    assert (experiment.search.trials, experiment.reproductions) == (0, 5)
+    assert (training.iterations_per_epoch, training.validate_every) == (None, 1)
+    # Table 1 of NIR on SOP has no schedule and is long.
+    assert training.patience == (50 if name == "nir_table1/sop" else training.max_epochs)
+    if training.schedule is not None:
+        assert max(training.schedule.milestones) < training.max_epochs
+    images = experiment.images
+    assert (images.resize, images.area, images.ratio, images.flip) == (None, (0.08, 1.0), (0.75, 4 / 3), True)
+    sizes = {224: 256, 256: 292, 324: 361, 448: 512}
+    assert images.evaluation_resize == sizes[images.crop]
+
+
+def test_planned_trainings_are_those_counted_by_hand() -> None:
+    # 4 folds x (50 trials + 10 reproductions); FastAP tries 31 numbers of bins; the untrained trunk is looked at once.
+    cub = planned("mlrc_cub200")
+    assert set(cub) == {"untrained", *MLRC_LOSSES, "proxy_anchor", "proxy_gml", "proxy_isa"}
+    assert cub == {key: {"untrained": 4, "fastap": 164}.get(key, 240) for key in cub}
+    assert sum(cub.values()) == 4_008
+    assert sum(planned("mlrc_cub200_batch256").values()) == 14 * 240 + 4
+    # 4 folds x 1 reproduction, no trials.
+    rows = {"ccp_table1/sop": 15, "ccp_table1/inshop": 14, "ccp_table2/cub200": 15, "ccp_table3/sop": 10}
+    for name, count in {**rows, "ccp_figure4/cars196_128": 2}.items():
+        assert list(planned(name).values()) == [4] * count, name
+    # 5 runs x (one training that chooses the epoch, one on all classes); one look at the untrained trunk.
+    assert list(planned("proxy_isa_table1/cub200").values()) == [10] * 5
+    assert list(planned("nir_table1/cub200").values()) == [10] * 11
+    assert sum(planned("proxygml_table1").values()) == 8 * 10 + 1
+    assert planned("nir_table4/cub200_clipped") == {"untrained": 1, "nir_proxy_anchor_clipped": 10}
+
+
+SHARED = [
+    *((f"ccp_table3/{data}", f"ccp_table1/{data}", None) for data in ("sop", "inshop")),
+    *((f"ccp_figure4/{data}_32", f"ccp_table2/{data}", None) for data in ("cub200", "cars196")),
+    *((f"proxy_isa_table2/{d}", f"proxy_isa_table1/{d}", ("proxy_anchor", "proxy_isa")) for d in ("cub200", "cars196")),
+    ("proxy_isa_table3", "proxy_isa_table1/cars196", ("proxy_anchor",)),
+    *(
+        (f"proxy_anchor_ablation/{d}_bn_512{px}", f"proxy_anchor_cub_cars/{d}_bn_512{px}", ("proxy_anchor",))
+        for d in ("cub200", "cars196")
+        for px in ("", "_256px")
+    ),
+    *((f"nir_table3/{d}", f"nir_table1/{d}", ("proxy_anchor", "nir_proxy_anchor")) for d in ("cub200", "cars196")),
+    *(
+        (f"{table}/{d}{panel}", f"nir_table1/{d}", ("nir_proxy_anchor",))
+        for table, panel in (("nir_table2", "_r50_128"), ("nir_table4", ""), ("nir_table5", ""))
+        for d in ("cub200", "cars196")
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "first", "keys"), SHARED, ids=[f"{name} in {first}" for name, first, _ in SHARED])
+def test_tables_of_one_setting_share_their_trainings(name: str, first: str, keys: tuple[str, ...] | None) -> None:
+    assert LOADED[name].split == LOADED[first].split
+    for key in keys or opened(name):
+        assert trainings(name, key) == trainings(first, key)
+        assert opened(name)[key] == opened(first)[key]
+
+
+def test_tables_of_different_settings_share_none() -> None:
+    for name in ("proxy_isa_table4/cub200", "proxy_anchor_cub_cars/cub200_bn_512"):
+        assert not trainings(name, "proxy_anchor") & trainings("proxy_isa_table1/cub200", "proxy_anchor")
+
+
+def test_searches_at_batch_256_have_the_bounds_that_mlrc_logged() -> None:
+    space = pd.read_csv(EXPERIMENTS.parents[1] / "results" / "published" / "mlrc_search_space.csv")
+    name = "mlrc_cub200_batch256"
+    assert set(opened(name)) == {"untrained", *MLRC_LOSSES}
+    checked = 0
+    for card in cards(name):
+        logged = space[(space["dataset"] == "CUB200 (batch size 256)") & (space["method"] == card.published_as)]
+        targets = {str(choice.published_as): target for target, choice in card.search.items()}
+        searched = {parameter.target: parameter for parameter in opened(name)[card.key].space}
+        assert set(searched) == {targets[str(row.parameter)] for row in logged.itertuples()}
+        for row in logged.itertuples():
+            parameter = searched[targets[str(row.parameter)]]
+            assert (parameter.low, parameter.high, parameter.scale) == (row.final_lower, row.final_upper, row.scale)
+            checked += 1
+    assert checked == 36
+    ranges = {key: {t: (b.low, b.high) for t, b in own.items()} for key, own in LOADED[name].search.ranges.items()}
+    assert ranges == {
+        "fastap": {"loss.num_bins": (2, 250)},
+        "multi_similarity_miner": {"loss.alpha": (1e-5, 100)},
+        "soft_triple": {"loss.gamma": (1e-5, 100)},
+    }
