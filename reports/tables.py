@@ -1,31 +1,27 @@
-"""A result table: one row per method, mean with its interval over runs, as Markdown, CSV and LaTeX."""
+"""A result table: one row per method, mean with its interval over runs."""
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from reports.drawing import Cell, Column, Drawing, Mark, Sheet, percent, plain_rows
+from reports.marks import column_marks
+from reports.writers import to_csv, to_latex, to_markdown
 from results.intervals import Interval, student_t_interval
+from results.matching import Variant, run_values
 from results.measured import MeasuredExperiment
 from results.records import RunRecord
 
 METRICS = {"precision_at_1": "P@1", "r_precision": "RP", "map_at_r": "MAP@R"}
-VARIANTS = ("separated", "concatenated")
-
-_LATEX = str.maketrans(
-    {
-        **{sign: "\\" + sign for sign in "&%_#${}"},
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "±": r"$\pm$",
-    }
-)
+VARIANTS: tuple[Variant, ...] = ("separated", "concatenated")
 
 
 @dataclass(frozen=True)
 class Row:
-    """One method. cells: by (variant, metric), an interval over runs, as fractions of 1. notes: flags of its runs."""
+    """One method.
+
+    cells: by (variant, metric), an interval over runs, as fractions of 1. notes: flags of its runs. marks: likewise,
+    whether the number is the best of its column or not to be told from it.
+    """
 
     key: str
     title: str
@@ -33,6 +29,7 @@ class Row:
     dimensions: tuple[int, int]
     cells: Mapping[tuple[str, str], Interval]
     notes: tuple[str, ...] = ()
+    marks: Mapping[tuple[str, str], Mark] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -49,57 +46,28 @@ class ResultTable:
         """Every method of the experiment has all of its runs."""
         return not self.missing
 
+    def drawing(self) -> Drawing:
+        """The table to be written in any format."""
+        columns = [Column("n"), *(Column(METRICS[metric], group=variant) for variant, metric in _columns())]
+        cells = [
+            [Cell(str(row.n)), *(percent(row.cells[place], row.marks.get(place, "")) for place in _columns())]
+            for row in self.rows
+        ]
+        heads = [row.title + ("*" if row.notes else "") for row in self.rows]
+        rows, sheet = plain_rows(heads, cells), self._sheet()
+        return Drawing(self.title, self.caption, tuple(columns), rows, sheet, notes=tuple(self.notes))
+
     def to_markdown(self) -> str:
         """A pipe table; percentages, mean ± half width of the 95 % interval."""
-        head = ["Method", "n", *(f"{variant} {METRICS[metric]}" for variant, metric in _columns())]
-        lines = [f"**{self.title}**", "", "| " + " | ".join(head) + " |", "|---|" + "--:|" * (len(head) - 1)]
-        for row in self.rows:
-            title = row.title.replace("|", r"\|") + _mark(row)
-            cells = [title, str(row.n), *(_text(row.cells[column], "±") for column in _columns())]
-            lines.append("| " + " | ".join(cells) + " |")
-        return "\n".join([*lines, "", self.caption, *(f"\n- {note}" for note in self.notes)]) + "\n"
+        return to_markdown(self.drawing())
 
     def to_csv(self) -> str:
         """One line per cell, as fractions of 1, at full precision: nothing is lost to rounding."""
-        buffer = io.StringIO()
-        writer = csv.writer(buffer, lineterminator="\n")
-        writer.writerow(["method", "variant", "metric", "dimensions", "mean", "ci95_half_width", "n"])
-        for row in self.rows:
-            for variant, metric in _columns():
-                cell = row.cells[variant, metric]
-                half = "" if cell.half_width is None else repr(cell.half_width)
-                dimensions = row.dimensions[VARIANTS.index(variant)]
-                writer.writerow([row.key, variant, metric, dimensions, repr(cell.mean), half, cell.n])
-        return buffer.getvalue()
+        return to_csv(self.drawing())
 
     def to_latex(self) -> str:
         """A booktabs table that compiles as it is in a document with `\\usepackage{booktabs}`."""
-        groups = " & ".join(rf"\multicolumn{{3}}{{c}}{{{variant.capitalize()}}}" for variant in VARIANTS)
-        names = " & ".join(["Method", "$n$", *(METRICS[metric] for _, metric in _columns())])
-        caption = " ".join([f"{self.title}.", self.caption, *self.notes])
-        body = []
-        for row in self.rows:
-            cells = [_escape(row.title) + _mark(row), str(row.n)]
-            cells += [f"${_text(row.cells[column], chr(92) + 'pm')}$" for column in _columns()]
-            body.append(" & ".join(cells) + r" \\")
-        return "\n".join(
-            [
-                r"\begin{table}",
-                r"\centering",
-                rf"\caption{{{_escape(caption)}}}",
-                r"\begin{tabular}{lrrrrrrr}",
-                r"\toprule",
-                rf"& & {groups} \\",
-                r"\cmidrule(lr){3-5}\cmidrule(lr){6-8}",
-                rf"{names} \\",
-                r"\midrule",
-                *body,
-                r"\bottomrule",
-                r"\end{tabular}",
-                r"\end{table}",
-                "",
-            ]
-        )
+        return to_latex(self.drawing())
 
     @property
     def notes(self) -> list[str]:
@@ -108,6 +76,15 @@ class ResultTable:
         if self.missing:
             notes.append("Partial: " + "; ".join(self.missing) + ".")
         return notes
+
+    def _sheet(self) -> Sheet:
+        values = []
+        for row in self.rows:
+            for place in _columns():
+                cell, (variant, metric) = row.cells[place], place
+                dimensions = row.dimensions[VARIANTS.index(variant)]
+                values.append((row.key, variant, metric, dimensions, cell.mean, cell.half_width, cell.n))
+        return Sheet(("method", "variant", "metric", "dimensions", "mean", "ci95_half_width", "n"), tuple(values))
 
 
 def table_of(measured: MeasuredExperiment) -> ResultTable:
@@ -137,14 +114,14 @@ def build_table(
     is filled in. reproductions, trials: what the experiment asks for. runs: the same
     by method, where it differs.
     """
-    rows, missing = [], []
+    rows, missing, marks = [], [], _marks([record for record in records if record.method in methods])
     for key, method_title in methods.items():
         own = [record for record in records if record.method == key]
         asked = (runs or {}).get(key, 1)
         if own:
             dimensions = own[0].dimensions
             suffix = "" if dimensions == _trained_dimensions(records) else f" ({dimensions}-dim)"
-            rows.append(_row(key, method_title + suffix, own))
+            rows.append(_row(key, method_title + suffix, own, marks))
         if not own:
             missing.append(f"{method_title} was not run to the end")
         elif len(own) < asked:
@@ -152,15 +129,21 @@ def build_table(
     return ResultTable(title, _caption(records, reproductions, trials), tuple(rows), tuple(missing))
 
 
-def _row(key: str, title: str, runs: Sequence[RunRecord]) -> Row:
-    cells = {
+def _marks(records: Sequence[RunRecord]) -> dict[tuple[str, str], dict[str, Mark]]:
+    """By column and method: means are compared within each column."""
+    return {(variant, metric): column_marks(run_values(records, metric, variant)) for variant, metric in _columns()}
+
+
+def _row(key: str, title: str, runs: Sequence[RunRecord], marks: Mapping[tuple[str, str], Mapping[str, Mark]]) -> Row:
+    cells: dict[tuple[str, str], Interval] = {
         (variant, metric): student_t_interval([getattr(getattr(run, variant), metric) for run in runs])
         for variant, metric in _columns()
     }
     first = runs[0]
     notes = tuple(f"run {run.run}, {flag}" for run in runs for flag in run.flags)
     dimensions = (first.dimensions, first.dimensions * len(first.fold_fingerprints))
-    return Row(key, title, len(runs), dimensions, cells, notes)
+    own = {place: column[key] for place, column in marks.items() if key in column}
+    return Row(key, title, len(runs), dimensions, cells, notes, own)
 
 
 def _caption(records: Sequence[RunRecord], reproductions: int, trials: int) -> str:
@@ -181,19 +164,5 @@ def _trained_dimensions(records: Sequence[RunRecord]) -> int:
     return next((record for record in records if record.hyperparameters), records[0]).dimensions
 
 
-def _columns() -> list[tuple[str, str]]:
+def _columns() -> list[tuple[Variant, str]]:
     return [(variant, metric) for variant in VARIANTS for metric in METRICS]
-
-
-def _text(cell: Interval, sign: str) -> str:
-    mean = f"{100 * cell.mean:.2f}"
-    return mean if cell.half_width is None else f"{mean} {sign} {100 * cell.half_width:.2f}"
-
-
-def _mark(row: Row) -> str:
-    return "*" if row.notes else ""
-
-
-def _escape(text: str) -> str:
-    """Text for LaTeX."""
-    return text.translate(_LATEX)

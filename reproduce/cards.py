@@ -11,10 +11,8 @@ from protocols.hyperparameters import HyperparameterError, OpenMethod
 from protocols.methods import MethodError, check_method
 from protocols.search import SearchParameter
 from reproduce.errors import InputError
-from reproduce.reading import describe, named_file, names_in, read_model
+from reproduce.reading import METHODS, describe, named_file, names_in, read_model
 from results.specs import Component, MethodSpec, WeightedComponent
-
-METHODS = Path(__file__).parent / "methods"
 
 ENTRY_POINTS = "metric_learning_cards"
 """Entry-point group through which other packages bring cards: name = "a package with .yaml files in it"."""

@@ -11,11 +11,9 @@ from protocols.search import SamplerSettings
 from protocols.splits import FOLDS
 from reproduce.cards import Bounds, Variant
 from reproduce.errors import InputError
-from reproduce.reading import describe, named_file, names_in, read_mapping
+from reproduce.reading import EXPERIMENTS, describe, merged, named_file, names_in, read_mapping
 from results.specs import ImageSettings, TrainingSettings, TrunkSpec
 from results.values import Record, fingerprint_of
-
-EXPERIMENTS = Path(__file__).parent / "experiments"
 
 
 class DataChoice(Record):
@@ -117,7 +115,7 @@ def load_experiments(name: str, overrides: Mapping[str, Any]) -> dict[str, Exper
     if wanted is not None and wanted not in panels:
         raise InputError(f"{path}: no panel {wanted!r}; it has {', '.join(panels)}")
     return {
-        f"{path.stem}/{key}": _validated(path, f"panels.{key}: ", _merged(content, panel), overrides)
+        f"{path.stem}/{key}": _validated(path, f"panels.{key}: ", merged(content, panel), overrides)
         for key, panel in panels.items()
         if wanted in (None, key)
     }
@@ -136,14 +134,6 @@ def _file_and_panel(name: str) -> tuple[Path, str | None]:
     if name.endswith((".yaml", ".yml")) or not file:
         return named_file(name, [EXPERIMENTS], "experiment"), None
     return named_file(file, [EXPERIMENTS], "experiment"), panel
-
-
-def _merged(common: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
-    merged = dict(common)
-    for key, value in own.items():
-        both = isinstance(value, dict) and isinstance(merged.get(key), dict)
-        merged[key] = _merged(merged[key], value) if both else value
-    return merged
 
 
 def _validated(path: Path, where: str, content: dict[str, Any], overrides: Mapping[str, Any]) -> Experiment:

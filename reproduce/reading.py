@@ -11,6 +11,9 @@ from reproduce.errors import InputError
 
 M = TypeVar("M", bound=BaseModel)
 
+EXPERIMENTS = Path(__file__).parent / "experiments"
+METHODS = Path(__file__).parent / "methods"
+
 
 def read_model(path: Path, model: type[M]) -> M:
     """The file's content as `model`; raises InputError."""
@@ -34,6 +37,15 @@ def read_mapping(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise InputError(f"{path}: expected keys and values, found {type(content).__name__}")
     return content
+
+
+def merged(common: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """What a file's panels share with one panel's own keys on top, at every depth."""
+    whole = dict(common)
+    for key, value in own.items():
+        both = isinstance(value, dict) and isinstance(whole.get(key), dict)
+        whole[key] = merged(whole[key], value) if both else value
+    return whole
 
 
 def describe(error: ValidationError) -> str:

@@ -50,7 +50,7 @@ def run(
     from reproduce import running
     from reproduce.devices import check_device, default_workers
     from reproduce.places import places
-    from reproduce.terminal import show_table
+    from reproduce.terminal import show_drawing
     from reproduce.tracking import open_trackers
 
     console = output_console()
@@ -61,7 +61,7 @@ def run(
     for session in _sessions(experiment, choices, where, console, plan=False):
         started = time.perf_counter()
         finished = running.run(session, chosen, workers or default_workers(chosen), console, trackers)
-        show_table(finished.table, console)
+        show_drawing(finished.table.drawing(), console)
         console.print(running.ending(finished, time.perf_counter() - started), highlight=False, soft_wrap=True)
 
 

@@ -1,16 +1,41 @@
 """`status` and `table`: what a store holds."""
 
+import json
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from reproduce.commands.options import STORE, Artifacts, Name, StoreAt
+from reproduce.commands.options import STORE, Artifacts, StoreAt
 from reproduce.commands.output import output_console
 from reproduce.errors import InputError
 from results.measured import MeasuredExperiment
+from results.published import published_tables
 from results.store import Store
+
+Table = Annotated[
+    str | None,
+    typer.Argument(
+        help="A published table, drawn beside what was run of it, or an experiment in the store; NAME/PANEL for one "
+        "panel. Without a name all are listed."
+    ),
+]
+Format = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        help="terminal, markdown, csv, latex, latex-document, html, or json: the records or cells behind it.",
+    ),
+]
+What = Annotated[
+    str | None,
+    typer.Option(
+        "--what",
+        help="printed: as published; results, differences, peeking, hyperparameters, costs: of an experiment. By "
+        "default a published table is drawn as printed, an experiment by its results.",
+    ),
+]
 
 
 def status(store: StoreAt = STORE, artifacts: Artifacts = None) -> None:
@@ -21,46 +46,92 @@ def status(store: StoreAt = STORE, artifacts: Artifacts = None) -> None:
 
 
 def table(
-    experiment: Name,
-    output: Annotated[
-        str, typer.Option("--format", help="terminal, markdown, csv, latex, or json: the records behind it.")
-    ] = "terminal",
+    name: Table = None,
+    output: Format = "terminal",
+    what: What = None,
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
 ) -> None:
-    """Draw the table of an experiment's latest run from the store, one for each of its panels."""
-    from reports.tables import table_of
-    from reproduce.reading import short_name
-    from reproduce.terminal import show_table
+    """Draw a published table, or those of an experiment's latest run, one for each of its panels, from the store."""
+    from reports.writers import WRITERS
+    from reproduce.tabling import KINDS
 
-    opened = opened_store(store, artifacts)
-    if output not in ("terminal", "markdown", "csv", "latex", "json"):
-        raise InputError(f"--format {output!r}: use terminal, markdown, csv, latex or json")
-    known, name = opened.experiments(), short_name(experiment)
-    mine = known[(known["name"] == name) | known["name"].str.startswith(f"{name}/")].drop_duplicates("name")
-    if mine.empty:
-        names = ", ".join(sorted(set(known["name"]))) or "none"
-        raise InputError(f"no experiment {experiment!r} in {opened.url}; it holds: {names}")
-    for fingerprint in mine.sort_values("name")["fingerprint"]:
-        measured = MeasuredExperiment.from_store(opened, str(fingerprint))
-        drawn = table_of(measured)
-        texts = {
-            "markdown": drawn.to_markdown,
-            "csv": drawn.to_csv,
-            "latex": drawn.to_latex,
-            "json": measured.to_json,
-        }
+    formats, kinds = ["terminal", *WRITERS, "json"], ["printed", *KINDS]
+    if output not in formats:
+        raise InputError(f"--format {output!r}: use {', '.join(formats[:-1])} or {formats[-1]}")
+    if what not in (None, *kinds):
+        raise InputError(f"--what {what!r}: use {', '.join(kinds[:-1])} or {kinds[-1]}")
+    if name is None:
+        _list(_existing(store, artifacts))
+    elif what == "printed" or (what is None and name in published_tables()):
+        _printed(name, output, _existing(store, artifacts), store)
+    else:
+        _stored(name, output, what or "results", opened_store(store, artifacts, f"; {_published()} need none"))
+
+
+def _list(store: Store | None) -> None:
+    from reproduce.tabling import names_of
+    from reproduce.terminal import show_table_names
+
+    show_table_names(published_tables(), [] if store is None else names_of(store), output_console())
+
+
+def _printed(name: str, output: str, store: Store | None, place: str) -> None:
+    from reports.printed_layout import cells_of, draw
+    from reports.writers import WRITERS
+    from reproduce.tabling import printed
+    from reproduce.terminal import show_drawing
+
+    if name not in published_tables():
+        raise InputError(f"no published table {name!r}; there are {', '.join(published_tables())}")
+    if store is None:
+        typer.echo(f"{place}: no store here yet, so nothing was run", err=True)
+    joined = printed(name, store)
+    if output == "terminal":
+        show_drawing(draw(joined), output_console())
+    elif output == "json":
+        sys.stdout.write(json.dumps(cells_of(joined), indent=1) + "\n")
+    else:
+        sys.stdout.write(WRITERS[output](draw(joined)))
+
+
+def _stored(name: str, output: str, what: str, store: Store) -> None:
+    from reports.writers import WRITERS
+    from reproduce.tabling import KINDS, experiments_of, names_of
+    from reproduce.terminal import show_drawing
+
+    fingerprints = experiments_of(store, name)
+    if not fingerprints:
+        held = ", ".join(names_of(store)) or "none"
+        raise InputError(f"no experiment {name!r} in {store.url}; it holds: {held}; there are also {_published()}")
+    for fingerprint in fingerprints:
+        measured = MeasuredExperiment.from_store(store, fingerprint, trainings=what in ("peeking", "hyperparameters"))
+        drawing = KINDS[what](measured)
         if output == "terminal":
-            show_table(drawn, output_console())
+            show_drawing(drawing, output_console())
+        elif output == "json" and what == "results":
+            sys.stdout.write(measured.to_json())
+        elif output == "json":
+            rows = [dict(zip(drawing.sheet.header, values, strict=True)) for values in drawing.sheet.rows]
+            sys.stdout.write(json.dumps(rows, indent=1) + "\n")
         else:
-            sys.stdout.write(texts[output]())
+            sys.stdout.write(WRITERS[output](drawing))
 
 
-def opened_store(store: str, artifacts: Path | None) -> Store:
-    """The store that `--store` names; raises InputError if there is none yet."""
+def _existing(store: str, artifacts: Path | None) -> Store | None:
     from reproduce.places import existing_store, places
 
-    opened = existing_store(places(store, artifacts, None, None))
+    return existing_store(places(store, artifacts, None, None))
+
+
+def _published() -> str:
+    return f"published tables ({', '.join(published_tables())})"
+
+
+def opened_store(store: str, artifacts: Path | None, hint: str = "") -> Store:
+    """The store that `--store` names; raises InputError, with a hint behind it, if there is none yet."""
+    opened = _existing(store, artifacts)
     if opened is None:
-        raise InputError(f"{store}: no store here yet; make one with `reproduce run`, or name another with --store")
+        said = f"{store}: no store here yet; make one with `reproduce run`, or name another with --store"
+        raise InputError(f"{said}{hint}")
     return opened

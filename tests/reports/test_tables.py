@@ -8,9 +8,11 @@ import subprocess
 
 import pandas as pd
 import pytest
+from scipy import stats
 
 from reports.tables import METRICS, VARIANTS, build_table
 from tests.sample_records import some_run
+from tests.sound_latex import check_latex
 
 TITLES = {"untrained": "Untrained trunk", "triplet": "Triplet", "cosface": "CosFace"}
 SEPARATED = (0.50, 0.54, 0.61)
@@ -147,7 +149,7 @@ def test_markdown_shows_percentages_of_the_cells():
     frame = markdown_frame(table().to_markdown())
     for (key, variant, metric), cell in cells_of(table()).items():
         shown = frame.loc[row(table(), key).title, f"{variant} {METRICS[metric]}"]
-        numbers = [float(part) for part in shown.split(" ± ")]
+        numbers = [float(part) for part in shown.strip("*?").split(" ± ")]
         expected = [100 * cell.mean] if cell.half_width is None else [100 * cell.mean, 100 * cell.half_width]
         assert numbers == pytest.approx(expected, abs=0.00501)
     assert frame.loc["Triplet", "n"] == "3"
@@ -166,30 +168,34 @@ def body_rows(latex: str) -> list[str]:
     return inside.strip().splitlines()
 
 
-def unescaped(sign: str, text: str) -> int:
-    return len(re.findall(rf"(?<!\\){re.escape(sign)}", text))
+def test_ties_with_the_best_are_marked_and_explained():
+    """Tested as scipy does: paired over the runs; p of the one comparison needs no correction."""
+    near = [some_run("cosface", run, value) for run, value in enumerate((0.51, 0.53, 0.60))]
+    far = [some_run("cosface", run, value - 0.2) for run, value in enumerate(SEPARATED)]
+    tied = table(given=[*records()[:3], *near], methods={"triplet": "Triplet", "cosface": "CosFace"})
+    assert stats.ttest_rel(SEPARATED, (0.51, 0.53, 0.60)).pvalue > 0.05
+    place = ("separated", "precision_at_1")
+    assert (row(tied, "triplet").marks[place], row(tied, "cosface").marks[place]) == ("best", "tied")
+    assert "| Triplet | 3 | **55.00 ± 13.83** |" in tied.to_markdown()
+    assert "| CosFace | 3 | *54.67 ± 11.74* |" in tied.to_markdown()
+    assert r"$\mathit{54.67 \pm 11.74}$" in tied.to_latex()
+    assert "Bold: the highest mean" in tied.to_markdown()
+    assert "Italic: not significantly below it" in tied.to_markdown()
+    clear = table(given=[*records()[:3], *far], methods={"triplet": "Triplet", "cosface": "CosFace"})
+    assert row(clear, "cosface").marks.get(place, "") == ""
+    assert "Italic" not in clear.to_markdown()
 
 
-def check_latex(latex: str) -> None:
-    """What a compiler would trip over: environments, braces, dollars, columns."""
-    begun, ended = re.findall(r"\\begin\{(\w+)\}", latex), re.findall(r"\\end\{(\w+)\}", latex)
-    assert begun == ended[::-1] == ["table", "tabular"]
-    depth = 0
-    for brace in re.findall(r"(?<!\\)[{}]", latex):
-        depth += 1 if brace == "{" else -1
-        assert depth >= 0
-    assert depth == 0
-    assert unescaped("$", latex) % 2 == 0
-    columns = re.search(r"\\begin\{tabular\}\{([lrc]+)\}", latex).group(1)
-    for line in body_rows(latex):
-        assert line.endswith(r" \\")
-        assert unescaped("&", line) == len(columns) - 1
-    for sign in "%#":
-        assert unescaped(sign, latex) == 0
-    # Outside math no underscore or accent sign may be left bare.
-    text = re.sub(r"(?<!\\)\$.*?(?<!\\)\$", "", latex)
-    assert unescaped("_", text) == unescaped("^", text) == unescaped("~", text) == 0
-    assert latex.isascii()
+def test_a_method_with_too_few_runs_is_not_called_worse():
+    assert row(table(), "untrained").marks["separated", "map_at_r"] == "untested"
+    assert "7.75?" in table().to_markdown()
+    assert "Question mark: too few runs" in table().to_markdown()
+
+
+def test_a_single_method_has_nothing_to_be_better_than():
+    single = table(methods={"triplet": "Triplet"})
+    assert set(row(single, "triplet").marks.values()) <= {""}
+    assert "Bold" not in single.to_markdown()
 
 
 def test_latex_is_sound():
@@ -207,7 +213,7 @@ def test_latex_shows_the_numbers_of_markdown():
     shown = markdown_frame(table().to_markdown()).loc["Triplet"].tolist()
     line = next(line for line in body_rows(table().to_latex()) if line.startswith("Triplet"))
     cells = [cell.strip(" $").replace(r"\pm", "±") for cell in line.removesuffix(r" \\").split("&")]
-    assert cells[1:] == shown
+    assert cells[1:] == [re.sub(r"\*\*(.*)\*\*", r"\\mathbf{\1}", cell) for cell in shown]
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on this machine")
