@@ -42,10 +42,15 @@ HOW = {
     "python -m reproduce run proxy_isa_table1/cub200 --data CUB_200_2011": TINY_CUB,
     "python -m reproduce run mlrc_cub200 --data CUB_200_2011": TINY_CUB,
     "python -m reproduce status": [],
-    "python -m reproduce table mlrc_cub200 --format latex": [],
     "python -m reproduce run mlrc_cub200 --data CUB_200_2011 --methods untrained,contrastive,proxy_anchor "
     "--trials 10 --reproductions 3": TINY_CUB,
     "python -m reproduce run cub200_small --data CUB_200_2011 --subset": TINY_CUB,
+    "python -m reproduce table": [],
+    "python -m reproduce table proxy_isa_table1": [],
+    "python -m reproduce table mlrc_cub200 --what results --format latex": [],
+    "python -m reproduce table quickstart --what differences": [],
+    "python -m reproduce report quickstart": [],
+    "python -m reproduce export runs --to exported": [],
     "python -m reproduce run folder --data my_images": [*BRIEF, "--image-size", "32"],
     "python -m reproduce run quickstart --methods contrastive,angular.yaml": [
         *("--methods", "untrained,angular.yaml", "--trials", "1", "--reproductions", "1", "--folds", "1"),
@@ -77,6 +82,7 @@ def test_the_readmes_commands_work_as_they_stand(tmp_path: Path) -> None:
     torch.manual_seed(0)
     torch.save(BNInception().state_dict(), tmp_path / "weights.pth")
     (tmp_path / "angular.yaml").write_text(blocks("yaml")[0])
+    run("python -m reproduce run quickstart", [*BRIEF, "--reproductions", "2"], tmp_path)  # As `make quickstart` did.
     for command in commands():
         if command in HOW:
             run(command, HOW[command], tmp_path)
