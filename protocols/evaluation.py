@@ -13,7 +13,7 @@ from torch import Tensor
 from losses.plugin import Normalization, TrainingPlugin
 from protocols.embedding import embed_crops
 from protocols.folds import TestData
-from protocols.images.prepared import EvaluationCrops
+from protocols.images.prepared import BATCH, EvaluationCrops
 from protocols.methods import component_class
 from protocols.metrics.registry import check_metric_names, measure
 from protocols.metrics.retrieval import QueryScores, normalized, query_scores, sides
@@ -59,7 +59,7 @@ def evaluate_run(
     started = time.perf_counter()
     check_metric_names(job.metrics)
     labels = torch.from_numpy(data.images.labels)
-    embedded = embed_test(job, weights, data, torch.device(device))
+    embedded = embed_test(job.specs, weights, data, torch.device(device))
     embeddings, joined, several = embedded.by_model, embedded.joint, len(weights) > 1
     found = [query_scores(*sides(e, labels, data.is_query)) for e in embeddings]
     found_joined = query_scores(*sides(joined, labels, data.is_query)) if several else found[0]
@@ -97,14 +97,18 @@ def evaluate_run(
 
 
 def embed_test(
-    job: EvaluateJob, weights: Sequence[dict[str, Tensor]], data: TestData, device: torch.device
+    specs: Sequence[FoldSpec],
+    weights: Sequence[dict[str, Tensor]],
+    data: TestData,
+    device: torch.device,
+    batch: int = BATCH,
 ) -> Embedded:
     """The test images by every model of a run; raises SplitError if one was trained or selected on a test class."""
-    kind = normalization_of(job.specs[0].method)
+    kind = normalization_of(specs[0].method)
     # The folds of one run look at the same crops.
-    crops = {s.images: EvaluationCrops(data.images, s.images, device) for s in job.specs}
+    crops = {s.images: EvaluationCrops(data.images, s.images, device, batch=batch) for s in specs}
     raw = []
-    for spec, state in zip(job.specs, weights, strict=True):
+    for spec, state in zip(specs, weights, strict=True):
         data.check_unseen(spec)
         raw.append(_embeddings(spec, state, crops[spec.images], device))
     by_model = tuple(normalized(e, kind) for e in raw)

@@ -152,6 +152,14 @@ def check_component(kind: str, component: Component) -> None:
         build_component(kind, component, sizes)
 
 
+def check_method(method: MethodSpec) -> None:
+    """Raises MethodError for the first component of a method that cannot be built."""
+    components = {"loss": method.loss, "miner": method.miner, "regularizer": method.embedding_regularizer}
+    for kind, component in components.items():
+        if component is not None:
+            check_component(kind, component)
+
+
 def build_optimizer(
     settings: OptimizerSettings, network: nn.Module, method: Method, spec: MethodSpec
 ) -> torch.optim.Optimizer:

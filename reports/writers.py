@@ -22,8 +22,8 @@ _LATEX = str.maketrans(
         "–": "--",
     }
 )
-_WIDE = 8
-"""With more columns a LaTeX table is set in small type."""
+_WIDE, _TALL = 8, 40
+"""With more columns or lines a LaTeX table is set in small type."""
 
 
 def to_markdown(drawing: Drawing) -> str:
@@ -64,7 +64,8 @@ def to_latex(drawing: Drawing) -> str:
     caption = " ".join([title, _caption(drawing), *drawing.notes])
     names = [escape_latex(drawing.first), *[""] * (heads - 1)]
     names += ["$n$" if column.name == "n" else escape_latex(column.name) for column in drawing.columns]
-    small = [r"\scriptsize", r"\setlength{\tabcolsep}{3pt}"] if len(alignment) > _WIDE else []
+    large = len(alignment) > _WIDE or sum(len(row.lines) for row in drawing.rows) > _TALL
+    small = [r"\scriptsize", r"\setlength{\tabcolsep}{3pt}"] if large else []
     return "\n".join(
         [
             r"\begin{table}",

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from reports.content import Command
-from reproduce.departures import written
+from reproduce.departures import departures, written
 from results.measured import MeasuredExperiment
 
 _OPTIONS = {
@@ -32,18 +32,32 @@ def commands_again(name: str, measured: MeasuredExperiment) -> tuple[Command, ..
     settings = measured.summary.get("settings")
     if not settings:
         return ()
-    file, suites = name.replace("/", "_"), written(name)
-    called = shlex.quote(name if suites is not None else f"{file}.yaml")
-    line = " ".join(["python -m reproduce run", called, *_arguments(settings, suites or settings)])
-    found = [*_code(measured)]
-    if suites is None:
+    found, file = _code(measured), _suites_file(name, settings)
+    if file is None:
+        # A panel is written out as a file of its own.
+        name = name.replace("/", "_")
         text = yaml.safe_dump(_without_empty(settings), sort_keys=False, allow_unicode=True, width=100)
-        purpose = f"The suite has no experiment file {file!r}. Keep this as {file}.yaml; it is the one that was run"
+        purpose = f"No file of the suite says this. Keep it as {name}.yaml; it is the experiment as it was run"
         found.append(Command(text, f"{purpose} (method cards of one's own are not in it):"))
-    found.append(Command(line, "Run it; what is in the store is not trained again:"))
+    called = shlex.quote(f"{name}.yaml" if file is None else name)
+    line = ["python -m reproduce run", called, *_arguments(settings, settings if file is None else file)]
+    found.append(Command(" ".join(line), "Run it; what is in the store is not trained again:"))
     found.append(Command(f"python -m reproduce table {shlex.quote(name)} --format csv", "The table, from the store:"))
     found.append(Command(f"python -m reproduce report {shlex.quote(name)}", "This page, from the store:"))
     return tuple(found)
+
+
+def _suites_file(name: str, settings: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """What the suite's file of that name says, if options can bring it to these settings."""
+    file = written(name)
+    if isinstance(file, str):
+        return None
+    apart = {phrase.partition(" ")[0] for phrase in departures(name, settings)}
+    reachable = {"search.trials", "folds", "images.crop"}
+    if "images.crop" in apart:
+        # The option for the crop scales the resize before it.
+        reachable |= {"images.resize", "images.evaluation_resize"}
+    return file if apart <= reachable else None
 
 
 def _arguments(settings: Mapping[str, Any], file: Mapping[str, Any]) -> list[str]:

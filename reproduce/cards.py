@@ -8,13 +8,11 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 from protocols.hyperparameters import HyperparameterError, OpenMethod
-from protocols.methods import MethodError, check_component
+from protocols.methods import MethodError, check_method
 from protocols.search import SearchParameter
 from reproduce.errors import InputError
-from reproduce.reading import describe, named_file, names_in, read_model
+from reproduce.reading import METHODS, describe, named_file, names_in, read_model
 from results.specs import Component, MethodSpec, WeightedComponent
-
-METHODS = Path(__file__).parent / "methods"
 
 ENTRY_POINTS = "metric_learning_cards"
 """Entry-point group through which other packages bring cards: name = "a package with .yaml files in it"."""
@@ -215,11 +213,4 @@ def _check(card: MethodCard) -> None:
     middle = {target: choice.on(target, "", "widened").at(0.5) for target, choice in card.search.items()}
     settings = [middle, *card.published.values(), *card.fixed.values()]
     for setting in settings:
-        method = card.open_method("").at(setting)
-        for kind, component in (
-            ("loss", method.loss),
-            ("miner", method.miner),
-            ("regularizer", method.embedding_regularizer),
-        ):
-            if component is not None:
-                check_component(kind, component)
+        check_method(card.open_method("").at(setting))

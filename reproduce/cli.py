@@ -1,4 +1,4 @@
-"""The command line: run, plan, status, table, report, methods, datasets, data."""
+"""The command line: run, plan, status, table, report, methods, datasets, data, export."""
 
 import sys
 from collections.abc import Iterator
@@ -9,6 +9,7 @@ from rich.console import Console
 
 from reproduce.commands.data import app as data_app
 from reproduce.commands.experiments import plan, run
+from reproduce.commands.export import app as export_app
 from reproduce.commands.listings import datasets, experiments, methods
 from reproduce.commands.report import report
 from reproduce.commands.stored import status, table
@@ -33,6 +34,7 @@ app.command()(methods)
 app.command()(datasets)
 app.command()(experiments)
 app.add_typer(data_app)
+app.add_typer(export_app)
 
 _INTERRUPTED = 130
 """What typer makes of Ctrl-C."""

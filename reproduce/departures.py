@@ -1,100 +1,96 @@
-"""What the suite's own experiment file of a name says, and in what a run departed from it; no torch is needed."""
+"""In what an experiment was run otherwise than the suite's file of its name says: options and files of one's own.
+
+Read without torch, since a table that is drawn from a store needs none.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import ValidationError
 
-from protocols.search import SamplerSettings
-from reproduce.reading import EXPERIMENTS, merged, read_mapping
+from reproduce import reading
 from results.specs import ImageSettings, TrainingSettings, TrunkSpec
+from results.values import Record
 
-# These change how sure a number is or how fast it came, not what it is; a trunk's weights are named as they were found.
-_FREE = {"title", "methods", "variants", "reproductions", "seed", "metrics", "test_curves", "dataset"}
-_FREE |= {"trunk.weights", "images.augmentation", "training.precision"}
-
-_PLAIN: dict[str, Any] = {
-    **{"protocol": "mlrc", "embedding_size": 128, "folds": 4},
-    **{"split": None, "embedder_bias": True, "proxies": None, "settings": {}},
+DEFAULTS: dict[str, Any] = {
+    "protocol": "mlrc",
+    "embedding_size": 128,
+    "images": {},
+    "training": {},
+    "folds": 4,
+    "split": None,
+    "embedder_bias": True,
+    "proxies": None,
+    "settings": {},
 }
-"""Values of an experiment where its file says nothing."""
+"""What an experiment file means by leaving a key out, of those that decide what a number is."""
 
-_SEARCH: dict[str, Any] = {"trials": 50, "bounds": "widened", "ranges": {}}
+SEARCH_DEFAULTS: dict[str, Any] = {"trials": 50, "bounds": "widened", "ranges": {}}
 
-
-def written(name: str) -> dict[str, Any] | None:
-    """The file's keys and values, for NAME/PANEL with the panel's on top; None if the suite has none of that name."""
-    found = _written(name)
-    return None if isinstance(found, str) else found
+# These change how fast a number came, not what it is; a trunk's weights are named as they were found.
+_FREE = {"images.augmentation", "training.precision", "trunk.weights"}
 
 
 def departures(name: str, settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """Phrases on what was run otherwise than the suite's file says, empty if nothing was.
+    """Phrases, empty if there is nothing to say.
 
-    name: as in the store, NAME or NAME/PANEL. settings: as the store keeps them. A subset of the dataset is not told
-    here: who reads the settings sees it.
+    name: as in the store, NAME or NAME/PANEL. settings: as the store keeps them. Not told here: a subset of the
+    dataset, which who reads the settings sees; how many runs there are and from which seed; and the search's sampler.
     """
-    file = _written(name)
+    file = written(name)
     if isinstance(file, str):
         return (file,)
     try:
-        ours = _whole(settings)
-    except (KeyError, TypeError, ValidationError):
+        apart = _apart(_flat(_whole(settings)), _flat(_whole(file)))
+    except (ValidationError, KeyError, TypeError):
         return ("settings of another version of the suite",)
-    return (*_apart(ours, _whole(file)), *_variants_apart(settings, file))
+    own = [each for each in settings.get("variants", ()) if each not in file.get("variants", ())]
+    return (*apart, *(f"variant {each['key']} is not that of the suite's file" for each in own))
 
 
-def _written(name: str) -> dict[str, Any] | str:
-    """What the file says, or why it says nothing."""
+def written(name: str) -> dict[str, Any] | str:
+    """What the suite's file says, for NAME/PANEL with the panel's own keys on top; a phrase where it says nothing."""
     file, _, panel = name.partition("/")
-    path = EXPERIMENTS / f"{file}.yaml"
+    path = reading.EXPERIMENTS / f"{file}.yaml"
     if not path.is_file():
         return "the suite has no experiment file of this name"
-    content = read_mapping(path)
-    panels = content.pop("panels", {})
-    if panel not in panels:
-        if panel:
-            return f"the suite's file has no panel {panel!r}"
-        return "the suite's file has panels" if panels else content
-    return merged(content, panels[panel])
+    content = reading.read_mapping(path)
+    panels = content.pop("panels", None) or {}
+    if panel not in panels and (panel or panels):
+        return f"the suite's file has no panel {panel!r}" if panel else "the suite's file has panels"
+    return reading.merged(content, panels.get(panel, {}))
 
 
 def _whole(content: Mapping[str, Any]) -> dict[str, Any]:
-    """All settings that matter, with the values of those that are not said."""
-    search = {**_SEARCH, "sampler": SamplerSettings().model_dump(mode="json"), **content.get("search", {})}
-    proxies = content.get("proxies")
-    whole: dict[str, Any] = {
-        **_PLAIN,
-        **content,
-        "dataset_name": content["dataset"]["name"],
-        "images": ImageSettings.model_validate(content.get("images", {})).model_dump(mode="json"),
-        "training": TrainingSettings.model_validate(content.get("training", {})).model_dump(mode="json"),
-        "trunk": TrunkSpec.model_validate(content["trunk"]).model_dump(mode="json"),
-        "search": search,
-        "proxies": {"warmup_passes": 0, **proxies} if proxies else None,
-    }
+    """What decides a number, with every default filled in."""
+    whole = {key: content.get(key, default) for key, default in DEFAULTS.items()}
+    whole["dataset"] = content["dataset"]["name"]
+    for key, model in (("images", ImageSettings), ("training", TrainingSettings)):
+        whole[key] = _complete(model, whole[key])
+    whole["trunk"] = _complete(TrunkSpec, content["trunk"])
+    search = content.get("search", {})
+    whole["search"] = {key: search.get(key, default) for key, default in SEARCH_DEFAULTS.items()}
+    if whole["proxies"] is not None:
+        whole["proxies"] = {"warmup_passes": 0, **whole["proxies"]}
     return whole
 
 
-def _apart(ours: Mapping[str, Any], file: Mapping[str, Any]) -> Iterator[str]:
-    flat_ours, flat_file = dict(_flat(ours)), dict(_flat(file))
-    for key in sorted(flat_ours.keys() | flat_file.keys()):
-        free = key in _FREE or key.partition(".")[0] in _FREE
-        if not free and flat_ours.get(key) != flat_file.get(key):
-            yield f"{key} {flat_ours.get(key)} where the suite's file has {flat_file.get(key)}"
+def _complete(model: type[ImageSettings | TrainingSettings | TrunkSpec], content: Mapping[str, Any]) -> dict[str, Any]:
+    """All fields, whether or not they are at their default."""
+    settled = model.model_validate(content)
+    values = {name: getattr(settled, name) for name in model.model_fields}
+    return {name: dict(value) if isinstance(value, Record) else value for name, value in values.items()}
 
 
-def _variants_apart(ours: Mapping[str, Any], file: Mapping[str, Any]) -> Iterator[str]:
-    known = {variant["key"]: variant for variant in file.get("variants", ())}
-    for variant in ours.get("variants", ()):
-        said = known.get(variant["key"])
-        if said is None or any(variant.get(key) != value for key, value in said.items()):
-            yield f"variant {variant['key']} is not that of the suite's file"
+def _apart(ours: Mapping[str, Any], written: Mapping[str, Any]) -> Iterator[str]:
+    for key in sorted(ours.keys() | written.keys()):
+        if key not in _FREE and ours.get(key) != written.get(key):
+            yield f"{key} {ours.get(key)} where the suite's file has {written.get(key)}"
 
 
-def _flat(content: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _flat(content: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
     for key, value in content.items():
-        if isinstance(value, Mapping) and value:
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
+        path = f"{prefix}{key}"
+        flat.update(_flat(value, f"{path}.") if isinstance(value, Mapping) and value else {path: value})
+    return flat

@@ -3,7 +3,7 @@
 from pydantic import JsonValue
 
 from protocols.hyperparameters import HyperparameterError, OpenMethod
-from protocols.methods import MethodError, check_component
+from protocols.methods import MethodError, check_method
 from reproduce.cards import MethodCard
 from reproduce.errors import InputError
 from reproduce.experiment import Experiment
@@ -24,13 +24,7 @@ def open_method(experiment: Experiment, card: MethodCard) -> OpenMethod:
     )
     try:
         method = opened.at(given)
-        for kind, component in (
-            ("loss", method.loss),
-            ("miner", method.miner),
-            ("regularizer", method.embedding_regularizer),
-        ):
-            if component is not None:
-                check_component(kind, component)
+        check_method(method)
     except (HyperparameterError, MethodError) as error:
         raise InputError(f"settings of method {card.key!r}: {error}") from error
     if experiment.proxies is not None and trains_proxies(card):

@@ -29,12 +29,8 @@ class Places:
 
 def places(store: str, artifacts: Path | None, cache: Path | None, tables: Path | None) -> Places:
     """Locations beside the store, where not said otherwise. `store`: a file or a SQLAlchemy URL."""
-    if "://" in store:
-        base = Path("runs")
-        if store.startswith("sqlite:///"):
-            base = Path(store.removeprefix("sqlite:///")).parent
-    else:
-        base = Path(store).parent
+    base = beside(store)
+    if "://" not in store:
         store = f"sqlite:///{store}"
     return Places(
         store,
@@ -43,6 +39,13 @@ def places(store: str, artifacts: Path | None, cache: Path | None, tables: Path 
         tables or base / "tables",
         base / "reports",
     )
+
+
+def beside(store: str) -> Path:
+    """The folder of a store, given as file or URL, where all else is kept; `runs` for a database server's."""
+    if "://" in store and not store.startswith("sqlite:///"):
+        return Path("runs")
+    return Path(store.removeprefix("sqlite:///")).parent
 
 
 def existing_store(where: Places) -> Store | None:

@@ -11,20 +11,24 @@ from protocols.problem import Problem
 from protocols.splits import as_ranges
 from protocols.study import Study
 from protocols.training import train_fold
+from protocols.trunks.build import TrunkError
 from reproduce.executors import prepare_process
 from reproduce.session import Session
-from results.specs import FoldSpec
+from results.specs import Component, FoldSpec, MethodSpec
 from results.store import Store
 
 _CALIBRATION_STEPS = 8
 _CALIBRATION_IMAGES = 96
+_ANY_METHOD = MethodSpec(name="any", loss=Component(name="ContrastiveLoss"), samples_per_class=0)
+"""What is timed where only the untrained trunk is asked for."""
 
 
 @dataclass(frozen=True)
 class MethodPlan:
-    """One method's trainings. iterations: of the longest possible training. validated: images scored in it, all told.
+    """One method's trainings.
 
-    seconds_each: mean of the trainings stored for dataset and method, None if there are none.
+    shortest, longest: possible trainings; early stopping decides which it is, and tests are not counted. seconds_each:
+    mean of the trainings stored for dataset and method, None if there are none.
     """
 
     key: str
@@ -32,13 +36,21 @@ class MethodPlan:
     trainings: int
     in_store: int
     seconds_each: float | None
-    iterations: int
-    validated: int
-    batch_size: int
+    shortest: "Length"
+    longest: "Length"
 
-    def longest(self, rates: "Rates") -> float:
-        """Seconds of the longest possible training."""
-        return self.iterations * self.batch_size / rates.training + self.validated / rates.evaluation
+
+@dataclass(frozen=True)
+class Length:
+    """How much there is to a training: iterations, images trained on, images scored in its validations."""
+
+    iterations: int
+    trained: int
+    validated: int
+
+    def seconds(self, rates: "Rates") -> float:
+        """What it takes at these rates."""
+        return self.trained / rates.training + self.validated / rates.evaluation
 
 
 @dataclass(frozen=True)
@@ -56,7 +68,7 @@ def plan(session: Session, store: Store | None, storage: optuna.storages.BaseSto
     studies = session.studies(storage or optuna.storages.InMemoryStorage())
     for card, study in zip(session.cards, studies.values(), strict=True):
         known = [] if store is None else session.protocol.foreseeable(study)
-        iterations, validated = longest_training(study)
+        shortest, longest = lengths(study)
         plans.append(
             MethodPlan(
                 card.key,
@@ -64,25 +76,32 @@ def plan(session: Session, store: Store | None, storage: optuna.storages.BaseSto
                 session.protocol.trainings_of(study),
                 0 if store is None else len(store.finished_folds([spec.fingerprint for spec in known])),
                 None if store is None else mean_seconds(session.problem, card.key, store),
-                iterations,
-                validated,
-                session.problem.training.batch_size,
+                shortest,
+                longest,
             )
         )
     return plans
 
 
-def longest_training(study: Study) -> tuple[int, int]:
-    """Iterations of the longest possible training of the first fold, and images scored at all its validations."""
+def lengths(study: Study) -> tuple[Length, Length]:
+    """The shortest and the longest possible training of the first fold."""
     problem, settings = study.problem, study.problem.training
     fold = problem.split.folds[0]
     validation_images = len(problem.dataset.images.of_classes(fold.validation))
     if study.method.method.loss is None:
-        return 0, validation_images
+        once = Length(0, 0, validation_images)
+        return once, once
     training_images = len(problem.dataset.images.of_classes(fold.train))
     steps = settings.iterations_per_epoch or max(1, training_images // settings.batch_size)
-    validations = 1 + -(-settings.max_epochs // settings.validate_every)
-    return settings.max_epochs * steps, validations * validation_images
+    # The first validation at which the untrained network is more than `patience` epochs ago.
+    first_stop = (settings.patience // settings.validate_every + 1) * settings.validate_every
+
+    def length(epochs: int) -> Length:
+        iterations = epochs * steps
+        validations = 1 + -(-epochs // settings.validate_every)
+        return Length(iterations, iterations * settings.batch_size, validations * validation_images)
+
+    return length(min(first_stop, settings.max_epochs)), length(settings.max_epochs)
 
 
 def mean_seconds(problem: Problem, method: str, store: Store) -> float | None:
@@ -99,9 +118,8 @@ def mean_seconds(problem: Problem, method: str, store: Store) -> float | None:
 def measure_rates(session: Session, device: str) -> Rates:
     """Trains the first trained method for a few iterations on the first fold and embeds a few of its images."""
     prepare_process(device)
-    studies = session.studies(optuna.storages.InMemoryStorage()).values()
-    study = next((s for s in studies if s.method.method.loss is not None), next(iter(studies)))
-    spec = session.problem.fold_specs(study.method.method, "calibration", 0)[0]
+    trained = (m.method for m in session.open_methods().values() if m.method.loss is not None)
+    spec = session.problem.fold_specs(next(trained, _ANY_METHOD), "calibration", 0)[0]
     data = session.problem.training_data(spec)
     few, ranks = _few(data.validation)
     # Drawn weights take the same time, and a plan is possible before the published ones are here.
@@ -117,6 +135,14 @@ def measure_rates(session: Session, device: str) -> Rates:
     if session.problem.dataset.fingerprint == "stand-in":
         source = f"measured now on {device} with noise in place of {session.problem.dataset.name}'s images"
     return Rates(session.problem.training.batch_size / per_iteration, len(few) / per_validation, source)
+
+
+def measured_rates(session: Session, device: str) -> Rates | str:
+    """The rates, or why they cannot be measured here: a trunk may take a package that is not installed."""
+    try:
+        return measure_rates(session, device)
+    except TrunkError as error:
+        return str(error)
 
 
 def given_rates(training: float) -> Rates:

@@ -12,6 +12,7 @@ from reproduce.errors import InputError
 M = TypeVar("M", bound=BaseModel)
 
 EXPERIMENTS = Path(__file__).parent / "experiments"
+METHODS = Path(__file__).parent / "methods"
 
 
 def read_model(path: Path, model: type[M]) -> M:

@@ -14,6 +14,7 @@ from reproduce.departures import departures
 from reproduce.errors import InputError
 from reproduce.places import Places, open_store, open_studies, studies_in_one_line
 from reproduce.searches import searches
+from reproduce.tabling import printed_names
 from results.exhibits import Exhibit, exhibit_path
 from results.measured import MeasuredExperiment
 from results.store import Store
@@ -67,6 +68,7 @@ def gather(name: str, fingerprint: str, store: Store, where: Places) -> Material
         searches=found,
         panels=_panels(name, store),
         commands=commands_again(name, measured),
+        printed_names=printed_names(measured),
         departures=departures(name, measured.summary.get("settings") or {}),
         made=_made(fingerprint),
     )

@@ -16,6 +16,7 @@ from reproduce.progress import RunProgress
 from reproduce.reporting import page_or_reason
 from reproduce.scheduling import Scheduler
 from reproduce.session import Session
+from reproduce.tracking import Observers, Tracker, Tracking
 from results.measured import MeasuredExperiment
 from results.store import Store
 
@@ -30,8 +31,13 @@ class Finished:
     found: int
 
 
-def run(session: Session, device: str, workers: int, console: Console) -> Finished:
-    """Carries the experiment through, or what is missing of it, and writes its table."""
+def run(
+    session: Session, device: str, workers: int, console: Console, trackers: dict[str, Tracker] | None = None
+) -> Finished:
+    """Carries the experiment through, or what is missing of it, and writes its table.
+
+    trackers: by name, are told of what is newly made; those that fail are taken out.
+    """
     store, studies = open_store(session.places), open_studies(session.places)
     methods = session.studies(studies)
     totals = {key: session.protocol.trainings_of(study) for key, study in methods.items()}
@@ -54,7 +60,7 @@ def run(session: Session, device: str, workers: int, console: Console) -> Finish
                 session.problem,
                 store,
                 executor,
-                progress,
+                Observers(progress, Tracking(session.name, {} if trackers is None else trackers, console)),
                 session.fingerprint,
                 test_curves=session.experiment.test_curves,
             )

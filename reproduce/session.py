@@ -111,9 +111,9 @@ def open_session(
 ) -> Session:
     """Reads the cards, settles the trunk's weights, opens the dataset and splits it.
 
-    weights: where the trunk's come from, if not from where they are looked for (protocols.trunks.weights). outline: a
-    dataset that is not located is stood in for by its published counts, which is enough for a plan. Raises InputError
-    with one line on what to do.
+    weights: where the trunk's come from, if not from where they are looked for (protocols.trunks.weights). outline: for
+    a plan, which needs no weights, and a dataset that is not located is stood in for by its published counts. Raises
+    InputError with one line on what to do.
     """
     cards = _cards(experiment)
     request = DataRequest(
@@ -129,11 +129,11 @@ def open_session(
         outlined = outline_of(experiment) if outline and needs_folder(experiment) else None
         if outlined is None and needs_folder(experiment):
             open_dataset(request)  # Says which folder it wants, before weights are fetched for nothing.
-        if outlined is None or weights is not None:
+        if not outline or weights is not None:
             trunk = settled_trunk(experiment.trunk, weights, fetching)
             experiment = experiment.model_copy(update={"trunk": trunk})
         else:
-            trunk_entry(experiment.trunk).shapes()  # A plan needs a trunk that can be built, but not its weights.
+            trunk_entry(experiment.trunk)  # A plan needs a trunk that is known, not one that can be built here.
         dataset = outlined or open_dataset(request)
         return Session(name, experiment, problem_of(experiment, dataset), cards, where)
     except (DataError, BrokenImageError, SplitError, TrunkError) as error:

@@ -1,4 +1,4 @@
-"""Tables drawn from a store: an experiment's own, and published ones beside what was run."""
+"""Tables drawn from a store, without torch: an experiment's own, and published ones beside what was run."""
 
 from collections.abc import Callable
 
@@ -13,8 +13,7 @@ from reports.printed_conditions import StoredExperiment, concerns
 from reports.published_tables import PrintedTable, join
 from reports.tables import table_of
 from reproduce.departures import departures
-from reproduce.errors import InputError
-from reproduce.reading import short_name
+from reproduce.reading import METHODS, read_mapping, short_name
 from results.measured import MeasuredExperiment
 from results.published import PublishedTable, published_table
 from results.store import Store
@@ -62,22 +61,12 @@ def _hyperparameters(measured: MeasuredExperiment) -> Drawing:
 
 
 def printed_names(measured: MeasuredExperiment) -> dict[str, dict[str, str]]:
-    """MLRC's names of searched hyperparameters by method, from the cards; nothing for cards that cannot be read here.
-
-    Cards name losses, which are looked up in torch's world: where that is not installed there are no cards.
-    """
-    try:
-        from reproduce.cards import load_card
-    except ImportError:
-        return {}
-    settings = measured.summary.get("settings") or {}
+    """MLRC's names of searched hyperparameters, by method, from the suite's own cards."""
     names = {}
-    for method in settings.get("methods", ()):
-        try:
-            card = load_card(method)
-        except InputError:
-            continue
-        names[card.key] = {target: each.published_as for target, each in card.search.items() if each.published_as}
+    for method in measured.summary["methods"]:
+        if (path := METHODS / f"{method}.yaml").is_file():
+            search = read_mapping(path).get("search") or {}
+            names[method] = {target: each["published_as"] for target, each in search.items() if "published_as" in each}
     return names
 
 

@@ -113,36 +113,56 @@ def show_table_names(published: Sequence[str], stored: Sequence[str], console: C
     console.print("`reproduce table NAME` draws one of them.", highlight=False)
 
 
-def show_plan(plans: Sequence[MethodPlan], rates: Rates, workers: int, session: Session, console: Console) -> None:
-    """What would be trained, what is there, and the time left: measured where the store knows, at most otherwise."""
+def show_plan(
+    plans: Sequence[MethodPlan], rates: Rates | str, workers: int, session: Session, console: Console
+) -> None:
+    """What would be trained, what is there, and the time left: measured where the store knows, bounds otherwise.
+
+    rates: or why there are none.
+    """
     drawn = Table(title=f"{session.name}: {session.experiment.title}")
     for name in ("method", "trainings", "in store", "to do", "iterations each", "each", "time left"):
         drawn.add_column(name, justify="left" if name == "method" else "right")
-    total, known = 0.0, True
+    least, most = 0.0, 0.0
     for each in plans:
         to_do = each.trainings - each.in_store
-        seconds = each.longest(rates) if each.seconds_each is None else each.seconds_each
-        known &= each.seconds_each is not None or to_do == 0
-        total += to_do * seconds / workers
-        bound = "" if each.seconds_each is not None else "at most "
+        bounds = _seconds(each, rates)
+        left = "?"
+        if bounds is not None:
+            least, most = least + to_do * bounds[0] / workers, most + to_do * bounds[1] / workers
+            left = _between(*(in_words(to_do * bound / workers) for bound in bounds))
         drawn.add_row(
             each.title,
             str(each.trainings),
             str(each.in_store),
             str(to_do),
-            f"<= {each.iterations:,}" if each.iterations else "-",
-            bound + in_words(seconds),
-            "-" if to_do == 0 else bound + in_words(to_do * seconds / workers),
+            _between(f"{each.shortest.iterations:,}", f"{each.longest.iterations:,}"),
+            "?" if bounds is None else _between(*(in_words(bound) for bound in bounds)),
+            "-" if to_do == 0 else left,
         )
     console.print(drawn)
     done, trainings = sum(each.in_store for each in plans), sum(each.trainings for each in plans)
-    bound = "about" if known else "at most"
-    console.print(f"{trainings} trainings, {done} in the store; {bound} {in_words(total)} left, {workers} at a time")
+    if isinstance(rates, str):
+        console.print(f"{trainings} trainings, {done} in the store; no times: {rates}; give --rate", highlight=False)
+        return
+    left = _between(in_words(least), in_words(most))
+    console.print(f"{trainings} trainings, {done} in the store; {left} left, {workers} at a time", highlight=False)
     console.print(
         f"{rates.training:.1f} images a second in training, {rates.evaluation:.1f} in evaluation, {rates.source}; "
-        "early stopping ends most trainings before the longest",
+        "early stopping decides how long a training is",
         highlight=False,
     )
+
+
+def _seconds(plan: MethodPlan, rates: Rates | str) -> tuple[float, float] | None:
+    """Bounds of a training's duration; one value twice where it was measured; None if nothing is known."""
+    if plan.seconds_each is not None:
+        return plan.seconds_each, plan.seconds_each
+    return None if isinstance(rates, str) else (plan.shortest.seconds(rates), plan.longest.seconds(rates))
+
+
+def _between(least: str, most: str) -> str:
+    return least if least == most else f"{least} to {most}"
 
 
 def show_status(store: Store, console: Console) -> None:

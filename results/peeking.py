@@ -11,6 +11,7 @@ import numpy as np
 from results.intervals import Interval, student_t_interval
 from results.measured import MeasuredExperiment
 from results.records import Scores
+from results.selection import OracleSelection, ValidationSelection
 
 
 @dataclass(frozen=True)
@@ -71,11 +72,9 @@ def _fold(measured: MeasuredExperiment, name: str, metric: str) -> tuple[float, 
     """Honest and peeked test score of one training, or None if they were not recorded."""
     if name not in measured.trainings or name not in measured.test_curves:
         return None
-    _, result = measured.trainings[name]
-    points = measured.test_curves[name].points
-    scores = {point.iteration: float(getattr(point.scores, metric)) for point in points}
-    if result.best_iteration not in scores:
+    (_, result), curve = measured.trainings[name], measured.test_curves[name]
+    honest = ValidationSelection().choose(result, curve)
+    peeked = OracleSelection(metric).choose(result, curve)
+    if honest is None or peeked is None:
         return None
-    # As validation, peeking chooses among trained models; the untrained one counts only where it is the model.
-    choices = [score for iteration, score in scores.items() if iteration > 0 or result.best_iteration == 0]
-    return scores[result.best_iteration], max(choices)
+    return float(getattr(honest.scores, metric)), float(getattr(peeked.scores, metric))

@@ -88,6 +88,8 @@ class Scores(Record):
 class TestPoint(Record):
     """Scores of a training's model on the test classes after `iteration` iterations."""
 
+    __test__: ClassVar[bool] = False  # No test case, whatever pytest makes of the name.
+
     iteration: int
     scores: Scores
 
@@ -97,6 +99,8 @@ class TestCurve(Record):
 
     fingerprint: of the training. Nothing selects by this; it is recorded to be shown beside honest selection.
     """
+
+    __test__: ClassVar[bool] = False
 
     fingerprint: str
     evaluation_version: int = EVALUATION_VERSION

@@ -100,7 +100,8 @@ def test_rooms_form_no_circle():
 
 @pytest.mark.parametrize("path", FILES, ids=ids(FILES))
 def test_every_imported_package_is_declared(path):
-    wanted = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["torchvision"]]
+    extras = PROJECT["optional-dependencies"]
+    wanted = [*PROJECT["dependencies"], *extras["torchvision"], *extras["wandb"]]
     declared = {canonicalize_name(Requirement(line).name) for line in wanted}
     modules = {MODULES.get(name, name) for name in declared}
     assert foreign(path) - set(ROOMS) <= modules
@@ -112,6 +113,7 @@ def test_every_imported_package_is_declared(path):
         "results.store, results.records, results.specs, results.values, results.intervals, results.provenance",
         "results.published, results.comparisons, results.class_bootstrap, results.ranks, results.peeking",
         "reports.tables, reports.page, reports.views",
+        "reproduce.exporting, reproduce.commands.export",
     ],
 )
 def test_tables_and_store_need_no_torch(modules):

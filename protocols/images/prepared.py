@@ -13,6 +13,7 @@ from protocols.images.source import has_room, host_threads, page_locked
 from results.specs import ImageSettings
 
 BATCH = 64
+"""Images embedded at once."""
 HOST_BYTES = 2**30
 """Crops of up to this size are kept in memory: all of CUB's test classes, a part of SOP's. More is made anew."""
 DEVICE_BYTES = 4 * 2**30
@@ -20,16 +21,22 @@ DEVICE_BYTES = 4 * 2**30
 
 
 class EvaluationCrops:
-    """Centre crops of `images` in batches of 64, uint8 (batch, channels, crop, crop) on `device`.
+    """Centre crops of `images` in batches, uint8 (batch, channels, crop, crop) on `device`.
 
     The first pass makes them. Later ones find them where they were kept, on the device or else in memory; where there
     is no room, and without `keep`, they are made again. They are the same every time.
     """
 
     def __init__(
-        self, images: LabelledImages, settings: ImageSettings, device: torch.device, *, keep: bool = True
+        self,
+        images: LabelledImages,
+        settings: ImageSettings,
+        device: torch.device,
+        *,
+        keep: bool = True,
+        batch: int = BATCH,
     ) -> None:
-        self.images, self.settings, self.device = images, settings, device
+        self.images, self.settings, self.device, self.batch = images, settings, device, batch
         n_bytes = len(images) * images.images.channels * settings.crop**2
         self._on_device = keep and has_room(device, n_bytes, DEVICE_BYTES)
         self._keeps = self._on_device or (keep and n_bytes <= HOST_BYTES)
@@ -42,7 +49,7 @@ class EvaluationCrops:
                 yield crops.to(self.device, non_blocking=True)
             return
         kept = []
-        for crops in done_ahead(self._made, range(0, len(self.images), BATCH), host_threads(self.device)):
+        for crops in done_ahead(self._made, range(0, len(self.images), self.batch), host_threads(self.device)):
             on_device = crops.to(self.device, non_blocking=True)
             if self._keeps:
                 kept.append(on_device if self._on_device else crops)
@@ -50,5 +57,5 @@ class EvaluationCrops:
         self._kept = kept if self._keeps else None
 
     def _made(self, first: int) -> Tensor:
-        rows = np.arange(first, min(first + BATCH, len(self.images)))
+        rows = np.arange(first, min(first + self.batch, len(self.images)))
         return page_locked(evaluation_batch(self.images, rows, self.settings), self.device)

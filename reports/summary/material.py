@@ -7,6 +7,7 @@ from functools import cached_property
 
 from reports.content import Command
 from reports.figures.trials import Parameter, Trial
+from reports.hyperparameters import PrintedNames
 from results.exhibits import Exhibit
 from results.intervals import student_t_interval
 from results.matching import RunKey, Variant, run_values
@@ -49,6 +50,7 @@ class Material:
 
     name: in the store. exhibits, searches: by method, where there are any. panels: the experiments of the same file,
     this one included, by panel; empty for a file with one. unreadable: files of exhibits that are broken.
+    printed_names: MLRC's names of hyperparameters, by method.
     departures: in what it was run otherwise than the suite's file of its name says. commands: how to run it again.
     made: when the page was.
     """
@@ -59,6 +61,7 @@ class Material:
     searches: Mapping[str, Search] = field(default_factory=dict)
     panels: Mapping[str, MeasuredExperiment] = field(default_factory=dict)
     unreadable: tuple[str, ...] = ()
+    printed_names: PrintedNames = field(default_factory=dict)
     departures: tuple[str, ...] = ()
     commands: tuple[Command, ...] = ()
     made: str = ""

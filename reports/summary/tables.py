@@ -31,9 +31,12 @@ def tables_of(material: Material, printed: Sequence[PrintedTable], classes: Over
     if len(material.records) >= 2:
         made.append(_adapted(differences(measured, first.metric, first.variant), "differences", material))
     made += [classes_table(material, classes)] if classes else []
-    for draw_one, name in ((peeking_table, "peeking"), (hyperparameters, "hyperparameters"), (costs, "costs")):
-        table = _adapted(draw_one(measured), name, material)
-        made += [table] if table.rows else []
+    further = {
+        "peeking": peeking_table(measured),
+        "hyperparameters": hyperparameters(measured, material.printed_names),
+        "costs": costs(measured),
+    }
+    made += [_adapted(drawn, name, material) for name, drawn in further.items() if drawn.rows]
     return tuple(made)
 
 

@@ -17,6 +17,7 @@ from reproduce.commands.options import (
     Name,
     StoreAt,
     Tables,
+    Track,
     Workers,
     check_workers,
     with_choices,
@@ -40,6 +41,7 @@ def run(
     artifacts: Artifacts = None,
     cache: Cache = None,
     tables: Tables = None,
+    track: Track = None,
 ) -> None:
     """Run an experiment, or what is missing of it, print its table and write its page.
 
@@ -49,14 +51,16 @@ def run(
     from reproduce.devices import check_device, default_workers
     from reproduce.places import places
     from reproduce.terminal import show_drawing
+    from reproduce.tracking import open_trackers
 
     console = output_console()
     check_workers(workers)
     chosen = check_device(device)
     where = places(store, artifacts, cache, tables)
+    trackers = open_trackers(track or [], where.store)
     for session in _sessions(experiment, choices, where, console, plan=False):
         started = time.perf_counter()
-        finished = running.run(session, chosen, workers or default_workers(chosen), console)
+        finished = running.run(session, chosen, workers or default_workers(chosen), console, trackers)
         show_drawing(finished.table.drawing(), console)
         seconds = time.perf_counter() - started
         console.print(running.ending(finished, seconds, session), highlight=False, soft_wrap=True)
@@ -96,7 +100,7 @@ def plan(
     opened = existing_store(where)
     for session in _sessions(experiment, choices, where, console, plan=True):
         plans = planning.plan(session, opened, open_studies(where) if opened else None)
-        rates = planning.given_rates(rate) if rate else planning.measure_rates(session, chosen)
+        rates = planning.given_rates(rate) if rate else planning.measured_rates(session, chosen)
         show_plan(plans, rates, workers or default_workers(chosen), session, console)
 
 

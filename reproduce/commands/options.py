@@ -44,6 +44,10 @@ Workers = Annotated[
 StoreAt = Annotated[str, typer.Option("--store", help="File for studies and results, or a SQLAlchemy URL.")]
 Artifacts = Annotated[Path | None, typer.Option("--artifacts", help="Folder of checkpoints; beside the store.")]
 Cache = Annotated[Path | None, typer.Option("--cache", help="Folder of decoded images; beside the store.")]
+Track = Annotated[
+    list[str] | None,
+    typer.Option("--track", help="Show curves and scores as they come in tensorboard or wandb; repeat it for both."),
+]
 Tables = Annotated[Path | None, typer.Option("--tables", help="Folder the tables are written to; beside the store.")]
 
 STORE = "runs/store.sqlite"

@@ -42,7 +42,7 @@ def status(store: StoreAt = STORE, artifacts: Artifacts = None) -> None:
     """Say what the store holds: experiments, trainings, test evaluations, failures."""
     from reproduce.terminal import show_status
 
-    show_status(_store(store, artifacts), output_console())
+    show_status(opened_store(store, artifacts), output_console())
 
 
 def table(
@@ -66,7 +66,7 @@ def table(
     elif what == "printed" or (what is None and name in published_tables()):
         _printed(name, output, _existing(store, artifacts), store)
     else:
-        _stored(name, output, what or "results", _store(store, artifacts, f"; {_published()} need none"))
+        _stored(name, output, what or "results", opened_store(store, artifacts, f"; {_published()} need none"))
 
 
 def _list(store: Store | None) -> None:
@@ -128,7 +128,8 @@ def _published() -> str:
     return f"published tables ({', '.join(published_tables())})"
 
 
-def _store(store: str, artifacts: Path | None, hint: str = "") -> Store:
+def opened_store(store: str, artifacts: Path | None, hint: str = "") -> Store:
+    """The store that `--store` names; raises InputError, with a hint behind it, if there is none yet."""
     opened = _existing(store, artifacts)
     if opened is None:
         said = f"{store}: no store here yet; make one with `reproduce run`, or name another with --store"

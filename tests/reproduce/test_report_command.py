@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from reproduce.again import commands_again
+from reproduce.experiment import load_experiment
 from reproduce.places import open_studies, places
 from reproduce.reporting import page_or_reason
 from reproduce.searches import searches
@@ -215,8 +216,18 @@ def test_an_experiment_of_ones_own_is_written_out():
     assert commands[1] == "python -m reproduce run 'my own.yaml'"
 
 
+def test_a_file_of_ones_own_under_a_name_of_the_suite_is_written_out_too():
+    settings = sample().summary["settings"]
+    training = {**settings["training"], "batch_size": 8}
+    assert again("quickstart", settings)[0].startswith("python -m reproduce run quickstart")
+    commands = again("quickstart", {**settings, "training": training})
+    assert yaml.safe_load(commands[0])["training"]["batch_size"] == 8
+    assert commands[1] == "python -m reproduce run quickstart.yaml"
+
+
 def test_a_located_dataset_asks_for_its_folder():
-    settings = {**sample().summary["settings"], "dataset": {"name": "cub200", "subset": True}, "folds": 2}
+    plain = load_experiment("mlrc_cub200", {}).model_dump(mode="json")
+    settings = {**plain, "dataset": {"name": "cub200", "subset": True}, "folds": 2}
     (line,) = [text for text in again("mlrc_cub200", settings) if " run " in text]
     assert " --data FOLDER " in line
     assert "--subset" in line

@@ -6,12 +6,12 @@ from pathlib import Path
 import optuna
 import pytest
 import torch
+from sqlalchemy.exc import SQLAlchemyError
 
-from reproduce import session
 from reproduce.devices import check_device, default_workers
 from reproduce.errors import InputError
 from reproduce.experiment import load_experiment
-from reproduce.places import open_store, places
+from reproduce.places import open_store, places, studies_in_one_line
 from reproduce.session import open_session
 from results.store import StoreError
 
@@ -86,14 +86,14 @@ def test_a_place_that_cannot_be_made_is_one_line(tmp_path):
 
 def test_a_failing_study_is_a_store_error_of_one_line(tmp_path):
     where = places(str(tmp_path / "store.sqlite"), None, None, None)
-    for error in (optuna.exceptions.StorageInternalError("disk\nfull"), session.SQLAlchemyError("broken\nthing")):
+    for error in (optuna.exceptions.StorageInternalError("disk\nfull"), SQLAlchemyError("broken\nthing")):
         with pytest.raises(StoreError, match=r"store\.sqlite: .*; what was stored before is kept") as raised:
             raise_inside(where, error)
         one_line(raised)
 
 
 def raise_inside(where, error):
-    with session.studies_in_one_line(where):
+    with studies_in_one_line(where):
         raise error
 
 

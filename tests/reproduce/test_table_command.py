@@ -2,6 +2,8 @@
 
 import io
 import json
+import subprocess
+import sys
 
 import pandas as pd
 import pytest
@@ -9,13 +11,14 @@ import yaml
 
 from reports.writers import WRITERS
 from reproduce import experiment as experiments
-from reproduce.departures import departures
-from reproduce.experiment import load_experiments
+from reproduce import reading
+from reproduce.departures import DEFAULTS, SEARCH_DEFAULTS, departures
+from reproduce.experiment import Experiment, ProxySettings, SearchSettings, experiment_names, load_experiments
 from results.measured import FOLDER, MeasuredExperiment
 from results.published import published_table, published_tables
 from results.store import Store
 from tests.printed_world import MLRC, changed, runs_of, single_runs
-from tests.reproduce.command_line import ask
+from tests.reproduce.command_line import ask, environment
 
 NEAR = [0.59, 0.60, 0.605]
 SETTINGS = {
@@ -50,8 +53,8 @@ def own_files(tmp_path, monkeypatch):
     folder = tmp_path / "experiments"
     folder.mkdir()
     (folder / "proxy_isa_table1.yaml").write_text(yaml.safe_dump(SETTINGS))
-    monkeypatch.setattr(experiments, "EXPERIMENTS", folder)
-    monkeypatch.setattr("reproduce.departures.EXPERIMENTS", folder)
+    for module in (reading, experiments):
+        monkeypatch.setattr(module, "EXPERIMENTS", folder)
     return load_experiments("proxy_isa_table1", {})
 
 
@@ -170,6 +173,51 @@ def test_departures_tell_settings_apart_from_what_is_free(own_files):
     assert departures("proxy_isa_table1", whole) == ("the suite's file has panels",)
     assert departures("nir_table1", whole) == ("the suite has no experiment file of this name",)
     assert departures(name, {"title": "T"}) == ("settings of another version of the suite",)
+
+
+@pytest.mark.parametrize("file", experiment_names())
+def test_no_experiment_of_the_suite_departs_from_its_own_file(file):
+    """Each as the store would keep it, after a round trip through JSON."""
+    for name, one in load_experiments(file, {}).items():
+        assert departures(name, json.loads(json.dumps(one.model_dump(mode="json")))) == ()
+
+
+def test_the_defaults_are_the_experiments():
+    """Written down a second time, since an experiment cannot be read without torch."""
+    for known, model in ((DEFAULTS, Experiment), (SEARCH_DEFAULTS, SearchSettings)):
+        for key, default in known.items():
+            found = model.model_fields[key].get_default(call_default_factory=True)
+            assert default == ({} if key in ("images", "training") else found), key
+    free = {"title", "methods", "variants", "trunk", "dataset", "search"}
+    free |= {"reproductions", "seed", "metrics", "test_curves"}
+    assert set(DEFAULTS) | free == set(Experiment.model_fields)
+    assert set(SEARCH_DEFAULTS) | {"sampler"} == set(SearchSettings.model_fields)
+    assert ProxySettings(lr_multiplier=1.0).warmup_passes == 0
+
+
+# As on a machine that does not have it: scipy looks for torch among the loaded modules.
+REFUSE_TORCH = """
+import sys
+class Absent:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] in ("torch", "protocols", "losses"):
+            raise ModuleNotFoundError(f"No module named {name!r}")
+sys.meta_path.insert(0, Absent())
+"""
+WITHOUT_TORCH = (["mlrc_cub200"], ["proxy_isa_table1"], ["quickstart", "--what", "hyperparameters"])
+
+
+@pytest.mark.parametrize("arguments", WITHOUT_TORCH, ids=" ".join)
+def test_tables_are_drawn_without_torch(store, tmp_path, arguments):
+    """With runs of the table's own experiment in the store, so that its file is read."""
+    keep_quickstart(store)
+    whole = load_experiments("proxy_isa_table1", {})["proxy_isa_table1/cub200"].model_dump(mode="json")
+    keep(store, "proxy_isa_table1/cub200", summary(whole), single_runs("proxy_isa", [0.67, 0.68]), "isa")
+    code = f"{REFUSE_TORCH}from reproduce.cli import app\napp(['table', *{arguments!r}], standalone_mode=False)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, env=environment())
+    assert done.returncode == 0, done.stderr
+    if arguments == ["proxy_isa_table1"]:
+        assert "(2)" in done.stdout
 
 
 def test_an_experiment_is_drawn_in_every_kind_and_format(say, store):

@@ -1,0 +1,46 @@
+"""A run of the command line on a folder of images, shared by the tests of what can be done with its store."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from reproduce import cli
+from tests.reproduce.command_line import TINY
+
+FOLDERS = (
+    TINY.replace("name: glyphs", "name: folder")
+    .replace("iterations_per_epoch: 5", "iterations_per_epoch: 2")
+    .replace("crop: 32", "crop: 16")
+)
+
+
+def striped_images(folder: Path, seed: int = 0) -> None:
+    """Sixteen classes of four small pictures each, by class folders: noisy stripes."""
+    noise = np.random.default_rng(seed)
+    for label in range(16):
+        (folder / f"class_{label:02}").mkdir(parents=True)
+        stripes = np.arange(18)[None, :, None] * (label + 1) % 18 * 11
+        for number in range(4):
+            pixels = stripes + noise.integers(-250, 250, (18, 18, 3))
+            Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(folder / f"class_{label:02}" / f"{number}.png")
+
+
+@pytest.fixture(scope="session")
+def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `images`, `tiny.yaml` and its finished run in `runs`, tracked by TensorBoard."""
+    folder = tmp_path_factory.mktemp("tiny_run")
+    striped_images(folder / "images")
+    (folder / "tiny.yaml").write_text(FOLDERS)
+    asked = ("--data", "images", "--workers", "1", "--device", "cpu", "--track", "tensorboard")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", ["reproduce", "run", "tiny.yaml", *asked])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+    torch.set_num_threads(1)
+    assert not ended.value.code
+    return folder
