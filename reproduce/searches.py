@@ -11,7 +11,7 @@ import optuna
 from optuna.study import StudySummary
 from optuna.trial import FrozenTrial, TrialState
 
-from protocols.search import SearchParameter, settled
+from protocols.search import SEARCH_VERSION, SearchParameter, settled
 from reports.figures.trials import Parameter, Trial
 from reports.summary.material import Search
 from results.measured import MeasuredExperiment
@@ -41,11 +41,12 @@ def searches(storage: optuna.storages.BaseStorage, measured: MeasuredExperiment)
 
 def _belongs(identity: Mapping[str, Any], settings: Mapping[str, Any], data: set[str]) -> bool:
     return (
-        identity["dataset"] == settings["dataset"]["name"]
+        identity.get("version") == SEARCH_VERSION
+        and identity["dataset"] == settings["dataset"]["name"]
         and (not data or identity["data_fingerprint"] in data)
-        and all(identity[name] == settings[name] for name in _SAME)
+        and all(identity[name] == settings.get(name) for name in _SAME)
         and identity.get("embedder_bias", True) == settings.get("embedder_bias", True)
-        and identity["sampler"] == settings["search"]["sampler"]
+        and identity["sampler"] == settings["search"].get("sampler")
     )
 
 

@@ -112,7 +112,7 @@ def test_every_imported_package_is_declared(path):
     [
         "results.store, results.records, results.specs, results.values, results.intervals, results.provenance",
         "results.published, results.comparisons, results.class_bootstrap, results.ranks, results.peeking",
-        "reports.tables, reports.page, reports.views",
+        "reports.tables, reports.page, reports.views, reports.summary.page_content",
         "reproduce.exporting, reproduce.commands.export",
     ],
 )

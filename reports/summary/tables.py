@@ -27,7 +27,7 @@ def tables_of(material: Material, printed: Sequence[PrintedTable], classes: Over
     """All tables that the runs allow, published ones where any cell was run."""
     measured, first = material.measured, material.scores[0]
     made = [_results(material, printed_values(printed))]
-    made += [_adapted(draw(one), one.published.name, material) for one in printed if any(c.ours for c in one.cells)]
+    made += [_printed(one, material) for one in printed if any(cell.ours for cell in one.cells)]
     if len(material.records) >= 2:
         made.append(_adapted(differences(measured, first.metric, first.variant), "differences", material))
     made += [classes_table(material, classes)] if classes else []
@@ -55,6 +55,15 @@ def _results(material: Material, printed: PrintedValues) -> Table:
     records = [run for own in material.records.values() for run in own]
     view = table_view(table, records, standings, absent)
     return Table("Test scores", view.columns, view.rows, view.caption, view.notes, view.first, view.downloads)
+
+
+def _printed(table: PrintedTable, material: Material) -> Table:
+    """The published table's rows that were run."""
+    run = tuple(row for row in table.rows if any(cell.ours for cell in row.cells.values()))
+    drawn = draw(replace(table, rows=run))
+    left_out = len(table.rows) - len(run)
+    said = f" {left_out} printed rows without a run are left out here." if left_out else ""
+    return _adapted(replace(drawn, caption=drawn.caption + said), table.published.name, material)
 
 
 def _adapted(drawn: Drawing, name: str, material: Material) -> Table:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from reports.content import Verdict
 from reports.summary.classes import OverClasses
 from reports.summary.material import Material, Score
-from reports.summary.words import listed, p_value, percent, points, runs, test_of
+from reports.summary.words import corrected, listed, p_value, percent, points, runs, test_of
 from results.comparisons import Comparison, compare_all, compare_with_best
 from results.intervals import student_t_interval
 
@@ -52,7 +52,7 @@ def _of_the_best(material: Material, score: Score) -> Iterator[Verdict]:
         parts.append(f"not told apart from {listed(tied)}")
     if untested:
         parts.append(f"not tested against {listed(untested)}, for want of runs")
-    detail = f"t-tests against the highest mean, corrected for {len(against) - len(untested)} comparisons (Holm), 5 %"
+    detail = f"t-tests against the highest mean at 5 %{corrected(len(against) - len(untested), 'comparisons')}"
     yield Verdict("best", f"{named}: {'; '.join(parts)}.", detail if lower or tied else "")
 
 
@@ -61,10 +61,11 @@ def _pairs(material: Material, score: Score, classes: OverClasses | None) -> Ite
     values = material.values(score)
     ordered = {key: values[key] for key in material.best_first}
     family = compare_all(ordered)
+    tested = sum(one.p is not None for one in family)
     lower = {one.b for one in compare_with_best(ordered)[1] if one.significant(ALPHA)}
     for one in family:
         told_by_the_best = one.a == material.best_first[0] and one.b in lower
-        found = _pair(one, score, material.titles, len(family), told_by_the_best)
+        found = _pair(one, score, material.titles, tested, told_by_the_best)
         gap = classes.gaps.get(one.b) if classes and one.a == classes.best else None
         if found.kind == "real" and gap and gap.low is not None and gap.low <= 0:
             found = replace(found, detail=f"{found.detail}; {_OTHER_CLASSES}")
@@ -81,8 +82,7 @@ def _pair(one: Comparison, score: Score, titles: Mapping[str, str], family: int,
         return Verdict("open", sentence, f"{counts}; a test needs two of each")
     ends = sorted((one.low, one.high)) if one.difference >= 0 else sorted((-one.low, -one.high))
     interval = f"95 % interval {100 * ends[0]:.2f} to {100 * ends[1]:.2f}"
-    tests = "" if family == 1 else f", corrected for all {family} pairs"
-    detail = f"{interval}; {test_of(one)}, {p_value(one.p_holm)}{tests}"
+    detail = f"{interval}; {test_of(one)}, {p_value(one.p_holm)}{corrected(family, 'pairs')}"
     if one.significant(ALPHA):
         return Verdict("real", f"{titles[higher]} is {gap} above {titles[lower]} in {score.name}.", detail)
     if told_by_the_best:

@@ -27,6 +27,11 @@ def runs(count: int) -> str:
     return "1 run" if count == 1 else f"{count} runs"
 
 
+def corrected(tests: int, what: str) -> str:
+    """How many tests p values were adjusted for; nothing where a test was made alone."""
+    return "" if tests < 2 else f", corrected for {tests} {what} (Holm)"
+
+
 def listed(names: Sequence[str]) -> str:
     """a, b and c."""
     *first, last = names

@@ -66,7 +66,7 @@ def test_best_ties_and_pairs_are_those_of_independent_tests():
     assert (len(real), len(undecided)) == (2, 1)
     gap = 100 * (np.mean(A) - np.mean(B)) / 4
     assert f"A is {gap:.2f} points above B in concatenated MAP@R." in real[0]
-    assert all("corrected for all 3 pairs" in sentence for sentence in (*real, *undecided))
+    assert all("corrected for 3 pairs (Holm)" in sentence for sentence in (*real, *undecided))
     assert ("p < 0.001" if ab < 0.001 else f"p = {ab:.3f}") in real[0]
     assert ("p < 0.001" if cb < 0.001 else f"p = {cb:.3f}") in real[1]
     assert f"p = {ac:.3f}" in undecided[0]
@@ -248,6 +248,8 @@ def test_printed_values_are_inside_or_outside_only_under_the_printed_conditions(
     table = next(table for table in report.content.tables if "A Metric Learning Reality Check" in table.title)
     printed = next(row for row in table.rows if row.title == "Contrastive, printed")
     assert printed.cells[0].text
+    assert {row.title.partition(",")[0] for row in table.rows} == {"Contrastive"}
+    assert "printed rows without a run are left out here" in table.caption
     results = report.content.tables[0]
     place = [column.title for column in results.columns].index("P@1")
     assert results.rows[0].cells[place].verdict in ("inside", "outside")
