@@ -73,7 +73,9 @@ for (const table of document.querySelectorAll("table")) {
       }[event.key]?.();
       if (next) {
         event.preventDefault();
-        next.focus();
+        next.focus({ preventScroll: true });
+        // Focus alone leaves a number that is half under the names where it is.
+        next.scrollIntoView({ block: "nearest", inline: "nearest", behavior: "instant" });
       }
     });
   });
