@@ -31,6 +31,11 @@ _END_SECONDS = 10
 _LOCAL_OBJECTS = 256 * 2**20
 """Bytes of shared memory of a Ray started here; tasks and results are small."""
 
+_HINTS = {
+    _LOCAL: "",
+    "auto": "; name a cluster with --ray HOST:PORT, or start one with `ray start --head` or --ray local",
+}
+
 
 class WorkerDiedError(Exception):
     """A node or a process ended under a task; the other tasks go on."""
@@ -65,6 +70,8 @@ class RayCluster:
             # Ray counts this machine's cores unless it is told how many trainings it has to hold.
             cores = None if self._asked is None else self._asked * self._threads
             arguments = {"num_cpus": cores, "include_dashboard": False, "object_store_memory": _LOCAL_OBJECTS}
+            # Whoever reaches Ray can run programs, so that it must not listen to other machines.
+            arguments["_node_ip_address"] = "127.0.0.1"
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         else:
             _reach(self.address)
@@ -77,7 +84,10 @@ class RayCluster:
                 **arguments,
             )
         except (OSError, RuntimeError, ValueError, ImportError, self._ray.exceptions.RayError) as error:
-            raise InputError(f"--ray {self.address}: {_first_line(error)}") from error
+            hint = _HINTS.get(
+                self.address, "; a cluster that asks for a token wants RAY_AUTH_MODE and RAY_AUTH_TOKEN set"
+            )
+            raise InputError(f"--ray {self.address}: {_first_line(error)}{hint}") from error
 
     def _look_around(self, device: str, folders: tuple[Path, ...]) -> Room:
         nodes = self._ray.nodes()

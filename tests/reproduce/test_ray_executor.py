@@ -308,7 +308,7 @@ def test_the_command_line_makes_the_same_table_with_and_without_ray(tmp_path):
 @with_proc
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_stopping_the_command_leaves_no_process_and_the_next_goes_on(tmp_path, how):
+def test_stopping_the_command_leaves_no_process(tmp_path, how):
     text = TINY.replace("max_epochs: 2", "max_epochs: 100000").replace("patience: 3", "patience: 100000")
     (tmp_path / "tiny.yaml").write_text(text)
     running = subprocess.Popen(
@@ -331,7 +331,8 @@ def test_stopping_the_command_leaves_no_process_and_the_next_goes_on(tmp_path, h
             assert told == "stopped; everything finished is kept, the same command goes on from there\n"
         else:
             running.kill()
-        wait_until(lambda: not family & set(parents()), 40)
+        # Without a word from the command, Ray has to notice its end by itself.
+        wait_until(lambda: not family & set(parents()), 20 if how == signal.SIGINT else 180)
     finally:
         running.kill()
         running.communicate(timeout=60)
