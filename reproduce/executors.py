@@ -67,6 +67,8 @@ class EvaluateTask:
     exhibition: Exhibition | None = None
 
 
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
 Task = TrainTask | EvaluateTask
 Done = Trained | RunRecord
 
@@ -82,6 +84,7 @@ class Tick:
 class Executor(Protocol):
     """Takes tasks and gives futures. capacity: tasks to have under way at once, so that no worker waits."""
 
+    device: str
     workers: int
     capacity: int
 
@@ -273,9 +276,9 @@ def _carry_out_in_worker(task: Task) -> Done:
     return carry_out(task, _worker["device"], _worker["queue"].put)
 
 
-def prepare_process(device: str) -> None:
-    """Settings of a process that trains: threads, and deterministic kernels on a GPU."""
-    torch.set_num_threads(threads_per_training())
+def prepare_process(device: str, threads: int | None = None) -> None:
+    """Settings of a process that trains: threads, by default this machine's, and deterministic kernels on a GPU."""
+    torch.set_num_threads(threads or threads_per_training())
     if device.startswith("cuda"):
         # Without it cuBLAS may choose kernels whose sums differ from run to run.
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
@@ -285,9 +288,8 @@ def prepare_process(device: str) -> None:
 @contextmanager
 def _threads_in_environment() -> Iterator[None]:
     """Libraries of a starting process read their thread count from the environment."""
-    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update(dict.fromkeys(names, str(threads_per_training())))
+    before = {name: os.environ.get(name) for name in THREAD_VARIABLES}
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(threads_per_training())))
     try:
         yield
     finally:

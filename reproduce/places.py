@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import optuna
@@ -25,6 +25,10 @@ class Places:
     cache: Path
     tables: Path
     reports: Path
+
+    def absolute(self) -> "Places":
+        """The same for processes that start in another folder; the store stays, for only this process writes to it."""
+        return replace(self, artifacts=self.artifacts.absolute(), cache=self.cache.absolute())
 
 
 def places(store: str, artifacts: Path | None, cache: Path | None, tables: Path | None) -> Places:

@@ -1,6 +1,7 @@
 """`run`: an experiment from its file to its table."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from rich.console import Console
 from protocols.metrics.neighbours import backend
 from protocols.study import Study
 from reports.tables import ResultTable, table_of
-from reproduce.executors import open_executor, prepare_process, threads_per_training
+from reproduce.executors import Executor, prepare_process, threads_per_training
 from reproduce.forecast import Forecast, in_words
 from reproduce.places import open_store, open_studies, studies_in_one_line
 from reproduce.progress import RunProgress
@@ -32,26 +33,26 @@ class Finished:
 
 
 def run(
-    session: Session, device: str, workers: int, console: Console, trackers: dict[str, Tracker] | None = None
+    session: Session, start: Callable[[], Executor], console: Console, trackers: dict[str, Tracker] | None = None
 ) -> Finished:
     """Carries the experiment through, or what is missing of it, and writes its table.
 
-    trackers: by name, are told of what is newly made; those that fail are taken out.
+    start: opens what carries out the trainings; closed again in the end. trackers: by name, are told of what is newly
+    made; those that fail are taken out.
     """
-    store, studies = open_store(session.places), open_studies(session.places)
-    methods = session.studies(studies)
-    totals = {key: session.protocol.trainings_of(study) for key, study in methods.items()}
-    forecast = Forecast(totals, workers)
-    with studies_in_one_line(session.places):
-        note_told_trials(methods, store, forecast)
-    say_start(session, device, workers, console)
-    store.put_experiment(session.fingerprint, session.name, session.summary())
-    # This process draws the samples of the search; its threads must not depend on the number of workers either.
-    prepare_process(device)
-    executor = open_executor(device, workers)
-    protocols = {key: session.protocol.run(study) for key, study in methods.items()}
-    titles = {card.key: card.title for card in session.cards}
-    try:
+    with closing(start()) as executor:
+        store, studies = open_store(session.places), open_studies(session.places)
+        methods = session.studies(studies)
+        totals = {key: session.protocol.trainings_of(study) for key, study in methods.items()}
+        forecast = Forecast(totals, executor.workers)
+        with studies_in_one_line(session.places):
+            note_told_trials(methods, store, forecast)
+        say_start(session, executor, console)
+        store.put_experiment(session.fingerprint, session.name, session.summary())
+        # This process draws the samples of the search; its threads must not depend on the number of workers either.
+        prepare_process(executor.device)
+        protocols = {key: session.protocol.run(study) for key, study in methods.items()}
+        titles = {card.key: card.title for card in session.cards}
         with (
             studies_in_one_line(session.places),
             RunProgress(console, forecast, titles, session.problem.folds) as progress,
@@ -65,8 +66,6 @@ def run(
                 test_curves=session.experiment.test_curves,
             )
             scheduler.run(protocols)
-    finally:
-        executor.close()
     table = stored_table(store, session.fingerprint)
     return Finished(table, write_table(table, session), forecast.made_now, forecast.n_done - forecast.made_now)
 
@@ -80,7 +79,7 @@ def note_told_trials(studies: Mapping[str, Study], store: Store, forecast: Forec
                 forecast.finished(key, known.wall_time if known else 0.0, now=False)
 
 
-def say_start(session: Session, device: str, workers: int, console: Console) -> None:
+def say_start(session: Session, executor: Executor, console: Console) -> None:
     """What is about to be done, and with what."""
     dataset, problem = session.problem.dataset, session.problem
     console.print(f"[bold]{session.experiment.title}[/bold]")
@@ -94,8 +93,8 @@ def say_start(session: Session, device: str, workers: int, console: Console) -> 
     if dataset.skipped:
         console.print(f"left out, cannot be decoded: {', '.join(dataset.skipped)}", highlight=False)
     console.print(
-        f"device {device}, {workers} training(s) side by side, {threads_per_training()} thread(s) each; nearest "
-        f"neighbours by {backend()}; store {session.places.store}",
+        f"device {executor.device}, {executor.workers} training(s) side by side, {threads_per_training()} thread(s) "
+        f"each; nearest neighbours by {backend()}; store {session.places.store}",
         highlight=False,
     )
 

@@ -101,7 +101,7 @@ def test_rooms_form_no_circle():
 @pytest.mark.parametrize("path", FILES, ids=ids(FILES))
 def test_every_imported_package_is_declared(path):
     extras = PROJECT["optional-dependencies"]
-    wanted = [*PROJECT["dependencies"], *extras["torchvision"], *extras["wandb"]]
+    wanted = [*PROJECT["dependencies"], *extras["torchvision"], *extras["wandb"], *extras["ray"]]
     declared = {canonicalize_name(Requirement(line).name) for line in wanted}
     modules = {MODULES.get(name, name) for name in declared}
     assert foreign(path) - set(ROOMS) <= modules

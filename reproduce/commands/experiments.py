@@ -15,6 +15,7 @@ from reproduce.commands.options import (
     Choices,
     Device,
     Name,
+    Ray,
     StoreAt,
     Tables,
     Track,
@@ -26,6 +27,7 @@ from reproduce.commands.output import output_console
 from reproduce.errors import InputError
 
 if TYPE_CHECKING:
+    from reproduce.executors import Executor
     from reproduce.experiment import Experiment
     from reproduce.places import Places
     from reproduce.session import Session
@@ -37,6 +39,7 @@ def run(
     choices: Choices,
     device: Device = "auto",
     workers: Workers = None,
+    ray: Ray = None,
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
     cache: Cache = None,
@@ -48,19 +51,20 @@ def run(
     Stop it with Ctrl-C whenever you like; the same command goes on where it was.
     """
     from reproduce import running
-    from reproduce.devices import check_device, default_workers
     from reproduce.places import places
     from reproduce.terminal import show_drawing
     from reproduce.tracking import open_trackers
 
     console = output_console()
     check_workers(workers)
-    chosen = check_device(device)
     where = places(store, artifacts, cache, tables)
+    if ray is not None:
+        where = where.absolute()
+    start = _executors(device, workers, ray, where)
     trackers = open_trackers(track or [], where.store)
     for session in _sessions(experiment, choices, where, console, plan=False):
         started = time.perf_counter()
-        finished = running.run(session, chosen, workers or default_workers(chosen), console, trackers)
+        finished = running.run(session, start, console, trackers)
         show_drawing(finished.table.drawing(), console)
         seconds = time.perf_counter() - started
         console.print(running.ending(finished, seconds, session), highlight=False, soft_wrap=True)
@@ -102,6 +106,19 @@ def plan(
         plans = planning.plan(session, opened, open_studies(where) if opened else None)
         rates = planning.given_rates(rate) if rate else planning.measured_rates(session, chosen)
         show_plan(plans, rates, workers or default_workers(chosen), session, console)
+
+
+def _executors(device: str, workers: int | None, ray: str | None, where: "Places") -> "Callable[[], Executor]":
+    """What opens the executor that was asked for, once per experiment of a file; raises InputError."""
+    from reproduce.devices import check_device, default_workers
+    from reproduce.executors import open_executor
+    from reproduce.ray_executor import RayCluster, import_ray
+
+    if ray is not None:
+        import_ray()  # Says what to install before images are read.
+        return lambda: RayCluster(ray, device, workers, (where.cache, where.artifacts))
+    chosen = check_device(device)
+    return lambda: open_executor(chosen, workers or default_workers(chosen))
 
 
 def _sessions(name: str, choices: Choices, where: "Places", console: Console, *, plan: bool) -> "Iterator[Session]":

@@ -41,6 +41,14 @@ Workers = Annotated[
         help="Trainings side by side; by default the four folds or as many as there are cores, one on a GPU.",
     ),
 ]
+Ray = Annotated[
+    str | None,
+    typer.Option(
+        "--ray",
+        help="Train on a Ray cluster: auto, HOST:PORT or ray://HOST:PORT; local starts one on this machine. All nodes "
+        "must see the checkout, the cache and the artifacts; by default it is used as far as it goes.",
+    ),
+]
 StoreAt = Annotated[str, typer.Option("--store", help="File for studies and results, or a SQLAlchemy URL.")]
 Artifacts = Annotated[Path | None, typer.Option("--artifacts", help="Folder of checkpoints; beside the store.")]
 Cache = Annotated[Path | None, typer.Option("--cache", help="Folder of decoded images; beside the store.")]
