@@ -1,6 +1,6 @@
 """Test evaluation of a reproduction: separated and concatenated (specification, section 8).
 
-Test images meet a model here and in `protocols.test_curves`, and nowhere else.
+Test images meet a model here and in `protocols.curve_recorder`, and nowhere else.
 """
 
 import time

@@ -15,12 +15,12 @@ from typing import Any, Protocol
 
 import torch
 
+from protocols.curve_recorder import CurveRecorder
 from protocols.evaluation import Embedded, Show, evaluate_run
 from protocols.exhibits import FirstFold, exhibit_of
 from protocols.folds import FoldData, TestData
 from protocols.images.packed import LabelledImages
 from protocols.splits import FOLDS
-from protocols.test_curves import CurveRecorder
 from protocols.training import train_fold
 from protocols.work import EvaluateJob, TrainJob
 from results.records import FoldResult, RunRecord, TestCurve

@@ -8,11 +8,11 @@ import pytest
 import torch
 from toys import CONTRASTIVE, PROXIES, UNTRAINED, pattern_dataset, same_weights, settings, toy_fold
 
+from protocols.curve_recorder import CurveRecorder
 from protocols.datasets.dataset import Dataset
 from protocols.evaluation import evaluate_run
 from protocols.folds import test_data as data_for_testing
 from protocols.splits import SplitError, mlrc_split
-from protocols.test_curves import CurveRecorder
 from protocols.training import train_fold
 from protocols.trunks.build import EmbeddingModel
 from protocols.work import EvaluateJob
