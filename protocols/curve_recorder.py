@@ -4,9 +4,10 @@ from typing import final
 
 import torch
 
-from protocols.embedding import embed
+from protocols.embedding import embed_crops
 from protocols.evaluation import normalization_of
 from protocols.folds import TestData
+from protocols.images.prepared import EvaluationCrops
 from protocols.metrics.retrieval import normalized, query_scores, sides
 from protocols.trunks.build import EmbeddingModel
 from results.records import TestCurve, TestPoint
@@ -23,14 +24,15 @@ class CurveRecorder:
 
     def __init__(self, spec: FoldSpec, data: TestData, device: str = "cpu") -> None:
         data.check_unseen(spec)
-        self.spec, self.data, self.device = spec, data, torch.device(device)
+        self.spec, self.data = spec, data
+        self.crops = EvaluationCrops(data.images, spec.images, torch.device(device))
         self.labels = torch.from_numpy(data.images.labels)
         self.normalization = normalization_of(spec.method)
         self.points: list[TestPoint] = []
 
     def __call__(self, model: EmbeddingModel, iteration: int) -> None:
         """Adds a point; none where embeddings are not finite, which ends the training by itself."""
-        embeddings = embed(model, self.data.images, self.spec.images, self.device)
+        embeddings = embed_crops(model, self.crops)
         if torch.isfinite(embeddings).all():
             compared = sides(normalized(embeddings, self.normalization), self.labels, self.data.is_query)
             self.points.append(TestPoint(iteration=iteration, scores=query_scores(*compared).mean().scores))

@@ -18,7 +18,7 @@ from protocols.methods import component_class
 from protocols.metrics.registry import check_metric_names, measure
 from protocols.metrics.retrieval import QueryScores, normalized, query_scores, sides
 from protocols.training import device_name
-from protocols.trunks.build import model_of
+from protocols.trunks.build import trained_model
 from protocols.work import EvaluateJob
 from results.provenance import provenance
 from results.records import ClassScores, RunRecord, Scores
@@ -110,7 +110,7 @@ def embed_test(
     raw = []
     for spec, state in zip(specs, weights, strict=True):
         data.check_unseen(spec)
-        raw.append(_embeddings(spec, state, crops[spec.images], device))
+        raw.append(embed_crops(trained_model(spec, state, device), crops[spec.images]))
     by_model = tuple(normalized(e, kind) for e in raw)
     return Embedded(kind, by_model, concatenated(raw, kind) if len(raw) > 1 else by_model[0])
 
@@ -142,13 +142,6 @@ def normalization_of(method: MethodSpec) -> Normalization:
         return "unit"
     loss = component_class("loss", method.loss.name)
     return loss.needs.normalization if issubclass(loss, TrainingPlugin) else "unit"
-
-
-def _embeddings(spec: FoldSpec, weights: dict[str, Tensor], crops: EvaluationCrops, device: torch.device) -> Tensor:
-    with torch.random.fork_rng([]):
-        model = model_of(spec)
-    model.load_state_dict(weights)
-    return embed_crops(model.place(device), crops)
 
 
 def _mean(scores: Sequence[Scores]) -> Scores:

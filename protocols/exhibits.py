@@ -18,7 +18,7 @@ from protocols.images.crops import evaluation_batch
 from protocols.images.packed import LabelledImages
 from protocols.metrics.neighbours import nearest
 from protocols.metrics.retrieval import normalized
-from protocols.trunks.build import model_of
+from protocols.trunks.build import trained_model
 from results.exhibits import Exhibit
 from results.records import RunRecord
 from results.specs import FoldSpec, ImageSettings
@@ -74,11 +74,9 @@ def _spread(labels: NDArray[np.int64], classes: int, images: int) -> NDArray[np.
 def _train_embeddings(
     first: FirstFold, rows: NDArray[np.int64], kind: Normalization, device: torch.device
 ) -> NDArray[np.float32]:
-    with torch.random.fork_rng([]):
-        model = model_of(first.spec)
-    model.load_state_dict(first.weights)
+    model = trained_model(first.spec, first.weights, device)
     some = LabelledImages(first.train.images, first.train.rows[rows], first.train.labels[rows])
-    embeddings = normalized(embed(model.place(device), some, first.spec.images, device), kind)
+    embeddings = normalized(embed(model, some, first.spec.images, device), kind)
     shown: NDArray[np.float32] = embeddings.cpu().float().numpy()
     return shown
 

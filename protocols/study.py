@@ -1,6 +1,5 @@
 """The search of one method's hyperparameters on one problem, as both protocols do it (specification, section 7)."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import optuna
@@ -8,7 +7,7 @@ from pydantic import JsonValue
 
 from protocols.hyperparameters import OpenMethod
 from protocols.problem import Problem
-from protocols.search import SamplerSettings, Search, settled
+from protocols.search import SamplerSettings, Search, Trial, settled
 from protocols.work import TrainJob, Work, trainings
 from results.specs import FoldSpec
 
@@ -55,16 +54,14 @@ class Study:
         A trial is one setting, trained on every fold; its score is the mean over folds of the best validation MAP@R.
         Only training and validation classes are in a FoldSpec.
         """
-        found: Mapping[str, JsonValue] = {}
-        if self.method.space:
-            search = self.open()
-            while search.trials_told() < self.n_trials:
-                trial = search.ask()
-                specs = self.problem.fold_specs(self.method.at(trial.hyperparameters), "search", trial.position)
-                folds = yield from trainings([TrainJob(spec) for spec in specs])
-                search.tell(trial, folds)
-            found = search.best(self.n_trials).hyperparameters
-        return {**self.method.given, **found}
+        if not self.method.space:
+            return dict(self.method.given)
+        search = self.open()
+        while search.trials_told() < self.n_trials:
+            trial = search.ask()
+            folds = yield from trainings([TrainJob(spec) for spec in self._specs(trial)])
+            search.tell(trial, folds)
+        return self._with_best(search)
 
     def asked_specs(self) -> list[tuple[FoldSpec, bool]]:
         """The trainings of the trials asked so far, and whether their trial is over."""
@@ -75,7 +72,7 @@ class Study:
         return [
             (spec, place < told)
             for place, trial in enumerate(search.asked()[: self.n_trials])
-            for spec in self.problem.fold_specs(self.method.at(trial.hyperparameters), "search", trial.position)
+            for spec in self._specs(trial)
         ]
 
     def settled_hyperparameters(self) -> dict[str, JsonValue] | None:
@@ -83,6 +80,11 @@ class Study:
         if not self.method.space:
             return dict(self.method.given)
         search = self.open()
-        if search.trials_told() < self.n_trials:
-            return None
+        return None if search.trials_told() < self.n_trials else self._with_best(search)
+
+    def _specs(self, trial: Trial) -> tuple[FoldSpec, ...]:
+        """A trial's trainings, one per fold."""
+        return self.problem.fold_specs(self.method.at(trial.hyperparameters), "search", trial.position)
+
+    def _with_best(self, search: Search) -> dict[str, JsonValue]:
         return {**self.method.given, **search.best(self.n_trials).hyperparameters}

@@ -124,10 +124,7 @@ class _Training:
         self.best.keep(self.model, None)
         self.targets = data.train_targets
         self.validation_crops = EvaluationCrops(data.validation, spec.images, device)
-        # None: an epoch is a pass over the training images, the last incomplete batch left out.
-        self.steps_per_epoch = self.settings.iterations_per_epoch or max(
-            1, len(self.targets) // self.settings.batch_size
-        )
+        self.steps_per_epoch = self.settings.steps_per_epoch(len(self.targets))
 
     def run(self) -> tuple[StoppedBy, str | None]:
         """Trains; says what ended it and, if that was a failure, why."""

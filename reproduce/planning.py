@@ -91,8 +91,7 @@ def lengths(study: Study) -> tuple[Length, Length]:
     if study.method.method.loss is None:
         once = Length(0, 0, validation_images)
         return once, once
-    training_images = len(problem.dataset.images.of_classes(fold.train))
-    steps = settings.iterations_per_epoch or max(1, training_images // settings.batch_size)
+    steps = settings.steps_per_epoch(len(problem.dataset.images.of_classes(fold.train)))
     # The first validation at which the untrained network is more than `patience` epochs ago.
     first_stop = (settings.patience // settings.validate_every + 1) * settings.validate_every
 

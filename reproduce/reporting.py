@@ -22,12 +22,6 @@ from results.store import Store
 _NEEDED = {"title", "methods", "trials", "reproductions"}
 
 
-def latest_experiments(store: Store) -> dict[str, str]:
-    """Fingerprints of the latest experiment of each name, by name, the latest started first."""
-    known = store.experiments().drop_duplicates("name")
-    return {str(row.name): str(row.fingerprint) for row in known.itertuples(index=False)}
-
-
 def write_page(name: str, fingerprint: str, store: Store, where: Places, folder: Path) -> Path:
     """Writes `folder`/NAME/index.html, with every figure as PNG and SVG in `figures` beside it; returns the page.
 
@@ -92,7 +86,7 @@ def _panels(name: str, store: Store) -> dict[str, MeasuredExperiment]:
     file, slash, _ = name.partition("/")
     if not slash:
         return {}
-    own = {other: one for other, one in latest_experiments(store).items() if other.startswith(f"{file}/")}
+    own = {other: one for other, one in store.latest_experiments().items() if other.startswith(f"{file}/")}
     return {other.removeprefix(f"{file}/"): MeasuredExperiment.from_store(store, one) for other, one in own.items()}
 
 

@@ -81,10 +81,9 @@ def _unreadable(path: Path) -> InputError:
 
 def _experiment(store: Store, name: str) -> tuple[str, str]:
     """Name and fingerprint of the latest experiment of that name."""
-    known, short = store.experiments(), short_name(name)
-    names = sorted(set(known["name"]))
-    if short not in names:
-        if panels := [each for each in names if each.startswith(f"{short}/")]:
+    latest, short = store.latest_experiments(), short_name(name)
+    if short not in latest:
+        if panels := [each for each in sorted(latest) if each.startswith(f"{short}/")]:
             raise InputError(f"{name} has several panels; name one: {', '.join(panels)}")
-        raise InputError(f"no experiment {name!r} in {store.url}; it holds: {', '.join(names) or 'none'}")
-    return short, str(known.loc[known["name"] == short, "fingerprint"].iloc[0])
+        raise InputError(f"no experiment {name!r} in {store.url}; it holds: {', '.join(sorted(latest)) or 'none'}")
+    return short, latest[short]

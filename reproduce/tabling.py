@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-import pandas as pd
-
 from reports.costs import costs
 from reports.differences import differences
 from reports.drawing import Drawing
@@ -27,15 +25,13 @@ def printed(name: str, store: Store | None) -> PrintedTable:
 
 def experiments_of(store: Store, name: str) -> list[str]:
     """Fingerprints of the latest run of an experiment, or of each of its panels, by name."""
-    known, wanted = store.experiments(), short_name(name)
-    mine = known[(known["name"] == wanted) | known["name"].str.startswith(f"{wanted}/")].drop_duplicates("name")
-    return [str(fingerprint) for fingerprint in mine.sort_values("name")["fingerprint"]]
+    latest, wanted = store.latest_experiments(), short_name(name)
+    return [latest[each] for each in sorted(latest) if each == wanted or each.startswith(f"{wanted}/")]
 
 
 def names_of(store: Store) -> list[str]:
     """The names of the experiments in the store."""
-    names: pd.Series[str] = store.experiments()["name"]
-    return sorted(set(names))
+    return sorted(store.latest_experiments())
 
 
 def _stored(store: Store, table: PublishedTable) -> list[StoredExperiment]:

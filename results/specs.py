@@ -114,6 +114,10 @@ class TrainingSettings(Record):
     clip_value: float | None = Field(default=None, gt=0)
     precision: Literal["float32", "amp"] = "float32"
 
+    def steps_per_epoch(self, training_images: int) -> int:
+        """Iterations of an epoch; of a pass over the images the last incomplete batch is left out."""
+        return self.iterations_per_epoch or max(1, training_images // self.batch_size)
+
 
 class FoldSpec(Record):
     """All that decides the outcome of one training.

@@ -209,6 +209,11 @@ class Store:
         """Every experiment started: fingerprint, name, settings (JSON), last_started; the latest first."""
         return self._frame(sa.select(EXPERIMENTS).order_by(EXPERIMENTS.c.last_started.desc()))
 
+    def latest_experiments(self) -> dict[str, str]:
+        """Fingerprints of the latest experiment of each name, by name, the latest started first."""
+        latest = self.experiments().drop_duplicates("name")
+        return dict(zip(latest["name"].astype(str), latest["fingerprint"].astype(str), strict=True))
+
     def experiment(self, fingerprint: str) -> dict[str, Any]:
         """What `put_experiment` was given; raises StoreError if there is no such experiment."""
         with self._guard(), self._engine.connect() as connection:

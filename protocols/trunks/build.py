@@ -122,6 +122,14 @@ def model_of(spec: FoldSpec) -> "EmbeddingModel":
     )
 
 
+def trained_model(spec: FoldSpec, weights: Mapping[str, Tensor], device: torch.device) -> "EmbeddingModel":
+    """The model that a training came to, on `device`; torch's random numbers stay as they were."""
+    with torch.random.fork_rng([]):
+        model = model_of(spec)
+    model.load_state_dict(weights)
+    return model.place(device)
+
+
 class EmbeddingModel(nn.Module):
     """Trunk, pooling and embedder (specification, section 4): uint8 images (n, c, h, w) -> raw embeddings (n, d).
 

@@ -24,13 +24,13 @@ def report(name: Names = None, store: StoreAt = STORE, artifacts: Artifacts = No
     A file with panels makes a page for each: panels differ in dataset or settings, so nothing is compared across them.
     """
     from reproduce.places import existing_store, places
-    from reproduce.reporting import latest_experiments, write_page
+    from reproduce.reporting import write_page
 
     where = places(store, artifacts, None, None)
     opened = existing_store(where)
     if opened is None:
         raise InputError(f"{store}: no store here yet; make one with `reproduce run`, or name another with --store")
-    known = latest_experiments(opened)
+    known = opened.latest_experiments()
     if not known:
         raise InputError(f"{opened.url} holds no experiment yet; make one with `reproduce run`")
     console = output_console()
