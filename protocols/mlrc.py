@@ -3,15 +3,16 @@
 The numbers in brackets are the sections of the specification that this suite follows, which was read off the authors'
 code. Everything else the protocol consists of is in the values handed in: the class split and its four folds (2) in
 `Problem.split`, transforms (3), network (4), optimizer and batches (5), validation, stopping and checkpoint (6) in
-`protocols.training`, the search itself (7) in `protocols.study`.
+`protocols.training.train_fold`, the search itself (7) in `protocols.search.study`.
 """
 
 from pydantic import JsonValue
 
-from protocols.study import Study
-from protocols.work import TrainJob, Work, evaluations, test_of, trainings
+from protocols.jobs import TrainJob, Work, evaluations, trainings
+from protocols.problem import test_of
+from protocols.search.study import Study
 from results.records import RunRecord
-from results.specs import FoldSpec
+from results.training_spec import FoldSpec
 
 PROTOCOL = "mlrc"
 

@@ -8,8 +8,7 @@ which classes are trained on (In-Shop; CCP's SOP), those are the trainval classe
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-FOLDS = 4
-"""MLRC trains four models on four class-disjoint validation parts."""
+from results.mlrc_constants import FOLDS
 
 SPLITS = ("mlrc", "mlrc_conventional", "conventional")
 """What an experiment may ask for."""

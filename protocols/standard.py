@@ -9,10 +9,11 @@ can be shown from recorded test curves, beside the honest number and never inste
 
 from pydantic import JsonValue
 
-from protocols.study import Study
-from protocols.work import TrainJob, Work, evaluations, test_of, trainings
+from protocols.jobs import TrainJob, Work, evaluations, trainings
+from protocols.problem import test_of
+from protocols.search.study import Study
 from results.records import FoldResult, RunRecord
-from results.specs import FoldSpec
+from results.training_spec import FoldSpec
 
 PROTOCOL = "standard"
 

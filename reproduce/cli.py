@@ -8,11 +8,15 @@ import typer
 from rich.console import Console
 
 from reproduce.commands.data import app as data_app
-from reproduce.commands.experiments import plan, run
+from reproduce.commands.datasets import datasets
+from reproduce.commands.experiments import experiments
 from reproduce.commands.export import app as export_app
-from reproduce.commands.listings import datasets, experiments, methods
+from reproduce.commands.methods import methods
+from reproduce.commands.plan import plan
 from reproduce.commands.report import report
-from reproduce.commands.stored import status, table
+from reproduce.commands.run import run
+from reproduce.commands.status import status
+from reproduce.commands.table import table
 from reproduce.errors import InputError
 from results.store import StoreError
 

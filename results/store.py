@@ -28,7 +28,7 @@ from results.schema import (
     belongs_to_another_program,
     prepare,
 )
-from results.specs import FoldSpec
+from results.training_spec import FoldSpec
 
 
 class StoreError(Exception):

@@ -110,10 +110,11 @@ def test_every_imported_package_is_declared(path):
 @pytest.mark.parametrize(
     "modules",
     [
-        "results.store, results.records, results.specs, results.values, results.intervals, results.provenance",
-        "results.published, results.comparisons, results.class_bootstrap, results.ranks, results.peeking",
-        "reports.tables, reports.page, reports.views, reports.summary.page_content",
-        "reproduce.exporting, reproduce.commands.export",
+        "results.store, results.records, results.training_spec, results.experiment_spec, results.provenance",
+        "results.published.tables, results.statistics.comparisons, results.statistics.class_bootstrap",
+        "results.statistics.ranks, results.statistics.peeking, results.mlrc_constants",
+        "reports.tables.result_table, reports.page.render, reports.page.sections.origins, reports.page.build",
+        "reproduce.outputs.export_tables, reproduce.commands.export",
     ],
 )
 def test_tables_and_store_need_no_torch(modules):

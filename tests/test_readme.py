@@ -13,15 +13,15 @@ import pytest
 import torch
 from PIL import Image
 
-from protocols.evaluation import evaluate_run
-from protocols.training import train_fold
+from protocols.evaluation.evaluate_run import evaluate_run
+from protocols.jobs import EvaluateJob
+from protocols.training.train_fold import train_fold
 from protocols.trunks.bn_inception import BNInception
-from protocols.work import EvaluateJob
-from reports.tables import table_of
-from reproduce.experiment import load_experiment
-from reproduce.places import places
-from reproduce.session import open_session
-from results.measured import FOLDER, MeasuredExperiment
+from reports.tables.result_table import table_of
+from reproduce.config.experiment_file import load_experiment
+from reproduce.execution.session import open_session
+from reproduce.storage import places
+from results.experiment_results import FOLDER, MeasuredExperiment
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -17,8 +17,8 @@ from scipy.io.matlab import MatReadError
 from protocols.datasets.cars196_names import CLASS_NAMES
 from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageListing, from_listing
 from protocols.datasets.folder import images_below
-from protocols.datasets.lists import check_counts, require_images, root_of
-from protocols.datasets.published import CARS196
+from protocols.datasets.listing import check_counts, require_images, root_of
+from protocols.datasets.publication import CARS196
 
 _TEST_LABELS = "cars_test_annos_withlabels.mat"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageListing, from_listing
-from protocols.datasets.lists import check_counts, folder_with, lines_of, number_in, require, require_images, root_of
-from protocols.datasets.published import CUB200
+from protocols.datasets.listing import check_counts, folder_with, lines_of, number_in, require, require_images, root_of
+from protocols.datasets.publication import CUB200
 
 _ARCHIVE = "CUB_200_2011.tgz"
 

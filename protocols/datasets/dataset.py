@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.images.packed import LabelledImages
+from protocols.images.packed_images import LabelledImages
 from protocols.images.packing import Packing, Progress, pack_files
 from protocols.splits import MIN_CLASSES
-from results.specs import ImageSettings
+from results.training_spec import ImageSettings
 from results.values import fingerprint_of
 
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageListing, from_listing
-from protocols.datasets.lists import check_counts, lines_of, number_in, require_images, root_of
-from protocols.datasets.published import INSHOP
+from protocols.datasets.listing import check_counts, lines_of, number_in, require_images, root_of
+from protocols.datasets.publication import INSHOP
 
 LIST = "list_eval_partition.txt"
 _UNPACKED = "In-shop Clothes Retrieval Benchmark"

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageListing, from_listing
-from protocols.datasets.lists import check_counts, folder_with, lines_of, number_in, require, require_images, root_of
-from protocols.datasets.published import SOP
+from protocols.datasets.listing import check_counts, folder_with, lines_of, number_in, require, require_images, root_of
+from protocols.datasets.publication import SOP
 
 TRAIN, TEST = "Ebay_train.txt", "Ebay_test.txt"
 _ARCHIVE = "Stanford_Online_Products.zip"

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocols.datasets.dataset import Dataset
-from protocols.datasets.published import Counts
-from protocols.images.packed import LabelledImages, PackedImages
+from protocols.datasets.publication import Counts
+from protocols.images.packed_images import LabelledImages, PackedImages
 
 
 @dataclass(frozen=True)

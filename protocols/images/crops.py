@@ -15,9 +15,9 @@ from PIL import Image
 from torch import Tensor
 from torch.nn import functional
 
-from protocols.images.packed import LabelledImages
+from protocols.images.packed_images import LabelledImages
 from protocols.images.packing import resized_to
-from results.specs import ImageSettings
+from results.training_spec import ImageSettings
 
 _TRIES = 10
 

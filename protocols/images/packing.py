@@ -18,7 +18,7 @@ from filelock import FileLock
 from numpy.typing import NDArray
 from PIL import Image
 
-from protocols.images.packed import PackedImages
+from protocols.images.packed_images import PackedImages
 
 Progress = Callable[[int, int], None]
 _BATCH = 256

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from reports.figures.style import BLUE, GREY, INK, ORANGE, FigureError, Look, new_figure, styled
-from results.intervals import student_t_interval
+from results.statistics.intervals import student_t_interval
 
 
 @dataclass(frozen=True)

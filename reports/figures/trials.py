@@ -50,3 +50,15 @@ def finished(trials: Sequence[Trial]) -> list[tuple[Trial, float]]:
     """The trials that have a value, with it, in their order."""
     ordered = sorted(trials, key=lambda trial: trial.number)
     return [(trial, trial.value) for trial in ordered if trial.value is not None]
+
+
+@dataclass(frozen=True)
+class Search:
+    """The trials of one method. parameters: those with numbers, on their search's scale.
+
+    startup: how many first trials were spread before the sampler learned.
+    """
+
+    trials: tuple[Trial, ...]
+    parameters: tuple[Parameter, ...]
+    startup: int = 0

@@ -29,8 +29,8 @@ _NAMED = 20
 def check(name: Name, data: Data = None, subset: Subset = False) -> None:
     """Count what is there, beside what was published, and name what is missing. Reads no image."""
     from protocols.datasets.dataset import check_listing
-    from protocols.datasets.lists import MissingImagesError, compare_counts
-    from protocols.datasets.registry import entry_of
+    from protocols.datasets.dataset_registry import entry_of
+    from protocols.datasets.listing import MissingImagesError, compare_counts
 
     console = _console()
     with _one_line():
@@ -71,8 +71,9 @@ def check(name: Name, data: Data = None, subset: Subset = False) -> None:
 @app.command()
 def fetch(name: Name, to: Annotated[Path, typer.Option("--to", help="Folder to put the dataset into.")]) -> None:
     """Download a dataset from its publisher and unpack it, or say which files to get from whom."""
-    from protocols.datasets.registry import entry_of
-    from reproduce.fetching import Bars, fetch_dataset, is_whole
+    from protocols.datasets.dataset_registry import entry_of
+    from reproduce.fetch_dataset import fetch_dataset, is_whole
+    from reproduce.monitoring.bars import Bars
 
     console = _console()
     with _one_line():
@@ -100,9 +101,9 @@ def prepare(
 ) -> None:
     """Decode all images of a dataset into the cache, as a run would at its start; stop and repeat it as you like."""
     from protocols.datasets.dataset import DataRequest
-    from protocols.datasets.registry import open_dataset
-    from reproduce.fetching import Bars
-    from results.specs import ImageSettings
+    from protocols.datasets.dataset_registry import open_dataset
+    from reproduce.monitoring.bars import Bars
+    from results.training_spec import ImageSettings
 
     console = _console()
     images = ImageSettings(resize=_pixels(resize))
@@ -139,9 +140,10 @@ def _say(console: Console, text: str) -> None:
 def _one_line() -> Iterator[None]:
     """What is wrong with data is told as any bad input is."""
     from protocols.datasets.dataset import DataError
+    from protocols.download import DownloadError
     from protocols.images.packing import BrokenImageError
 
     try:
         yield
-    except (DataError, BrokenImageError) as error:
+    except (DataError, BrokenImageError, DownloadError) as error:
         raise InputError(str(error)) from error

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from reproduce.commands.options import STORE, Artifacts, Cache, Device, StoreAt
-from reproduce.commands.output import output_console
-from reproduce.commands.stored import opened_store
+from reproduce.commands.terminal import output_console
+from reproduce.storage import opened_store
 
 app = typer.Typer(
     name="export",
@@ -36,9 +36,9 @@ def model(
 
     `python DIR/load_model.py IMAGES` embeds image files with it.
     """
-    from reproduce.exporting import new_folder
-    from reproduce.exporting_models import export_model
-    from reproduce.stored_runs import find_run
+    from reproduce.outputs.export_models import export_model
+    from reproduce.outputs.export_tables import new_folder
+    from reproduce.outputs.find_runs import find_run
 
     opened = opened_store(store, artifacts)
     found = find_run(opened, name, method, run)
@@ -64,13 +64,12 @@ def embeddings(
     cache: Cache = None,
 ) -> None:
     """Write the embeddings of the test images as .npy, with their labels."""
-    from reproduce.devices import check_device
-    from reproduce.executors import prepare_process
-    from reproduce.exporting import new_folder
-    from reproduce.exporting_models import Images, export_embeddings
-    from reproduce.fetching import Bars
-    from reproduce.places import places
-    from reproduce.stored_runs import find_run
+    from reproduce.execution.devices import check_device, prepare_process
+    from reproduce.monitoring.bars import Bars
+    from reproduce.outputs.export_models import Images, export_embeddings
+    from reproduce.outputs.export_tables import new_folder
+    from reproduce.outputs.find_runs import find_run
+    from reproduce.storage import places
 
     opened = opened_store(store, artifacts)
     found = find_run(opened, name, method, run)
@@ -92,7 +91,7 @@ def runs(
     artifacts: Artifacts = None,
 ) -> None:
     """Write all results of the store as tables: runs, folds, curves, test points, class scores."""
-    from reproduce.exporting import export_tables, new_folder
+    from reproduce.outputs.export_tables import export_tables, new_folder
 
     opened = opened_store(store, artifacts)
     with new_folder(to) as folder:

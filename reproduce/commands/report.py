@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from reproduce.commands.options import STORE, Artifacts, StoreAt
-from reproduce.commands.output import output_console
+from reproduce.commands.terminal import output_console
 from reproduce.errors import InputError
 
 Names = Annotated[
@@ -23,8 +23,8 @@ def report(name: Names = None, store: StoreAt = STORE, artifacts: Artifacts = No
 
     A file with panels makes a page for each: panels differ in dataset or settings, so nothing is compared across them.
     """
-    from reproduce.places import existing_store, places
-    from reproduce.reporting import write_page
+    from reproduce.outputs.page import write_page
+    from reproduce.storage import existing_store, places
 
     where = places(store, artifacts, None, None)
     opened = existing_store(where)
@@ -41,7 +41,7 @@ def report(name: Names = None, store: StoreAt = STORE, artifacts: Artifacts = No
 
 def _wanted(names: list[str], known: dict[str, str], url: str) -> list[str]:
     """The experiments of these names, all panels of a file; raises InputError for one that the store has not."""
-    from reproduce.reading import short_name
+    from reproduce.config.yaml_files import short_name
 
     found: list[str] = []
     for given in names:

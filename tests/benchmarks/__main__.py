@@ -18,10 +18,10 @@ from rich.console import Console
 from rich.table import Table
 
 from protocols.images.crops import training_batch
-from protocols.images.packed import LabelledImages
+from protocols.images.packed_images import LabelledImages
 from protocols.images.packing import decode, pack_files
 from protocols.metrics.retrieval import normalized, retrieval_scores
-from results.specs import ImageSettings
+from results.training_spec import ImageSettings
 
 ROUNDS = 5
 

@@ -32,14 +32,15 @@ from torch import Tensor
 from torch.multiprocessing import get_context
 from torch.utils.data import DataLoader, Dataset
 
+from protocols.images.batch_source import BatchSource
 from protocols.images.crops import random_box
-from protocols.images.packed import LabelledImages, PackedImages
+from protocols.images.packed_images import LabelledImages, PackedImages
 from protocols.images.packing import decode, pack_files
-from protocols.images.source import BatchSource
-from protocols.training import device_name
-from protocols.trunks.build import TRUNKS, EmbeddingModel
+from protocols.training.train_fold import device_name
+from protocols.trunks.embedding_model import EmbeddingModel
+from protocols.trunks.trunk_registry import TRUNKS
 from results.provenance import provenance
-from results.specs import ImageSettings, TrunkSpec
+from results.training_spec import ImageSettings, TrunkSpec
 
 WAYS = ("step", "faithful", "device", "usual")
 BATCH = 32

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from golden_files import Case, case_name, golden
-from linear_trunk import CLOCK, Linear, context
 from torch import Tensor
 
 from losses import CCPLoss
 from losses.ccp import ball
+from tests.support.golden_files import Case, case_name, golden
+from tests.support.linear_trunk import CLOCK, Linear, context
 
 # --- reference values ---
 

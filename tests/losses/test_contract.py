@@ -6,9 +6,19 @@ from collections import Counter
 
 import pytest
 import torch
-from contract import assert_same_state, batch, cases, every_case, made, train, value_of, with_finite_gradients
 from torch.func import functional_call
 from torch.utils._python_dispatch import TorchDispatchMode
+
+from tests.support.loss_contract import (
+    assert_same_state,
+    batch,
+    cases,
+    every_case,
+    made,
+    train,
+    value_of,
+    with_finite_gradients,
+)
 
 
 @every_case

@@ -4,7 +4,18 @@ import copy
 
 import pytest
 import torch
-from contract import B, C, D, assert_same_state, batch, every_case, made, value_of, with_finite_gradients
+
+from tests.support.loss_contract import (
+    B,
+    C,
+    D,
+    assert_same_state,
+    batch,
+    every_case,
+    made,
+    value_of,
+    with_finite_gradients,
+)
 
 
 @every_case

@@ -4,9 +4,10 @@ import copy
 
 import pytest
 import torch
-from contract import B, C, D, batch, cases, every_case, made, value_of
 from pytorch_metric_learning import distances, reducers, regularizers, trainers
 from pytorch_metric_learning.losses import ContrastiveLoss, MultipleLosses
+
+from tests.support.loss_contract import B, C, D, batch, cases, every_case, made, value_of
 
 
 def by_hand(sub_losses, reduce):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from golden_files import Case, case_name, golden
 
 from losses import greedy_k_center
+from tests.support.golden_files import Case, case_name, golden
 
 
 @pytest.mark.parametrize("case", golden("ccp_kcenter"), ids=case_name)

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from golden_files import Case, case_name, golden
-from linear_trunk import CLOCK, context_without_pool
 from pytorch_metric_learning import losses as pml_losses
 from torch import Tensor, nn
 from torch.nn import functional
 
 from losses import Clock, Needs, NIRLoss, ProxyAnchorLoss, SoftTripleLoss, TrainingContext
+from tests.support.golden_files import Case, case_name, golden
+from tests.support.linear_trunk import CLOCK, context_without_pool
 
 CASES = golden("nir")
 

@@ -2,11 +2,11 @@ import math
 
 import pytest
 import torch
-from proxy_golden import Golden, names
 from pytorch_metric_learning.losses import ProxyAnchorLoss as PMLProxyAnchorLoss
 from pytorch_metric_learning.reducers import DoNothingReducer
 
 from losses import ProxyAnchorLoss
+from tests.support.proxy_golden import Golden, names
 
 
 @pytest.mark.parametrize("name", names("proxy_anchor"))

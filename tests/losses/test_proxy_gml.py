@@ -3,10 +3,10 @@ import warnings
 
 import pytest
 import torch
-from proxy_golden import Golden, names
 from pytorch_metric_learning.reducers import DoNothingReducer
 
 from losses import ProxyGMLLoss
+from tests.support.proxy_golden import Golden, names
 
 
 def made_from(golden, **kwargs):

@@ -3,11 +3,11 @@ import math
 
 import pytest
 import torch
-from proxy_golden import Golden, names
 from torch.nn.functional import one_hot
 
 from losses import Clock, ProxyAnchorLoss, ProxyISALoss
 from losses.memory_queue import MemoryQueue
+from tests.support.proxy_golden import Golden, names
 
 
 def made_from(golden):

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 import torch
-from golden_files import Case, case_name, golden
 from pytorch_metric_learning import losses as pml_losses
 
 from losses import ProxyAnchorLoss, ProxyNCALoss
+from tests.support.golden_files import Case, case_name, golden
 
 FAMILIES = [case for family in ("proxynca_pp", "proxynca_classic", "proxynca_port") for case in golden(family)]
 EQUATION_5 = [case for case in golden("nir_oproxy") if case.params["mode"] == "anchor"]

@@ -2,11 +2,11 @@
 
 import pytest
 import torch
-from golden_files import Case, case_name, golden
 from torch.nn import functional
 
 from losses import SoftTripleLoss
 from losses.soft_triple import center_spread
+from tests.support.golden_files import Case, case_name, golden
 
 
 def loss_of(case: Case, **changes: float) -> SoftTripleLoss:

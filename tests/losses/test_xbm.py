@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from golden_files import Case, case_name, golden
 from pytorch_metric_learning import losses as pml_losses
 from torch import Tensor
 from torch.nn import functional
 
 from losses import Clock, Needs, ProxyNCALoss, TrainingPlugin, XBMLoss
+from tests.support.golden_files import Case, case_name, golden
 
 CASES = golden("xbm")
 

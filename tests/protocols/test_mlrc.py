@@ -7,18 +7,19 @@ from typing import Any
 
 import optuna
 import pytest
-from toys import CONTRASTIVE, IMAGES, PROXIES, UNTRAINED, made_up_result, pattern_dataset, settings
 
-from protocols.hyperparameters import OpenMethod
+from protocols.jobs import EvaluateJob, Job, TrainJob
 from protocols.mlrc import mlrc, trainings_of
 from protocols.problem import Problem
-from protocols.search import SamplerSettings, SearchParameter
+from protocols.search.open_method import OpenMethod
+from protocols.search.space import SearchParameter
+from protocols.search.study import Budget, Study
 from protocols.splits import from_ranges, mlrc_split
-from protocols.study import Budget, Study
-from protocols.work import EvaluateJob, Job, TrainJob
+from results.experiment_spec import SamplerSettings
 from results.provenance import provenance
 from results.records import FoldResult, RunRecord, Scores
-from results.specs import FoldSpec, MethodSpec, TrunkSpec
+from results.training_spec import FoldSpec, MethodSpec, TrunkSpec
+from tests.support.toys import CONTRASTIVE, IMAGES, PROXIES, UNTRAINED, made_up_result, pattern_dataset, settings
 
 SPACE = (
     SearchParameter(target="loss.neg_margin", scale="linear", low=0.0, high=2.0),

@@ -4,12 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from toys import CONTRASTIVE, IMAGES, PROXIES, UNTRAINED, pattern_dataset, settings
 
 from protocols.problem import Problem
 from protocols.splits import as_ranges, mlrc_split
-from results.specs import FoldSpec, TrunkSpec
+from results.training_spec import FoldSpec, TrunkSpec
 from results.values import derive_seed
+from tests.support.toys import CONTRASTIVE, IMAGES, PROXIES, UNTRAINED, pattern_dataset, settings
 
 
 @pytest.fixture

@@ -5,18 +5,19 @@ from pathlib import Path
 
 import optuna
 import pytest
-from toys import CONTRASTIVE, IMAGES, UNTRAINED, made_up_result, pattern_dataset, settings
 
-from protocols.hyperparameters import OpenMethod
+from protocols.jobs import EvaluateJob, Job, TrainJob
 from protocols.problem import Problem
-from protocols.search import SamplerSettings, SearchParameter
+from protocols.search.open_method import OpenMethod
+from protocols.search.space import SearchParameter
+from protocols.search.study import Budget, Study
 from protocols.splits import SplitError, from_ranges, named_split
 from protocols.standard import foreseeable, standard, trainings_of
-from protocols.study import Budget, Study
-from protocols.training import train_fold
-from protocols.work import EvaluateJob, Job, TrainJob
+from protocols.training.train_fold import train_fold
+from results.experiment_spec import SamplerSettings
 from results.records import CurvePoint, FoldResult
-from results.specs import FoldSpec, TrunkSpec
+from results.training_spec import FoldSpec, TrunkSpec
+from tests.support.toys import CONTRASTIVE, IMAGES, UNTRAINED, made_up_result, pattern_dataset, settings
 
 SPACE = (SearchParameter(target="loss.neg_margin", scale="linear", low=0.0, high=2.0),)
 

@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 
 from reproduce import cli
-from tests.reproduce.command_line import TINY
+from tests.support.command_line import TINY
 
 FOLDERS = (
     TINY.replace("name: glyphs", "name: folder")

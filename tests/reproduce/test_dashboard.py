@@ -7,7 +7,7 @@ from wsgiref.util import setup_testing_defaults
 
 import pytest
 
-from reproduce.places import open_studies, places
+from reproduce.storage import open_studies, places
 from results.store import Store
 
 dashboard = pytest.importorskip("optuna_dashboard")

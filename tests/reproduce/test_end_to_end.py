@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from results.store import Store
-from tests.reproduce.command_line import TINY, ask, command, environment, reproduce
+from tests.support.command_line import TINY, ask, command, environment, reproduce
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reproduce.cards import card_schema
+from reproduce.config.method_card import card_schema
 
 EXAMPLE = Path(__file__).parent / "example_package"
 

@@ -9,15 +9,15 @@ import pytest
 
 from protocols import mlrc, standard
 from protocols.datasets.dataset import Dataset
-from protocols.datasets.published import CARS196, CUB200, INSHOP, SOP
+from protocols.datasets.publication import CARS196, CUB200, INSHOP, SOP
 from protocols.datasets.stand_in import stand_in
-from protocols.hyperparameters import OpenMethod
-from protocols.study import Budget, Study
-from reproduce.cards import MethodCard, load_card, load_variant
-from reproduce.experiment import EXPERIMENTS, load_experiments
-from reproduce.opening import open_method
-from reproduce.session import problem_of
-from results.specs import FoldSpec
+from protocols.search.open_method import OpenMethod
+from protocols.search.study import Budget, Study
+from reproduce.config.experiment_file import EXPERIMENTS, load_experiments
+from reproduce.config.method_card import MethodCard, load_card, load_variant
+from reproduce.config.method_on_dataset import open_method
+from reproduce.execution.session import problem_of
+from results.training_spec import FoldSpec
 
 TABLES = {
     *("proxy_isa_table1", "proxy_isa_table2", "proxy_isa_table3", "proxy_isa_table4"),

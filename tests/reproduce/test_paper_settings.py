@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from reproduce.cards import load_card, load_variant
-from reproduce.experiment import Experiment, load_experiments
-from reproduce.opening import open_method
-from results.specs import MethodSpec
+from reproduce.config.experiment_file import load_experiments
+from reproduce.config.method_card import load_card, load_variant
+from reproduce.config.method_on_dataset import open_method
+from results.experiment_spec import Experiment
+from results.training_spec import MethodSpec
 
 TENS = (10, 20, 30, 40, 50)
 

@@ -12,7 +12,7 @@ from PIL import Image
 
 from protocols.trunks.bn_inception import BNInception
 from results.store import Store
-from tests.reproduce.command_line import TINY, Answer, ask, command, environment
+from tests.support.command_line import TINY, Answer, ask, command, environment
 
 FILE = "bn_inception-52deb4733.pth"
 VARIABLE = "METRIC_LEARNING_WEIGHTS"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from results.records import FoldResult, RunRecord, run_fingerprint
-from results.specs import (
+from results.training_spec import (
     Component,
     FoldSpec,
     ImageSettings,
@@ -21,7 +21,7 @@ from results.specs import (
     WeightedComponent,
 )
 from results.values import canonical_json, derive_seed, fingerprint_of
-from tests.sample_records import some_result, some_run, some_spec
+from tests.support.sample_records import some_result, some_run, some_spec
 
 SPEC = some_spec()
 LOSS = Component(name="TripletMarginLoss", arguments={"margin": 0.1})

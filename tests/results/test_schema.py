@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from results import schema
 from results.store import Store, StoreError
-from tests.sample_records import some_result, some_run, some_spec
+from tests.support.sample_records import some_result, some_run, some_spec
 
 # As version 1 of the suite made them.
 VERSION_1 = """

@@ -13,7 +13,7 @@ from results import records
 from results.records import EVALUATION_VERSION, ClassScores
 from results.schema import SCHEMA_VERSION
 from results.store import Store, StoreError
-from tests.sample_records import scores, some_result, some_run, some_spec
+from tests.support.sample_records import scores, some_result, some_run, some_spec
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""The test of trained models: the only package where test classes enter."""

@@ -1,0 +1,156 @@
+"""Test evaluation of a reproduction: separated and concatenated (specification, section 8).
+
+Test images meet a model here and in `protocols.evaluation.curve_recorder`, and nowhere else.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from losses.plugin import Normalization, TrainingPlugin
+from protocols.evaluation.test_data import TestData
+from protocols.images.evaluation_crops import BATCH, EvaluationCrops
+from protocols.jobs import EvaluateJob
+from protocols.metrics.metric_registry import check_metric_names, measure
+from protocols.metrics.retrieval import QueryScores, normalized, query_scores, sides
+from protocols.training.build_method import component_class
+from protocols.training.train_fold import device_name
+from protocols.trunks.embed import embed_crops
+from protocols.trunks.embedding_model import trained_model
+from results.provenance import provenance
+from results.records import ClassScores, RunRecord, Scores
+from results.training_spec import FoldSpec, MethodSpec
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """The test images as a run's models see them, normalised as `kind` says.
+
+    by_model: (n, d) of every fold's model. joint: (n, sum of d), all models together.
+    """
+
+    kind: Normalization
+    by_model: tuple[Tensor, ...]
+    joint: Tensor
+
+
+Show = Callable[[RunRecord, Embedded], None]
+"""Is given what a run was scored on, to keep something to look at."""
+
+
+def evaluate_run(
+    job: EvaluateJob,
+    weights: Sequence[dict[str, Tensor]],
+    data: TestData,
+    *,
+    device: str = "cpu",
+    show: Show | None = None,
+) -> RunRecord:
+    """Scores of one reproduction on the test classes.
+
+    `weights`: of the specs' models, fold by fold. Separated: every fold's model by itself, then the mean.
+    Concatenated: each model's normalised embeddings behind one another, normalised again, scored once; with a single
+    model the two are the same. Raises SplitError if a model was trained or selected on a test class, ValueError for
+    metrics that are not known.
+    """
+    started = time.perf_counter()
+    check_metric_names(job.metrics)
+    labels = torch.from_numpy(data.images.labels)
+    embedded = embed_test(job.specs, weights, data, torch.device(device))
+    embeddings, joined, several = embedded.by_model, embedded.joint, len(weights) > 1
+    found = [query_scores(*sides(e, labels, data.is_query)) for e in embeddings]
+    found_joined = query_scores(*sides(joined, labels, data.is_query)) if several else found[0]
+    folds = [queries.mean().scores for queries in found]
+    further = [measure(job.metrics, e, labels, data.is_query) for e in embeddings]
+    further_joined = measure(job.metrics, joined, labels, data.is_query) if several else further[0]
+    first = job.specs[0]
+    record = RunRecord(
+        fingerprint=job.fingerprint,
+        protocol=job.protocol,
+        dataset=first.dataset,
+        data_fingerprint=first.data_fingerprint,
+        method=first.method.name,
+        hyperparameters=job.hyperparameters,
+        run=job.run,
+        seed=job.seed,
+        fold_fingerprints=tuple(spec.fingerprint for spec in job.specs),
+        fold_scores=tuple(folds),
+        separated=_mean(folds),
+        concatenated=found_joined.mean().scores,
+        dimensions=embeddings[0].shape[1],
+        test_classes=len(labels.unique()),
+        test_images=len(labels),
+        flags=job.flags,
+        steps=job.steps,
+        metrics_separated={name: sum(fold[name] for fold in further) / len(further) for name in job.metrics},
+        metrics_concatenated=further_joined,
+        class_scores=class_scores(found, found_joined, labels.unique()),
+        wall_time=job.training_time + time.perf_counter() - started,
+        provenance=provenance(device_name(torch.device(device)), torch.get_num_threads()),
+    )
+    if show is not None:
+        show(record, embedded)
+    return record
+
+
+def embed_test(
+    specs: Sequence[FoldSpec],
+    weights: Sequence[dict[str, Tensor]],
+    data: TestData,
+    device: torch.device,
+    batch: int = BATCH,
+) -> Embedded:
+    """The test images by every model of a run; raises SplitError if one was trained or selected on a test class."""
+    kind = normalization_of(specs[0].method)
+    # The folds of one run look at the same crops.
+    crops = {s.images: EvaluationCrops(data.images, s.images, device, batch=batch) for s in specs}
+    raw = []
+    for spec, state in zip(specs, weights, strict=True):
+        data.check_unseen(spec)
+        raw.append(embed_crops(trained_model(spec, state, device), crops[spec.images]))
+    by_model = tuple(normalized(e, kind) for e in raw)
+    return Embedded(kind, by_model, concatenated(raw, kind) if len(raw) > 1 else by_model[0])
+
+
+def concatenated(embeddings: Sequence[Tensor], kind: Normalization) -> Tensor:
+    """The ensemble's embeddings (n, sum of d): each model's normalised, joined, normalised again.
+
+    Under `ball` the raw embeddings are joined (CCP supplement): shorter vectors keep their lengths.
+    """
+    parts = embeddings if kind == "ball" else [normalized(e, kind) for e in embeddings]
+    return normalized(torch.cat(list(parts), dim=1), kind)
+
+
+def class_scores(folds: Sequence[QueryScores], joined: QueryScores, classes: Tensor) -> ClassScores:
+    """Mean scores of each of the sorted `classes`, to six digits; zeros for a class without a query.
+
+    folds: of each fold's model, averaged for `separated`. joined: of all models together.
+    """
+    counts, concatenated = joined.of_classes(classes)
+    separated = torch.stack([fold.of_classes(classes)[1] for fold in folds]).mean(0)
+    return ClassScores(
+        queries=tuple(counts.tolist()), separated=_rounded(separated), concatenated=_rounded(concatenated)
+    )
+
+
+def normalization_of(method: MethodSpec) -> Normalization:
+    """How the method's embeddings are compared, as its loss's class says."""
+    if method.loss is None:
+        return "unit"
+    loss = component_class("loss", method.loss.name)
+    return loss.needs.normalization if issubclass(loss, TrainingPlugin) else "unit"
+
+
+def _mean(scores: Sequence[Scores]) -> Scores:
+    rows = [s.model_dump() for s in scores]
+    return Scores(**{key: sum(row[key] for row in rows) / len(rows) for key in rows[0]})
+
+
+def _rounded(rows: Tensor) -> tuple[Scores, ...]:
+    return tuple(
+        Scores(precision_at_1=round(first, 6), r_precision=round(r_precision, 6), map_at_r=round(map_at_r, 6))
+        for first, r_precision, map_at_r in rows.tolist()
+    )

@@ -1,0 +1,290 @@
+"""Training of one fold: a pure function of its specification and images (specification, sections 5 and 6)."""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from losses.class_vectors import class_vectors
+from losses.plugin import Clock, TrainingContext
+from protocols.images.batch_source import BatchSource
+from protocols.images.evaluation_crops import EvaluationCrops
+from protocols.metrics.retrieval import normalized, retrieval_scores
+from protocols.training.batches import batches
+from protocols.training.build_method import Method, build_method, build_optimizer
+from protocols.training.class_pool import ClassPool
+from protocols.training.fold_data import FoldData
+from protocols.trunks.embed import embed_crops
+from protocols.trunks.embedding_model import EmbeddingModel, model_of
+from results.provenance import provenance
+from results.records import CurvePoint, FoldResult, Scores
+from results.training_spec import FoldSpec
+from results.values import derive_seed
+
+Progress = Callable[[int], None]
+"""Told the iterations done, at every validation."""
+
+ModelObserver = Callable[[EmbeddingModel, int], None]
+"""Shown the model and the iterations done at every validation; it can record but has no way to decide anything."""
+
+StoppedBy = Literal["patience", "max_epochs", "nan", "untrained"]
+
+
+@dataclass(frozen=True)
+class TrainedFold:
+    """A result and the model it was measured on: the best checkpoint's weights, on the CPU.
+
+    A training that failed before its first validation has the weights it started from. class_vectors: the loss's
+    proxies at that moment with the class of each, None if it has none.
+    """
+
+    result: FoldResult
+    weights: dict[str, Tensor]
+    class_vectors: tuple[Tensor, Tensor] | None = None
+
+
+class _NotFiniteError(Exception):
+    """Loss or embeddings stopped being finite."""
+
+
+def train_fold(
+    spec: FoldSpec,
+    data: FoldData,
+    *,
+    device: str = "cpu",
+    on_validation: Progress | None = None,
+    observe: ModelObserver | None = None,
+) -> TrainedFold:
+    """Trains what `spec` says on `data` and scores it on the validation classes, if it has any.
+
+    The same spec gives bit-equal results on the same machine, device and thread count: every random number comes from
+    the spec's seed. Raises SplitError if `data` is not what the spec names, and what the method's classes raise.
+    """
+    started = time.perf_counter()
+    data.check(spec)
+    with _own_random_numbers(device):
+        training = _Training(spec, data, torch.device(device), on_validation, observe)
+        stopped_by, reason = training.run()
+    result = training.result(stopped_by, reason, time.perf_counter() - started)
+    return TrainedFold(result, training.best.weights, training.best.class_vectors)
+
+
+@dataclass
+class _Best:
+    """The early-stopping bookkeeping of one training, in epochs."""
+
+    epoch: int = 0
+    score: float = -math.inf
+    winner_epoch: int = 0
+    winner_score: float = -math.inf
+    weights: dict[str, Tensor] = field(default_factory=dict)
+    class_vectors: tuple[Tensor, Tensor] | None = None
+
+    def see(self, epoch: int, score: float, model: nn.Module, loss: nn.Module | None, *, may_win: bool) -> None:
+        """Improvement is strict; epoch 0 counts for patience but does not win (specification, 11.22)."""
+        if score > self.score:
+            self.epoch, self.score = epoch, score
+        if may_win and score > self.winner_score:
+            self.winner_epoch, self.winner_score = epoch, score
+            self.keep(model, loss)
+
+    def keep(self, model: nn.Module, loss: nn.Module | None) -> None:
+        """Makes the model, with the loss's proxies, as it is now the checkpoint."""
+        self.class_vectors = None if loss is None else class_vectors(loss)
+        self.weights = {key: _on_host(value) for key, value in model.state_dict().items()}
+
+
+class _Training:
+    """The state of one training; `run` follows the protocol from epoch 0 to the stop."""
+
+    def __init__(
+        self,
+        spec: FoldSpec,
+        data: FoldData,
+        device: torch.device,
+        on_validation: Progress | None,
+        observe: ModelObserver | None,
+    ) -> None:
+        self.spec, self.data, self.device = spec, data, device
+        self.settings = spec.training
+        self.on_validation, self.observe = on_validation, observe
+        self.best = _Best()
+        self.curve: list[CurvePoint] = []
+        self.iterations = 0
+        self.losses_since_validation: list[float] = []
+        # Before anything of the loss, so that all methods start from the same network under one seed.
+        torch.manual_seed(derive_seed("network", spec.seed))
+        self.model = model_of(spec).place(device)
+        self.loss: nn.Module | None = None
+        self.best.keep(self.model, None)
+        self.targets = data.train_targets
+        self.validation_crops = EvaluationCrops(data.validation, spec.images, device)
+        self.steps_per_epoch = self.settings.steps_per_epoch(len(self.targets))
+
+    def run(self) -> tuple[StoppedBy, str | None]:
+        """Trains; says what ended it and, if that was a failure, why."""
+        try:
+            if self.spec.method.loss is None:
+                self._validate(0, may_win=True)
+                return "untrained", None
+            self.method = self._build_method()
+            self._validate(0, may_win=False)
+            for epoch in range(self.settings.max_epochs):
+                self._train_epoch(epoch)
+                done = epoch + 1
+                if done % self.settings.validate_every == 0 or done == self.settings.max_epochs:
+                    self._validate(done, may_win=True)
+                    if not self.settled and done - self.best.epoch > self.settings.patience:
+                        return "patience", None
+                if done == self.spec.checkpoint_epoch:
+                    self.best.winner_epoch = done
+                    self.best.keep(self.model, self.loss)
+        except _NotFiniteError as error:
+            return "nan", str(error)
+        return "max_epochs", None
+
+    @property
+    def settled(self) -> bool:
+        """Another training's validation has said which epoch's weights are the model's."""
+        return self.spec.checkpoint_epoch is not None
+
+    def _build_method(self) -> Method:
+        spec, targets = self.spec, torch.from_numpy(self.targets)
+        torch.manual_seed(derive_seed("loss", spec.seed))
+        n_classes = int(targets.max()) + 1
+        method = build_method(spec.method, n_classes, self.model.dimensions, len(targets))
+        # Moved first: pytorch-metric-learning replaces the tensors of class weights when their type changes.
+        method.loss.to(self.device)
+        self.loss = method.loss
+        self.optimizer = build_optimizer(self.settings.optimizer, self.model, method, spec.method)
+        source = BatchSource(self.data.train, spec.images, self.device)
+        rows = batches(
+            self.targets,
+            self.settings.batch_size,
+            spec.method.samples_per_class,
+            derive_seed("batches", spec.seed),
+        )
+        self.batches = source.training_batches(rows, torch.Generator().manual_seed(derive_seed("crops", spec.seed)))
+        pool_seed = derive_seed("pool", spec.seed)
+        pool = ClassPool(self.model, source, self.targets, pool_seed)
+        generator = torch.Generator().manual_seed(derive_seed("plugin", spec.seed))
+        trainable = [p for p in self.model.parameters() if p.requires_grad]
+        self.trunk_parameters = [p for p in self.model.trunk.parameters() if p.requires_grad]
+        method.plugin.bind(TrainingContext(trainable, n_classes, generator, pool))
+        return method
+
+    def _clock(self, epoch: int) -> Clock:
+        # Authors count epochs as passes over the data; an epoch of this protocol is a number of iterations.
+        passes = self.iterations * self.settings.batch_size // len(self.targets)
+        asked = self.spec.method.warmup_passes
+        warmup = passes < (self.method.plugin.needs.warmup_epochs if asked is None else asked)
+        return Clock(epoch, self.iterations, self.steps_per_epoch, passes, warmup)
+
+    def _train_epoch(self, epoch: int) -> None:
+        self.method.plugin.on_epoch_start(self._clock(epoch))
+        self.model.train()
+        self.method.loss.train()
+        for _ in range(self.steps_per_epoch):
+            self._step(epoch)
+        schedule = self.settings.schedule
+        if schedule is not None and epoch + 1 in schedule.milestones:
+            for group in self.optimizer.param_groups:
+                group["lr"] *= schedule.factor
+
+    def _step(self, epoch: int) -> None:
+        plugin, clock = self.method.plugin, self._clock(epoch)
+        for parameter in self.trunk_parameters:
+            parameter.requires_grad_(not clock.warmup)
+        plugin.on_step_start(clock)
+        rows, images = next(self.batches)
+        labels = torch.from_numpy(self.targets[rows]).to(self.device)
+        self.optimizer.zero_grad(set_to_none=True)
+        embeddings = self.model(images)
+        self._require_finite(embeddings, "embeddings")
+        loss = self.method(embeddings, labels)
+        loss.backward()
+        # A method may skip steps whose gradients are not finite, as its authors' gradient scaler did.
+        if plugin.on_gradients(clock):
+            self._require_finite(loss, "loss")
+            if self.settings.clip_value is not None:
+                for group in self.optimizer.param_groups:
+                    nn.utils.clip_grad_value_(group["params"], self.settings.clip_value)
+            self.optimizer.step()
+            self.losses_since_validation.append(loss.item())
+        self.iterations += 1
+
+    def _validate(self, epoch: int, *, may_win: bool) -> None:
+        losses = self.losses_since_validation
+        mean_loss = sum(losses) / len(losses) if losses else None
+        self.losses_since_validation = []
+        scores = None if self.settled else self._validation_scores()
+        values = scores.model_dump() if scores else dict.fromkeys(Scores.model_fields)
+        self.curve.append(CurvePoint(iteration=self.iterations, loss=mean_loss, **values))
+        if scores is not None:
+            self.best.see(epoch, scores.map_at_r, self.model, self.loss, may_win=may_win)
+            if self.spec.method.loss is not None:
+                self.method.plugin.on_evaluation(self._clock(epoch), scores.model_dump())
+        if self.observe is not None:
+            self.observe(self.model, self.iterations)
+        if self.on_validation is not None:
+            self.on_validation(self.iterations)
+
+    def _validation_scores(self) -> Scores:
+        embeddings = embed_crops(self.model, self.validation_crops)
+        self._require_finite(embeddings, "validation embeddings")
+        trained = self.spec.method.loss is not None
+        normalization = self.method.plugin.needs.normalization if trained else "unit"
+        labels = torch.from_numpy(self.data.validation.labels)
+        return retrieval_scores(normalized(embeddings, normalization), labels).scores
+
+    def _require_finite(self, values: Tensor, what: str) -> None:
+        if not torch.isfinite(values).all():
+            raise _NotFiniteError(f"{what} not finite at iteration {self.iterations}")
+
+    def result(self, stopped_by: StoppedBy, reason: str | None, wall_time: float) -> FoldResult:
+        """The record of what came of it."""
+        failed = stopped_by == "nan"
+        untrained = None if self.settled else self.curve[0].map_at_r if self.curve else 0.0
+        best = None if self.settled else 0.0 if failed else self.best.winner_score
+        return FoldResult(
+            fingerprint=self.spec.fingerprint,
+            status="nan" if failed else "ok",
+            reason=reason,
+            best_iteration=0 if failed else self.best.winner_epoch * self.steps_per_epoch,
+            best_map_at_r=best,
+            untrained_map_at_r=untrained,
+            beats_untrained=not failed and (best is None or untrained is None or best > untrained),
+            iterations=self.iterations,
+            stopped_by=stopped_by,
+            curve=tuple(self.curve),
+            wall_time=wall_time,
+            provenance=provenance(device_name(self.device), torch.get_num_threads()),
+        )
+
+
+def _on_host(value: Tensor) -> Tensor:
+    """A copy on the CPU, in the layout that every machine starts from."""
+    return value.detach().cpu().clone(memory_format=torch.contiguous_format)
+
+
+def device_name(device: torch.device) -> str:
+    """`cpu`, or the accelerator's own name."""
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+
+
+@contextmanager
+def _own_random_numbers(device: str) -> Iterator[None]:
+    """Leaves the process's random numbers as they were and asks for deterministic kernels."""
+    devices = [torch.device(device)] if device.startswith("cuda") else []
+    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    with torch.random.fork_rng(devices):
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        try:
+            yield
+        finally:
+            torch.use_deterministic_algorithms(before[0], warn_only=before[1])

@@ -1,0 +1,116 @@
+"""Trunks by name, and the pooling and the embedder on top: images in, embeddings out."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import convert_conv2d_weight_memory_format
+
+from protocols.trunks.trunk_registry import RANDOM, TrunkEntry, trunk_entry
+from protocols.trunks.weights import TrunkError as TrunkError
+from protocols.trunks.weights import read_weights
+from results.training_spec import FoldSpec, TrunkSpec
+
+
+def _trunk(spec: TrunkSpec, entry: TrunkEntry) -> nn.Module:
+    trunk = entry.build()
+    if spec.weights != RANDOM and entry.packaged:
+        trunk.load_state_dict(entry.packaged())
+    elif spec.weights != RANDOM and entry.published:
+        shapes = {key: value.shape for key, value in trunk.state_dict().items()}
+        trunk.load_state_dict(read_weights(entry.published, spec.weights, shapes))
+    return trunk
+
+
+def model_of(spec: FoldSpec) -> "EmbeddingModel":
+    """The model that a training begins with; its random weights come from torch's generator."""
+    return EmbeddingModel(
+        spec.trunk, spec.embedding_size, embedder_bias=spec.embedder_bias, precision=spec.training.precision
+    )
+
+
+def trained_model(spec: FoldSpec, weights: Mapping[str, Tensor], device: torch.device) -> "EmbeddingModel":
+    """The model that a training came to, on `device`; torch's random numbers stay as they were."""
+    with torch.random.fork_rng([]):
+        model = model_of(spec)
+    model.load_state_dict(weights)
+    return model.place(device)
+
+
+class EmbeddingModel(nn.Module):
+    """Trunk, pooling and embedder (specification, section 4): uint8 images (n, c, h, w) -> raw embeddings (n, d).
+
+    embedding_size: d of the linear layer; None gives the pooled features. embedder_bias: whether that layer has a bias.
+    Grey and RGB images fit any trunk: channels are repeated or averaged. precision: `amp` computes trunk and embedder
+    in bfloat16 where torch's autocast says so; the embeddings and all that follows stay float32. bfloat16 has float32's
+    range, so gradients need no scaling, which in float16 would skip steps and so change the protocol. Raises TrunkError
+    if the trunk's weights are not on this machine.
+    """
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(
+        self,
+        spec: TrunkSpec,
+        embedding_size: int | None,
+        *,
+        embedder_bias: bool = True,
+        precision: Literal["float32", "amp"] = "float32",
+    ) -> None:
+        super().__init__()
+        self.precision = precision
+        self.layout = torch.contiguous_format
+        entry = trunk_entry(spec)
+        self.trunk = _trunk(spec, entry)
+        features = self.trunk.features
+        assert isinstance(features, int)
+        self.embedder = (
+            nn.Identity() if embedding_size is None else nn.Linear(features, embedding_size, bias=embedder_bias)
+        )
+        self.dimensions = features if embedding_size is None else embedding_size
+        self.register_buffer("mean", torch.tensor(entry.input.mean)[:, None, None], persistent=False)
+        self.register_buffer("std", torch.tensor(entry.input.std)[:, None, None], persistent=False)
+        self.channels = entry.input.channels
+        self.scale, self.reverse_channels = entry.input.scale, entry.input.reverse_channels
+        self.batch_norm, self.pooling = spec.batch_norm, spec.pooling
+        if spec.batch_norm == "frozen":
+            for layer in self._batch_norms():
+                layer.requires_grad_(False)
+
+    def place(self, device: torch.device, *, channels_last: bool | None = None) -> "EmbeddingModel":
+        """Moves the model; channels_last: the layout that GPUs convolve fastest in, None takes it on a GPU only."""
+        if device.type == "cuda" if channels_last is None else channels_last:
+            self.layout = torch.channels_last
+            convert_conv2d_weight_memory_format(self, self.layout)
+        return self.to(device)
+
+    def _batch_norms(self) -> list[nn.Module]:
+        return [m for m in self.trunk.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
+
+    def train(self, mode: bool = True) -> "EmbeddingModel":
+        """Training mode; the running statistics of batch normalisation stay fixed unless they are to train."""
+        super().train(mode)
+        if self.batch_norm != "training":
+            for layer in self._batch_norms():
+                layer.eval()
+        return self
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Raw embeddings (n, d) of uint8 images (n, channels, height, width)."""
+        pixels = images.to(self.mean.dtype) / 255
+        if pixels.shape[1] != self.channels:
+            pixels = pixels.mean(1, keepdim=True) if self.channels == 1 else pixels.expand(-1, self.channels, -1, -1)
+        if self.reverse_channels:
+            pixels = pixels.flip(1)
+        pixels = ((pixels * self.scale - self.mean) / self.std).contiguous(memory_format=self.layout)
+        with torch.autocast(images.device.type, torch.bfloat16, enabled=self.precision == "amp"):
+            embeddings: Tensor = self.embedder(self._pooled(self.trunk(pixels)))
+        return embeddings.to(self.mean.dtype)
+
+    def _pooled(self, feature_map: Tensor) -> Tensor:
+        """(n, c, h, w) -> (n, c)."""
+        average = feature_map.mean((2, 3))
+        # Not torch's adaptive max pooling, whose gradient is not deterministic on a GPU.
+        return average if self.pooling == "average" else average + feature_map.amax((2, 3))

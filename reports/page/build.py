@@ -1,0 +1,100 @@
+"""An experiment's material as the content of its page, with the figures that lie beside it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from reports.page.content import FoldOrigin, PageContent
+from reports.page.material import Material
+from reports.page.sections.class_intervals import over_classes
+from reports.page.sections.drawn_figure import Drawn
+from reports.page.sections.embedding_figures import embedding_figures, galleries
+from reports.page.sections.origins import origins_of
+from reports.page.sections.published_values import printed_of, printed_values, printed_verdicts
+from reports.page.sections.run_figures import run_figures
+from reports.page.sections.search_figures import search_figures
+from reports.page.sections.settings import protocol_facts
+from reports.page.sections.table_sections import tables_of
+from reports.page.sections.verdicts import verdicts_of
+from reports.page.sections.warnings import warnings_of
+from reports.published.join import PrintedTable
+from reports.tables.result_table import table_of
+from results.records import FoldResult
+from results.training_spec import FoldSpec
+
+
+@dataclass(frozen=True)
+class Report:
+    """A page's content and all its drawn figures."""
+
+    content: PageContent
+    figures: tuple[Drawn, ...]
+
+
+def report_of(material: Material) -> Report:
+    """Everything that the material has; what it has not is left out or said to be missing."""
+    missing = table_of(material.measured).missing
+    printed = printed_of(material)
+    figures = _figures(material, printed) if material.records else ()
+    known, classes = material.measured.summary, over_classes(material)
+    content = PageContent(
+        title=known["title"],
+        subtitle=f"{material.name}: {_subtitle(material)}",
+        made=material.made,
+        missing=missing,
+        highlights=_highlights(material),
+        verdicts=(
+            *warnings_of(material, partial=bool(missing)),
+            *verdicts_of(material, classes),
+            *printed_verdicts(printed, material.titles),
+        ),
+        tables=tables_of(material, printed, classes) if material.records else (),
+        figures=tuple(one.view for one in figures if one.view is not None),
+        galleries=galleries(material),
+        protocol=protocol_facts({name: value for name, value in known.get("settings", {}).items() if name != "title"}),
+        origins=origins_of(material.measured.records, material.titles, _origins(material.measured.trainings)),
+        commands=material.commands,
+    )
+    return Report(content, figures)
+
+
+def _figures(material: Material, printed: Sequence[PrintedTable]) -> tuple[Drawn, ...]:
+    return (*run_figures(material, printed_values(printed)), *embedding_figures(material), *search_figures(material))
+
+
+def _subtitle(material: Material) -> str:
+    dataset = (material.measured.summary.get("settings") or {}).get("dataset", {}).get("name", "a dataset")
+    return f"which differences between methods are real on {dataset}, and what every number comes from."
+
+
+def _highlights(material: Material) -> tuple[tuple[str, str], ...]:
+    known = material.measured.summary
+    runs = [run for own in material.records.values() for run in own]
+    found = [
+        ("methods", f"{len(material.records)} of {len(material.titles)}"),
+        ("runs", str(len(runs))),
+        ("trials per method", str(known["trials"])),
+    ]
+    if runs:
+        found += [("models per run", str(material.folds)), ("test classes", f"{runs[0].test_classes:,}")]
+        found.append(("test images", f"{runs[0].test_images:,}"))
+    if len(material.records) == len(material.titles):
+        found[0] = ("methods", str(len(material.records)))
+    return tuple(found)
+
+
+def _origins(trainings: Mapping[str, tuple[FoldSpec, FoldResult]]) -> dict[str, FoldOrigin]:
+    return {
+        name: FoldOrigin(name, spec.seed, result.wall_time, _ending(result))
+        for name, (spec, result) in trainings.items()
+    }
+
+
+def _ending(result: FoldResult) -> str:
+    kept = f"iteration {result.best_iteration} of {result.iterations} kept"
+    ended = {
+        "patience": "ended by patience",
+        "max_epochs": "ended at the last epoch",
+        "nan": f"diverged ({result.reason})",
+        "untrained": "not trained",
+    }[result.stopped_by]
+    return ended if result.stopped_by == "untrained" else f"{kept}, {ended}"

@@ -1,0 +1,137 @@
+"""Figures of runs and of their trainings: intervals, ranks, validation curves, batch sizes."""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from reports.figures.batch_size import BatchSizes, batch_size_dependence
+from reports.figures.critical_difference import critical_difference_diagram
+from reports.figures.curves import FoldCurve, MethodCurves, validation_curves
+from reports.figures.intervals import MethodRuns, interval_plot
+from reports.page.material import Material, Score
+from reports.page.sections.drawn_figure import Drawn, drawn
+from reports.page.sections.published_values import PrintedValues
+from reports.page.sections.wording import percent
+from results.experiment_results import MeasuredExperiment
+from results.records import FoldResult
+from results.statistics.intervals import student_t_interval
+from results.statistics.ranks import critical_difference
+from results.statistics.run_values import run_values
+
+
+def run_figures(material: Material, printed: PrintedValues) -> Iterator[Drawn]:
+    """Those that the runs allow, with printed values where there are any."""
+    for score in material.scores:
+        yield from _intervals(
+            material, score, {key: value for (key, own), (value, _, _) in printed.items() if own == score}
+        )
+    yield from _ranks(material, material.scores[0])
+    yield from _curves(material)
+    yield from _batch_sizes(material)
+
+
+def _intervals(material: Material, score: Score, printed: Mapping[str, float]) -> Iterator[Drawn]:
+    values = material.values(score)
+    rows = [MethodRuns(material.titles[key], tuple(own.values()), printed.get(key)) for key, own in values.items()]
+    means = [f"{row.name} {percent(student_t_interval(row.values))}" for row in rows]
+    first = score == material.scores[0]
+    yield from drawn(
+        f"intervals_{score.name.replace(' ', '_').replace('@', '_at_').lower()}",
+        f"{score.name[:1].upper()}{score.name[1:]} by method",
+        lambda: interval_plot(rows, score.name),
+        f"Means with 95 % intervals over runs: {'; '.join(means)}.",
+        "Points below a mean are its single runs. Overlapping intervals are no test; the verdicts are tests.",
+        fold="" if first else "Other scores by method",
+    )
+
+
+def _ranks(material: Material, score: Score) -> Iterator[Drawn]:
+    values = material.values(score)
+    if len(values) < 3:
+        return
+    try:
+        ranks = critical_difference({material.titles[key]: own for key, own in values.items()})
+    except ValueError:
+        # Fewer than two runs that all methods have.
+        return
+    mean_ranks = dict(zip(ranks.methods, ranks.ranks, strict=True))
+    blocks = f"{ranks.blocks} matched runs"
+    left_out = f" {ranks.left_out} runs that not every method has are left out." if ranks.left_out else ""
+    p = "" if ranks.p is None else f" Friedman's test that all rank alike: p = {ranks.p:.3g}."
+    yield from drawn(
+        "critical_difference",
+        f"Mean ranks by {score.name}",
+        lambda: critical_difference_diagram(mean_ranks, ranks.difference, blocks, ranks.cliques),
+        "Mean ranks: " + "; ".join(f"{name} {rank:.2f}" for name, rank in mean_ranks.items()) + ".",
+        f"Runs of one dataset as blocks: this speaks of this dataset only. By Nemenyi's test over {blocks}, only ranks "
+        f"{ranks.difference:.2f} apart count, of at most {len(values) - 1}: coarser than the tests of the "
+        f"verdicts.{p}{left_out}",
+    )
+
+
+def _curves(material: Material) -> Iterator[Drawn]:
+    shown = []
+    for key in material.records:
+        folds = [curve for result in _first_run(material, key) if (curve := _curve(result)) is not None]
+        if folds:
+            shown.append(MethodCurves(material.titles[key], tuple(folds)))
+    yield from drawn(
+        "validation_curves",
+        "Validation along the trainings of each method's first run",
+        lambda: validation_curves(shown),
+        f"Validation MAP@R against iterations, a panel per method: {', '.join(one.name for one in shown)}.",
+        "Reproduction 0 of each method, a line per fold. Mean and band end where the first fold stopped early; what "
+        "stands in the tables is measured on other, test classes.",
+    )
+
+
+def _first_run(material: Material, method: str) -> list[FoldResult]:
+    names = material.records[method][0].fold_fingerprints
+    return [material.measured.trainings[name][1] for name in names if name in material.measured.trainings]
+
+
+def _curve(result: FoldResult) -> FoldCurve | None:
+    """Validations that have a score; None where there are fewer than two, as for an untrained trunk."""
+    known = {
+        point.iteration: point.map_at_r
+        for point in result.curve
+        if point.map_at_r is not None and math.isfinite(point.map_at_r)
+    }
+    if len(known) < 2 or result.best_iteration not in known:
+        return None
+    return FoldCurve(tuple(known), tuple(known.values()), result.best_iteration)
+
+
+def _batch_sizes(material: Material) -> Iterator[Drawn]:
+    """This panel and those of the same file that differ from it in nothing but batch size."""
+    panels: dict[str, dict[str, dict[int, tuple[float, ...]]]] = {}
+    score = material.scores[0]
+    own = _without_batch_size(material.measured)
+    for measured in material.panels.values():
+        if own is None or _without_batch_size(measured) != own or not measured.records:
+            continue
+        settings = measured.summary["settings"]
+        by_method = panels.setdefault(settings["dataset"]["name"], {})
+        for key, runs in run_values(measured.records, score.metric, score.variant).items():
+            sizes = by_method.setdefault(measured.summary["methods"].get(key, key), {})
+            sizes[settings["training"]["batch_size"]] = tuple(runs.values())
+    if len({size for methods in panels.values() for sizes in methods.values() for size in sizes}) < 2:
+        return
+    series = {
+        dataset: [BatchSizes(title, sizes) for title, sizes in methods.items()] for dataset, methods in panels.items()
+    }
+    yield from drawn(
+        "batch_size",
+        f"{score.name[:1].upper()}{score.name[1:]} by batch size",
+        lambda: batch_size_dependence(series, score.name),
+        f"Means with 95 % intervals by batch size on {', '.join(series)}.",
+        "From the panels of this experiment that differ in nothing but batch size.",
+    )
+
+
+def _without_batch_size(measured: MeasuredExperiment) -> dict[str, Any] | None:
+    settings = measured.summary.get("settings")
+    if not settings:
+        return None
+    training = {name: value for name, value in settings["training"].items() if name != "batch_size"}
+    return {**settings, "training": training}

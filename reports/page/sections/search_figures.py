@@ -1,0 +1,80 @@
+"""Figures of each method's search, folded away under its name."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from reports.figures.contour import search_contour
+from reports.figures.parallel_coordinates import parallel_coordinates
+from reports.figures.search_history import search_history
+from reports.figures.trials import Parameter, Search, Trial, finished
+from reports.page.material import Material
+from reports.page.sections.drawn_figure import Drawn, drawn, file_name
+
+
+def search_figures(material: Material) -> Iterator[Drawn]:
+    """History, and where there are two parameters or more, parallel coordinates and a contour."""
+    for key, title in material.titles.items():
+        if key in material.searches:
+            yield from _of_search(file_name(key), title, material.searches[key])
+
+
+def _of_search(name: str, title: str, search: Search) -> Iterator[Drawn]:
+    fold, trials = f"Search of {title}", search.trials
+    done = finished(trials)
+    if not done:
+        return
+    best = max(value for _, value in done)
+    yield from drawn(
+        f"search_{name}_history",
+        f"{title}: trials in their order",
+        lambda: search_history(trials, startup=min(search.startup, len(trials))),
+        f"Validation MAP@R of {len(done)} trials; the best reached {100 * best:.2f} %.",
+        "Each trial is one setting trained on every fold. The best is chosen by this value, so it is flattered; the "
+        "tables hold re-trainings of its setting.",
+        fold,
+    )
+    complete = tuple(trial for trial in trials if all(one.name in trial.parameters for one in search.parameters))
+    if len(search.parameters) < 2:
+        return
+    names = ", ".join(parameter.name for parameter in search.parameters)
+    yield from drawn(
+        f"search_{name}_parallel",
+        f"{title}: all trials across the hyperparameters",
+        lambda: parallel_coordinates(complete, search.parameters),
+        f"One line per trial over {names}, coloured by validation MAP@R.",
+        "",
+        fold,
+    )
+    x, y = _most_telling(complete, search.parameters)
+    yield from drawn(
+        f"search_{name}_contour",
+        f"{title}: {x.name} and {y.name}",
+        lambda: search_contour(complete, x, y),
+        f"Validation MAP@R over {x.name} and {y.name}.",
+        "Interpolated between trials, whose other hyperparameters differ too; nothing lies beyond the outermost."
+        if len(search.parameters) > 2
+        else "Interpolated between trials; nothing lies beyond the outermost.",
+        fold,
+    )
+
+
+def _most_telling(trials: Sequence[Trial], parameters: Sequence[Parameter]) -> tuple[Parameter, Parameter]:
+    """The two parameters whose order goes most with that of the values, by rank correlation; the order of the card."""
+    if len(parameters) == 2:
+        return parameters[0], parameters[1]
+    done = finished(trials)
+    values = _ranks(np.array([value for _, value in done]))
+    strength = {p.name: _correlation(_ranks(p.places([trial for trial, _ in done])), values) for p in parameters}
+    chosen = sorted(parameters, key=lambda p: -strength[p.name])[:2]
+    first, second = (p for p in parameters if p in chosen)
+    return first, second
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    ranks: np.ndarray = np.argsort(np.argsort(values, kind="stable"), kind="stable").astype(float)
+    return ranks
+
+
+def _correlation(a: np.ndarray, b: np.ndarray) -> float:
+    return abs(float(np.corrcoef(a, b)[0, 1])) if len(a) > 1 and a.std() and b.std() else 0.0

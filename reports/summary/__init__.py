@@ -1,1 +1,0 @@
-"""From what a store knows of an experiment to what stands on its page."""

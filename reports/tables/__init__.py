@@ -1,0 +1,1 @@
+"""Tables of an experiment, and their file formats."""

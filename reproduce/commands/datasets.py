@@ -1,0 +1,34 @@
+"""`datasets`: the datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+
+from reproduce.commands.terminal import output_console
+
+if TYPE_CHECKING:
+    from protocols.datasets.dataset_registry import DatasetEntry
+
+
+def datasets() -> None:
+    """List the datasets and what each needs."""
+    from protocols.datasets.dataset_registry import DATASETS
+
+    show_datasets(DATASETS, output_console())
+
+
+def show_datasets(datasets: Mapping[str, DatasetEntry], console: Console) -> None:
+    """The datasets, one line each."""
+    drawn = Table(title="datasets")
+    for name in ("dataset", "what", "classes", "images", "needs"):
+        drawn.add_column(name, justify="right" if name in ("classes", "images") else "left")
+    for name, entry in datasets.items():
+        counts = entry.publication.counts if entry.publication else None
+        size = (f"{counts.classes:,}", f"{counts.images:,}") if counts else ("-", "-")
+        drawn.add_row(name, entry.description, *size, "--data FOLDER" if entry.needs_root else "nothing")
+    console.print(drawn)
+    console.print("`reproduce data fetch NAME --to FOLDER` gets one, or says from whom to get it.", highlight=False)

@@ -1,0 +1,51 @@
+"""`methods`: the method cards."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+import yaml
+from rich.console import Console
+from rich.table import Table
+
+from reproduce.commands.terminal import output_console
+
+if TYPE_CHECKING:
+    from reproduce.config.method_card import MethodCard
+
+
+def methods(
+    name: Annotated[str | None, typer.Argument(help="One method, to see its card.")] = None,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of a card, for editors.")] = False,
+) -> None:
+    """List the methods, or show one with its loss, search space and source."""
+    from reproduce.config.method_card import card_names, card_schema, load_card
+
+    if schema:
+        sys.stdout.write(card_schema())
+    elif name is None:
+        show_cards([load_card(each) for each in card_names()], output_console())
+    else:
+        show_card(load_card(name), output_console())
+
+
+def show_cards(cards: Sequence[MethodCard], console: Console) -> None:
+    """The methods, one line each."""
+    drawn = Table(title="methods")
+    for name in ("method", "title", "loss", "images per class", "searched"):
+        drawn.add_column(name)
+    for card in cards:
+        loss = "-" if card.loss is None else card.loss.name
+        searched = ", ".join(target.removeprefix("loss.") for target in card.search) or "-"
+        drawn.add_row(card.key, card.title, loss, str(card.batch.samples_per_class), searched)
+    console.print(drawn)
+    console.print("`reproduce methods NAME` shows one of them whole.")
+
+
+def show_card(card: MethodCard, console: Console) -> None:
+    """One card, as a card file would say it."""
+    content = card.model_dump(mode="json", exclude_defaults=True)
+    console.print(yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100), highlight=False, end="")

@@ -1,0 +1,53 @@
+"""From a command's arguments to opened experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import Progress as RichProgress
+
+from reproduce.commands.options import Choices
+from reproduce.errors import InputError
+
+if TYPE_CHECKING:
+    from reproduce.execution.session import Session
+    from reproduce.storage import Places
+    from results.experiment_spec import Experiment
+
+
+def open_sessions(name: str, choices: Choices, where: Places, console: Console, *, plan: bool) -> Iterator[Session]:
+    """The experiments of a file one after another, each with a bar while its weights or images are made ready."""
+    from reproduce.config.experiment_file import load_experiments
+    from reproduce.execution.session import needs_folder, open_session
+
+    loaded = load_experiments(name, choices.overrides())
+    datasets = {experiment.dataset.name for experiment in loaded.values()}
+    located = {key: _located(experiment, choices, datasets) for key, experiment in loaded.items()}
+    without = [key for key, experiment in located.items() if needs_folder(experiment) and not plan]
+    if len(without) == len(located) and len(located) > 1:
+        asked = " and ".join(sorted(f"--data {located[key].dataset.name}=FOLDER" for key in without))
+        raise InputError(f"{name}: say where images lie, with one or more of {asked}")
+    for key, experiment in located.items():
+        if key in without and len(located) > 1:
+            console.print(f"{key}: not run, no --data {experiment.dataset.name}=FOLDER", highlight=False)
+            continue
+        with RichProgress(console=console, transient=True, disable=not console.is_terminal) as bar:
+            reading = _shown(bar, "reading images")
+            fetching = _shown(bar, "fetching the trunk's weights")
+            session = open_session(key, experiment, where, reading, choices.weights, fetching, outline=plan)
+        yield session
+
+
+def _shown(bar: RichProgress, what: str) -> Callable[[int, int], None]:
+    """A line of the bar that appears with the first progress."""
+    task = bar.add_task(what, visible=False)
+    return lambda done, total: bar.update(task, completed=done, total=total, visible=True)
+
+
+def _located(experiment: Experiment, choices: Choices, datasets: set[str]) -> Experiment:
+    root = choices.root_of(experiment.dataset.name, datasets)
+    if root is None:
+        return experiment
+    return experiment.model_copy(update={"dataset": experiment.dataset.model_copy(update={"root": root})})

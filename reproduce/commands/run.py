@@ -1,0 +1,77 @@
+"""`run`: an experiment carried out."""
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from reproduce.commands.open_sessions import open_sessions
+from reproduce.commands.options import (
+    STORE,
+    Artifacts,
+    Cache,
+    Choices,
+    Device,
+    Name,
+    Ray,
+    StoreAt,
+    Tables,
+    Track,
+    Workers,
+    check_workers,
+    with_choices,
+)
+from reproduce.commands.terminal import output_console
+
+if TYPE_CHECKING:
+    from reproduce.execution.tasks import Executor
+    from reproduce.storage import Places
+
+
+@with_choices
+def run(
+    experiment: Name,
+    choices: Choices,
+    device: Device = "auto",
+    workers: Workers = None,
+    ray: Ray = None,
+    store: StoreAt = STORE,
+    artifacts: Artifacts = None,
+    cache: Cache = None,
+    tables: Tables = None,
+    track: Track = None,
+) -> None:
+    """Run an experiment, or what is missing of it, print its table and write its page.
+
+    Stop it with Ctrl-C whenever you like; the same command goes on where it was.
+    """
+    from reproduce.commands.terminal import show_drawing
+    from reproduce.execution import run_experiment
+    from reproduce.monitoring.trackers import open_trackers
+    from reproduce.storage import places
+
+    console = output_console()
+    check_workers(workers)
+    where = places(store, artifacts, cache, tables)
+    if ray is not None:
+        where = where.absolute()
+    start = _executors(device, workers, ray, where)
+    trackers = open_trackers(track or [], where.store)
+    for session in open_sessions(experiment, choices, where, console, plan=False):
+        started = time.perf_counter()
+        finished = run_experiment.run(session, start, console, trackers)
+        show_drawing(finished.table.drawing(), console)
+        seconds = time.perf_counter() - started
+        console.print(run_experiment.ending(finished, seconds, session), highlight=False, soft_wrap=True)
+
+
+def _executors(device: str, workers: int | None, ray: str | None, where: "Places") -> "Callable[[], Executor]":
+    """What opens the executor that was asked for, once per experiment of a file; raises InputError."""
+    from reproduce.execution.devices import check_device, default_workers
+    from reproduce.execution.local import open_executor
+    from reproduce.execution.ray_cluster import RayCluster, import_ray
+
+    if ray is not None:
+        import_ray()  # Says what to install before images are read.
+        return lambda: RayCluster(ray, device, workers, (where.cache, where.artifacts))
+    chosen = check_device(device)
+    return lambda: open_executor(chosen, workers or default_workers(chosen))

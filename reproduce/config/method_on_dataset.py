@@ -1,0 +1,48 @@
+"""Method cards as an experiment opens them: what is searched, what is set, what is taken from a publication."""
+
+from pydantic import JsonValue
+
+from protocols.search.open_method import HyperparameterError, OpenMethod
+from protocols.training.build_method import MethodError, check_method
+from reproduce.config.method_card import MethodCard
+from reproduce.errors import InputError
+from results.experiment_spec import Experiment
+
+PROXY_LR = "loss_optimizer.lr"
+
+
+def open_method(experiment: Experiment, card: MethodCard) -> OpenMethod:
+    """A method on an experiment's dataset; raises InputError for a setting that the method has no place for."""
+    opened = card.open_method(experiment.dataset.name, experiment.search.bounds)
+    given = given_hyperparameters(experiment, card)
+    ranges = experiment.search.ranges.get(card.key, {})
+    searched = () if experiment.search.trials == 0 else opened.space
+    space = tuple(
+        parameter.model_copy(update=dict(ranges[parameter.target])) if parameter.target in ranges else parameter
+        for parameter in searched
+        if parameter.target not in given
+    )
+    try:
+        method = opened.at(given)
+        check_method(method)
+    except (HyperparameterError, MethodError) as error:
+        raise InputError(f"settings of method {card.key!r}: {error}") from error
+    if experiment.proxies is not None and trains_proxies(card):
+        method = method.model_copy(update={"warmup_passes": experiment.proxies.warmup_passes})
+    return OpenMethod(method=method, space=space, given=given)
+
+
+def given_hyperparameters(experiment: Experiment, card: MethodCard) -> dict[str, JsonValue]:
+    """What is not searched, by target: published values where nothing is, the proxies' rate, the experiment's own."""
+    given: dict[str, JsonValue] = {}
+    if experiment.search.trials == 0:
+        given.update(card.published.get(experiment.dataset.name, {}))
+    if experiment.proxies is not None and trains_proxies(card):
+        given[PROXY_LR] = experiment.training.optimizer.lr * experiment.proxies.lr_multiplier
+    given.update(experiment.settings.get(card.key, {}))
+    return given
+
+
+def trains_proxies(card: MethodCard) -> bool:
+    """Whether the loss has parameters with a learning rate of their own."""
+    return card.loss_optimizer.lr is not None or PROXY_LR in card.search

@@ -1,0 +1,1 @@
+"""How an experiment is carried out."""

@@ -1,0 +1,126 @@
+"""Jobs carried out in this process or in local processes side by side."""
+
+import multiprocessing
+import os
+import signal
+import threading
+from concurrent.futures import Future, ProcessPoolExecutor
+from queue import Empty
+from typing import Any
+
+from reproduce.execution.devices import _threads_in_environment, prepare_process
+from reproduce.execution.tasks import Done, Executor, Task, carry_out
+from reproduce.monitoring.observer import Tick
+
+
+class InProcess:
+    """One task after another in this process."""
+
+    workers = 1
+    capacity = 1
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+        self._ticks: list[Tick] = []
+        prepare_process(device)
+
+    def submit(self, task: Task) -> "Future[Done]":
+        """Runs the task at once; the future is done."""
+        future: Future[Done] = Future()
+        try:
+            future.set_result(carry_out(task, self.device, self._ticks.append))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+    def ticks(self) -> list[Tick]:
+        """Progress since the last call."""
+        ticks, self._ticks = self._ticks, []
+        return ticks
+
+    def restart(self) -> None:
+        """Nothing to start."""
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+class LocalProcesses:
+    """`workers` processes on this machine, started anew if one of them dies."""
+
+    def __init__(self, device: str, workers: int) -> None:
+        self.device, self.workers, self.capacity = device, workers, 2 * workers
+        self._context = multiprocessing.get_context("spawn")
+        self._queue: Any = self._context.Queue()
+        self._pool = self._start()
+
+    def _start(self) -> ProcessPoolExecutor:
+        with _threads_in_environment():
+            return ProcessPoolExecutor(
+                self.workers,
+                mp_context=self._context,
+                initializer=_start_worker,
+                initargs=(self._queue, self.device),
+            )
+
+    def submit(self, task: Task) -> "Future[Done]":
+        """Hands the task to the next free process."""
+        with _threads_in_environment():
+            return self._pool.submit(_carry_out_in_worker, task)
+
+    def restart(self) -> None:
+        """A fresh pool after a process died; tasks under way must be submitted again."""
+        self._stop()
+        self._pool = self._start()
+
+    def ticks(self) -> list[Tick]:
+        """Progress since the last call."""
+        ticks = []
+        try:
+            while True:
+                ticks.append(self._queue.get_nowait())
+        except Empty:
+            return ticks
+
+    def _stop(self) -> None:
+        processes = list((self._pool._processes or {}).values())
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.join(5)
+
+    def close(self) -> None:
+        """Ends the processes, trainings in flight included."""
+        self._stop()
+        self._queue.close()
+        self._queue.cancel_join_thread()
+
+
+_worker: dict[str, Any] = {}
+
+
+def _start_worker(queue: Any, device: str) -> None:
+    """Runs once in every worker process."""
+    # Ctrl-C reaches the whole process group; the parent decides what to end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _worker.update(queue=queue, device=device)
+    prepare_process(device)
+
+
+def _end_with_parent() -> None:
+    """A parent killed outright cannot end its workers, so they watch it."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _carry_out_in_worker(task: Task) -> Done:
+    return carry_out(task, _worker["device"], _worker["queue"].put)
+
+
+def open_executor(device: str, workers: int) -> Executor:
+    """This process for one worker, local processes for more."""
+    return InProcess(device) if workers == 1 else LocalProcesses(device, workers)

@@ -1,0 +1,126 @@
+"""`run`: an experiment from its file to its table."""
+
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from protocols.metrics.neighbours import backend
+from protocols.search.study import Study
+from reports.tables.result_table import ResultTable, table_of
+from reproduce.execution.devices import prepare_process, threads_per_training
+from reproduce.execution.scheduler import Scheduler
+from reproduce.execution.session import Session
+from reproduce.execution.tasks import Executor
+from reproduce.monitoring.observer import Observers
+from reproduce.monitoring.progress import RunProgress
+from reproduce.monitoring.time_left import Forecast, in_words
+from reproduce.monitoring.trackers import Tracker, Tracking
+from reproduce.outputs.page import page_or_reason
+from reproduce.storage import open_store, open_studies, studies_in_one_line
+from results.experiment_results import MeasuredExperiment
+from results.store import Store
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The table of a run, where it was written, and how many trainings were made now and found in the store."""
+
+    table: ResultTable
+    files: tuple[Path, ...]
+    made: int
+    found: int
+
+
+def run(
+    session: Session, start: Callable[[], Executor], console: Console, trackers: dict[str, Tracker] | None = None
+) -> Finished:
+    """Carries the experiment through, or what is missing of it, and writes its table.
+
+    start: opens what carries out the trainings; closed again in the end. trackers: by name, are told of what is newly
+    made; those that fail are taken out.
+    """
+    with closing(start()) as executor:
+        store, studies = open_store(session.places), open_studies(session.places)
+        methods = session.studies(studies)
+        totals = {key: session.protocol.trainings_of(study) for key, study in methods.items()}
+        forecast = Forecast(totals, executor.workers)
+        with studies_in_one_line(session.places):
+            note_told_trials(methods, store, forecast)
+        say_start(session, executor, console)
+        store.put_experiment(session.fingerprint, session.name, session.summary())
+        # This process draws the samples of the search; its threads must not depend on the number of workers either.
+        prepare_process(executor.device)
+        protocols = {key: session.protocol.run(study) for key, study in methods.items()}
+        titles = {card.key: card.title for card in session.cards}
+        with (
+            studies_in_one_line(session.places),
+            RunProgress(console, forecast, titles, session.problem.folds) as progress,
+        ):
+            scheduler = Scheduler(
+                session.problem,
+                store,
+                executor,
+                Observers(progress, Tracking(session.name, {} if trackers is None else trackers, console)),
+                session.fingerprint,
+                test_curves=session.experiment.test_curves,
+            )
+            scheduler.run(protocols)
+    table = stored_table(store, session.fingerprint)
+    return Finished(table, write_table(table, session), forecast.made_now, forecast.n_done - forecast.made_now)
+
+
+def note_told_trials(studies: Mapping[str, Study], store: Store, forecast: Forecast) -> None:
+    """Counts the trainings of trials that earlier runs finished: a search goes on behind them without asking again."""
+    for key, study in studies.items():
+        for spec, over in study.asked_specs():
+            if over:
+                known = store.fold_result(spec.fingerprint)
+                forecast.finished(key, known.wall_time if known else 0.0, now=False)
+
+
+def say_start(session: Session, executor: Executor, console: Console) -> None:
+    """What is about to be done, and with what."""
+    dataset, problem = session.problem.dataset, session.problem
+    console.print(f"[bold]{session.experiment.title}[/bold]")
+    split = problem.split
+    fold = split.folds[0]
+    console.print(
+        f"{dataset.name}: {len(dataset.images)} images of {dataset.n_classes} classes; {len(fold.train)} train, "
+        f"{len(fold.validation)} validation, {len(split.test)} test classes; data {dataset.fingerprint[:12]}",
+        highlight=False,
+    )
+    if dataset.skipped:
+        console.print(f"left out, cannot be decoded: {', '.join(dataset.skipped)}", highlight=False)
+    console.print(
+        f"device {executor.device}, {executor.workers} training(s) side by side, {threads_per_training()} thread(s) "
+        f"each; nearest neighbours by {backend()}; store {session.places.store}",
+        highlight=False,
+    )
+
+
+def stored_table(store: Store, experiment: str) -> ResultTable:
+    """The table of an experiment by its fingerprint, from the store alone."""
+    return table_of(MeasuredExperiment.from_store(store, experiment))
+
+
+def write_table(table: ResultTable, session: Session) -> tuple[Path, ...]:
+    """The table as Markdown, CSV and LaTeX."""
+    folder = session.places.tables
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    for suffix, text in (("md", table.to_markdown()), ("csv", table.to_csv()), ("tex", table.to_latex())):
+        path = folder / f"{session.name.replace('/', '_')}.{suffix}"
+        path.write_text(text, encoding="utf-8")
+        files.append(path)
+    return tuple(files)
+
+
+def ending(finished: Finished, seconds: float, session: Session) -> str:
+    """The last lines of a run: what was made, and where its page is, which is written here."""
+    files = ", ".join(str(path) for path in finished.files)
+    page = page_or_reason(session.name, session.fingerprint, session.places)
+    made = f"{finished.made} trainings made in {in_words(seconds)}, {finished.found} found in the store"
+    return f"{made}; written: {files}\n{page}"

@@ -1,0 +1,196 @@
+"""Carries protocols through: asks the store first, keeps the workers busy, stores every outcome as it comes.
+
+Methods run side by side: while one waits for the last fold of a trial, another's trainings fill the workers.
+"""
+
+import errno
+from collections import deque
+from collections.abc import Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+
+from protocols.jobs import EvaluateJob, Job, Outcome, TrainJob, Work
+from protocols.problem import Problem
+from protocols.splits import SplitError
+from protocols.training.build_method import MethodError
+from reproduce.errors import WorkFailedError
+from reproduce.execution.tasks import Done, EvaluateTask, Executor, Exhibition, Task, Trained, TrainTask
+from reproduce.monitoring.observer import Observer
+from results.artifacts import exhibit_path, weights_path
+from results.records import RunRecord
+from results.store import Store
+
+ATTEMPTS = 3
+"""How often a job is tried that breaks for reasons outside the method."""
+
+
+@dataclass
+class _Track:
+    """One method's protocol and the jobs it waits for."""
+
+    method: str
+    work: Work[list[RunRecord]]
+    jobs: list[Job] = field(default_factory=list)
+    outcomes: dict[int, Outcome] = field(default_factory=dict)
+
+
+class Scheduler:
+    """Carries the protocols of several methods on one problem through.
+
+    experiment: fingerprint under which runs are listed as they come, so that a table can be drawn of what is there.
+    test_curves: also record test scores all along the reproductions' trainings.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        store: Store,
+        executor: Executor,
+        observer: Observer,
+        experiment: str | None = None,
+        *,
+        test_curves: bool = False,
+    ) -> None:
+        self.experiment, self.test_curves = experiment, test_curves
+        self.problem, self.store, self.executor, self.observer = problem, store, executor, observer
+        self._waiting: deque[tuple[_Track, int]] = deque()
+        self._running: dict[Future[Done], tuple[_Track, int]] = {}
+        self._attempts: dict[str, int] = {}
+        self._finished: dict[str, list[RunRecord]] = {}
+
+    def run(self, protocols: Mapping[str, Work[list[RunRecord]]]) -> dict[str, list[RunRecord]]:
+        """The runs of every method, by its key; raises WorkFailedError, StoreError."""
+        for method, work in protocols.items():
+            self._start(_Track(method, work))
+        while self._waiting or self._running:
+            while self._waiting and len(self._running) < self.executor.capacity:
+                if not self._submit():
+                    break
+            done, _ = wait(self._running, timeout=0.5, return_when=FIRST_COMPLETED)
+            self.observer.ticks(self.executor.ticks())
+            self._collect(done)
+        return self._finished
+
+    def _start(self, track: _Track) -> None:
+        try:
+            self._ask(track, next(track.work))
+        except StopIteration as stop:
+            self._finished[track.method] = stop.value
+
+    def _ask(self, track: _Track, jobs: list[Job]) -> None:
+        """Takes a protocol's jobs, and goes on with it as long as the store has all outcomes."""
+        while True:
+            track.jobs, track.outcomes = jobs, {}
+            for index, job in enumerate(jobs):
+                known = self._known(job)
+                if known is None:
+                    self._waiting.append((track, index))
+                else:
+                    self._note(track, index, known, from_store=True)
+            if len(track.outcomes) < len(jobs):
+                return
+            jobs = track.work.send([track.outcomes[index] for index in range(len(jobs))])
+
+    def _known(self, job: Job) -> Outcome | None:
+        if isinstance(job, EvaluateJob):
+            return self.store.run(job.fingerprint)
+        result = self.store.fold_result(job.spec.fingerprint)
+        if result is None or job.run is None:
+            return result
+        # A reproduction is done when its test scores are there, or the weights to get them.
+        tested = self.store.run(job.run) is not None
+        return result if tested or weights_path(self.store.artifacts, job.spec).exists() else None
+
+    def _submit(self) -> bool:
+        """Starts the job next in line; False if a worker has died since the last look at what is under way."""
+        track, index = self._waiting[0]
+        try:
+            future = self.executor.submit(self._task(track.jobs[index]))
+        except BrokenProcessPool as error:
+            if not self._running:
+                self._failed(track, track.jobs[index], error)
+                self.executor.restart()
+            return False
+        self._waiting.popleft()
+        self._running[future] = (track, index)
+        return True
+
+    def _task(self, job: Job) -> Task:
+        artifacts = self.store.artifacts
+        if isinstance(job, TrainJob):
+            weights = None if job.run is None else weights_path(artifacts, job.spec)
+            observed_on = self.problem.test_data() if self.test_curves and job.run is not None else None
+            return TrainTask(job, self.problem.training_data(job.spec), weights, observed_on)
+        paths = tuple(weights_path(artifacts, spec) for spec in job.specs)
+        return EvaluateTask(job, self.problem.test_data(), paths, self._exhibition(job))
+
+    def _exhibition(self, job: EvaluateJob) -> Exhibition | None:
+        """The first reproduction of a method is kept to be looked at."""
+        if job.run > 0:
+            return None
+        train = self.problem.training_data(job.specs[0]).train
+        path = exhibit_path(self.store.artifacts, job.fingerprint)
+        return Exhibition(train, self.problem.dataset.class_names, path)
+
+    def _collect(self, done: set[Future[Done]]) -> None:
+        pool_broke = False
+        # Successes first: a failure may end the run, and what is finished must be in the store by then.
+        for future in sorted(done, key=lambda future: future.exception() is not None):
+            track, index = self._running.pop(future)
+            job = track.jobs[index]
+            error = future.exception()
+            if error is None:
+                self._keep(track, index, future.result())
+                continue
+            pool_broke |= isinstance(error, BrokenProcessPool)
+            self._failed(track, job, error)
+            self._waiting.appendleft((track, index))
+        if pool_broke:
+            self._waiting.extendleft(self._running.values())
+            self._running.clear()
+            self.executor.restart()
+
+    def _note(self, track: _Track, index: int, outcome: Outcome, *, from_store: bool) -> None:
+        track.outcomes[index] = outcome
+        if isinstance(outcome, RunRecord) and self.experiment is not None:
+            self.store.enlist(self.experiment, track.method, outcome.run, outcome.fingerprint)
+        self.observer.job_done(track.method, track.jobs[index], outcome, from_store=from_store)
+
+    def _keep(self, track: _Track, index: int, done: Done) -> None:
+        job = track.jobs[index]
+        if isinstance(done, Trained):
+            assert isinstance(job, TrainJob)
+            # The curve first: a training whose result is there is never made again.
+            if done.test_curve is not None:
+                self.store.put_test_curve(done.test_curve)
+            self.store.put_fold(job.spec, done.result)
+        else:
+            self.store.put_run(done)
+        outcome: Outcome = done.result if isinstance(done, Trained) else done
+        self._note(track, index, outcome, from_store=False)
+        if len(track.outcomes) == len(track.jobs):
+            try:
+                self._ask(track, track.work.send([track.outcomes[i] for i in range(len(track.jobs))]))
+            except StopIteration as stop:
+                self._finished[track.method] = stop.value
+
+    def _failed(self, track: _Track, job: Job, error: BaseException) -> None:
+        """Notes a failure; returns if the job may be tried again, raises WorkFailedError if not."""
+        name = job.spec.fingerprint if isinstance(job, TrainJob) else job.fingerprint
+        what = f"fold {job.spec.fold}" if isinstance(job, TrainJob) else f"test of run {job.run}"
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            raise WorkFailedError(
+                f"{track.method}, {what}: the disk is full; free some space and run the same command again, "
+                "everything finished is kept"
+            ) from error
+        if isinstance(error, MethodError | SplitError):
+            raise WorkFailedError(f"{track.method}, {what}: {error}") from error
+        self.store.put_failure(name, reason)
+        self._attempts[name] = self._attempts.get(name, 0) + 1
+        if self._attempts[name] >= ATTEMPTS:
+            raise WorkFailedError(
+                f"{track.method}, {what}: failed {ATTEMPTS} times, last with {reason}; everything finished is kept, "
+                "run the same command to try again"
+            ) from error

@@ -1,0 +1,1 @@
+"""What a person sees while an experiment runs."""

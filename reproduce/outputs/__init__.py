@@ -1,0 +1,1 @@
+"""What is made from a store: tables, pages, exports."""

@@ -1,0 +1,1 @@
+"""Intervals, tests and effect sizes over runs and over test classes."""

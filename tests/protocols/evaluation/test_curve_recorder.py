@@ -1,0 +1,86 @@
+"""Test curves: the scores that an evaluation would give, and a training that does not notice."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from protocols.datasets.dataset import Dataset
+from protocols.evaluation.curve_recorder import CurveRecorder
+from protocols.evaluation.evaluate_run import evaluate_run
+from protocols.evaluation.test_data import test_data as data_for_testing
+from protocols.jobs import EvaluateJob
+from protocols.splits import SplitError, mlrc_split
+from protocols.training.train_fold import train_fold
+from protocols.trunks.embedding_model import EmbeddingModel
+from results.records import TestCurve as Curve
+from results.training_spec import MethodSpec
+from tests.support.toys import CONTRASTIVE, PROXIES, UNTRAINED, pattern_dataset, same_weights, settings, toy_fold
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Dataset:
+    return pattern_dataset(tmp_path, per_class=6)
+
+
+@pytest.mark.parametrize("method", [CONTRASTIVE, PROXIES, UNTRAINED], ids=lambda method: method.name)
+def test_a_training_does_not_notice_its_recorder(dataset: Dataset, method: MethodSpec) -> None:
+    spec, data = toy_fold(dataset, method, settings())
+    recorder = CurveRecorder(spec, data_for_testing(dataset, mlrc_split(dataset.n_classes)))
+    plain, recorded = train_fold(spec, data), train_fold(spec, data, observe=recorder)
+    assert same_weights(plain.weights, recorded.weights)
+    assert plain.result.curve == recorded.result.curve
+    assert plain.result.best_map_at_r == recorded.result.best_map_at_r
+    curve = recorder.curve()
+    assert curve.fingerprint == spec.fingerprint
+    assert [point.iteration for point in curve.points] == [point.iteration for point in plain.result.curve]
+    assert Curve.model_validate_json(curve.model_dump_json()) == curve
+
+
+def test_the_point_of_the_checkpoint_is_the_evaluations_score(dataset: Dataset) -> None:
+    spec, data = toy_fold(dataset, CONTRASTIVE, settings())
+    tests = data_for_testing(dataset, mlrc_split(dataset.n_classes))
+    is_query = np.arange(len(tests.images)) % 2 == 0
+    for tested in (tests, replace(tests, is_query=is_query)):
+        recorder = CurveRecorder(spec, tested)
+        trained = train_fold(spec, data, observe=recorder)
+        job = EvaluateJob((spec,), "mlrc", {}, 0, 1, 0.0, steps=trained.result.best_iteration)
+        record = evaluate_run(job, [trained.weights], tested)
+        point = next(p for p in recorder.curve().points if p.iteration == trained.result.best_iteration)
+        assert point.scores == record.separated
+        assert len({p.scores.map_at_r for p in recorder.curve().points}) > 1
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_mode_weights_and_random_numbers_stay_as_they_were(dataset: Dataset, training: bool) -> None:
+    spec, _ = toy_fold(dataset)
+    recorder = CurveRecorder(spec, data_for_testing(dataset, mlrc_split(dataset.n_classes)))
+    model = EmbeddingModel(spec.trunk, spec.embedding_size).train(training)
+    before = {key: value.clone() for key, value in model.state_dict().items()}
+    state, numpy_state = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
+    recorder(model, 7)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert (np.random.get_state()[1] == numpy_state).all()  # noqa: NPY002
+    assert all(module.training == training for module in model.modules())
+    assert same_weights(before, model.state_dict())
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_a_diverged_model_leaves_no_point(dataset: Dataset) -> None:
+    spec, _ = toy_fold(dataset)
+    recorder = CurveRecorder(spec, data_for_testing(dataset, mlrc_split(dataset.n_classes)))
+    model = EmbeddingModel(spec.trunk, spec.embedding_size)
+    recorder(model, 0)
+    with torch.no_grad():
+        next(iter(model.parameters())).fill_(torch.nan)
+    recorder(model, 2)
+    assert [point.iteration for point in recorder.curve().points] == [0]
+
+
+def test_a_training_that_sees_test_classes_is_not_recorded(dataset: Dataset) -> None:
+    spec, _ = toy_fold(dataset)
+    seen = spec.model_copy(update={"train_classes": (*spec.train_classes, (11, 12))})
+    with pytest.raises(SplitError, match="test class 11 was trained or validated on"):
+        CurveRecorder(seen, data_for_testing(dataset, mlrc_split(dataset.n_classes)))

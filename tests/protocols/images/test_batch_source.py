@@ -1,0 +1,174 @@
+"""Training batches: the same pixels whichever way they are made, and the reference's distribution."""
+
+import math
+import random
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import ks_2samp
+
+from protocols.images import batch_source as source
+from protocols.images.batch_source import BatchSource
+from protocols.images.crops import training_batch
+from protocols.images.packed_images import LabelledImages
+from protocols.images.packing import pack_arrays
+from protocols.images.prefetch import done_ahead
+from protocols.training.train_fold import train_fold
+from results.training_spec import ImageSettings
+from tests.support.toys import CONTRASTIVE, IMAGES, pattern_dataset, same_weights, settings, toy_fold
+
+CPU = torch.device("cpu")
+ROWS = [np.array(rows) for rows in ([2, 0, 5, 5], [1, 3, 4, 0], [5, 1, 2, 3], [4, 4, 0, 2], [3, 2, 1, 0])]
+FAITHFUL = ImageSettings(crop=24)
+ON_DEVICE = FAITHFUL.model_copy(update={"augmentation": "device"})
+
+
+@pytest.fixture(params=[1, 3], ids=["grey", "colour"])
+def images(tmp_path: Path, request: pytest.FixtureRequest) -> LabelledImages:
+    pixels = np.random.default_rng(1).integers(0, 256, (9, 61, 47, request.param), dtype=np.uint8)
+    packed = pack_arrays(pixels, tmp_path / "pack").images
+    # Some images of the pack, not in its order.
+    return LabelledImages(packed, np.array([7, 2, 3, 8, 0, 5]), np.zeros(6, dtype=np.int64))
+
+
+def _reference(images: LabelledImages) -> list[torch.Tensor]:
+    generator = torch.Generator().manual_seed(4)
+    return [training_batch(images, rows, FAITHFUL, generator) for rows in ROWS]
+
+
+@pytest.mark.parametrize("threads", [None, 0, 1, 3])
+@pytest.mark.parametrize(
+    ("how", "resident"), [(FAITHFUL, None), (ON_DEVICE, None), (ON_DEVICE, True), (ON_DEVICE, False)]
+)
+def test_every_way_gives_the_faithful_bits(
+    images: LabelledImages, how: ImageSettings, resident: bool | None, threads: int | None
+) -> None:
+    batches = BatchSource(images, how, CPU, resident=resident, threads=threads).training_batches(
+        iter(ROWS), torch.Generator().manual_seed(4)
+    )
+    made = list(batches)
+    assert len(made) == len(ROWS)
+    for (rows, crops), asked, expected in zip(made, ROWS, _reference(images), strict=True):
+        assert (rows == asked).all()
+        assert torch.equal(crops, expected)
+
+
+@pytest.mark.parametrize("how", [FAITHFUL, ON_DEVICE])
+def test_single_batches_are_the_same(images: LabelledImages, how: ImageSettings) -> None:
+    made, generator = BatchSource(images, how, CPU), torch.Generator().manual_seed(4)
+    for rows, expected in zip(ROWS, _reference(images), strict=True):
+        assert torch.equal(made.training_batch(rows, generator), expected)
+
+
+def test_resident_images_are_read_once(images: LabelledImages, monkeypatch: pytest.MonkeyPatch) -> None:
+    resident = BatchSource(images, ON_DEVICE, CPU, resident=True)
+    expected = _reference(images)
+
+    def gone(*_: object) -> None:
+        raise AssertionError("pixels were sent again")
+
+    monkeypatch.setattr(source, "page_locked", gone)
+    made = [crops for _, crops in resident.training_batches(ROWS, torch.Generator().manual_seed(4))]
+    assert all(torch.equal(crops, other) for crops, other in zip(made, expected, strict=True))
+
+
+def test_a_training_on_the_device_gives_the_faithful_weights(tmp_path: Path) -> None:
+    dataset = pattern_dataset(tmp_path, side=20)
+    results = []
+    for augmentation in ("faithful", "device"):
+        how = IMAGES.model_copy(update={"augmentation": augmentation})
+        results.append(train_fold(*toy_fold(dataset, CONTRASTIVE, settings(), images=how)))
+    faithful, device = results
+    assert same_weights(faithful.weights, device.weights)
+    assert faithful.result.curve == device.result.curve
+    assert faithful.result.fingerprint != device.result.fingerprint, "the mode must be told apart in records"
+
+
+def test_crops_on_the_device_are_distributed_as_the_references(tmp_path: Path) -> None:
+    """Left edge, width and mirroring read off crops of a ramp; the reference draws them with Python's own numbers."""
+    side, count, crop = 100, 1000, 24
+    ramp = np.arange(side, dtype=np.uint8)[None, None, :, None].repeat(side, axis=1)
+    both = np.concatenate([ramp, ramp.transpose(0, 2, 1, 3)], axis=3)
+    packed = pack_arrays(np.concatenate([both, both[..., :1]], axis=3), tmp_path / "pack").images
+    images = LabelledImages(packed, np.zeros(1, np.int64), np.zeros(1, np.int64))
+    made = BatchSource(images, ImageSettings(crop=crop, augmentation="device"), CPU).training_batch(
+        np.zeros(count, dtype=np.int64), torch.Generator().manual_seed(0)
+    )
+    # A pixel of the crop spans width / crop pixels of the ramp.
+    right, down = made[:, 0, 12].double(), made[:, 1, :, 12].double()
+    flipped = right[:, 0] > right[:, -1]
+    width = (right[:, -2] - right[:, 1]).abs() / (crop - 3) * crop
+    height = (down[:, -2] - down[:, 1]) / (crop - 3) * crop
+    middle = (right[:, 1] + right[:, -2]) / 2
+
+    chance, reference = random.Random(0), []
+    while len(reference) < count:
+        area = side * side * chance.uniform(0.16, 1)
+        ratio = math.exp(chance.uniform(math.log(3 / 4), math.log(4 / 3)))
+        w, h = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
+        if w <= side and h <= side:
+            reference.append((w, h, chance.randint(0, side - w) + w / 2))
+    theirs = np.asarray(reference)
+    assert abs(flipped.double().mean() - 0.5) < 0.04
+    for ours, other in (
+        (width * height, theirs[:, 0] * theirs[:, 1]),
+        (width / height, theirs[:, 0] / theirs[:, 1]),
+        (middle, theirs[:, 2]),
+    ):
+        # 0.061 is the 5 % point of two samples of 1,000; seeds are fixed, so this never fails by chance.
+        assert ks_2samp(ours.numpy(), other).statistic < 0.065
+
+
+def test_work_is_done_ahead_and_comes_in_order() -> None:
+    drawn: list[int] = []
+
+    def items() -> Iterator[int]:
+        for item in range(8):
+            drawn.append(item)
+            yield item
+
+    def work(item: int) -> tuple[int, str]:
+        time.sleep(0.02 if item % 2 == 0 else 0)
+        return item, threading.current_thread().name
+
+    done = done_ahead(work, items(), 3)
+    first = next(done)
+    assert drawn == [0, 1, 2, 3]
+    rest = list(done)
+    assert [item for item, _ in (first, *rest)] == list(range(8))
+    assert threading.current_thread().name not in {name for _, name in rest}
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_an_error_comes_at_its_place_and_an_abandoned_stream_ends(threads: int) -> None:
+    def work(item: int) -> int:
+        if item == 3:
+            raise ValueError("item 3")
+        return item
+
+    done = done_ahead(work, range(100), threads)
+    assert [next(done) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(ValueError, match="item 3"):
+        next(done)
+    before = threading.active_count()
+    abandoned = done_ahead(lambda item: item, iter(int, 1), threads)
+    next(abandoned)
+    del abandoned
+    assert threading.active_count() == before
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize(
+    ("how", "resident"), [(FAITHFUL, None), (ON_DEVICE, None), (ON_DEVICE, True), (ON_DEVICE, False)]
+)
+def test_a_gpu_sees_the_faithful_bits(images: LabelledImages, how: ImageSettings, resident: bool | None) -> None:
+    gpu = torch.device("cuda")
+    batches = BatchSource(images, how, gpu, resident=resident).training_batches(ROWS, torch.Generator().manual_seed(4))
+    for (_, crops), expected in zip(batches, _reference(images), strict=True):
+        assert crops.device.type == "cuda"
+        assert torch.equal(crops.cpu(), expected)

@@ -1,0 +1,123 @@
+"""Centre crops that are made once: the same crops, the same embeddings, and a bound on what is kept."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from protocols.evaluation.evaluate_run import evaluate_run
+from protocols.evaluation.test_data import test_data as data_for_testing
+from protocols.images import evaluation_crops as prepared
+from protocols.images.crops import evaluation_batch
+from protocols.images.evaluation_crops import EvaluationCrops
+from protocols.images.packed_images import LabelledImages
+from protocols.jobs import EvaluateJob
+from protocols.splits import mlrc_split
+from protocols.training.train_fold import train_fold
+from protocols.trunks.embed import embed, embed_crops
+from protocols.trunks.embedding_model import EmbeddingModel
+from results.training_spec import TrunkSpec
+from tests.support.toys import CONTRASTIVE, IMAGES, pattern_dataset, settings, toy_fold
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def images(tmp_path: Path) -> LabelledImages:
+    # More than two batches, the last one partial.
+    return pattern_dataset(tmp_path, classes=35, per_class=4, side=12).images
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The first row of every batch that is cropped."""
+    rows: list[int] = []
+
+    def spy(images: LabelledImages, indices: np.ndarray, *rest: object) -> torch.Tensor:
+        rows.append(int(indices[0]))
+        return evaluation_batch(images, indices, *rest)
+
+    monkeypatch.setattr(prepared, "evaluation_batch", spy)
+    return rows
+
+
+def test_crops_are_made_once_and_stay_the_same(images: LabelledImages, made: list[int]) -> None:
+    crops = EvaluationCrops(images, IMAGES, CPU)
+    expected = evaluation_batch(images, np.arange(140), IMAGES)
+    for _ in range(3):
+        batches = list(crops.batches())
+        assert [len(batch) for batch in batches] == [64, 64, 12]
+        assert torch.equal(torch.cat(batches), expected)
+    assert made == [0, 64, 128]
+
+
+@pytest.mark.parametrize("why", ["no room", "not asked"])
+def test_crops_beyond_the_bound_are_made_anew(
+    images: LabelledImages, made: list[int], monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    if why == "no room":
+        monkeypatch.setattr(prepared, "HOST_BYTES", 140 * 3 * 8 * 8 - 1)
+    crops = EvaluationCrops(images, IMAGES, CPU, keep=why == "no room")
+    first, second = (torch.cat(list(crops.batches())) for _ in range(2))
+    assert torch.equal(first, second)
+    assert made == [0, 64, 128] * 2
+    assert crops._kept is None
+
+
+def test_crops_that_just_fit_are_kept(images: LabelledImages, made: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prepared, "HOST_BYTES", 140 * 3 * 8 * 8)
+    crops = EvaluationCrops(images, IMAGES, CPU)
+    for _ in range(2):
+        kept = torch.cat(list(crops.batches()))
+    assert made == [0, 64, 128]
+    assert kept.nbytes == prepared.HOST_BYTES
+
+
+def test_a_pass_that_was_left_early_is_not_kept(images: LabelledImages) -> None:
+    crops = EvaluationCrops(images, IMAGES, CPU)
+    next(crops.batches())
+    assert len(torch.cat(list(crops.batches()))) == 140
+
+
+def test_embeddings_do_not_change_by_a_bit(images: LabelledImages) -> None:
+    torch.manual_seed(0)
+    model = EmbeddingModel(TrunkSpec(name="small_conv", weights="random"), 5).train()
+    expected = embed(model, images, IMAGES, CPU)
+    crops = EvaluationCrops(images, IMAGES, CPU)
+    for _ in range(2):
+        assert torch.equal(embed_crops(model, crops), expected)
+        assert model.training
+
+
+def test_a_training_crops_its_validation_images_once(tmp_path: Path, made: list[int]) -> None:
+    spec, data = toy_fold(pattern_dataset(tmp_path), CONTRASTIVE, settings(max_epochs=4, validate_every=1))
+    result = train_fold(spec, data).result
+    assert len(result.curve) == 5
+    assert made == [0]
+
+
+def test_a_runs_folds_share_the_test_crops(tmp_path: Path, made: list[int]) -> None:
+    dataset = pattern_dataset(tmp_path)
+    folds = [toy_fold(dataset, CONTRASTIVE, fold=fold) for fold in range(4)]
+    weights = [EmbeddingModel(spec.trunk, 8).state_dict() for spec, _ in folds]
+    job = EvaluateJob(tuple(spec for spec, _ in folds), "mlrc", {}, 0, 0, 1.0)
+    evaluate_run(job, weights, data_for_testing(dataset, mlrc_split(dataset.n_classes)))
+    assert made == [0]
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("kept_where", ["cuda", "cpu"])
+def test_a_gpu_keeps_the_same_crops(
+    images: LabelledImages, made: list[int], monkeypatch: pytest.MonkeyPatch, kept_where: str
+) -> None:
+    if kept_where == "cpu":
+        monkeypatch.setattr(prepared, "DEVICE_BYTES", 0)
+    crops = EvaluationCrops(images, IMAGES, torch.device("cuda"))
+    for _ in range(2):
+        batches = list(crops.batches())
+        assert {batch.device.type for batch in batches} == {"cuda"}
+        assert torch.equal(torch.cat(batches).cpu(), evaluation_batch(images, np.arange(140), IMAGES))
+    assert sorted(made) == [0, 64, 128]
+    assert crops._kept is not None
+    assert {batch.device.type for batch in crops._kept} == {kept_where}

@@ -1,0 +1,79 @@
+"""The memory map and selections of it."""
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from protocols.images.packed_images import LabelledImages, PackedImages
+from protocols.images.packing import pack_arrays
+
+
+@pytest.fixture
+def pixels() -> np.ndarray:
+    return np.random.default_rng(0).integers(0, 256, (12, 5, 4, 3), dtype=np.uint8)
+
+
+@pytest.fixture
+def images(tmp_path: Path, pixels: np.ndarray) -> PackedImages:
+    return pack_arrays(pixels, tmp_path / "pack").images
+
+
+def _selection(images: PackedImages) -> LabelledImages:
+    return LabelledImages(images, np.array([9, 2, 4, 7]), np.array([5, 3, 5, 8]))
+
+
+def test_images_are_read_only_views_of_the_map(images: PackedImages, pixels: np.ndarray) -> None:
+    image = images.image(7)
+    assert (image == pixels[7]).all()
+    assert isinstance(image, np.memmap)
+    with pytest.raises(ValueError, match="read-only"):
+        image[0, 0, 0] = 1
+
+
+def test_pickles_are_the_path_alone(images: PackedImages, pixels: np.ndarray) -> None:
+    assert len(images) == 12
+    images.image(3)
+    pickled = pickle.dumps(images)
+    assert len(pickled) < 1000, "the pixels travel along"
+    copy = pickle.loads(pickled)
+    assert copy == images
+    assert (copy.image(3) == pixels[3]).all()
+
+
+def test_a_selection_pickles_with_its_rows_only(images: PackedImages, pixels: np.ndarray) -> None:
+    selection = _selection(images)
+    selection.image(0)
+    copy = pickle.loads(pickle.dumps(selection))
+    assert (copy.rows == selection.rows).all()
+    assert (copy.labels == selection.labels).all()
+    assert (copy.image(2) == pixels[4]).all()
+
+
+def test_a_selection_gives_its_own_images_in_order(images: PackedImages, pixels: np.ndarray) -> None:
+    selection = _selection(images)
+    assert len(selection) == 4
+    for index, row in enumerate([9, 2, 4, 7]):
+        assert (selection.image(index) == pixels[row]).all()
+
+
+@pytest.mark.parametrize("index", [-1, -4, 4, 9, 100])
+def test_a_selection_gives_no_other_image(images: PackedImages, index: int) -> None:
+    with pytest.raises(IndexError, match=f"image {index} of 4"):
+        _selection(images).image(index)
+
+
+def test_classes_can_be_picked(images: PackedImages, pixels: np.ndarray) -> None:
+    picked = _selection(images).of_classes((8, 5, 6))
+    assert picked.labels.tolist() == [5, 5, 8]
+    assert picked.rows.tolist() == [9, 4, 7]
+    assert (picked.image(1) == pixels[4]).all()
+    with pytest.raises(IndexError):
+        picked.image(3)
+    assert len(_selection(images).of_classes(())) == 0
+
+
+def test_every_row_has_a_label(images: PackedImages) -> None:
+    with pytest.raises(ValueError, match="2 rows but 3 labels"):
+        LabelledImages(images, np.array([0, 1]), np.array([0, 1, 2]))

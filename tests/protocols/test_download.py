@@ -1,0 +1,259 @@
+"""Downloads that stop, go on, lie or leave the folder; against a server of this machine's own."""
+
+import hashlib
+import io
+import os
+import stat
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from protocols import download as module
+from protocols.download import DownloadError, download, is_archive, unpack, verify
+from tests.support.file_server import serving
+
+CONTENT = os.urandom(300_000)
+MD5 = hashlib.md5(CONTENT).hexdigest()
+
+
+@pytest.fixture
+def server():
+    with serving(CONTENT) as running:
+        yield running
+
+
+@pytest.fixture
+def to(tmp_path):
+    return tmp_path / "new" / "file.bin"
+
+
+def partial_of(to: Path) -> Path:
+    return to.with_name(to.name + ".partial")
+
+
+def started(to: Path, content: bytes) -> None:
+    to.parent.mkdir()
+    partial_of(to).write_bytes(content)
+
+
+def refused(*words: str):
+    return pytest.raises(DownloadError, match="".join(f"(?=.*{word})" for word in words))
+
+
+def whole(to: Path) -> bool:
+    return to.read_bytes() == CONTENT and not partial_of(to).exists()
+
+
+def test_a_file_arrives(server, to, monkeypatch):
+    monkeypatch.setattr(module, "_CHUNK", 70_000)
+    steps = []
+    download(server.url, to, md5=MD5, size=len(CONTENT), progress=lambda done, total: steps.append((done, total)))
+    assert whole(to)
+    assert steps == [(done, 300_000) for done in (70_000, 140_000, 210_000, 280_000, 300_000)]
+    assert server.asked == [None]
+
+
+def test_what_is_there_is_not_fetched_again(server, to):
+    started(to, CONTENT[:123_456])
+    steps = []
+    download(server.url, to, md5=MD5, progress=lambda done, total: steps.append((done, total)))
+    assert whole(to)
+    assert server.asked == ["bytes=123456-"]
+    assert steps[-1] == (300_000, 300_000)
+
+
+def test_a_connection_that_ends_early_loses_nothing(server, to):
+    server.cut_after = 100_000
+    for done in (100_000, 200_000):
+        with refused("connection ended before the file did", f"goes on from byte {done:,}"):
+            download(server.url, to, md5=MD5)
+        assert partial_of(to).read_bytes() == CONTENT[:done]
+        assert not to.exists()
+    download(server.url, to, md5=MD5)
+    assert whole(to)
+    assert server.asked == [None, "bytes=100000-", "bytes=200000-"]
+
+
+def test_a_server_without_parts_sends_all_again(server, to):
+    server.ranges = False
+    started(to, b"x" * 50_000)
+    download(server.url, to, md5=MD5)
+    assert whole(to)
+    assert server.asked == ["bytes=50000-"]
+
+
+def test_a_partial_file_that_is_whole_only_gets_its_name(server, to):
+    started(to, CONTENT)
+    download(server.url, to, md5=MD5)
+    assert whole(to)
+    assert server.asked == ["bytes=300000-"]
+
+
+def test_a_partial_file_longer_than_the_file_is_of_another(server, to):
+    started(to, CONTENT + b"more")
+    download(server.url, to, md5=MD5)
+    assert whole(to)
+    assert server.asked == ["bytes=300004-", None]
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"md5": "0" * 32}, (f"MD5 checksum {MD5} instead of 00000",)),
+        ({"size": 300_001}, ("300,000 bytes instead of the published 300,001",)),
+    ],
+)
+@pytest.mark.parametrize("before", [None, b"x" * 10])
+def test_another_file_than_published_is_not_kept(server, to, said, words, before):
+    if before:
+        started(to, before)
+    server.ranges = before is None
+    with refused(*words):
+        download(server.url, to, **said)
+    assert list(to.parent.iterdir()) == []
+
+
+def test_another_part_than_asked_for_is_not_appended(server, to):
+    server.lies = True
+    started(to, CONTENT[:1000])
+    with refused("another part", "goes on from byte 1,000"):
+        download(server.url, to, md5=MD5)
+    assert partial_of(to).read_bytes() == CONTENT[:1000]
+
+
+def test_a_file_that_is_gone(server, to):
+    server.gone = True
+    with refused("file.bin: cannot be fetched", "404", "try again later"):
+        download(server.url, to)
+    started_before = list(to.parent.iterdir())
+    assert started_before == []
+
+
+def test_a_server_that_is_not_there(to):
+    with serving(b"") as gone:
+        url = gone.url
+    with refused("cannot be fetched"):
+        download(url, to)
+    assert not to.exists()
+
+
+def test_a_file_that_lies_there_is_verified(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(CONTENT)
+    verify(path, md5=MD5, size=300_000)
+    with refused(str(path), "MD5"):
+        verify(path, md5="1" * 32)
+    assert path.exists()
+
+
+# Unpacking
+
+
+def make_tar(path: Path, members: list[tuple[tarfile.TarInfo, bytes]]) -> Path:
+    with tarfile.open(path, "w:gz") as file:
+        for member, content in members:
+            member.size = len(content)
+            file.addfile(member, io.BytesIO(content))
+    return path
+
+
+def make_zip(path: Path, members: list[tuple[zipfile.ZipInfo | str, bytes]]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for member, content in members:
+            file.writestr(member, content)
+    return path
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+FILES = {"birds/images/a.jpg": b"a", "birds/images/b.jpg": b"b" * 5000, "notes.txt": b"n"}
+
+
+def archive(folder: Path, kind: str) -> Path:
+    if kind == "zip":
+        return make_zip(folder / "a.zip", list(FILES.items()))
+    return make_tar(folder / "a.tgz", [(tarfile.TarInfo(name), content) for name, content in FILES.items()])
+
+
+@pytest.mark.parametrize("kind", ["zip", "tgz"])
+def test_archives_are_unpacked(tmp_path, kind):
+    steps = []
+    unpack(archive(tmp_path, kind), tmp_path / "to", lambda done, total: steps.append((done, total)))
+    assert tree(tmp_path / "to") == FILES
+    assert {path.name for path in (tmp_path / "to").iterdir()} == {"birds", "notes.txt"}
+    assert steps == [(n, 3 if kind == "zip" else None) for n in (1, 2, 3)]
+
+
+def test_suffixes():
+    assert [is_archive(n) for n in ("a.zip", "a.tgz", "a.tar.gz", "a.tar", "a.mat", "a.txt")] == [True] * 4 + [
+        False
+    ] * 2
+
+
+def link(name: str, target: str, kind: bytes) -> tarfile.TarInfo:
+    member = tarfile.TarInfo(name)
+    member.type, member.linkname = kind, target
+    return member
+
+
+def zip_link(name: str) -> zipfile.ZipInfo:
+    member = zipfile.ZipInfo(name)
+    member.external_attr = (stat.S_IFLNK | 0o777) << 16
+    return member
+
+
+HOSTILE = {
+    "tar up": lambda f: make_tar(f / "a.tgz", [(tarfile.TarInfo("../out.txt"), b"x")]),
+    "tar symbolic link": lambda f: make_tar(f / "a.tgz", [(link("in", "../../out", tarfile.SYMTYPE), b"")]),
+    "tar hard link": lambda f: make_tar(f / "a.tgz", [(link("in", "../../out", tarfile.LNKTYPE), b"")]),
+    "tar device": lambda f: make_tar(f / "a.tgz", [(link("in", "", tarfile.CHRTYPE), b"")]),
+    "zip up": lambda f: make_zip(f / "a.zip", [("fine.txt", b"y"), ("a/../../out.txt", b"x")]),
+    "zip backwards": lambda f: make_zip(f / "a.zip", [("..\\out.txt", b"x")]),
+    "zip absolute": lambda f: make_zip(f / "a.zip", [("/out.txt", b"x")]),
+    "zip drive": lambda f: make_zip(f / "a.zip", [("C:/out.txt", b"x")]),
+    "zip link": lambda f: make_zip(f / "a.zip", [(zip_link("in"), b"../../out")]),
+}
+
+
+@pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
+def test_members_that_leave_the_folder_are_refused(tmp_path, make):
+    path = make(tmp_path)
+    with refused(str(path), "would leave the folder"):
+        unpack(path, tmp_path / "deep" / "to")
+    assert tree(tmp_path) == {path.name: path.read_bytes()}
+    assert list((tmp_path / "deep" / "to").iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["zip", "tgz"])
+@pytest.mark.parametrize("harm", ["cut", "no archive", "changed"])
+def test_a_broken_archive_leaves_nothing(tmp_path, kind, harm):
+    path = archive(tmp_path, kind)
+    content = path.read_bytes()
+    # The zip's first file's name and sizes are told at its end again; its compressed bytes are not.
+    changed = content[:50] + bytes(20) + content[70:]
+    path.write_bytes({"cut": content[:-40], "no archive": b"<html>not found</html>" * 40, "changed": changed}[harm])
+    with refused(str(path), "cannot be unpacked", "get the file again"):
+        unpack(path, tmp_path / "to")
+    assert tree(tmp_path / "to") == {}
+
+
+@pytest.mark.parametrize("kind", ["zip", "tgz"])
+def test_nothing_is_overwritten(tmp_path, kind):
+    mine = tmp_path / "to" / "birds" / "mine.txt"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    with refused("birds: in the way of what a"):
+        unpack(archive(tmp_path, kind), tmp_path / "to")
+    assert tree(tmp_path / "to") == {"birds/mine.txt": b"mine"}
+
+
+def test_what_an_interrupted_unpacking_left_is_removed(tmp_path):
+    left = tmp_path / "to" / ".a.zip.unpacking" / "half.txt"
+    left.parent.mkdir(parents=True)
+    left.write_text("half")
+    unpack(archive(tmp_path, "zip"), tmp_path / "to")
+    assert tree(tmp_path / "to") == FILES

@@ -1,0 +1,128 @@
+"""The stream of batches (specification, section 5 and 11.18)."""
+
+from collections import Counter
+from itertools import islice
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from protocols.training import batches as module
+from protocols.training.batches import batches
+
+Array = NDArray[np.int64]
+
+
+def _take(labels: Array, batch_size: int, m: int, count: int, seed: int = 0) -> list[Array]:
+    return list(islice(batches(labels, batch_size, m, seed), count))
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    sizes=st.lists(st.integers(1, 6), min_size=2, max_size=9),
+    m=st.integers(1, 4),
+    groups=st.integers(1, 5),
+    seed=st.integers(0, 2**63 - 1),
+)
+def test_every_batch_holds_groups_of_m(sizes: list[int], m: int, groups: int, seed: int) -> None:
+    labels = np.arange(len(sizes)).repeat(sizes)
+    for rows in _take(labels, m * groups, m, 30, seed):
+        assert rows.shape == (m * groups,)
+        drawn = rows.reshape(groups, m)
+        assert (labels[drawn] == labels[drawn][:, :1]).all()
+        for group in drawn:
+            if sizes[labels[group[0]]] >= m:
+                assert len(set(group.tolist())) == m, "drawn with replacement though the class has enough images"
+
+
+@settings(deadline=None, max_examples=30)
+@given(classes=st.integers(2, 9), m=st.integers(1, 3), groups=st.integers(1, 5), seed=st.integers(0, 999))
+def test_every_pass_holds_every_class_once(classes: int, m: int, groups: int, seed: int) -> None:
+    labels = np.arange(classes).repeat(4)
+    stream = np.concatenate(_take(labels, m * groups, m, 40, seed))
+    whole = len(stream) // (m * classes)
+    for one_pass in stream[: whole * m * classes].reshape(whole, classes, m):
+        assert sorted(labels[one_pass][:, 0].tolist()) == list(range(classes))
+
+
+def test_classes_with_fewer_images_are_drawn_with_replacement() -> None:
+    labels = np.array([0, 1, 1, 1, 1])
+    for rows in _take(labels, 8, 4, 20):
+        counts = Counter(rows.tolist())
+        assert counts.pop(0) == 4
+        assert counts == dict.fromkeys([1, 2, 3, 4], 1)
+
+
+def test_a_batch_across_two_passes_may_repeat_a_class() -> None:
+    labels = np.arange(3).repeat(2)
+    found = [Counter(labels[rows[::2]].tolist()) for rows in _take(labels, 4, 2, 30)]
+    # Two groups a batch, three classes a pass: the second batch of every two passes straddles.
+    assert all(max(count.values()) == 1 for count in found[0::3] + found[2::3])
+    assert any(max(count.values()) == 2 for count in found[1::3])
+
+
+def test_passes_are_shuffled_and_all_images_are_drawn() -> None:
+    labels = np.arange(6).repeat(5)
+    taken = _take(labels, 12, 2, 30)
+    assert len({tuple(labels[rows].tolist()) for rows in taken}) > 25
+    assert set(np.concatenate(taken).tolist()) == set(range(30))
+
+
+@pytest.mark.parametrize(("m", "length"), [(2, 96), (3, 90), (0, 96)])
+def test_the_stream_is_cut_at_its_length_and_starts_anew(monkeypatch: pytest.MonkeyPatch, m: int, length: int) -> None:
+    # Six classes of four: passes of 12, 18 and (m = 0) 24 entries, as many whole ones as fit into 100.
+    monkeypatch.setattr(module, "STREAM_LENGTH", 100)
+    labels = np.arange(6).repeat(4)
+    batch = 21 if m == 3 else 20
+    per_stream = length // batch
+    taken = _take(labels, batch, m, 3 * per_stream)
+    one_pass = m * 6 or 24
+    for first in range(0, 3 * per_stream, per_stream):
+        # After the dropped rest of a stream, the next one begins with a whole pass.
+        start = np.concatenate(taken[first : first + per_stream])[:one_pass]
+        if m:
+            assert sorted(labels[start[::m]].tolist()) == list(range(6))
+        else:
+            assert sorted(start.tolist()) == list(range(24))
+    after = labels[np.concatenate(taken)[per_stream * batch - (per_stream * batch) % one_pass :][:one_pass]]
+    assert Counter(after.tolist()) != Counter(dict.fromkeys(range(6), one_pass // 6)), "no rest was dropped"
+
+
+def test_a_pass_longer_than_the_stream_is_drawn_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "STREAM_LENGTH", 10)
+    labels = np.arange(12).repeat(2)
+    assert sorted(labels[np.concatenate(_take(labels, 6, 2, 4))[::2]].tolist()) == list(range(12))
+    assert sorted(np.concatenate(_take(labels, 6, 0, 4)).tolist()) == list(range(24))
+
+
+def test_the_stream_has_the_protocols_length() -> None:
+    assert module.STREAM_LENGTH == 100_000
+
+
+def test_without_groups_images_come_in_shuffled_passes() -> None:
+    labels = np.array([0] * 7 + [1] * 3)
+    stream = np.concatenate(_take(labels, 4, 0, 25)).reshape(10, 10)
+    assert (np.sort(stream, axis=1) == np.arange(10)).all()
+    assert len({tuple(one_pass.tolist()) for one_pass in stream}) == 10
+
+
+@pytest.mark.parametrize("m", [0, 1, 4])
+def test_the_seed_decides(m: int) -> None:
+    labels = np.arange(10).repeat(5)
+    first, again, other = (np.stack(_take(labels, 8, m, 20, seed)) for seed in (3, 3, 4))
+    assert (first == again).all()
+    assert (first != other).any()
+
+
+def test_labels_need_not_be_sorted_or_dense() -> None:
+    labels = np.array([7, 2, 7, 2, 40, 40, 2])
+    for rows in _take(labels, 6, 2, 10):
+        assert sorted(labels[rows[::2]].tolist()) == [2, 7, 40]
+        assert (labels[rows[::2]] == labels[rows[1::2]]).all()
+
+
+def test_torn_groups_are_refused() -> None:
+    with pytest.raises(ValueError, match="batch size 32 is no multiple of 3"):
+        next(batches(np.arange(10), 32, 3, 0))

@@ -1,0 +1,233 @@
+"""A method's description turned into modules."""
+
+from typing import Any
+
+import pytest
+import torch
+from pytorch_metric_learning import distances, miners, regularizers
+from pytorch_metric_learning import losses as pml_losses
+from torch import nn
+
+import losses
+from protocols.training import build_method as methods
+from protocols.training.build_method import MethodError, build_component, build_method, build_optimizer, check_component
+from protocols.training.build_method import component_class as class_of
+from results.training_spec import Component, MethodSpec, OptimizerSettings, WeightedComponent
+
+SIZES = {"num_classes": 5, "embedding_size": 3}
+
+
+def _batch() -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(12, 3, generator=generator), torch.arange(12) % 5
+
+
+def _spec(name: str, arguments: dict[str, Any] | None = None, **changes: Any) -> MethodSpec:
+    return MethodSpec(name="toy", loss=Component(name=name, arguments=arguments or {}), **changes)
+
+
+def test_our_losses_come_first() -> None:
+    assert class_of("loss", "ProxyAnchorLoss") is losses.ProxyAnchorLoss is not pml_losses.ProxyAnchorLoss
+    assert class_of("loss", "TripletMarginLoss") is pml_losses.TripletMarginLoss
+    assert class_of("miner", "MultiSimilarityMiner") is miners.MultiSimilarityMiner
+    assert class_of("regularizer", "LpRegularizer") is regularizers.LpRegularizer
+    assert class_of("distance", "SNRDistance") is distances.SNRDistance
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("loss", "NoSuchLoss"), ("miner", "TripletMarginLoss"), ("loss", "greedy_k_center"), ("loss", "")],
+)
+def test_unknown_classes_are_refused(kind: str, name: str) -> None:
+    with pytest.raises(MethodError, match=f"no {kind} class '{name}'"):
+        class_of(kind, name)
+    with pytest.raises(MethodError, match=f"no {kind} class '{name}'"):
+        check_component(kind, Component(name=name))
+
+
+def test_losses_of_other_packages_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Elsewhere(nn.Module):
+        pass
+
+    class Point:
+        def load(self) -> type[nn.Module]:
+            return Elsewhere
+
+    def entry_points(group: str, name: str) -> list[Point]:
+        return [Point()] if (group, name) == ("metric_learning_losses", "Elsewhere") else []
+
+    monkeypatch.setattr(methods.metadata, "entry_points", entry_points)
+    assert class_of("loss", "Elsewhere") is Elsewhere
+    with pytest.raises(MethodError):
+        class_of("miner", "Elsewhere")
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [("ContrastiveLoss", "margin"), ("ProxyAnchorLoss", "num_proxies"), ("NormalizedSoftmaxLoss", "scale")],
+)
+def test_unknown_arguments_are_refused_and_the_known_named(name: str, argument: str) -> None:
+    with pytest.raises(MethodError, match=f"^{name} takes no argument '{argument}'; it takes .*embedding_regularizer"):
+        check_component("loss", Component(name=name, arguments={argument: 1}))
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("ContrastiveLoss", {"pos_margin": 0.1, "neg_margin": 1.0}),
+        ("ContrastiveLoss", {"distance": {"component": {"kind": "distance", "name": "SNRDistance"}}}),
+        ("NormalizedSoftmaxLoss", {"temperature": 0.05}),
+        ("NormalizedSoftmaxLoss", {"temperature": 0.05, "num_classes": "$num_classes"}),
+    ],
+)
+def test_good_components_pass(name: str, arguments: dict[str, Any]) -> None:
+    state = torch.get_rng_state()
+    check_component("loss", Component(name=name, arguments=arguments))
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_a_value_that_a_class_refuses_is_named() -> None:
+    bad = {"distance": {"component": {"kind": "distance", "name": "LpDistance", "arguments": {"colour": 3}}}}
+    with pytest.raises(MethodError, match=r"LpDistance.*colour"):
+        build_component("loss", Component(name="ContrastiveLoss", arguments=bad), SIZES)
+
+
+def test_whatever_a_class_raises_is_named() -> None:
+    # The library raises a bare Exception here.
+    wrapped = {"loss": {"component": {"name": "NormalizedSoftmaxLoss"}}}
+    with pytest.raises(MethodError, match=r"CrossBatchMemory.* not supported for NormalizedSoftmaxLoss"):
+        check_component("loss", Component(name="CrossBatchMemory", arguments=wrapped))
+
+
+def test_sizes_are_filled_in_where_required() -> None:
+    loss = build_component("loss", Component(name="NormalizedSoftmaxLoss"), SIZES)
+    assert loss.W.shape == (3, 5)
+    given = build_component("loss", Component(name="NormalizedSoftmaxLoss", arguments={"num_classes": 9}), SIZES)
+    assert given.W.shape == (3, 9)
+
+
+def test_placeholders_stand_for_sizes() -> None:
+    arguments = {"num_classes": "$embedding_size", "embedding_size": "$num_classes"}
+    loss = build_component("loss", Component(name="NormalizedSoftmaxLoss", arguments=arguments), SIZES)
+    assert loss.W.shape == (5, 3)
+
+
+def test_the_training_images_are_a_placeholder_too() -> None:
+    arguments = {
+        "memory_size": "$training_images",
+        "embedding_size": 3,
+        "loss": {"component": {"name": "TripletMarginLoss"}},
+    }
+    spec = _spec("CrossBatchMemory", arguments)
+    assert build_method(spec, 5, 3, 77).loss.memory_size == 77
+    with pytest.raises(MethodError, match=r"\$training_images is not known here"):
+        build_method(spec, 5, 3)
+
+
+def test_components_nest() -> None:
+    arguments = {
+        "neg_margin": 0.8,
+        "distance": {"component": {"kind": "distance", "name": "SNRDistance"}},
+        "reducer": {"component": {"kind": "reducer", "name": "ThresholdReducer", "arguments": {"low": 0.1}}},
+    }
+    method = build_method(_spec("ContrastiveLoss", arguments), 5, 3)
+    assert isinstance(method.loss.distance, distances.SNRDistance)
+    assert method.loss.neg_margin == 0.8
+    arguments = {
+        "loss": {"component": {"name": "MarginLoss", "arguments": {"num_classes": "$num_classes", "beta": 0.4}}},
+        "miner": {"component": {"kind": "miner", "name": "MultiSimilarityMiner"}},
+    }
+    nested = build_component("loss", Component(name="CrossBatchMemory", arguments=arguments), SIZES)
+    assert isinstance(nested.miner, miners.MultiSimilarityMiner)
+    assert torch.equal(nested.loss.beta, torch.full((5,), 0.4)), "sizes reach nested components"
+    assert nested.embedding_memory.shape == (1024, 3)
+
+
+def test_a_method_with_a_regularizer_is_the_library_s() -> None:
+    # As MLRC's SNR contrastive: pairs by SNR distance, plus a weighted regularizer of the embeddings.
+    spec = _spec(
+        "ContrastiveLoss",
+        {"pos_margin": 0.1, "neg_margin": 0.9, "distance": {"component": {"kind": "distance", "name": "SNRDistance"}}},
+        embedding_regularizer=WeightedComponent(name="ZeroMeanRegularizer", weight=0.3),
+    )
+    embeddings, labels = _batch()
+    ours = build_method(spec, 5, 3)(embeddings, labels)
+    plain = pml_losses.ContrastiveLoss(0.1, 0.9, distance=distances.SNRDistance())
+    theirs = pml_losses.ContrastiveLoss(
+        0.1,
+        0.9,
+        distance=distances.SNRDistance(),
+        embedding_regularizer=regularizers.ZeroMeanRegularizer(),
+        embedding_reg_weight=0.3,
+    )
+    assert torch.equal(ours, theirs(embeddings, labels))
+    assert not torch.equal(ours, plain(embeddings, labels))
+
+
+def test_the_miner_chooses_the_pairs() -> None:
+    spec = _spec("MultiSimilarityLoss", miner=Component(name="MultiSimilarityMiner", arguments={"epsilon": 0.05}))
+    embeddings, labels = _batch()
+    method = build_method(spec, 5, 3)
+    pairs = miners.MultiSimilarityMiner(epsilon=0.05)(embeddings, labels)
+    assert torch.equal(method(embeddings, labels), pml_losses.MultiSimilarityLoss()(embeddings, labels, pairs))
+    bare = build_method(_spec("MultiSimilarityLoss"), 5, 3)
+    assert bare.miner is None
+    assert not torch.equal(method(embeddings, labels), bare(embeddings, labels))
+
+
+SETTINGS = OptimizerSettings()
+PLUGIN, LIBRARY = "ProxyAnchorLoss", "NormalizedSoftmaxLoss"
+
+
+@pytest.mark.parametrize("name", [PLUGIN, LIBRARY])
+@pytest.mark.parametrize(
+    ("changes", "lr", "weight_decay"),
+    [
+        ({}, 1e-6, 1e-4),
+        ({"loss_lr": 0.5}, 0.5, 1e-4),
+        ({"loss_lr": 0.5, "loss_weight_decay": 0.0}, 0.5, 0.0),
+        ({"loss_weight_decay": 0.25}, 1e-6, 0.25),
+    ],
+)
+def test_the_loss_has_an_optimizer_group_of_its_own(
+    name: str, changes: dict[str, Any], lr: float, weight_decay: float
+) -> None:
+    spec = _spec(name, **changes)
+    method, network = build_method(spec, 5, 3), nn.Linear(2, 3)
+    optimizer = build_optimizer(SETTINGS, network, method, spec)
+    assert isinstance(optimizer, torch.optim.RMSprop)
+    trunk, own = optimizer.param_groups
+    assert {id(p) for p in trunk["params"]} == {id(p) for p in network.parameters()}
+    assert (trunk["lr"], trunk["weight_decay"], trunk["momentum"]) == (1e-6, 1e-4, 0.9)
+    assert {id(p) for p in own["params"]} == {id(p) for p in method.loss.parameters()}
+    assert (own["lr"], own["weight_decay"], own["momentum"]) == (lr, weight_decay, 0.9)
+
+
+def test_a_loss_without_parameters_has_no_group() -> None:
+    spec = _spec("ContrastiveLoss", loss_lr=0.5)
+    optimizer = build_optimizer(SETTINGS, nn.Linear(2, 3), build_method(spec, 5, 3), spec)
+    assert len(optimizer.param_groups) == 1
+
+
+def test_fixed_parameters_are_not_optimized() -> None:
+    spec = _spec("ContrastiveLoss")
+    network = nn.Linear(2, 3)
+    network.bias.requires_grad_(False)
+    (group,) = build_optimizer(SETTINGS, network, build_method(spec, 5, 3), spec).param_groups
+    assert len(group["params"]) == 1
+    assert group["params"][0] is network.weight
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("Adam", {"betas": [0.9, 0.99]}), ("AdamW", {}), ("SGD", {"momentum": 0.5, "nesterov": True})],
+)
+def test_other_optimizers(name: str, arguments: dict[str, Any]) -> None:
+    settings = OptimizerSettings.model_validate({"name": name, "lr": 0.1, "weight_decay": 0.2, "arguments": arguments})
+    spec = _spec("ContrastiveLoss")
+    optimizer = build_optimizer(settings, nn.Linear(2, 3), build_method(spec, 5, 3), spec)
+    assert type(optimizer).__name__ == name
+    assert (optimizer.defaults["lr"], optimizer.defaults["weight_decay"]) == (0.1, 0.2)
+    for key, value in arguments.items():
+        default = optimizer.defaults[key]
+        assert (list(default) if isinstance(default, tuple) else default) == value

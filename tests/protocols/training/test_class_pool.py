@@ -1,0 +1,111 @@
+"""Embeddings of a few images per class, for losses that choose among samples."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from protocols.images.batch_source import BatchSource
+from protocols.images.packed_images import LabelledImages
+from protocols.training.class_pool import ClassPool
+from protocols.trunks.embedding_model import EmbeddingModel
+from results.training_spec import TrunkSpec
+from tests.support.toys import IMAGES, pattern_dataset
+
+# No crop and no flip: every image has one embedding.
+WHOLE = IMAGES.model_copy(update={"area": (1.0, 1.0), "ratio": (1.0, 1.0), "flip": False})
+
+
+@pytest.fixture
+def images(tmp_path: Path) -> LabelledImages:
+    dataset = pattern_dataset(tmp_path, classes=8, per_class=4)
+    # Classes of 4, 4 and 3 images, not in order.
+    return LabelledImages(dataset.images.images, np.array([9, 0, 4, 1, 5, 2, 6, 3, 7, 8, 10]), np.zeros(11, np.int64))
+
+
+TARGETS = np.array([2, 0, 1, 0, 1, 0, 1, 0, 1, 2, 2])
+
+
+def _pool(images: LabelledImages, seed: int = 0) -> ClassPool:
+    torch.manual_seed(0)
+    model = EmbeddingModel(TrunkSpec(name="small_conv", weights="random"), 5)
+    return ClassPool(model, BatchSource(images, WHOLE, torch.device("cpu")), TARGETS, seed)
+
+
+def _spy(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    drawn: list[int] = []
+    training_batch = BatchSource.training_batch
+
+    def spy(source: BatchSource, rows: np.ndarray, generator: torch.Generator) -> torch.Tensor:
+        drawn.extend(rows.tolist())
+        return training_batch(source, rows, generator)
+
+    monkeypatch.setattr(BatchSource, "training_batch", spy)
+    return drawn
+
+
+def test_embeddings_come_by_class(images: LabelledImages, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = _spy(monkeypatch)
+    pool = _pool(images)
+    embeddings = pool(3)
+    assert embeddings.shape == (3, 3, 5)
+    assert not embeddings.requires_grad
+    assert TARGETS[drawn].tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    pixels = torch.stack([torch.from_numpy(images.image(row).transpose(2, 0, 1).copy()) for row in drawn])
+    with torch.no_grad():
+        expected = pool.model.eval()(pixels)
+    assert torch.allclose(embeddings.reshape(9, 5), expected, atol=1e-6)
+
+
+def test_a_class_is_used_up_before_an_image_comes_again(
+    images: LabelledImages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = _spy(monkeypatch)
+    pool = _pool(images)
+    for _ in range(12):
+        pool(2)
+    by_class = {target: [row for row in drawn if TARGETS[row] == target] for target in range(3)}
+    for target, size in ((0, 4), (1, 4), (2, 3)):
+        rows = by_class[target]
+        assert len(rows) == 24
+        passes = [rows[first : first + size] for first in range(0, 24, size)]
+        assert all(sorted(one) == np.flatnonzero(target == TARGETS).tolist() for one in passes)
+        assert len({tuple(one) for one in passes}) > 1, "not reshuffled"
+
+
+def test_more_than_a_class_has_repeats_it_evenly(images: LabelledImages, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = _spy(monkeypatch)
+    _pool(images)(8)
+    counts = Counter(drawn)
+    assert {counts[row] for row in np.flatnonzero(TARGETS != 2)} == {2}
+    assert {counts[row] for row in np.flatnonzero(TARGETS == 2)} == {2, 3}
+
+
+def test_the_network_is_in_evaluation_mode_meanwhile(images: LabelledImages) -> None:
+    modes: list[bool] = []
+    pool = _pool(images)
+    pool.model.train()
+    pool.model.register_forward_pre_hook(lambda model, inputs: modes.append(model.training))
+    pool(1)
+    assert set(modes) == {False}
+
+
+@pytest.mark.parametrize("mode", [True, False])
+def test_the_models_mode_is_restored(images: LabelledImages, mode: bool) -> None:
+    pool = _pool(images)
+    pool.model.train(mode)
+    pool(1)
+    assert pool.model.training == mode
+
+
+def test_the_seed_decides_and_global_random_numbers_do_not(images: LabelledImages) -> None:
+    one, other = _pool(images), _pool(images, seed=1)
+    again = _pool(images)
+    state = torch.get_rng_state()
+    first = one(2)
+    assert torch.equal(torch.get_rng_state(), state)
+    torch.manual_seed(99)
+    assert torch.equal(again(2), first)
+    assert not torch.equal(other(2), first)

@@ -1,0 +1,117 @@
+"""What papers ask of a training beyond MLRC: learning rates in steps, clipped gradients, epochs that are passes."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from pydantic import ValidationError
+
+from protocols.datasets.dataset import Dataset
+from protocols.training.train_fold import train_fold
+from results.training_spec import FoldSpec, OptimizerSettings, StepSchedule
+from tests.support.toys import CONTRASTIVE, PROXIES, pattern_dataset, same_weights, settings, toy_fold
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Dataset:
+    return pattern_dataset(tmp_path)
+
+
+@pytest.fixture
+def rates(monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, ...]]:
+    """Learning rates of all groups at every optimizer step."""
+    seen: list[tuple[float, ...]] = []
+    step = torch.optim.SGD.step
+
+    def watched(self: torch.optim.SGD, closure: Any = None) -> Any:
+        seen.append(tuple(group["lr"] for group in self.param_groups))
+        return step(self, closure)
+
+    monkeypatch.setattr(torch.optim.SGD, "step", watched)
+    return seen
+
+
+SGD = OptimizerSettings(name="SGD", lr=0.01, weight_decay=0.0, arguments={})
+
+
+def test_all_learning_rates_fall_after_the_milestones(dataset: Dataset, rates: list[tuple[float, ...]]) -> None:
+    schedule = StepSchedule(milestones=(1, 3), factor=0.5)
+    training = settings(max_epochs=4, iterations_per_epoch=2, optimizer=SGD, schedule=schedule)
+    train_fold(*toy_fold(dataset, PROXIES, training))
+    network = [0.01] * 2 + [0.005] * 4 + [0.0025] * 2
+    assert [rate[0] for rate in rates] == pytest.approx(network)
+    assert [rate[1] for rate in rates] == pytest.approx([10 * rate for rate in network])
+
+
+def test_without_a_schedule_rates_stay(dataset: Dataset, rates: list[tuple[float, ...]]) -> None:
+    train_fold(*toy_fold(dataset, PROXIES, settings(optimizer=SGD)))
+    assert set(rates) == {(0.01, 0.1)}
+
+
+def test_gradients_of_network_and_loss_are_clipped_by_value(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    largest: list[float] = []
+    step = torch.optim.SGD.step
+
+    def watched(self: torch.optim.SGD, closure: Any = None) -> Any:
+        gradients = [p.grad.abs().max().item() for g in self.param_groups for p in g["params"] if p.grad is not None]
+        largest.append(max(gradients))
+        return step(self, closure)
+
+    monkeypatch.setattr(torch.optim.SGD, "step", watched)
+    free = train_fold(*toy_fold(dataset, PROXIES, settings(optimizer=SGD)))
+    bound = 2.0**-8  # A float32 as well.
+    unclipped = list(largest)
+    largest.clear()
+    clipped = train_fold(*toy_fold(dataset, PROXIES, settings(optimizer=SGD, clip_value=bound)))
+    assert max(largest) <= bound < min(unclipped)
+    assert not same_weights(free.weights, clipped.weights)
+
+
+def test_an_epoch_without_a_number_of_iterations_is_a_pass(dataset: Dataset) -> None:
+    spec, data = toy_fold(dataset, CONTRASTIVE, settings(iterations_per_epoch=None, max_epochs=3))
+    result = train_fold(spec, data).result
+    assert len(data.train) == 24
+    assert result.iterations == 3 * (24 // 8)
+    assert [point.iteration for point in result.curve] == [0, 3, 6, 9]
+
+
+def test_a_batch_larger_than_the_data_still_makes_an_epoch(dataset: Dataset) -> None:
+    training = settings(iterations_per_epoch=None, max_epochs=2, batch_size=32)
+    assert train_fold(*toy_fold(dataset, CONTRASTIVE, training)).result.iterations == 2
+
+
+def test_new_settings_at_their_defaults_leave_a_trainings_name_alone(dataset: Dataset) -> None:
+    spec, _ = toy_fold(dataset)
+    written = spec.model_dump(mode="json")
+    assert not {"embedder_bias", "checkpoint_epoch"} & written.keys()
+    assert not {"schedule", "clip_value", "precision"} & written["training"].keys()
+    assert not {"evaluation_resize", "augmentation"} & written["images"].keys()
+    assert "pooling" not in written["trunk"]
+    assert FoldSpec.model_validate(written) == spec
+
+
+@pytest.mark.parametrize(
+    ("part", "change"),
+    [
+        ("training", {"clip_value": 1.0}),
+        ("training", {"precision": "amp"}),
+        ("training", {"schedule": StepSchedule(milestones=(1,), factor=0.5)}),
+        ("images", {"evaluation_resize": 9}),
+        ("images", {"augmentation": "device"}),
+        ("trunk", {"pooling": "average_max"}),
+        (None, {"embedder_bias": False}),
+    ],
+)
+def test_every_new_setting_changes_the_name(dataset: Dataset, part: str | None, change: dict[str, Any]) -> None:
+    spec, _ = toy_fold(dataset)
+    changed = spec.model_copy(update=change if part is None else {part: getattr(spec, part).model_copy(update=change)})
+    assert FoldSpec.model_validate(changed.model_dump()).fingerprint != spec.fingerprint
+    assert FoldSpec.model_validate_json(changed.model_dump_json()) == changed
+
+
+def test_a_training_is_validated_or_settled_and_not_both(dataset: Dataset) -> None:
+    spec, _ = toy_fold(dataset)
+    for change in ({"checkpoint_epoch": 1}, {"validation_classes": ()}):
+        with pytest.raises(ValidationError, match="either validation classes or a settled checkpoint_epoch"):
+            FoldSpec.model_validate({**spec.model_dump(), **change})

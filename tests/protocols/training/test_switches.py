@@ -1,0 +1,104 @@
+"""When the switches of the methods flip in a training whose "epoch" is a number of iterations and not a pass.
+
+The toy fold has 6 + 2 classes of 4 images on the training side of 16; a batch of 8 makes a pass every few iterations.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import losses
+from losses import Clock, HierarchicalProxyLoss, NIRLoss, ProxyISALoss, XBMLoss
+from protocols.training.train_fold import train_fold
+from results.training_spec import Component, MethodSpec
+from tests.support.toys import pattern_dataset, settings, toy_fold
+
+BATCH = 8
+EPOCHS, ITERATIONS = 4, 7
+
+
+def observed(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, cls: type, method: MethodSpec, look: Callable[[Any, Clock], Any]
+) -> tuple[list[tuple[int, Any]], int]:
+    """(passes, what `look` sees) at every step of a short training, and its number of training images."""
+    seen: list[tuple[int, Any]] = []
+
+    class Observed(cls):  # type: ignore[misc]
+        def on_step_start(self, clock: Clock) -> None:
+            super().on_step_start(clock)
+            seen.append((clock.passes, look(self, clock)))
+
+    monkeypatch.setattr(losses, cls.__name__, Observed)
+    training = settings(max_epochs=EPOCHS, iterations_per_epoch=ITERATIONS, batch_size=BATCH)
+    spec, data = toy_fold(pattern_dataset(folder), method, training)
+    assert train_fold(spec, data).result.status == "ok"
+    assert len(seen) == EPOCHS * ITERATIONS
+    return seen, len(data.train)
+
+
+def method(name: str, **arguments: Any) -> MethodSpec:
+    return MethodSpec(name="m", loss=Component(name=name, arguments=arguments), samples_per_class=1, loss_lr=0.01)
+
+
+def first(seen: list[tuple[int, Any]], wanted: Callable[[Any], bool]) -> int:
+    return next(step for step, (_, what) in enumerate(seen) if wanted(what))
+
+
+def test_proxy_isas_memory_and_filter_start_after_two_and_three_passes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    seen, n_images = observed(
+        monkeypatch,
+        tmp_path,
+        ProxyISALoss,
+        method("ProxyISALoss", memory_size="$training_images"),
+        lambda loss, _: (bool(loss.memory_on), bool(loss.filter_on)),
+    )
+    assert [passes for passes, _ in seen] == [step * BATCH // n_images for step in range(len(seen))]
+    assert [what for _, what in seen] == [(passes >= 2, passes >= 3) for passes, _ in seen]
+    memory, filtering = (first(seen, lambda what, i=i: what[i]) for i in (0, 1))
+    # Not at the epochs of the protocol, which are not passes.
+    assert memory == -(-2 * n_images // BATCH) != 2 * ITERATIONS
+    assert filtering == -(-3 * n_images // BATCH) != 3 * ITERATIONS
+
+
+@pytest.mark.parametrize("asked", [None, 0, 2])
+def test_warm_up_counts_passes_and_a_card_may_overrule_the_loss(
+    asked: int | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    nir = method("NIRLoss", base_loss="proxy_anchor", num_classes="$num_classes", n_blocks=2, depth=2, width=8)
+    seen, n_images = observed(
+        monkeypatch,
+        tmp_path,
+        NIRLoss,
+        nir.model_copy(update={"warmup_passes": asked}),
+        lambda _, clock: clock.warmup,
+    )
+    passes = 1 if asked is None else asked
+    end = -(-passes * n_images // BATCH)
+    assert [what for _, what in seen] == [step < end for step in range(len(seen))]
+
+
+def test_xbms_memory_starts_at_its_iteration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    spec = method("XBMLoss", memory_size=16, start_iteration=10).model_copy(update={"samples_per_class": 2})
+    seen, _ = observed(monkeypatch, tmp_path, XBMLoss, spec, lambda loss, _: int(loss.queue.filled))
+    # Seen at the start of a step: the batch of step 10 is the first to be kept.
+    assert first(seen, lambda filled: filled > 0) == 11
+
+
+def test_hierarchical_proxies_are_clustered_once_a_pass_is_over(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    seen, n_images = observed(
+        monkeypatch,
+        tmp_path,
+        HierarchicalProxyLoss,
+        method("HierarchicalProxyLoss", num_groups=2),
+        lambda loss, _: int(loss.clustered_at),
+    )
+    step = first(seen, lambda at: at >= 0)
+    # Clustering waits for the start of a protocol epoch.
+    assert step % ITERATIONS == 0
+    assert step >= n_images / BATCH > step - ITERATIONS

@@ -1,0 +1,591 @@
+"""One training as a pure function (specification, sections 5 and 6; 11.13, 11.20, 11.22)."""
+
+import hashlib
+import math
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+import losses
+from losses.plugin import Clock, Needs, TrainingContext, TrainingPlugin
+from protocols.datasets.dataset import Dataset
+from protocols.metrics.retrieval import RetrievalScores
+from protocols.splits import SplitError
+from protocols.training import train_fold as training
+from protocols.training.fold_data import FoldData
+from protocols.training.train_fold import TrainedFold, train_fold
+from protocols.trunks.embedding_model import EmbeddingModel
+from protocols.trunks.small_conv import SmallConv
+from protocols.trunks.trunk_registry import TRUNKS
+from results.records import FoldResult
+from results.training_spec import Component, MethodSpec, OptimizerSettings, TrainingSettings
+from results.values import derive_seed
+from tests.support.toys import (
+    CONTRASTIVE,
+    PROXIES,
+    UNTRAINED,
+    pattern_dataset,
+    same_weights,
+    toy_fold,
+)
+from tests.support.toys import settings as short
+
+ROOT = Path(__file__).resolve().parents[3]
+RECORDING = MethodSpec(name="recording", loss=Component(name="RecordingLoss"), samples_per_class=2, loss_lr=0.1)
+
+
+class RecordingLoss(TrainingPlugin, nn.Module):
+    """Pulls embeddings to a proxy per class, and writes down what the loop does with it."""
+
+    calls: ClassVar[list[tuple[str, Any]]] = []
+    networks: ClassVar[list[list[Tensor]]] = []
+    contexts: ClassVar[list[TrainingContext]] = []
+
+    def __init__(self, num_classes: int, embedding_size: int) -> None:
+        super().__init__()
+        self.proxies = nn.Parameter(torch.randn(num_classes, embedding_size))
+        self.steps = 0
+
+    def forward(self, embeddings: Tensor, labels: Tensor, indices_tuple: object = None) -> Tensor:
+        self.calls.append(("forward", (tuple(embeddings.shape), labels.clone(), self.training)))
+        self.steps += 1
+        return (embeddings - self.proxies[labels]).square().mean()
+
+    def param_groups(self, lr: float, weight_decay: float) -> list[dict[str, Any]]:
+        self.calls.append(("param_groups", (lr, weight_decay)))
+        return super().param_groups(lr, weight_decay)
+
+    def bind(self, context: TrainingContext) -> None:
+        self.calls.append(("bind", context.num_classes))
+        self.contexts.append(context)
+
+    def _keep_network(self) -> None:
+        self.networks.append([p.detach().clone() for p in self.contexts[-1].trunk_parameters])
+
+    def on_epoch_start(self, clock: Clock) -> None:
+        self.calls.append(("on_epoch_start", clock))
+        self._keep_network()
+
+    def on_step_start(self, clock: Clock) -> None:
+        self.calls.append(("on_step_start", clock))
+
+    def on_gradients(self, clock: Clock) -> bool:
+        self.calls.append(("on_gradients", clock))
+        return True
+
+    def on_evaluation(self, clock: Clock, metrics: Mapping[str, float]) -> None:
+        self.calls.append(("on_evaluation", (clock, dict(metrics))))
+
+
+class WarmingLoss(RecordingLoss):
+    needs = Needs(warmup_epochs=1)
+
+
+class BallLoss(RecordingLoss):
+    needs = Needs(normalization="ball")
+
+
+class SkippingLoss(RecordingLoss):
+    def on_gradients(self, clock: Clock) -> bool:
+        return False
+
+
+class LateNanLoss(RecordingLoss):
+    def forward(self, embeddings: Tensor, labels: Tensor, indices_tuple: object = None) -> Tensor:
+        value = super().forward(embeddings, labels)
+        return value * float("nan") if self.steps > 5 else value
+
+
+class CarefulLoss(RecordingLoss):
+    """Not finite at one step, which it asks the loop to skip, as NIR does."""
+
+    def forward(self, embeddings: Tensor, labels: Tensor, indices_tuple: object = None) -> Tensor:
+        value = super().forward(embeddings, labels)
+        self.finite = self.steps != 3
+        return value if self.finite else value * float("inf")
+
+    def on_gradients(self, clock: Clock) -> bool:
+        return self.finite
+
+
+@pytest.fixture(autouse=True)
+def recording(monkeypatch: pytest.MonkeyPatch) -> None:
+    for cls in (RecordingLoss, WarmingLoss, BallLoss, SkippingLoss, LateNanLoss, CarefulLoss):
+        monkeypatch.setattr(losses, cls.__name__, cls, raising=False)
+    for kept in (RecordingLoss.calls, RecordingLoss.networks, RecordingLoss.contexts):
+        kept.clear()
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    return pattern_dataset(tmp_path_factory.mktemp("data"))
+
+
+def _named(loss: str, **changes: Any) -> MethodSpec:
+    return RECORDING.model_copy(update={"loss": Component(name=loss), **changes})
+
+
+def _outcome(result: FoldResult) -> dict[str, Any]:
+    """The part of a result that the specification decides."""
+    return result.model_dump(exclude={"wall_time", "provenance"})
+
+
+def _hash(trained: TrainedFold) -> str:
+    digest = hashlib.sha256(repr(sorted(_outcome(trained.result).items())).encode())
+    for key, value in trained.weights.items():
+        digest.update(key.encode() + value.numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _scripted(monkeypatch: pytest.MonkeyPatch, script: Callable[[int], float]) -> list[dict[str, Tensor]]:
+    """Validation number i scores script(i); returns the list that the networks' weights at each are put into."""
+    networks: list[dict[str, Tensor]] = []
+    embed_crops = training.embed_crops
+
+    def keep(model: EmbeddingModel, *rest: Any) -> Tensor:
+        networks.append({key: value.clone() for key, value in model.state_dict().items()})
+        return embed_crops(model, *rest)
+
+    def score(*_: Tensor) -> RetrievalScores:
+        return RetrievalScores(0.0, 0.0, script(len(networks) - 1), 1)
+
+    monkeypatch.setattr(training, "embed_crops", keep)
+    monkeypatch.setattr(training, "retrieval_scores", score)
+    return networks
+
+
+# Purity
+
+
+@pytest.mark.parametrize("method", [CONTRASTIVE, PROXIES], ids=lambda method: method.name)
+def test_the_same_specification_gives_the_same_bits(dataset: Dataset, method: MethodSpec) -> None:
+    spec, data = toy_fold(dataset, method)
+    first = train_fold(spec, data)
+    torch.manual_seed(999)
+    np.random.seed(999)  # noqa: NPY002 - the global state must not matter
+    random.seed(999)
+    again = train_fold(spec, data)
+    assert _outcome(first.result) == _outcome(again.result)
+    assert same_weights(first.weights, again.weights)
+    assert first.result.fingerprint == spec.fingerprint
+    assert first.result.curve[-1].loss is not None
+
+
+def _main(folder: str) -> None:
+    """What the fresh process does."""
+    spec, data = toy_fold(pattern_dataset(Path(folder)), PROXIES)
+    print(_hash(train_fold(spec, data)))
+
+
+def test_a_fresh_process_gives_the_same_bits(tmp_path: Path) -> None:
+    code = (
+        "import torch; torch.set_num_threads(1); from tests.protocols.training import test_train_fold; "
+        f"test_train_fold._main({str(tmp_path / 'fresh')!r})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    spec, data = toy_fold(pattern_dataset(tmp_path / "here"), PROXIES)
+    assert done.stdout.strip() == _hash(train_fold(spec, data))
+
+
+@pytest.mark.parametrize("change", ["seed", "fold", "lr", "crops"])
+def test_whatever_the_specification_says_matters(dataset: Dataset, change: str) -> None:
+    changes: dict[str, dict[str, Any]] = {
+        "seed": {"seed": 2},
+        "fold": {"fold": 1},
+        "lr": {"training": short(lr=2e-2)},
+        "crops": {"images": toy_fold(dataset)[0].images.model_copy(update={"area": (0.9, 1.0)})},
+    }
+    one = train_fold(*toy_fold(dataset))
+    other = train_fold(*toy_fold(dataset, **changes[change]))
+    assert not same_weights(one.weights, other.weights)
+    assert one.result.fingerprint != other.result.fingerprint
+    assert one.result.curve != other.result.curve
+
+
+def test_methods_of_one_seed_start_from_the_same_network(dataset: Dataset) -> None:
+    training_settings = short(lr=0.0, max_epochs=1)
+    weights = [train_fold(*toy_fold(dataset, method, training_settings)).weights for method in (CONTRASTIVE, PROXIES)]
+    assert same_weights(*weights)
+    other = train_fold(*toy_fold(dataset, CONTRASTIVE, training_settings, seed=2)).weights
+    assert not same_weights(weights[0], other)
+
+
+def test_the_process_keeps_its_random_numbers_and_settings(dataset: Dataset) -> None:
+    before = torch.get_rng_state(), random.getstate(), np.random.get_state()  # noqa: NPY002
+    algorithms = torch.are_deterministic_algorithms_enabled()
+    train_fold(*toy_fold(dataset))
+    after = torch.get_rng_state(), random.getstate(), np.random.get_state()  # noqa: NPY002
+    assert torch.equal(before[0], after[0])
+    assert before[1] == after[1]
+    assert (before[2][1] == after[2][1]).all()
+    assert before[2][2:] == after[2][2:]
+    assert torch.are_deterministic_algorithms_enabled() == algorithms
+
+
+def test_settings_survive_a_failure(dataset: Dataset) -> None:
+    method = CONTRASTIVE.model_copy(update={"samples_per_class": 3})
+    state = torch.get_rng_state()
+    with pytest.raises(ValueError, match="no multiple"):
+        train_fold(*toy_fold(dataset, method))
+    assert not torch.are_deterministic_algorithms_enabled()
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_training_learns(dataset: Dataset) -> None:
+    result = train_fold(*toy_fold(dataset, PROXIES, short(lr=1e-3, iterations_per_epoch=20, max_epochs=4))).result
+    means = [point.loss for point in result.curve[1:]]
+    assert all(later < earlier for earlier, later in pairwise(means))
+
+
+# Data
+
+
+@pytest.mark.parametrize("wrong", ["shared", "missing", "extra", "swapped"])
+def test_images_of_other_classes_are_refused(dataset: Dataset, wrong: str) -> None:
+    spec, data = toy_fold(dataset)
+    test_class = dataset.images.of_classes((15, *range(6)))
+    broken = {
+        "shared": replace(data, train=dataset.images.of_classes(tuple(range(7)))),
+        "missing": replace(data, train=dataset.images.of_classes(tuple(range(5)))),
+        "extra": replace(data, train=test_class),
+        "swapped": FoldData(data.validation, data.train),
+    }
+    with pytest.raises(SplitError, match=r"^fold 0: "):
+        train_fold(spec, broken[wrong])
+
+
+# Stopping and checkpoint
+
+
+PATIENCE = [  # validate every, patience, epochs done at the stop, validations without improvement (section 6)
+    pytest.param(2, 9, 10, 5, id="cub200"),
+    pytest.param(5, 14, 15, 3, id="cars196"),
+    pytest.param(20, 39, 40, 2, id="sop"),
+]
+
+
+@pytest.mark.parametrize(("every", "patience", "stop", "validations"), PATIENCE)
+def test_training_stops_by_the_table(dataset: Dataset, every: int, patience: int, stop: int, validations: int) -> None:
+    rhythm = short(
+        lr=0.0, iterations_per_epoch=1, batch_size=2, max_epochs=1000, validate_every=every, patience=patience
+    )
+    result = train_fold(*toy_fold(dataset, training=rhythm)).result
+    assert result.stopped_by == "patience"
+    assert result.iterations == stop
+    assert [point.iteration for point in result.curve] == list(range(0, stop + 1, every))
+    assert len(result.curve) == validations + 1
+
+
+@pytest.mark.parametrize(("every", "patience", "stop", "validations"), PATIENCE)
+def test_an_improvement_starts_the_patience_anew(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch, every: int, patience: int, stop: int, validations: int
+) -> None:
+    _scripted(monkeypatch, lambda i: 0.5 if i >= validations - 1 else 0.2)
+    rhythm = short(iterations_per_epoch=1, batch_size=2, max_epochs=1000, validate_every=every, patience=patience)
+    result = train_fold(*toy_fold(dataset, training=rhythm)).result
+    improved = (validations - 1) * every
+    assert result.best_iteration == improved
+    assert result.iterations == improved + stop
+
+
+def test_the_defaults_are_the_protocols() -> None:
+    defaults = TrainingSettings()
+    assert (defaults.batch_size, defaults.iterations_per_epoch, defaults.max_epochs) == (32, 100, 1000)
+    assert (defaults.validate_every, defaults.patience) == (2, 9)
+    assert defaults.optimizer == OptimizerSettings(
+        name="RMSprop", lr=1e-6, weight_decay=1e-4, arguments={"momentum": 0.9}
+    )
+
+
+def test_epoch_0_is_scored_but_never_wins(dataset: Dataset) -> None:
+    trained = train_fold(*toy_fold(dataset, training=short(lr=0.0, max_epochs=4)))
+    result = trained.result
+    assert len({point.map_at_r for point in result.curve}) == 1
+    assert result.untrained_map_at_r == result.curve[0].map_at_r == result.best_map_at_r
+    assert result.best_iteration == 2, "the first trained epoch"
+    assert not result.beats_untrained
+    assert result.flag == "no trained epoch beat the untrained network"
+    assert result.status == "ok"
+
+
+def test_a_better_epoch_0_counts_for_patience_only(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    networks = _scripted(monkeypatch, [0.9, 0.1, 0.3, 0.2, 0.8].__getitem__)
+    trained = train_fold(*toy_fold(dataset, training=short(max_epochs=100, patience=3)))
+    result = trained.result
+    # Better than its predecessors at epochs 2 and 4, but not than epoch 0: patience runs out after epoch 4.
+    assert (result.stopped_by, result.iterations) == ("patience", 8)
+    assert (result.best_iteration, result.best_map_at_r, result.untrained_map_at_r) == (8, 0.8, 0.9)
+    assert not result.beats_untrained
+    assert same_weights(trained.weights, networks[4])
+
+
+def test_the_checkpoint_is_the_first_of_the_best(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    networks = _scripted(monkeypatch, [0.1, 0.2, 0.7, 0.3, 0.7, 0.5].__getitem__)
+    trained = train_fold(*toy_fold(dataset, training=short(max_epochs=5)))
+    result = trained.result
+    assert (result.best_iteration, result.best_map_at_r) == (4, 0.7)
+    assert result.beats_untrained
+    assert result.flag is None
+    assert result.stopped_by == "max_epochs"
+    assert same_weights(trained.weights, networks[2])
+    assert not same_weights(trained.weights, networks[4])
+    assert result.objective == 0.7
+
+
+def test_an_equal_score_is_no_improvement(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    _scripted(monkeypatch, [0.1, 0.7, 0.7, 0.7, 0.7].__getitem__)
+    result = train_fold(*toy_fold(dataset, training=short(max_epochs=100, patience=2))).result
+    assert (result.stopped_by, result.iterations) == ("patience", 8)
+    assert result.best_iteration == 2
+
+
+def test_the_last_epoch_is_validated_in_any_case(dataset: Dataset) -> None:
+    told: list[int] = []
+    spec, data = toy_fold(dataset, training=short(max_epochs=5, validate_every=2))
+    result = train_fold(spec, data, on_validation=told.append).result
+    assert [point.iteration for point in result.curve] == [0, 4, 8, 10] == told
+    assert result.stopped_by == "max_epochs"
+
+
+def test_the_curve_holds_the_mean_loss_since_the_last_validation(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class CountingLoss(RecordingLoss):
+        def forward(self, embeddings: Tensor, labels: Tensor, indices_tuple: object = None) -> Tensor:
+            value = super().forward(embeddings, labels)
+            return value - value.detach() + self.steps
+
+    monkeypatch.setattr(losses, "CountingLoss", CountingLoss, raising=False)
+    spec, data = toy_fold(dataset, _named("CountingLoss"), short(max_epochs=5, validate_every=2))
+    curve = train_fold(spec, data).result.curve
+    # Losses 1 to 10, two an epoch.
+    assert [point.loss for point in curve] == [None, 2.5, 6.5, 9.5]
+
+
+# Failures
+
+
+def test_a_loss_that_is_not_finite_scores_0(dataset: Dataset) -> None:
+    wild = short(optimizer=OptimizerSettings(name="SGD", lr=1e30, arguments={}), iterations_per_epoch=5)
+    spec, data = toy_fold(dataset, PROXIES, wild)
+    trained = train_fold(spec, data)
+    result = trained.result
+    assert (result.status, result.stopped_by) == ("nan", "nan")
+    assert (result.best_map_at_r, result.best_iteration, result.objective) == (0.0, 0, 0.0)
+    assert not result.beats_untrained
+    assert result.reason is not None
+    assert "not finite at iteration" in result.reason
+    assert result.flag is not None
+    assert result.reason in result.flag
+    assert len(result.curve) == 1
+    assert result.untrained_map_at_r == result.curve[0].map_at_r > 0
+    # Failed before its first validation: the weights it started from.
+    start = train_fold(*toy_fold(dataset, PROXIES, short(lr=0.0, max_epochs=1)))
+    assert same_weights(trained.weights, start.weights)
+
+
+def test_a_late_failure_keeps_the_last_checkpoint(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    networks = _scripted(monkeypatch, [0.1, 0.5, 0.3].__getitem__)
+    trained = train_fold(*toy_fold(dataset, _named("LateNanLoss"), short(max_epochs=9)))
+    assert trained.result.reason == "loss not finite at iteration 5"
+    assert trained.result.status == "nan"
+    assert trained.result.iterations == 5
+    assert (trained.result.best_map_at_r, trained.result.objective) == (0.0, 0.0)
+    assert len(networks) == 3
+    assert same_weights(trained.weights, networks[1])
+
+
+def test_a_step_that_the_method_skips_may_have_any_loss(dataset: Dataset) -> None:
+    trained = train_fold(*toy_fold(dataset, _named("CarefulLoss"), short(max_epochs=3)))
+    assert (trained.result.status, trained.result.stopped_by) == ("ok", "max_epochs")
+    # The skipped step's infinity is not in the curve either.
+    assert all(point.loss is None or math.isfinite(point.loss) for point in trained.result.curve)
+
+
+@pytest.mark.parametrize("method", [CONTRASTIVE, UNTRAINED], ids=lambda method: method.name)
+def test_a_network_broken_from_the_start_is_a_failure_with_its_weights(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch, method: MethodSpec
+) -> None:
+    def broken() -> nn.Module:
+        trunk = SmallConv()
+        nn.init.constant_(next(trunk.parameters()), float("nan"))
+        return trunk
+
+    entry = TRUNKS["small_conv"]
+    monkeypatch.setitem(TRUNKS, "small_conv", replace(entry, build=broken))
+    spec, data = toy_fold(dataset, method)
+    trained = train_fold(spec, data)
+    assert trained.result.status == "nan"
+    assert trained.result.objective == 0.0
+    assert trained.result.reason == "validation embeddings not finite at iteration 0"
+    assert trained.result.curve == ()
+    EmbeddingModel(spec.trunk, spec.embedding_size).load_state_dict(trained.weights)
+
+
+# The untrained trunk
+
+
+def test_an_untrained_trunk_is_scored_as_it_is(dataset: Dataset) -> None:
+    spec, data = toy_fold(dataset, UNTRAINED, embedding_size=None)
+    trained = train_fold(spec, data)
+    result = trained.result
+    assert (result.status, result.stopped_by, result.iterations, result.best_iteration) == ("ok", "untrained", 0, 0)
+    assert len(result.curve) == 1
+    assert result.curve[0].loss is None
+    assert result.best_map_at_r == result.untrained_map_at_r == result.curve[0].map_at_r > 0
+    assert not result.beats_untrained
+    assert result.flag is None
+    model = EmbeddingModel(spec.trunk, None)
+    model.load_state_dict(trained.weights)
+    assert not any(key.startswith("embedder") for key in trained.weights)
+
+
+# Hooks
+
+
+def test_hooks_are_called_in_the_contracts_order(dataset: Dataset) -> None:
+    # 24 training images, batches of 8, two iterations an epoch: three iterations are a pass.
+    train_fold(*toy_fold(dataset, RECORDING, short(max_epochs=3, validate_every=2)))
+    step = ["on_step_start", "forward", "on_gradients"]
+    epoch = ["on_epoch_start", *step, *step]
+    assert [name for name, _ in RecordingLoss.calls] == [
+        "param_groups",
+        "bind",
+        "on_evaluation",
+        *epoch,
+        *epoch,
+        "on_evaluation",
+        *epoch,
+        "on_evaluation",
+    ]
+
+
+def test_clocks_tell_where_a_training_stands(dataset: Dataset) -> None:
+    train_fold(*toy_fold(dataset, RECORDING, short(max_epochs=4, validate_every=2)))
+    steps = [value for name, value in RecordingLoss.calls if name == "on_step_start"]
+    assert steps == [Clock(i // 2, i, 2, i * 8 // 24) for i in range(8)]
+    assert [clock.passes for clock in steps] == [0, 0, 0, 1, 1, 1, 2, 2]
+    assert [value for name, value in RecordingLoss.calls if name == "on_gradients"] == steps
+    assert [value for name, value in RecordingLoss.calls if name == "on_epoch_start"] == steps[::2]
+    evaluations = [value[0] for name, value in RecordingLoss.calls if name == "on_evaluation"]
+    assert evaluations == [Clock(0, 0, 2, 0), Clock(2, 4, 2, 1), Clock(4, 8, 2, 2)]
+
+
+def test_losses_are_told_the_validation_metrics(dataset: Dataset) -> None:
+    result = train_fold(*toy_fold(dataset, RECORDING)).result
+    told = [value[1] for name, value in RecordingLoss.calls if name == "on_evaluation"]
+    assert told == [point.model_dump(include={"map_at_r", "r_precision", "precision_at_1"}) for point in result.curve]
+
+
+def test_batches_reach_the_loss_as_the_method_wants_them(dataset: Dataset) -> None:
+    train_fold(*toy_fold(dataset, RECORDING, fold=2))
+    assert RecordingLoss.calls[1] == ("bind", 6)
+    seen: set[int] = set()
+    for name, value in RecordingLoss.calls:
+        if name == "forward":
+            shape, labels, in_training = value
+            assert shape == (8, 8)
+            assert in_training
+            # Ranks 4 to 7, 0 and 1 become 0 to 5; two images a class, side by side.
+            assert torch.equal(labels[::2], labels[1::2])
+            seen |= set(labels.tolist())
+    assert seen == set(range(6))
+
+
+def test_the_context_lends_the_network(dataset: Dataset) -> None:
+    train_fold(*toy_fold(dataset, RECORDING, short(max_epochs=1)))
+    (context,) = RecordingLoss.contexts
+    model = EmbeddingModel(toy_fold(dataset)[0].trunk, 8)
+    assert [p.shape for p in context.trunk_parameters] == [p.shape for p in model.parameters()]
+    assert context.embed_pool(3).shape == (6, 3, 8)
+    assert context.generator.initial_seed() == derive_seed("plugin", 1)
+
+
+def test_drawing_a_pool_does_not_disturb_the_training(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    class PoolingLoss(RecordingLoss):
+        def on_step_start(self, clock: Clock) -> None:
+            assert not self.contexts[-1].embed_pool(2).requires_grad
+            torch.randn(3, generator=self.contexts[-1].generator)
+
+    monkeypatch.setattr(losses, "PoolingLoss", PoolingLoss, raising=False)
+    plain = train_fold(*toy_fold(dataset, RECORDING))
+    pooling = train_fold(*toy_fold(dataset, _named("PoolingLoss", name="recording")))
+    assert same_weights(plain.weights, pooling.weights)
+    assert plain.result.curve == pooling.result.curve
+
+
+def _changed(before: list[Tensor], after: list[Tensor]) -> list[bool]:
+    return [not torch.equal(one, other) for one, other in zip(before, after, strict=True)]
+
+
+@pytest.mark.parametrize("optimizer", ["RMSprop", "AdamW"])
+def test_a_warm_up_freezes_the_trunk(dataset: Dataset, optimizer: str) -> None:
+    # Three iterations are a pass over the 24 training images, here an epoch as well.
+    rate = OptimizerSettings(name=optimizer, lr=1e-2, weight_decay=0.1, arguments={})
+    train_fold(*toy_fold(dataset, _named("WarmingLoss"), short(optimizer=rate, iterations_per_epoch=3)))
+    start, warmed, trained = RecordingLoss.networks
+    embedder = [False] * (len(start) - 2) + [True, True]
+    assert _changed(start, warmed) == embedder
+    assert all(_changed(warmed, trained))
+    assert all(p.requires_grad for p in RecordingLoss.contexts[0].trunk_parameters)
+
+
+@pytest.mark.parametrize(("asked", "steps"), [(None, 3), (0, 0), (1, 3), (2, 6)])
+def test_a_warm_up_is_counted_in_passes_and_the_method_has_the_last_word(
+    dataset: Dataset, asked: int | None, steps: int
+) -> None:
+    train_fold(*toy_fold(dataset, _named("WarmingLoss", warmup_passes=asked), short(max_epochs=4)))
+    clocks = [value for name, value in RecordingLoss.calls if name == "on_step_start"]
+    assert [clock.warmup for clock in clocks] == [step < steps for step in range(8)]
+    # Two iterations an epoch: the trunk stands still as long as the warm-up covers the whole epoch.
+    still = [not any(_changed(a[:-2], b[:-2])) for a, b in pairwise(RecordingLoss.networks)]
+    assert still == [2 * epoch + 2 <= steps for epoch in range(3)]
+
+
+def test_without_a_warm_up_everything_trains_at_once(dataset: Dataset) -> None:
+    train_fold(*toy_fold(dataset, RECORDING))
+    assert all(_changed(*RecordingLoss.networks[:2]))
+
+
+def test_a_loss_can_skip_steps(dataset: Dataset) -> None:
+    trained = train_fold(*toy_fold(dataset, _named("SkippingLoss")))
+    assert trained.result.iterations == 6
+    assert not any(_changed(RecordingLoss.networks[0], RecordingLoss.networks[-1]))
+    assert len({point.map_at_r for point in trained.result.curve}) == 1
+
+
+def test_evaluation_normalises_as_the_loss_wants(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds: list[str] = []
+    normalized = training.normalized
+
+    def spy(embeddings: Tensor, kind: Any) -> Tensor:
+        kinds.append(kind)
+        return normalized(embeddings, kind)
+
+    monkeypatch.setattr(training, "normalized", spy)
+    train_fold(*toy_fold(dataset, _named("BallLoss"), short(max_epochs=1)))
+    assert kinds == ["ball", "ball"]
+    kinds.clear()
+    for method in (RECORDING, CONTRASTIVE, UNTRAINED):
+        train_fold(*toy_fold(dataset, method, short(max_epochs=1)))
+    assert set(kinds) == {"unit"}
+
+
+def test_the_losss_own_parameters_have_their_own_rate(dataset: Dataset) -> None:
+    # The network stands still; only the loss learns.
+    still = short(lr=0.0, max_epochs=4, iterations_per_epoch=10)
+    trained = train_fold(*toy_fold(dataset, PROXIES, still))
+    start = train_fold(*toy_fold(dataset, PROXIES, short(lr=0.0, max_epochs=1)))
+    assert same_weights(trained.weights, start.weights)
+    means = [point.loss for point in trained.result.curve[1:]]
+    assert means[-1] < means[0]

@@ -1,0 +1,153 @@
+"""BN-Inception: its keys, its forward pass against the original's, its input format, its weight file.
+
+`golden/bn_inception_state_dict.csv` lists the keys and shapes of the published weights.
+
+`golden/bn_inception_forward.npz` holds what the original network (Cadene/pretrained-models.pytorch at 8aae3d8, float32,
+CPU, evaluation mode) makes of weights and images that are drawn anew here: `input_seed` and `input_size` of two images,
+their globally average-pooled `gap_features` (2, 1024) and the classifier's `logits` (2, 1000). Each weight comes from
+RandomState(crc32(key) % 2**31), as `drawn` says, so that the file of 44 MB is not needed. The tolerance is relative,
+1e-4, since the order of summation in a convolution is not fixed.
+"""
+
+import csv
+import math
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from protocols.trunks.bn_inception import BNInception
+from protocols.trunks.embedding_model import EmbeddingModel
+from protocols.trunks.trunk_registry import settled_trunk
+from results.training_spec import TrunkSpec
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+PRETRAINED = TrunkSpec(name="bn_inception", weights="imagenet")
+RANDOM = TrunkSpec(name="bn_inception", weights="random")
+
+
+def published_shapes() -> dict[str, tuple[int, ...]]:
+    with (GOLDEN / "bn_inception_state_dict.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    return {r["key"]: () if r["shape"] == "scalar" else tuple(map(int, r["shape"].split("x"))) for r in rows}
+
+
+def drawn(key: str, shape: tuple[int, ...]) -> Tensor:
+    """The golden file's weight of a key."""
+    state = np.random.RandomState(zlib.crc32(key.encode()) % 2**31)
+    if key.endswith(".num_batches_tracked"):
+        return torch.tensor(0)
+    if key.endswith((".running_var", "_bn.weight")):
+        value = state.uniform(0.5, 1.5, shape)
+    elif key.endswith(".weight"):
+        value = state.randn(*shape) * math.sqrt(2 / math.prod(shape[1:]))
+    else:
+        value = 0.1 * state.randn(*shape)
+    return torch.from_numpy(np.asarray(value, dtype=np.float32))
+
+
+@pytest.fixture(scope="module")
+def checkpoint() -> dict[str, Tensor]:
+    """A full checkpoint, classifier included, with the golden file's weights."""
+    return {key: drawn(key, shape) for key, shape in published_shapes().items()}
+
+
+@pytest.fixture(scope="module")
+def file(checkpoint: Mapping[str, Tensor], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("weights") / "drawn.pth"
+    torch.save(checkpoint, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def trunk(checkpoint: Mapping[str, Tensor]) -> BNInception:
+    trunk = BNInception()
+    trunk.load_state_dict({key: value for key, value in checkpoint.items() if not key.startswith("last_linear.")})
+    return trunk.eval()
+
+
+def _images(side: int = 64) -> Tensor:
+    return torch.randint(0, 256, (2, 3, side, side), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
+
+
+# The network
+
+
+def test_keys_and_shapes_are_the_published_ones_without_the_classifier() -> None:
+    published = [(key, shape) for key, shape in published_shapes().items() if not key.startswith("last_linear.")]
+    assert len(published) == 483
+    assert [(key, tuple(value.shape)) for key, value in BNInception().state_dict().items()] == published
+
+
+def test_forward_is_the_originals(trunk: BNInception, checkpoint: Mapping[str, Tensor]) -> None:
+    golden = np.load(GOLDEN / "bn_inception_forward.npz")
+    state = np.random.RandomState(int(golden["input_seed"]))
+    side = int(golden["input_size"])
+    bgr = state.randint(0, 256, (2, 3, side, side)) - np.array([104, 117, 128])[:, None, None]
+    with torch.no_grad():
+        features = trunk(torch.from_numpy(bgr.astype(np.float32))).mean((2, 3))
+        logits = nn.functional.linear(features, checkpoint["last_linear.weight"], checkpoint["last_linear.bias"])
+    for ours, key in ((features, "gap_features"), (logits, "logits")):
+        theirs = torch.from_numpy(golden[key])
+        assert float((ours - theirs).abs().max() / theirs.abs().max()) < 1e-4
+        # Single entries come near zero by cancellation; there only an absolute bound means something.
+        assert torch.allclose(ours, theirs, rtol=1e-4, atol=1e-5 * float(theirs.abs().max()))
+
+
+@pytest.mark.parametrize("side", [227, 224])
+def test_the_last_map_is_seven_by_seven(trunk: BNInception, side: int) -> None:
+    with torch.no_grad():
+        last = trunk(torch.zeros(1, 3, side, side))
+    assert last.shape == (1, 1024, 7, 7)
+
+
+# The input
+
+
+def test_a_red_image_is_bgr_in_0_to_255_less_the_mean() -> None:
+    model = EmbeddingModel(RANDOM, 8)
+    model.trunk = nn.Identity()
+    model.embedder = nn.Identity()
+    red = torch.zeros(1, 3, 2, 2, dtype=torch.uint8)
+    red[:, 0] = 255
+    assert model(red).tolist() == [[0 - 104, 0 - 117, 255 - 128]]
+    grey = torch.full((1, 1, 2, 2), 255, dtype=torch.uint8)
+    assert model(grey)[0].tolist() == [255 - 104, 255 - 117, 255 - 128]
+
+
+def test_the_model_feeds_the_trunk_so() -> None:
+    torch.manual_seed(0)
+    model, images = EmbeddingModel(RANDOM, 128).eval(), _images()
+    mean = torch.tensor([104.0, 117.0, 128.0])[:, None, None]
+    with torch.no_grad():
+        expected = model.embedder(model.trunk(images.float()[:, [2, 1, 0]] - mean).mean((2, 3)))
+        assert torch.allclose(model(images), expected, rtol=1e-4, atol=1e-4)
+    assert isinstance(model.embedder, nn.Linear)
+    assert (model.embedder.in_features, model.embedder.out_features) == (1024, 128)
+
+
+# The weight file
+
+
+def test_a_file_of_weights_is_loaded_without_its_classifier(
+    file: Path, checkpoint: Mapping[str, Tensor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("METRIC_LEARNING_WEIGHTS", str(file))
+    loaded = EmbeddingModel(settled_trunk(PRETRAINED), None).trunk.state_dict()
+    assert not any(key.startswith("last_linear.") for key in loaded)
+    assert all(torch.equal(value, checkpoint[key]) for key, value in loaded.items())
+
+
+def test_files_from_before_torch_0_4_load(
+    checkpoint: Mapping[str, Tensor], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Their format is the old one and batch normalisation has no counters."""
+    old = {key: value for key, value in checkpoint.items() if not key.endswith(".num_batches_tracked")}
+    torch.save(old, tmp_path / "old.pth", _use_new_zipfile_serialization=False)
+    monkeypatch.setenv("METRIC_LEARNING_WEIGHTS", str(tmp_path / "old.pth"))
+    loaded = EmbeddingModel(settled_trunk(PRETRAINED), None).trunk.state_dict()
+    assert all(torch.equal(value, checkpoint[key]) for key, value in loaded.items())

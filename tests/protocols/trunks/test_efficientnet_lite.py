@@ -1,0 +1,135 @@
+"""EfficientNet-Lite0: its weight file, its frozen batch normalisation, its scores on real photographs."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from protocols.datasets.cub200 import open_cub200
+from protocols.datasets.dataset import DataRequest
+from protocols.metrics.retrieval import normalized, retrieval_scores
+from protocols.trunks.efficientnet_lite import EfficientNetLite0, SamePadConv2d, imagenet_weights
+from protocols.trunks.embed import embed
+from protocols.trunks.embedding_model import EmbeddingModel
+from protocols.trunks.trunk_registry import IMAGENET_MEAN, IMAGENET_STD
+from results.training_spec import ImageSettings, TrunkSpec
+
+
+@pytest.fixture(scope="module")
+def images() -> torch.Tensor:
+    return torch.randint(0, 256, (4, 3, 64, 64), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
+
+
+def _model(batch_norm: str = "statistics_frozen", weights: str = "imagenet", size: int | None = 8) -> EmbeddingModel:
+    torch.manual_seed(0)
+    spec = TrunkSpec.model_validate({"name": "efficientnet_lite0", "weights": weights, "batch_norm": batch_norm})
+    return EmbeddingModel(spec, size)
+
+
+def _norms(model: EmbeddingModel) -> list[nn.BatchNorm2d]:
+    return [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
+
+
+def test_the_weight_file_fits_exactly() -> None:
+    trunk, weights = EfficientNetLite0(), imagenet_weights()
+    assert set(trunk.state_dict()) == set(weights)
+    trunk.load_state_dict(weights, strict=True)
+    loaded = _model().trunk.state_dict()
+    assert all(torch.equal(loaded[key], value) for key, value in weights.items())
+
+
+def test_features_and_parameters_are_those_of_the_architecture(images: torch.Tensor) -> None:
+    trunk = _model().trunk
+    # 4.65 million of the paper's classifier network, less the classifier's 1280 * 1000 + 1000.
+    assert sum(p.numel() for p in trunk.parameters()) == 4_652_008 - 1_281_000
+    assert _model(size=None)(images).shape == (4, 1280)
+    assert {norm.eps for norm in _norms(_model())} == {1e-3}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "stride", "padding"), [(3, 1, (1, 1)), (5, 1, (2, 2)), (3, 2, (0, 1)), (5, 2, (1, 2))]
+)
+def test_padding_is_tensorflows_for_even_sizes(kernel: int, stride: int, padding: tuple[int, int]) -> None:
+    conv = SamePadConv2d(1, 1, kernel, stride)
+    image = torch.randn(1, 1, 16, 16)
+    before, after = padding
+    padded = nn.functional.pad(image, (before, after, before, after))
+    expected = nn.functional.conv2d(padded, conv.weight, stride=stride)
+    assert conv(image).shape[-1] == 16 // stride
+    assert torch.allclose(conv(image), expected, atol=1e-6)
+
+
+def test_grey_images_are_repeated(images: torch.Tensor) -> None:
+    model = _model().eval()
+    grey = images[:, :1]
+    with torch.no_grad():
+        assert torch.equal(model(grey), model(grey.expand(-1, 3, -1, -1)))
+
+
+def test_input_is_in_imagenets_format(images: torch.Tensor) -> None:
+    model = _model(size=None).eval()
+    mean, std = torch.tensor(IMAGENET_MEAN)[:, None, None], torch.tensor(IMAGENET_STD)[:, None, None]
+    with torch.no_grad():
+        expected = model.trunk((images.float() / 255 - mean) / std)
+        assert expected.shape == (4, 1280, 2, 2)
+        assert torch.allclose(model(images), expected.mean((2, 3)), atol=1e-5)
+
+
+def test_output_is_deterministic(images: torch.Tensor) -> None:
+    with torch.no_grad():
+        assert torch.equal(_model()(images), _model()(images))
+
+
+@pytest.mark.parametrize("batch_norm", ["statistics_frozen", "frozen"])
+def test_batch_normalisation_in_training(images: torch.Tensor, batch_norm: str) -> None:
+    model = _model(batch_norm)
+    norms = _norms(model)
+    assert len(norms) == 49
+    statistics = [
+        (norm.running_mean.clone(), norm.running_var.clone(), norm.num_batches_tracked.clone()) for norm in norms
+    ]
+    affine = [(norm.weight.detach().clone(), norm.bias.detach().clone()) for norm in norms]
+    model.train()
+    assert model.training
+    assert model.trunk.training
+    assert not any(norm.training for norm in norms)
+    optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1, weight_decay=0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        model(images).square().sum().backward()
+        optimizer.step()
+    for norm, (mean, variance, batches) in zip(norms, statistics, strict=True):
+        assert torch.equal(norm.running_mean, mean)
+        assert torch.equal(norm.running_var, variance)
+        assert torch.equal(norm.num_batches_tracked, batches)
+    trains = batch_norm == "statistics_frozen"
+    for norm, (scale, shift) in zip(norms, affine, strict=True):
+        assert (norm.weight.grad is not None) == (norm.bias.grad is not None) == trains
+        assert torch.equal(norm.weight, scale) != trains
+        assert torch.equal(norm.bias, shift) != trains
+    assert model.trunk._conv_stem.weight.grad is not None
+
+
+def test_training_mode_gives_the_same_output_as_evaluation_mode(images: torch.Tensor) -> None:
+    model = _model()
+    with torch.no_grad():
+        assert torch.equal(model.train()(images), model.eval()(images))
+
+
+@pytest.mark.slow
+def test_untrained_scores_on_real_photographs(tmp_path: Path) -> None:
+    root = os.environ.get("CUB100")
+    if not root:
+        pytest.skip("CUB100 names no folder with 100 classes of CUB-200-2011")
+    settings = ImageSettings(resize=None, crop=227)
+    dataset = open_cub200(DataRequest("cub200", settings, tmp_path, Path(root), subset=True))
+    assert dataset.n_classes == 100
+    half = dataset.images.of_classes(tuple(range(50, 100)))
+    embeddings = embed(_model(size=None), half, settings, torch.device("cpu"))
+    scores = retrieval_scores(normalized(embeddings), torch.from_numpy(np.asarray(half.labels)))
+    assert scores.precision_at_1 == pytest.approx(0.7355, abs=5e-4)
+    assert scores.r_precision == pytest.approx(0.3815, abs=5e-4)
+    assert scores.map_at_r == pytest.approx(0.2660, abs=5e-4)

@@ -1,0 +1,143 @@
+"""Pooling, batch normalisation and the embedder's bias around any trunk (specification, section 4)."""
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from protocols.datasets.dataset import Dataset
+from protocols.evaluation.evaluate_run import evaluate_run
+from protocols.evaluation.test_data import test_data as data_for_testing
+from protocols.jobs import EvaluateJob
+from protocols.splits import mlrc_split
+from protocols.training.train_fold import train_fold
+from protocols.trunks.embedding_model import EmbeddingModel
+from results.records import RunRecord
+from results.training_spec import FoldSpec, TrunkSpec
+from tests.support.toys import pattern_dataset, toy_fold
+
+SIDES = {"small_conv": 32, "efficientnet_lite0": 64, "bn_inception": 64}
+
+
+def _model(name: str, size: int | None = 8, *, embedder_bias: bool = True, **changes: str) -> EmbeddingModel:
+    torch.manual_seed(0)
+    spec = TrunkSpec.model_validate({"name": name, "weights": "random", **changes})
+    return EmbeddingModel(spec, size, embedder_bias=embedder_bias)
+
+
+def _images(side: int) -> Tensor:
+    return torch.randint(0, 256, (4, 3, side, side), generator=torch.Generator().manual_seed(1), dtype=torch.uint8)
+
+
+def _feature_map(model: EmbeddingModel, images: Tensor) -> Tensor:
+    seen: list[Tensor] = []
+    handle = model.trunk.register_forward_hook(lambda module, inputs, output: seen.append(output))
+    model(images)
+    handle.remove()
+    return seen[0]
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    return pattern_dataset(tmp_path_factory.mktemp("patterns"))
+
+
+# Pooling
+
+
+@pytest.mark.parametrize(("name", "side"), SIDES.items())
+def test_average_is_the_mean_of_the_last_map_to_the_bit(name: str, side: int) -> None:
+    """Whichever of PyTorch's two operators pools: kept results were made with either."""
+    model, images = _model(name, None).eval(), _images(side)
+    with torch.no_grad():
+        last = _feature_map(model, images)
+        assert last.shape[:2] == (4, model.dimensions)
+        assert torch.equal(model(images), last.mean((2, 3)))
+        assert torch.equal(model(images), nn.functional.adaptive_avg_pool2d(last, 1).flatten(1))
+    expected = last.double().numpy().reshape(4, model.dimensions, -1).mean(axis=2)
+    assert np.allclose(model(images).detach().numpy(), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "side"), SIDES.items())
+def test_average_max_is_the_sum_of_both(name: str, side: int) -> None:
+    model, images = _model(name, None, pooling="average_max").eval(), _images(side)
+    with torch.no_grad():
+        last = _feature_map(model, images).double().numpy().reshape(4, model.dimensions, -1)
+        pooled = model(images).numpy()
+    assert np.allclose(pooled, last.mean(axis=2) + last.max(axis=2), rtol=1e-4, atol=1e-5)
+    assert not np.allclose(pooled, last.mean(axis=2), rtol=0.1)
+
+
+def test_average_max_has_the_gradient_of_proxy_anchors_code() -> None:
+    model = _model("small_conv", None, pooling="average_max")
+    model.trunk = nn.Identity()
+    maps = torch.randn(2, 1, 5, 5, generator=torch.Generator().manual_seed(2))
+    ours, theirs = (maps.clone().requires_grad_() for _ in range(2))
+    model._pooled(ours).square().sum().backward()
+    both = nn.AdaptiveAvgPool2d(1)(theirs) + nn.AdaptiveMaxPool2d(1)(theirs)
+    both.square().sum().backward()
+    assert torch.allclose(ours.grad, theirs.grad, atol=1e-6)
+
+
+# Batch normalisation
+
+
+@pytest.mark.parametrize("batch_norm", ["statistics_frozen", "frozen", "training"])
+def test_what_of_batch_normalisation_trains(batch_norm: str) -> None:
+    model, images = _model("bn_inception", batch_norm=batch_norm).train(), _images(64)
+    norms = [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
+    assert len(norms) == 69
+    means = [(norm.running_mean.clone(), norm.running_var.clone()) for norm in norms]
+    model(images).square().sum().backward()
+    for norm, (mean, variance) in zip(norms, means, strict=True):
+        assert norm.training == (batch_norm == "training")
+        assert int(norm.num_batches_tracked) == (1 if batch_norm == "training" else 0)
+        assert torch.equal(norm.running_mean, mean) != (batch_norm == "training")
+        assert torch.equal(norm.running_var, variance) != (batch_norm == "training")
+        assert (norm.weight.grad is None) == (norm.bias.grad is None) == (batch_norm == "frozen")
+    assert next(model.trunk.parameters()).grad is not None
+
+
+def test_statistics_in_training_are_not_those_of_evaluation() -> None:
+    model, images = _model("bn_inception", batch_norm="training"), _images(64)
+    with torch.no_grad():
+        in_training = model.train()(images)
+        evaluated = model.eval()(images)
+        before = {key: value.clone() for key, value in model.state_dict().items()}
+        assert torch.equal(model(images), evaluated)
+    assert not torch.allclose(in_training, evaluated, atol=1e-3)
+    assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
+
+
+# The embedder's bias
+
+
+def test_the_embedder_has_a_bias_unless_it_is_left_out() -> None:
+    with_bias, without = _model("small_conv"), _model("small_conv", embedder_bias=False)
+    assert isinstance(with_bias.embedder, nn.Linear)
+    assert isinstance(without.embedder, nn.Linear)
+    assert with_bias.embedder.bias is not None
+    assert without.embedder.bias is None
+    assert torch.equal(with_bias.embedder.weight, without.embedder.weight)
+
+
+@pytest.mark.parametrize("embedder_bias", [True, False])
+def test_trainings_and_evaluations_build_the_embedder_that_is_asked_for(dataset: Dataset, embedder_bias: bool) -> None:
+    spec, data = toy_fold(dataset, embedder_bias=embedder_bias)
+    trained = train_fold(spec, data)
+    assert ("embedder.bias" in trained.weights) == embedder_bias
+    record = _evaluated(dataset, spec, trained.weights)
+    assert record.dimensions == 8
+
+
+def test_a_training_with_another_pooling_is_another_one(dataset: Dataset) -> None:
+    spec, data = toy_fold(dataset)
+    other = spec.model_copy(update={"trunk": spec.trunk.model_copy(update={"pooling": "average_max"})})
+    assert spec.fingerprint != other.fingerprint
+    one, two = train_fold(spec, data).result, train_fold(other, data).result
+    assert [point.loss for point in one.curve] != [point.loss for point in two.curve]
+
+
+def _evaluated(dataset: Dataset, spec: FoldSpec, weights: dict[str, Tensor]) -> RunRecord:
+    job = EvaluateJob((spec,), "mlrc", {}, 0, 0, 1.0)
+    return evaluate_run(job, [weights], data_for_testing(dataset, mlrc_split(dataset.n_classes)))

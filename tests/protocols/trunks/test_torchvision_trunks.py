@@ -1,0 +1,228 @@
+"""GoogLeNet and ResNets: what is made of torchvision's networks, and what is said where there is no torchvision.
+
+Networks of torchvision's own layout stand in for it, so that the wrapping is tested without it; where it is installed,
+the real ones are compared as well.
+"""
+
+import hashlib
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from protocols.trunks import torchvision_trunks
+from protocols.trunks.embedding_model import EmbeddingModel, TrunkError
+from protocols.trunks.torchvision_trunks import torchvision_trunk
+from protocols.trunks.trunk_registry import IMAGENET_MEAN, IMAGENET_STD, TRUNKS, settled_trunk
+from protocols.trunks.weights import PublishedFile
+from results.training_spec import TrunkSpec
+
+NAMES = ("googlenet", "resnet50", "resnet101")
+
+
+class FakeResNet(nn.Module):
+    """torchvision's ResNet in small: the same names in the same order, called in its way."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 8, 7, 2, 3, bias=False)
+        self.bn1 = nn.BatchNorm2d(8)
+        self.relu = nn.ReLU(inplace=True)
+        self.maxpool = nn.MaxPool2d(3, 2, 1)
+        self.layer1 = nn.Sequential(nn.Conv2d(8, 8, 3, 1, 1), nn.BatchNorm2d(8), nn.ReLU())
+        self.layer4 = nn.Sequential(nn.Conv2d(8, 16, 3, 2, 1), nn.BatchNorm2d(16), nn.ReLU())
+        self.avgpool = nn.AdaptiveAvgPool2d((1, 1))
+        self.fc = nn.Linear(16, 10)
+
+    def last_map(self, x: Tensor) -> Tensor:
+        output: Tensor = self.layer4(self.layer1(self.maxpool(self.relu(self.bn1(self.conv1(x))))))
+        return output
+
+    def forward(self, x: Tensor) -> Tensor:
+        output: Tensor = self.fc(torch.flatten(self.avgpool(self.last_map(x)), 1))
+        return output
+
+
+class FakeGoogLeNet(nn.Module):
+    """torchvision's GoogLeNet in small, with its heads, its dropout and its own input normalisation."""
+
+    def __init__(
+        self, aux_logits: bool = True, transform_input: bool = False, init_weights: bool | None = None
+    ) -> None:
+        super().__init__()
+        self.transform_input = transform_input
+        self.conv1 = nn.Sequential(nn.Conv2d(3, 8, 7, 2, 3, bias=False), nn.BatchNorm2d(8, eps=0.001), nn.ReLU())
+        self.maxpool1 = nn.MaxPool2d(3, 2, ceil_mode=True)
+        self.inception5b = nn.Conv2d(8, 12, 1)
+        self.aux1 = nn.Linear(8, 10) if aux_logits else None
+        self.aux2 = nn.Linear(8, 10) if aux_logits else None
+        self.avgpool = nn.AdaptiveAvgPool2d((1, 1))
+        self.dropout = nn.Dropout(0.2)
+        self.fc = nn.Linear(12, 10)
+
+    def last_map(self, x: Tensor) -> Tensor:
+        if self.transform_input:
+            mean, std = (torch.tensor(values)[:, None, None] for values in (IMAGENET_MEAN, IMAGENET_STD))
+            x = x * (std / 0.5) + (mean - 0.5) / 0.5
+        output: Tensor = self.inception5b(self.maxpool1(self.conv1(x)))
+        return output
+
+
+FAKES = {"googlenet": FakeGoogLeNet, "resnet50": FakeResNet, "resnet101": FakeResNet}
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
+    """Puts the fakes in torchvision's place; returns what is asked of it."""
+    asked: list[tuple[str, dict[str, Any]]] = []
+
+    def get_model(name: str, *, weights: object, **arguments: Any) -> nn.Module:
+        assert weights is None, "torchvision must not load or fetch anything itself"
+        asked.append((name, arguments))
+        return FAKES[name](**arguments)
+
+    package, models = ModuleType("torchvision"), ModuleType("torchvision.models")
+    vars(models)["get_model"] = get_model
+    vars(package)["models"] = models
+    monkeypatch.setitem(sys.modules, "torchvision", package)
+    monkeypatch.setitem(sys.modules, "torchvision.models", models)
+    return asked
+
+
+@pytest.fixture(autouse=True)
+def no_weights_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("METRIC_LEARNING_WEIGHTS", raising=False)
+    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path / "hub"))
+
+
+def _images(side: int = 64) -> Tensor:
+    return torch.randint(0, 256, (2, 3, side, side), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
+
+
+def _lively(network: nn.Module) -> nn.Module:
+    """The network in evaluation mode with statistics that are not the initial ones."""
+    torch.manual_seed(7)
+    for layer in network.modules():
+        if isinstance(layer, nn.BatchNorm2d):
+            layer.running_mean.normal_(0, 0.1)
+            layer.running_var.uniform_(0.5, 1.5)
+    return network.eval()
+
+
+def _publish(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, network: nn.Module) -> None:
+    """Makes the network's weights, classifier included, the trunk's published file, already among the downloads."""
+    folder = tmp_path / "hub" / "checkpoints"
+    folder.mkdir(parents=True)
+    torch.save(network.state_dict(), folder / "new.pth")
+    digest = hashlib.sha256((folder / "new.pth").read_bytes()).hexdigest()
+    (folder / "new.pth").rename(folder / f"{name}-{digest[:8]}.pth")
+    entry = TRUNKS[name]
+    file = PublishedFile(name, f"http://127.0.0.1:9/{name}-{digest[:8]}.pth", entry.published.classifier)
+    monkeypatch.setitem(TRUNKS, name, type(entry)(entry.build, entry.input, published=file))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_published_weights_give_torchvisions_last_map(
+    fake: list[tuple[str, dict[str, Any]]], name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """GoogLeNet's heads are in the file; torchvision takes ImageNet's format and transforms it."""
+    whole = {"aux_logits": True, "transform_input": True, "init_weights": True} if name == "googlenet" else {}
+    network = _lively(FAKES[name](**whole))
+    _publish(monkeypatch, tmp_path, name, network)
+    spec = settled_trunk(TrunkSpec(name=name, weights="imagenet"))
+    assert spec.weights == "imagenet"
+    model, images = EmbeddingModel(spec, None).eval(), _images()
+    mean, std = (torch.tensor(values)[:, None, None] for values in (IMAGENET_MEAN, IMAGENET_STD))
+    with torch.no_grad():
+        expected = network.last_map((images / 255 - mean) / std)
+        assert torch.allclose(model(images), expected.mean((2, 3)), rtol=1e-4, atol=1e-5)
+        assert model.trunk(images.float()).shape == expected.shape
+    assert model.dimensions == expected.shape[1]
+    kept = {key for key in network.state_dict() if not key.startswith(("fc.", "aux"))}
+    assert set(model.trunk.state_dict()) == kept
+
+
+def test_what_torchvision_is_asked_for(fake: list[tuple[str, dict[str, Any]]]) -> None:
+    for name in NAMES:
+        EmbeddingModel(TrunkSpec(name=name, weights="random"), 8)
+    heads = {"aux_logits": False, "transform_input": False, "init_weights": True}
+    assert fake == [("googlenet", heads), ("resnet50", {}), ("resnet101", {})]
+
+
+def test_settling_draws_nothing_and_takes_no_memory(fake: list[tuple[str, dict[str, Any]]]) -> None:
+    before = torch.get_rng_state()
+    shapes = TRUNKS["resnet50"].shapes()
+    assert torch.equal(torch.get_rng_state(), before)
+    assert shapes["layer4.0.weight"] == (16, 8, 3, 3)
+    assert not any(key.startswith("fc.") for key in shapes)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("weights", ["imagenet", "random"])
+def test_without_torchvision_one_line_says_what_to_install(
+    name: str, weights: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torchvision", None)
+    spec = TrunkSpec(name=name, weights=weights)
+    for ask in (settled_trunk, lambda spec: EmbeddingModel(spec, 8)):
+        with pytest.raises(TrunkError, match=f"^trunk {name} needs torchvision: pip install torchvision") as error:
+            ask(spec)
+        assert "ModuleNotFoundError" in str(error.value)
+        assert "\n" not in str(error.value)
+
+
+def test_a_broken_torchvision_is_told_the_same_way(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "torchvision").mkdir()
+    message = "operator torchvision::nms does not exist\\nand more"
+    (tmp_path / "torchvision" / "__init__.py").write_text(f"raise RuntimeError('{message}')\n")
+    monkeypatch.delitem(sys.modules, "torchvision", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(TrunkError) as error:
+        torchvision_trunk("resnet50")
+    assert str(error.value).endswith("importing it failed (RuntimeError: operator torchvision::nms does not exist)")
+
+
+def test_the_other_trunks_do_not_need_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torchvision", None)
+    assert settled_trunk(TrunkSpec(name="small_conv", weights="random"))
+    assert EmbeddingModel(TrunkSpec(name="bn_inception", weights="random"), 8)
+
+
+def _torchvision() -> Any:
+    try:
+        from torchvision import models
+    except Exception as error:
+        pytest.skip(f"torchvision does not import here: {type(error).__name__}: {error}")
+    return models
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_addresses_and_keys_are_torchvisions(name: str) -> None:
+    models, file = _torchvision(), TRUNKS[name].published
+    assert models.get_model_weights(name)["IMAGENET1K_V1"].url == file.url
+    arguments = {"init_weights": False} if name == "googlenet" else {}
+    whole = models.get_model(name, weights=None, **arguments).state_dict()
+    kept = {key: value.shape for key, value in whole.items() if not key.startswith(file.classifier)}
+    assert TRUNKS[name].shapes() == kept
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_last_map_is_torchvisions(name: str) -> None:
+    models = _torchvision()
+    arguments = {**torchvision_trunks._ARGUMENTS.get(name, {})}
+    if name == "googlenet":
+        arguments["transform_input"] = True
+    network = _lively(models.get_model(name, weights=None, **arguments))
+    model = EmbeddingModel(TrunkSpec(name=name, weights="random"), None).eval()
+    model.trunk.load_state_dict({key: network.state_dict()[key] for key in model.trunk.state_dict()})
+    seen: list[Tensor] = []
+    network.avgpool.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
+    mean, std = (torch.tensor(values)[:, None, None] for values in (IMAGENET_MEAN, IMAGENET_STD))
+    with torch.no_grad():
+        network((_images() / 255 - mean) / std)
+        assert torch.allclose(model(_images()), seen[0].mean((2, 3)), rtol=1e-4, atol=1e-5)
+    assert model.dimensions == seen[0].shape[1]

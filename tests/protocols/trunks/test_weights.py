@@ -1,0 +1,371 @@
+"""Weight files: where they are looked for, how they are fetched, what one that is not the published one means."""
+
+import hashlib
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from protocols.trunks import embedding_model as build
+from protocols.trunks.download import DownloadError, download
+from protocols.trunks.embedding_model import EmbeddingModel, TrunkError
+from protocols.trunks.trunk_registry import TRUNKS, InputFormat, TrunkEntry, settled_trunk
+from protocols.trunks.weights import PublishedFile
+from results.training_spec import TrunkSpec
+
+VARIABLE = "METRIC_LEARNING_WEIGHTS"
+TOY = TrunkSpec(name="toy", weights="imagenet")
+
+
+class Toy(nn.Module):
+    features = 4
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 1)
+        self.norm = nn.BatchNorm2d(4)
+
+    def forward(self, images: Tensor) -> Tensor:
+        output: Tensor = self.norm(self.conv(images))
+        return output
+
+
+def _checkpoint(seed: int) -> dict[str, Tensor]:
+    torch.manual_seed(seed)
+    return {**Toy().state_dict(), "fc.weight": torch.zeros(2, 4)}
+
+
+class Handler(SimpleHTTPRequestHandler):
+    asked: list[str]
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        super().do_GET()
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+class World(NamedTuple):
+    """What the net serves, what it was asked for, torch.hub's downloads, and the published file."""
+
+    served: Path
+    asked: list[str]
+    hub: Path
+    content: bytes
+    file: PublishedFile
+
+
+def _publish(monkeypatch: pytest.MonkeyPatch, url: str) -> PublishedFile:
+    file = PublishedFile("toy", url, ("fc.",))
+    monkeypatch.setitem(TRUNKS, "toy", TrunkEntry(Toy, InputFormat(3, (0.0,) * 3, (1.0,) * 3), published=file))
+    return file
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    served = tmp_path / "served"
+    served.mkdir()
+    torch.save(_checkpoint(0), served / "toy.pth")
+    content = (served / "toy.pth").read_bytes()
+    name = f"toy-{hashlib.sha256(content).hexdigest()[:9]}.pth"
+    (served / "toy.pth").rename(served / name)
+    asked: list[str] = []
+    handler = partial(type("Own", (Handler,), {"asked": asked}), directory=str(served))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    # Set and taken away again, so that whatever a test makes of it ends with the test.
+    monkeypatch.setenv(VARIABLE, "")
+    monkeypatch.delenv(VARIABLE)
+    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path / "hub"))
+    file = _publish(monkeypatch, f"http://127.0.0.1:{server.server_port}/{name}")
+    yield World(served, asked, tmp_path / "hub" / "checkpoints", content, file)
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def _closed_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def _refused(ask: Callable[[], object]) -> str:
+    with pytest.raises(TrunkError) as error:
+        ask()
+    text = str(error.value)
+    assert "\n" not in text
+    return text
+
+
+def _loaded(spec: TrunkSpec, seed: int) -> bool:
+    """Whether the trunk is that of the seed's checkpoint."""
+    state = EmbeddingModel(spec, None).trunk.state_dict()
+    return all(torch.equal(value, _checkpoint(seed)[key]) for key, value in state.items())
+
+
+# Where a file is looked for
+
+
+def test_published_names_carry_digits_of_the_sha256() -> None:
+    published = {name: entry.published for name, entry in TRUNKS.items() if entry.published}
+    assert set(published) == {"bn_inception", "googlenet", "resnet50", "resnet101"}
+    for name, file in published.items():
+        assert file.trunk == name
+        assert file.name.startswith(name)
+        assert len(file.sha256) >= 8
+        assert int(file.sha256, 16) > 0
+    assert published["bn_inception"].name == "bn_inception-52deb4733.pth"
+    assert published["bn_inception"].sha256 == "52deb4733"
+
+
+@pytest.mark.parametrize("what", ["file", "folder", "option"])
+def test_the_named_place_is_first(world: World, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    option = None
+    if what == "option":
+        monkeypatch.setenv(VARIABLE, "nowhere.pth")
+        option = world.served / world.file.name
+    else:
+        monkeypatch.setenv(VARIABLE, str(world.served / world.file.name if what == "file" else world.served))
+    assert settled_trunk(TOY, option) == TOY
+    assert _loaded(TOY, 0)
+    assert world.asked == []
+    assert not world.hub.exists()
+
+
+@pytest.mark.parametrize("variable", [None, ""])
+def test_torch_hubs_downloads_are_second(world: World, variable: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    if variable is not None:
+        monkeypatch.setenv(VARIABLE, variable)
+    world.hub.mkdir(parents=True)
+    (world.hub / world.file.name).write_bytes(world.content)
+    assert settled_trunk(TOY) == TOY
+    assert _loaded(TOY, 0)
+    assert world.asked == []
+
+
+@pytest.mark.parametrize("variable", ["nowhere.pth", "."])
+def test_a_variable_that_leads_nowhere_is_told_and_not_passed_over(
+    world: World, variable: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / variable))
+    for ask in (lambda: settled_trunk(TOY), lambda: EmbeddingModel(TOY, 8)):
+        text = _refused(ask)
+        assert f"{VARIABLE} leads to {tmp_path / variable}" in text
+        assert f"put {world.file.name} into {world.hub}" in text
+        assert f"with --weights or {VARIABLE}" in text
+    assert world.asked == []
+
+
+def test_settling_draws_nothing_from_the_random_generator(world: World) -> None:
+    before = torch.get_rng_state()
+    settled_trunk(TOY)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+# Fetching
+
+
+def test_a_missing_file_is_fetched_once_when_a_session_opens(world: World) -> None:
+    told: list[tuple[int, int]] = []
+    spec = settled_trunk(TOY, progress=lambda done, total: told.append((done, total)))
+    assert spec == TOY
+    assert [path.name for path in world.hub.iterdir()] == [world.file.name]
+    assert (world.hub / world.file.name).read_bytes() == world.content
+    assert told[-1] == (len(world.content), len(world.content))
+    assert _loaded(TOY, 0)
+    settled_trunk(TOY)
+    assert world.asked == [f"/{world.file.name}"]
+
+
+def test_a_training_fetches_nothing(world: World) -> None:
+    text = _refused(lambda: EmbeddingModel(TOY, 8))
+    assert f"there is no {world.hub / world.file.name}; put {world.file.name} into {world.hub}" in text
+    assert world.asked == []
+
+
+def test_content_with_another_hash_is_refused_and_not_kept(world: World) -> None:
+    torch.save(_checkpoint(1), world.served / world.file.name)
+    text = _refused(lambda: settled_trunk(TOY))
+    assert "its SHA-256 begins with " in text
+    assert f"instead of {world.file.sha256}" in text
+    assert list(world.hub.iterdir()) == []
+
+
+def test_no_network_is_told_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = f"http://127.0.0.1:{_closed_port()}/{world.file.name}"
+    _publish(monkeypatch, url)
+    started = time.perf_counter()
+    text = _refused(lambda: settled_trunk(TOY))
+    assert time.perf_counter() - started < 5
+    assert f"{url} is not to be had (" in text
+    assert f"put {world.file.name} into {world.hub}, or name the file or its folder with --weights" in text
+
+
+def test_a_file_that_the_server_does_not_have_is_told(world: World) -> None:
+    (world.served / world.file.name).unlink()
+    assert "is not to be had (HTTP Error 404: File not found); put" in _refused(lambda: settled_trunk(TOY))
+
+
+def test_a_hub_folder_that_cannot_be_made_is_told(world: World, tmp_path: Path) -> None:
+    (tmp_path / "hub").write_text("a file where the folder should be")
+    text = _refused(lambda: settled_trunk(TOY))
+    assert "is not to be had ([Errno" in text
+    assert str(world.hub) in text
+
+
+def _serve_raw(answer: bytes, keep_open: threading.Event) -> int:
+    """A server for one request that sends `answer` and closes once the event is set."""
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        connection, _ = server.accept()
+        with server, connection:
+            connection.recv(4096)
+            connection.sendall(answer)
+            keep_open.wait(20)
+
+    threading.Thread(target=serve, daemon=True).start()
+    return int(server.getsockname()[1])
+
+
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc"])
+def test_a_server_that_falls_silent_is_given_up(tmp_path: Path, answer: bytes) -> None:
+    done = threading.Event()
+    url = f"http://127.0.0.1:{_serve_raw(answer, done)}/x-00000000.pth"
+    started = time.perf_counter()
+    with pytest.raises(DownloadError, match="timed out"):
+        download(url, tmp_path / "x", "00000000", silence=0.3)
+    assert time.perf_counter() - started < 5
+    done.set()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "answer", [b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc", b"\x00\x01 no HTTP at all\r\n\r\n"]
+)
+def test_a_transfer_that_breaks_off_leaves_what_was_there(tmp_path: Path, answer: bytes) -> None:
+    done = threading.Event()
+    done.set()
+    (tmp_path / "x").write_bytes(b"old")
+    with pytest.raises(DownloadError):
+        download(f"http://127.0.0.1:{_serve_raw(answer, done)}/x", tmp_path / "x", "00000000")
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("x", b"old")]
+
+
+# What a file is
+
+
+@pytest.mark.parametrize("where", ["hub", "variable"])
+def test_a_file_of_the_published_name_must_have_its_content(
+    world: World, where: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = world.hub if where == "hub" else tmp_path
+    folder.mkdir(parents=True, exist_ok=True)
+    torch.save(_checkpoint(1), folder / world.file.name)
+    if where == "variable":
+        monkeypatch.setenv(VARIABLE, str(tmp_path))
+    for ask in (lambda: settled_trunk(TOY), lambda: EmbeddingModel(TOY, 8)):
+        text = _refused(ask)
+        assert text.startswith(f"{folder / world.file.name}: not the published file: its SHA-256 begins with ")
+        assert world.file.url in text
+
+
+def test_the_published_content_under_another_name_is_imagenets(
+    world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "copy.pth").write_bytes(world.content)
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "copy.pth"))
+    assert settled_trunk(TOY) == TOY
+    assert _loaded(TOY, 0)
+
+
+def test_a_file_of_ones_own_is_named_by_its_content(world: World, tmp_path: Path) -> None:
+    own = tmp_path / "own.pth"
+    torch.save(_checkpoint(1), own)
+    spec = settled_trunk(TOY, own)
+    assert spec.weights == f"sha256:{hashlib.sha256(own.read_bytes()).hexdigest()[:16]}"
+    assert _loaded(spec, 1)
+    assert settled_trunk(spec) == spec, "what is settled stays so"
+    # Not taken for ImageNet's, nor for another file of one's own.
+    text = _refused(lambda: EmbeddingModel(TOY, 8))
+    assert f"weights imagenet are asked for, but {own} is {spec.weights}" in text
+    torch.save(_checkpoint(2), own)
+    for ask in (lambda: EmbeddingModel(spec, 8), lambda: settled_trunk(spec)):
+        assert f"weights {spec.weights} are asked for, but {own} is sha256:" in _refused(ask)
+
+
+def test_weights_of_ones_own_are_not_looked_for_on_the_net(world: World) -> None:
+    own = TOY.model_copy(update={"weights": "sha256:0123456789abcdef"})
+    assert "there is no" in _refused(lambda: settled_trunk(own))
+    assert world.asked == []
+
+
+def _without_a_layer(content: dict[str, Tensor]) -> object:
+    return {key: value for key, value in content.items() if key != "conv.bias"}
+
+
+def _with_a_stranger(content: dict[str, Tensor]) -> object:
+    return {**content, "conv9.bias": torch.zeros(1)}
+
+
+def _of_another_shape(content: dict[str, Tensor]) -> object:
+    return {**content, "norm.weight": torch.zeros(1, 4)}
+
+
+def _with_a_number(content: dict[str, Tensor]) -> object:
+    return {**content, "norm.weight": 3}
+
+
+def _as_a_list(content: dict[str, Tensor]) -> object:
+    return list(content.values())
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (_without_a_layer, "1 missing, 0 unknown; lacks conv.bias"),
+        (_with_a_stranger, "0 missing, 1 unknown; has conv9.bias"),
+        (_of_another_shape, "norm.weight has the shape (1, 4) instead of (4,)"),
+        (_with_a_number, "norm.weight is int, not a tensor"),
+        (_as_a_list, "holds list, not weights by name"),
+        (None, "not a readable file of PyTorch weights"),
+    ],
+)
+def test_a_file_that_does_not_fit_is_told_when_a_session_opens(
+    world: World, spoil: Callable[[dict[str, Tensor]], object] | None, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "own.pth"
+    if spoil is None:
+        path.write_bytes(world.content[:1000])
+    else:
+        torch.save(spoil(_checkpoint(0)), path)
+    text = _refused(lambda: settled_trunk(TOY, path))
+    assert text.startswith(f"{path}: ")
+    assert message in text
+
+
+@pytest.mark.parametrize(("name", "weights"), [("small_conv", "random"), ("efficientnet_lite0", "imagenet")])
+def test_a_file_for_a_trunk_that_reads_none_is_refused(world: World, name: str, weights: str, tmp_path: Path) -> None:
+    spec = TrunkSpec(name=name, weights=weights)
+    text = _refused(lambda: settled_trunk(spec, tmp_path / "w.pth"))
+    assert f"--weights {tmp_path / 'w.pth'}: trunk {name} with {weights} weights reads no file" in text
+    assert "reads no file" in _refused(lambda: settled_trunk(TOY.model_copy(update={"weights": "random"}), tmp_path))
+
+
+def test_trunks_without_files_are_settled_as_they_are(world: World) -> None:
+    for name, weights in (("small_conv", "random"), ("efficientnet_lite0", "imagenet"), ("toy", "random")):
+        spec = TrunkSpec(name=name, weights=weights)
+        assert settled_trunk(spec) == spec
+    assert build.trunk_entry(TOY).weights == ("imagenet", "random")
+    assert world.asked == []

@@ -1,0 +1,225 @@
+"""The page in a browser: no request, sorting, keyboard, narrow screens, dark mode. Needs playwright and chromium."""
+
+import shutil
+
+import pytest
+
+from reports.page.content import Cell, Column, PageContent, Table, TableRow
+from reports.page.render import render_page
+from tests.support.sample_page import measured, runs_of, sample_content
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = shutil.which("chromium")
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine"),
+    pytest.mark.slow,
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "page.html"
+    path.write_text(render_page(sample_content()), encoding="utf-8")
+    return path.as_uri()
+
+
+@pytest.fixture
+def visit(browser, address):
+    """Opens the page with the given settings of the browser."""
+    pages = []
+
+    def opened(width=1280, height=900, address=address, **settings):
+        page = browser.new_page(viewport={"width": width, "height": height}, reduced_motion="reduce", **settings)
+        pages.append(page)
+        page.goto(address)
+        return page
+
+    yield opened
+    for page in pages:
+        page.close()
+
+
+def test_it_loads_alone_and_without_complaint(browser, address):
+    page = browser.new_page()
+    requests, complaints = [], []
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(address, wait_until="networkidle")
+    page.locator(".gallery summary").click()
+    page.wait_for_timeout(200)
+    assert complaints == []
+    assert [url for url in requests if not url.startswith("data:")] == [address]
+    broken = "[...document.images].filter(image => image.complete && !image.naturalWidth).length"
+    assert page.evaluate(broken) == 0
+    page.close()
+
+
+def names(page):
+    return [text.strip() for text in page.locator("#table-1 ~ .scroll tbody th").all_inner_texts()]
+
+
+def test_a_click_sorts_by_value_in_both_directions_and_back(visit):
+    page = visit()
+    experiment = measured()
+    means = {title: sum(runs_of(experiment, key)) / 3 for key, title in experiment.summary["methods"].items()}
+    original = names(page)
+    header = page.locator("table.sortable thead tr:last-child th").last
+    header.locator("button").click()
+    assert names(page) == sorted(means, key=means.get, reverse=True)
+    assert header.get_attribute("aria-sort") == "descending"
+    assert "descending" in page.locator("#said").inner_text()
+    header.locator("button").click()
+    assert names(page) == sorted(means, key=means.get)
+    assert header.get_attribute("aria-sort") == "ascending"
+    header.locator("button").click()
+    assert names(page) == original
+    assert header.get_attribute("aria-sort") == "none"
+
+
+def test_the_keyboard_sorts_too_and_one_column_at_a_time(visit):
+    page = visit()
+    headers = page.locator("table.sortable thead tr:last-child th")
+    headers.first.locator("button").focus()
+    page.keyboard.press("Enter")
+    assert names(page) == sorted(names(page))
+    assert headers.first.get_attribute("aria-sort") == "ascending"
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    assert headers.first.get_attribute("aria-sort") == "none"
+    assert headers.nth(1).get_attribute("aria-sort") == "descending"
+
+
+def test_numbers_sort_as_numbers_and_missing_ones_stay_last(visit, tmp_path):
+    values = {"nine": 9.0, "ten": 10.0, "none": None, "minus": -1.0, "tiny": 1e-7}
+    rows = tuple(
+        TableRow(name, (Cell(None) if value is None else Cell(f"{value:.2f}", sort=value),))
+        for name, value in values.items()
+    )
+    path = tmp_path / "numbers.html"
+    path.write_text(render_page(PageContent("p", tables=(Table("t", (Column("x"),), rows),))), encoding="utf-8")
+    page = visit(address=path.as_uri())
+    button = page.locator("thead th button").last
+    button.click()
+    assert names(page) == ["ten", "nine", "tiny", "minus", "none"]
+    button.click()
+    assert names(page) == ["minus", "tiny", "nine", "ten", "none"]
+
+
+def test_a_gallery_opens_by_keyboard(visit):
+    page = visit()
+    picture = page.locator(".gallery .thumbnail").first
+    assert not picture.is_visible()
+    page.locator(".gallery summary").focus()
+    page.keyboard.press("Enter")
+    assert picture.is_visible()
+    assert page.locator(".gallery .badge").all_inner_texts()[:2] == ["✗", "✓"]
+    page.keyboard.press("Enter")
+    assert not picture.is_visible()
+
+
+def test_a_number_says_where_it_comes_from_by_mouse_and_keyboard(visit):
+    page = visit()
+    tip = page.locator("#tip")
+    cells = page.locator("table.sortable .tip")
+    assert not tip.is_visible()
+    cells.nth(1).hover()
+    tip.wait_for(state="visible")
+    assert tip.inner_text().startswith("Untrained trunk, separated RP\nruns: ")
+    page.mouse.move(0, 0)
+    cells.first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    assert tip.inner_text().startswith("Contrastive, separated RP\nruns: ")
+    assert page.evaluate("document.activeElement.getAttribute('aria-describedby')") == "tip"
+    assert page.locator("table.sortable .tip[tabindex='0']").count() == 1
+    page.keyboard.press("Escape")
+    assert not tip.is_visible()
+
+
+def test_a_method_leads_to_the_origin_of_its_runs(visit):
+    page = visit()
+    first = measured().records[0]
+    place = page.locator(f"#origin-{first.method}")
+    assert not place.get_by_text(first.fingerprint).is_visible()
+    page.locator(f"a[href='#origin-{first.method}']").click()
+    page.wait_for_function(f"document.getElementById('origin-{first.method}').open")
+    assert place.get_by_text(first.fingerprint).is_visible()
+    assert place.get_by_text(first.fold_fingerprints[3]).is_visible()
+
+
+@pytest.mark.parametrize("width", [360, 768, 1280])
+def test_no_width_scrolls_the_page_sideways(visit, width):
+    page = visit(width=width, height=740)
+    for summary in page.locator("summary").all():
+        summary.click()
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    table = page.locator(".table .scroll")
+    inner, outer = table.evaluate("box => [box.scrollWidth, box.clientWidth]")
+    assert inner >= outer
+    if width == 360:
+        assert inner > outer, "a wide table scrolls in its own box"
+
+
+def test_on_a_phone_the_focused_number_is_not_under_the_names(visit):
+    page = visit(width=360, height=740)
+    page.locator("table.sortable .tip").first.focus()
+    for _ in range(5):
+        page.keyboard.press("ArrowRight")
+    for _ in range(3):
+        page.keyboard.press("ArrowLeft")
+        # The browser scrolls when it comes to it; where it never does, the wait ends in an error.
+        page.wait_for_function(
+            "() => document.activeElement.getBoundingClientRect().left"
+            " >= document.querySelector('tbody th').getBoundingClientRect().right"
+        )
+
+
+LUMINANCE = """selector => {
+  let place = document.querySelector(selector);
+  const color = getComputedStyle(place).color;
+  while (getComputedStyle(place).backgroundColor === "rgba(0, 0, 0, 0)") place = place.parentElement;
+  const style = {color, backgroundColor: getComputedStyle(place).backgroundColor};
+  const linear = text => text.match(/[0-9.]+/g).slice(0, 3).map(value => {
+    const part = Number(value) / 255;
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  });
+  return [style.color, style.backgroundColor].map(linear).map(([r, g, b]) => 0.2126 * r + 0.7152 * g + 0.0722 * b);
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_both_schemes_are_what_they_say_and_have_contrast(visit, scheme):
+    page = visit(color_scheme=scheme)
+    for selector in ("body", ".table tbody th", ".sortable td"):
+        text, ground = page.evaluate(LUMINANCE, selector)
+        assert ground < 0.05 if scheme == "dark" else ground > 0.8
+        assert (max(text, ground) + 0.05) / (min(text, ground) + 0.05) > 7
+    card = page.evaluate(LUMINANCE, ".card")[1]
+    assert card == pytest.approx(1), "figures keep their white ground"
+
+
+def test_print_is_dark_on_white_without_navigation_and_fits_a_sheet(visit):
+    page = visit(width=718, color_scheme="dark")
+    page.emulate_media(media="print", color_scheme="dark")
+    text, ground = page.evaluate(LUMINANCE, "body")
+    assert (text, ground) == (pytest.approx(0), pytest.approx(1))
+    assert not page.locator("nav").is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") == 718
+
+
+def test_focus_can_be_seen_and_the_first_stop_skips_to_the_results(visit):
+    page = visit()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    assert page.locator(".skip").bounding_box()["x"] >= 0
+    page.keyboard.press("Tab")
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"

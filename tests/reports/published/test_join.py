@@ -1,0 +1,285 @@
+"""Published tables beside our runs: which runs fill a cell, what the cells say, and that nothing else is filled in."""
+
+from dataclasses import replace
+
+import pytest
+from scipy import stats
+
+from reports.published.join import join
+from reports.published.layout import draw
+from reports.tables.formats import to_markdown
+from results.published.tables import PublishedColumn, published_table, published_tables
+from tests.support.printed_world import MLRC, PAPER, changed, experiment, runs_of, single_runs
+
+P1 = PublishedColumn("cub200", "precision_at_1", "separated")
+JOINED_P1 = PublishedColumn("cub200", "precision_at_1", "concatenated")
+SINGLE_P1 = PublishedColumn("cub200", "precision_at_1", "single")
+CUB = published_table("mlrc_cub200")
+NEAR = [0.59, 0.60, 0.605]
+"""Around the 59.73 that MLRC prints for Contrastive."""
+
+
+def cell(joined, label, column=P1):
+    (row,) = [row for row in joined.rows if row.label == label]
+    return row.cells[column]
+
+
+def mlrc(records=None, name="mlrc_cub200", **changes):
+    return experiment(name, changed(MLRC, **changes), runs_of("contrastive", NEAR) if records is None else records)
+
+
+@pytest.mark.parametrize("name", published_tables())
+def test_from_an_empty_store_every_cell_is_not_run_and_none_is_filled(name):
+    joined = join(published_table(name), [])
+    assert {found.verdict for found in joined.cells} == {"not run"}
+    assert {(found.ours, found.origin, found.mark) for found in joined.cells} == {(None, None, "")}
+    assert [found.published for found in joined.cells] == list(published_table(name).cells)
+    labels = [row.label for row in joined.rows]
+    assert len(set(labels)) == len(labels)
+
+
+def test_a_cell_holds_mean_interval_and_where_the_printed_value_lies():
+    joined = join(CUB, [mlrc()])
+    found = cell(joined, "Contrastive")
+    low, high = stats.t.interval(0.95, 2, loc=sum(NEAR) / 3, scale=stats.sem(NEAR))
+    assert (found.ours.low, found.ours.high, found.ours.n) == (pytest.approx(low), pytest.approx(high), 3)
+    assert low < 0.5973 < high
+    assert (found.verdict, found.origin) == ("inside", "mlrc_cub200")
+    assert cell(joined, "Contrastive", JOINED_P1).ours.mean == pytest.approx(sum(NEAR) / 3 + 0.1)
+    higher = join(CUB, [mlrc(runs_of("contrastive", [0.65, 0.655, 0.66]))])
+    assert cell(higher, "Contrastive").verdict == "above"
+    # RP is half of P@1 here, 29.9; 31.98 is printed.
+    assert cell(joined, "Contrastive", PublishedColumn("cub200", "r_precision", "separated")).verdict == "below"
+    assert {found.verdict for row in joined.rows if row.label != "Contrastive" for found in row.cells.values()} == {
+        "not run"
+    }
+
+
+def test_one_run_has_a_mean_and_no_interval():
+    found = cell(join(CUB, [mlrc(runs_of("contrastive", [0.3]))]), "Contrastive")
+    assert (found.ours.mean, found.ours.half_width, found.verdict) == (0.3, None, "no interval")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"trunk": {"name": "efficientnet_lite0"}}, "trunk efficientnet_lite0, printed for BN-Inception"),
+        ({"trunk": {"weights": "random"}}, "started from random weights"),
+        ({"trunk": {"weights": "sha256:" + "0" * 64}}, "started from sha256 weights"),
+        ({"trunk": {"batch_norm": "frozen"}}, "another trunk setting"),
+        ({"trunk": {"pooling": "average_max"}}, "another trunk setting"),
+        ({"dataset": {"subset": True}}, "a subset of the dataset"),
+        ({"images": {"crop": 96}}, "images of 96 pixels, printed for 227"),
+        ({"images": {"area": [0.08, 1.0]}}, "another transform of images"),
+        ({"training": {"max_epochs": 3}}, "other training settings"),
+        ({"search": {"trials": 10}}, "10 trials instead of 50"),
+        ({"search": {"ranges": {"contrastive": {}}}}, "other search ranges"),
+        ({"settings": {"contrastive": {"loss.neg_margin": 0.5}}}, "hyperparameters set by hand"),
+        ({"split": "conventional"}, "another class split"),
+        ({"embedder_bias": False}, "another embedder"),
+        ({"proxies": {"lr_multiplier": 100.0}}, "proxies trained otherwise"),
+        ({"methods": ["mine/contrastive.yaml"]}, "a method card of its own"),
+    ],
+)
+def test_runs_that_are_not_what_is_printed_fill_nothing_and_are_told(changes, said):
+    joined = join(CUB, [mlrc(**changes)])
+    assert {found.verdict for found in joined.cells} == {"not run"}
+    (note,) = joined.notes
+    assert said in note
+    assert "mlrc_cub200 (contrastive)" in note
+
+
+@pytest.mark.parametrize(
+    ("runs", "said"),
+    [
+        (runs_of("contrastive", NEAR, dimensions=64), "256 dimensions, printed for 512"),
+        (runs_of("contrastive", NEAR, fold_fingerprints=("a", "b")), "2 model(s) a run, printed for 4"),
+    ],
+)
+def test_runs_of_other_models_fill_nothing(runs, said):
+    joined = join(CUB, [mlrc(runs)])
+    assert {found.verdict for found in joined.cells} == {"not run"}
+    assert said in joined.notes[0]
+
+
+def test_variants_do_not_pass_for_a_method_of_mlrc():
+    joined = join(CUB, [mlrc(methods=["untrained"], variants=[{"key": "contrastive", "of": "contrastive"}])])
+    assert "a variant of a method" in joined.notes[0]
+    assert {found.verdict for found in joined.cells} == {"not run"}
+
+
+def test_an_experiment_without_kept_settings_fills_nothing():
+    assert {
+        found.verdict for found in join(CUB, [experiment("mlrc_cub200", {}, runs_of("contrastive", NEAR))]).cells
+    } == {"not run"}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"images": {"augmentation": "device"}},
+        {"training": {"precision": "amp"}},
+        {"search": {"trials": 0}},
+        {"search": {"trials": 60}},
+        {"seed": 7},
+    ],
+)
+def test_what_is_no_part_of_the_printed_setting_may_differ(changes):
+    assert cell(join(CUB, [mlrc(**changes)]), "Contrastive").verdict == "inside"
+
+
+def test_mlrcs_tables_take_any_experiment_of_mlrcs_settings_on_their_dataset():
+    assert cell(join(CUB, [mlrc(name="my_comparison")]), "Contrastive").origin == "my_comparison"
+    assert {found.verdict for found in join(CUB, [mlrc(protocol="standard", name="mine")]).cells} == {"not run"}
+    elsewhere = join(published_table("mlrc_cars196"), [mlrc()])
+    assert {found.verdict for found in elsewhere.cells} == {"not run"}
+    assert elsewhere.notes == ()
+
+
+def test_mlrcs_training_on_sop_is_its_own():
+    runs = runs_of("contrastive", NEAR, dataset="sop")
+    dataset = {"name": "sop"}
+    sop = {"validate_every": 20, "patience": 39}
+    table = published_table("mlrc_sop")
+    assert "other training settings" in join(table, [mlrc(runs, name="mlrc_sop", dataset=dataset)]).notes[0]
+    column = PublishedColumn("sop", "map_at_r", "concatenated")
+    joined = join(table, [mlrc(runs, name="mlrc_sop", dataset=dataset, training=sop)])
+    assert cell(joined, "Contrastive", column).ours.n == 3
+
+
+def test_runs_of_two_experiments_are_never_pooled():
+    """The experiment with most runs fills a cell, of equal ones the latest, which comes first."""
+    more = mlrc(runs_of("contrastive", [0.5, 0.6, 0.7, 0.8]), name="more")
+    assert cell(join(CUB, [mlrc(name="few"), more]), "Contrastive").ours.n == 4
+    assert cell(join(CUB, [mlrc(name="late"), mlrc(name="early")]), "Contrastive").origin == "late"
+    both = join(CUB, [mlrc(name="few"), mlrc(runs_of("triplet", NEAR), name="other")])
+    assert {cell(both, "Contrastive").origin, cell(both, "Triplet").origin} == {"few", "other"}
+    assert "Our runs are those of few, other." in both.notes
+
+
+def test_best_and_tied_are_marked_among_our_own_runs():
+    """Paired t-tests as scipy does them, p values times the two comparisons for Holm's smallest."""
+    best, near, far = [0.60, 0.62, 0.65], [0.59, 0.625, 0.64], [0.40, 0.42, 0.46]
+    records = [*runs_of("contrastive", best), *runs_of("triplet", near), *runs_of("cosface", far)]
+    joined = join(CUB, [mlrc(records)])
+    assert stats.ttest_rel(best, near).pvalue > 0.05
+    assert 2 * stats.ttest_rel(best, far).pvalue < 0.05
+    marks = {label: cell(joined, label).mark for label in ("Contrastive", "Triplet", "CosFace", "Margin")}
+    assert marks == {"Contrastive": "best", "Triplet": "tied", "CosFace": "", "Margin": ""}
+
+
+def test_a_papers_table_takes_only_the_experiment_of_its_name_and_its_panels():
+    table, runs = published_table("proxy_isa_table1"), single_runs("proxy_isa", [0.66, 0.67])
+    for name, filled in (("proxy_isa_table1/cub200", 1), ("proxy_isa_table1", 1), ("proxy_isa_table10", 0), ("own", 0)):
+        joined = join(table, [experiment(name, PAPER, runs)])
+        assert sum(found.verdict != "not run" for found in joined.cells) == filled, name
+
+
+def test_a_run_otherwise_than_its_file_fills_nothing():
+    table, runs = published_table("proxy_isa_table1"), single_runs("proxy_isa", [0.66, 0.67])
+    apart = experiment("proxy_isa_table1/cub200", PAPER, runs, ("training.max_epochs 2 where the file has 100",))
+    joined = join(table, [apart])
+    assert {found.verdict for found in joined.cells} == {"not run"}
+    assert "not shown, training.max_epochs 2 where the file has 100." in joined.notes[0]
+    # An older run as the file says is found behind it.
+    whole = experiment("proxy_isa_table1/cub200", PAPER, single_runs("proxy_isa", [0.66]))
+    both = join(table, [apart, whole])
+    assert cell(both, "Proxy-ISA", SINGLE_P1).ours.n == 1
+    assert len(both.notes) == 2
+
+
+def test_an_ensemble_is_no_single_network():
+    joined = join(
+        published_table("proxy_isa_table1"), [experiment("proxy_isa_table1", PAPER, runs_of("proxy_isa", NEAR))]
+    )
+    assert {found.verdict for found in joined.cells} == {"not run"}
+    assert "4 model(s) a run, printed for 1" in joined.notes[0]
+
+
+def test_panels_fill_the_rows_of_their_dimensions_and_image_size():
+    table = published_table("proxy_anchor_cub_cars")
+
+    def panel(name, value, dimensions, crop):
+        runs = single_runs("proxy_anchor", [value], dimensions=dimensions)
+        settings = changed(PAPER, embedding_size=dimensions, images={"crop": crop})
+        return experiment(f"proxy_anchor_cub_cars/{name}", settings, runs)
+
+    joined = join(table, [panel("a", 0.61, 64, 224), panel("b", 0.68, 512, 224), panel("c", 0.71, 512, 256)])
+    means = {row.label: row.cells[SINGLE_P1].ours.mean for row in joined.rows if row.cells[SINGLE_P1].ours is not None}
+    dagger = "Proxy-Anchor (BN, 512), dagger rows (256x256 images, inferred)"
+    assert means == {"Proxy-Anchor (BN, 64)": 0.61, "Proxy-Anchor (BN, 512)": 0.68, dagger: 0.71}
+
+
+def test_doubled_pooling_is_not_the_named_row_of_nirs_table_2():
+    runs = single_runs("nir_proxy_anchor", [0.7])
+    double = changed(PAPER, trunk={"name": "resnet50", "pooling": "average_max"})
+    plain = changed(PAPER, trunk={"name": "resnet50"})
+    table = published_table("nir_table2")
+    assert "average_max pooling" in join(table, [experiment("nir_table2/double", double, runs)]).notes[0]
+    joined = join(table, [experiment("nir_table2/double", double, runs), experiment("nir_table2/plain", plain, runs)])
+    filled = {(row.label, found.origin) for row in joined.rows for found in row.cells.values() if found.ours}
+    assert filled == {("PA + NIR (R50, 512)", "nir_table2/plain")}
+
+
+def test_ablated_rows_are_filled_by_their_variants():
+    table = published_table("proxy_isa_table3")
+    settings = changed(
+        PAPER, dataset={"name": "cars196"}, methods=["untrained"], variants=[{"key": "proxy_isa_v", "of": "proxy_isa"}]
+    )
+    runs = single_runs("proxy_isa_v", [0.85], dataset="cars196")
+    joined = join(table, [experiment("proxy_isa_table3", settings, runs)])
+    filled = {row.published.variant for row in joined.rows for found in row.cells.values() if found.ours}
+    assert filled == {"proxy_isa_v"}
+
+
+def test_a_metric_that_a_run_was_not_evaluated_with_stays_empty():
+    table = published_table("nir_table2")
+    settings = changed(PAPER, trunk={"name": "resnet50"})
+    runs = single_runs("nir_proxy_anchor", [0.7, 0.71], metrics_separated={"nmi": 0.7})
+    partly = [runs[0], runs[1].model_copy(update={"metrics_separated": {}})]
+    nmi, r2 = PublishedColumn("cub200", "nmi", "single"), PublishedColumn("cub200", "recall@2", "single")
+    joined = join(table, [experiment("nir_table2/a", settings, runs)])
+    assert cell(joined, "PA + NIR (R50, 512)", nmi).ours.n == 2
+    assert cell(joined, "PA + NIR (R50, 512)", r2).verdict == "not run"
+    joined = join(table, [experiment("nir_table2/a", settings, partly)])
+    assert cell(joined, "PA + NIR (R50, 512)", nmi).verdict == "not run", "a part of the runs is another number"
+
+
+def test_a_dash_beside_our_number_is_not_printed():
+    table = published_table("proxy_isa_table1")
+    inshop = PublishedColumn("inshop", "precision_at_1", "single")
+    runs = single_runs("soft_triple", [0.8, 0.9], dataset="inshop")
+    joined = join(table, [experiment("proxy_isa_table1/inshop", changed(PAPER, dataset={"name": "inshop"}), runs)])
+    found = cell(joined, "SoftTriplet", inshop)
+    assert found.published.value is None
+    assert (found.verdict, found.ours.n) == ("not printed", 2)
+
+
+def test_steps_are_steps_of_one_model_and_have_no_best():
+    table = published_table("ccp_table3")
+    column = PublishedColumn("sop", "total_training_steps", "separated")
+    printed = next(row.cells[column] for row in table.rows if row.key == "triplet")
+    settings = changed(MLRC, dataset={"name": "sop"}, methods=["triplet", "c2"], embedder_bias=False)
+    steps = [int(printed.value) - 2000, int(printed.value) + 2000]
+    records = [
+        run.model_copy(update={"steps": 4 * count})
+        for method in ("triplet", "c2")
+        for run, count in zip(runs_of(method, NEAR[:2], dataset="sop"), steps, strict=True)
+    ]
+    joined = join(table, [experiment("ccp_table3/sop", settings, records)])
+    found = cell(joined, "Triplet", column)
+    assert (found.ours.mean, found.scale, found.verdict, found.mark) == (printed.value, 1, "inside", "")
+    assert f"{printed.value:,.0f} ± " in to_markdown(draw(joined))
+
+
+def test_the_printed_value_stands_for_all_that_round_to_it():
+    """59.73 printed; an interval that ends at 59.729 holds numbers that print as 59.73."""
+    found = cell(join(CUB, [mlrc(runs_of("contrastive", [0.59727, 0.59728, 0.59728]))]), "Contrastive")
+    assert found.ours.high < 0.5973
+    assert found.verdict == "inside"
+
+
+def test_rows_without_a_method_of_ours_are_named():
+    drawing = draw(join(published_table("nir_table2"), []))
+    assert drawing.remarks[0].startswith("No method of ours: Div&Conq (R50, 128), MIC (R50, 128)")
+    assert replace(drawing, remarks=()).notes == ()

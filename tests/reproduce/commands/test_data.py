@@ -1,0 +1,284 @@
+"""`reproduce data check`, `fetch` and `prepare` on small folders in the published layouts."""
+
+import hashlib
+import io
+import re
+import shutil
+import tarfile
+import zipfile
+from dataclasses import replace
+
+import pytest
+
+from protocols.datasets.dataset_registry import DATASETS
+from protocols.datasets.publication import Archive, Counts
+from reproduce.commands.data import CACHE
+from reproduce.commands.options import STORE
+from reproduce.storage import places
+from tests.support import published_layouts
+from tests.support.command_line import ask
+from tests.support.file_server import serving
+
+CUB = Counts(8, 16, 4, 8)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def say(capsys, monkeypatch, here):
+    return lambda *arguments: ask(*arguments, capsys=capsys, monkeypatch=monkeypatch)
+
+
+@pytest.fixture
+def publish(monkeypatch):
+    """Says what a dataset's publisher offers."""
+
+    def change(name, **changes):
+        entry = DATASETS[name]
+        monkeypatch.setitem(DATASETS, name, replace(entry, publication=replace(entry.publication, **changes)))
+
+    return change
+
+
+def refused(answer, *words):
+    assert answer.code == 2, answer
+    (line,) = answer.err.splitlines()
+    assert line.startswith("error: ")
+    for word in words:
+        assert word in line
+
+
+def row(answer, what):
+    """The found and the published figure of a row."""
+    (line,) = [line for line in answer.out.splitlines() if re.match(f"│ {what} +│", line)]
+    return [int(figure.replace(",", "")) for figure in re.findall(r"│ +([\d,]+) ", line)]
+
+
+def zipped(folder):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        for path in sorted(folder.rglob("*")):
+            file.write(path, path.relative_to(folder.parent))
+    return buffer.getvalue()
+
+
+def tarred(folder):
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as file:
+        file.add(folder, folder.name)
+    return buffer.getvalue()
+
+
+# check
+
+
+def test_counts_are_shown_beside_the_published(say, here, publish):
+    published_layouts.cub(here / "birds")
+    answer = say("data", "check", "cub200", "--data", "birds")
+    refused(answer, "not the published number of classes, images, ", "--subset")
+    assert row(answer, "images") == [16, 11_788]
+    assert row(answer, "classes") == [8, 200]
+    assert row(answer, "images of the first 100 classes") == [16, 5_864]
+    publish("cub200", counts=CUB)
+    whole = say("data", "check", "cub200", "--data", "birds")
+    assert (whole.code, whole.err) == (0, "")
+    assert "birds: usable" in whole.out
+
+
+def test_a_part_may_be_one(say, here):
+    published_layouts.inshop(here / "clothes")
+    answer = say("data", "check", "inshop", "--data", "clothes", "--subset")
+    assert answer.code == 0, answer
+    assert row(answer, "queries") == [4, 14_218]
+    assert row(answer, "gallery images") == [8, 12_612]
+    assert "usable, a part" in answer.out
+
+
+def test_missing_images_are_named(say, here):
+    root = published_layouts.sop(here / "sop", train=8, test=4)
+    gone = sorted(root.rglob("*.JPG"))[:22]
+    for path in gone:
+        path.unlink()
+    answer = say("data", "check", "sop", "--data", "sop", "--subset")
+    refused(answer, "missing (and 21 more)")
+    assert "2 of the 24 images named in Ebay_train.txt and Ebay_test.txt are there; missing:" in answer.out
+    listed = [line.strip() for line in answer.out.splitlines() if line.endswith(".JPG")]
+    assert len(listed) == 20
+    assert set(listed) <= {str(path.relative_to(here)) for path in gone}
+
+
+def test_a_class_that_cannot_be_scored_is_told(say, here):
+    root = published_layouts.cub(here / "birds")
+    for file in ("images.txt", "image_class_labels.txt"):
+        (root / file).write_text("".join((root / file).read_text().splitlines(keepends=True)[:-1]))
+    refused(say("data", "check", "cub200", "--data", "birds", "--subset"), "'008.Bird_7' has only one image")
+
+
+def test_check_of_other_datasets(say, here):
+    assert "nothing to check" in say("data", "check", "glyphs").out
+    for c in range(8):
+        for i in range(2):
+            published_layouts.paint(here / "mine" / str(c) / f"{i}.png", seed=c)
+    assert "16 images of 8 classes" in say("data", "check", "folder", "--data", "mine").out
+    refused(say("data", "check", "folder"), "--data FOLDER")
+    refused(say("data", "check", "birds"), "unknown dataset 'birds'")
+    refused(say("data", "check", "sop", "--data", "mine"), "no Ebay_train.txt here")
+    refused(say("data", "check", "folder", "--data", "nowhere"), "nowhere: no such folder")
+
+
+# fetch
+
+
+@pytest.fixture
+def birds(here, publish):
+    """CUB-200-2011 as a small archive on a server; the server."""
+    content = tarred(published_layouts.cub(here / "made" / "CUB_200_2011"))
+    shutil.rmtree(here / "made")
+    with serving(content) as server:
+        archive = Archive("CUB.tgz", server.url, md5=hashlib.md5(content).hexdigest(), size=len(content))
+        publish("cub200", counts=CUB, archives=(archive,))
+        yield server
+
+
+def test_a_dataset_is_fetched_once(say, here, birds):
+    answer = say("data", "fetch", "cub200", "--to", "data")
+    assert (answer.code, answer.err) == (0, "")
+    assert "publisher: Wah" in answer.out
+    assert "data: cub200 is whole, 16 images of 8 classes" in answer.out
+    assert sorted(path.name for path in (here / "data").iterdir()) == ["CUB.tgz", "CUB_200_2011"]
+    assert say("data", "check", "cub200", "--data", "data").code == 0
+    again = say("data", "fetch", "cub200", "--to", "data")
+    assert "is whole" in again.out
+    assert len(birds.asked) == 1
+
+
+def test_a_fetch_goes_on(say, here, birds):
+    birds.cut_after = 1000
+    refused(say("data", "fetch", "cub200", "--to", "data"), "goes on from byte 1,000", "data.caltech.edu", "into data")
+    birds.cut_after = None
+    assert say("data", "fetch", "cub200", "--to", "data").code == 0
+    assert birds.asked == [None, "bytes=1000-"]
+
+
+def test_an_archive_that_was_unpacked_in_part_is_unpacked_from_the_file(say, here, birds):
+    assert say("data", "fetch", "cub200", "--to", "data").code == 0
+    shutil.rmtree(here / "data" / "CUB_200_2011")
+    assert say("data", "fetch", "cub200", "--to", "data").code == 0
+    assert len(birds.asked) == 1
+
+
+def test_a_wrong_archive_is_refused_and_left_alone(say, here, birds):
+    (here / "data").mkdir()
+    (here / "data" / "CUB.tgz").write_bytes(b"something else")
+    refused(say("data", "fetch", "cub200", "--to", "data"), "CUB.tgz", "bytes instead of")
+    assert (here / "data" / "CUB.tgz").read_bytes() == b"something else"
+
+
+def test_an_archive_with_less_in_it_than_published(say, here, birds, publish):
+    publish("cub200", counts=replace(CUB, images=17))
+    refused(say("data", "fetch", "cub200", "--to", "data"), "16 images of 8 classes, published are 17 of 8")
+
+
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [("cars196", ("car_ims.tgz", "cars_annos.mat")), ("inshop", ("img.zip", "list_eval_partition.txt"))],
+)
+def test_what_must_be_got_by_hand_is_said(say, here, name, files):
+    answer = say("data", "fetch", name, "--to", "data")
+    refused(answer, *files, "by hand from https://", "put them into data", "same command again")
+    for word in ("publisher: ", "page: ", "terms: ", "layout: ", *files):
+        assert word in answer.out
+
+
+def test_files_got_by_hand_are_taken_from_there(say, here, publish):
+    made = published_layouts.inshop(here / "made")
+    publish("inshop", counts=Counts(9, 22, 5, 10, queries=4, gallery=8))
+    (here / "data").mkdir()
+    (here / "data" / "img.zip").write_bytes(zipped(made / "Img" / "img"))
+    refused(say("data", "fetch", "inshop", "--to", "data"), "inshop: list_eval_partition.txt must be got by hand")
+    shutil.copy(made / "Eval" / "list_eval_partition.txt", here / "data")
+    answer = say("data", "fetch", "inshop", "--to", "data")
+    assert answer.code == 0, answer
+    assert (here / "data" / "Img" / "img" / "WOMEN").is_dir()
+    assert "inshop is whole" in answer.out
+
+
+def test_cars_got_by_hand_are_verified(say, here, publish):
+    (here / "data").mkdir()
+    for name in ("car_ims.tgz", "cars_annos.mat"):
+        (here / "data" / name).write_bytes(b"another")
+    refused(say("data", "fetch", "cars196", "--to", "data"), "car_ims.tgz: MD5 checksum")
+
+
+@pytest.mark.parametrize("name", ["glyphs", "folder"])
+def test_nothing_to_fetch(say, here, name):
+    answer = say("data", "fetch", name, "--to", "data")
+    assert answer.code == 0
+    assert "nothing to fetch" in answer.out
+    assert not (here / "data").exists()
+
+
+# prepare
+
+
+def test_images_are_decoded_where_a_run_looks_for_them(say, here):
+    published_layouts.cub(here / "birds")
+    answer = say("data", "prepare", "cub200", "--data", "birds", "--subset", "--resize", "8")
+    assert (answer.code, answer.err) == (0, "")
+    place = re.search("place: (.*)", answer.out)[1]
+    assert (here / place).is_dir()
+    assert (here / place).parent == here / CACHE
+    assert places(STORE, None, None, None).cache == CACHE
+    assert "16 images of 8 classes decoded" in answer.out
+    assert re.search("size: [0-9.]+ GB", answer.out)
+    assert re.search("checksum: [0-9a-f]{64}", answer.out)
+    (here / place / "marker").touch()
+    again = say("data", "prepare", "cub200", "--data", str(here / "birds"), "--subset", "--resize", "8")
+    assert again.out.splitlines()[-1] == answer.out.splitlines()[-1]
+    assert (here / place / "marker").exists()
+
+
+def test_full_size_is_another_pack(say, here):
+    published_layouts.cub(here / "birds")
+    for size in ("8", "full"):
+        arguments = ["--data", "birds", "--subset", "--cache", "packs", "--resize", size]
+        assert say("data", "prepare", "cub200", *arguments).code == 0
+    packs = {path.name: (path / "pixels.bin").stat().st_size for path in (here / "packs").iterdir() if path.is_dir()}
+    assert sorted(packs.values()) == [16 * 10 * 8 * 3, 16 * 12 * 9 * 3]
+
+
+def test_images_that_cannot_be_decoded(say, here):
+    root = published_layouts.cub(here / "birds", per_class=3)
+    (root / "images" / "003.Bird_2" / "Bird_2_0001.jpg").write_bytes(b"no image")
+    arguments = ["data", "prepare", "cub200", "--data", "birds", "--subset", "--resize", "8"]
+    refused(say(*arguments), "Bird_2_0001.jpg", "cannot be decoded", "--skip-broken-images")
+    answer = say(*arguments, "--skip-broken-images")
+    assert answer.code == 0
+    assert "left out: 003.Bird_2/Bird_2_0001.jpg" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["cub200"], "--data FOLDER"),
+        (["cub200", "--data", "birds"], "published are 11788"),
+        (["birds"], "unknown dataset"),
+        (["cub200", "--data", "birds", "--resize", "half"], "--resize 'half': use a number of pixels, or full"),
+        (["cub200", "--data", "birds", "--resize", "0"], "--resize '0'"),
+    ],
+)
+def test_bad_requests_are_told_in_one_line(say, here, arguments, word):
+    published_layouts.cub(here / "birds")
+    refused(say("data", "prepare", *arguments), word)
+    assert not (here / "runs").exists()
+
+
+@pytest.mark.parametrize("name", ["check", "fetch", "prepare"])
+def test_every_command_has_help(say, name):
+    answer = say("data", name, "--help")
+    assert answer.code == 0
+    assert f"data {name}" in answer.out

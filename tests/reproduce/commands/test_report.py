@@ -1,0 +1,285 @@
+"""`reproduce report` on a run as a person makes it: without torch, from store and artifacts alone; in a browser."""
+
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+
+import optuna
+import pytest
+import yaml
+
+from reproduce.config.experiment_file import load_experiment
+from reproduce.outputs.page import page_or_reason
+from reproduce.outputs.rerun_commands import commands_again
+from reproduce.outputs.search_histories import searches
+from reproduce.storage import open_studies, places
+from results.experiment_results import MeasuredExperiment
+from results.store import Store
+from tests.support.command_line import ROOT, TINY, ask, reproduce
+from tests.support.sample_page import measured as sample
+from tests.support.sample_records import some_run
+
+CHROMIUM = shutil.which("chromium")
+SMALL = (
+    TINY.replace("A tiny experiment", "A tiny <script>alert(1)</script> experiment")
+    .replace("[untrained, contrastive]", "[contrastive, proxy_anchor]")
+    .replace("reproductions: 1", "reproductions: 2")
+    + "test_curves: true\n"
+)
+TORCHLESS = """
+import sys
+class Nowhere:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "torch":
+            raise ImportError("torch is not installed")
+sys.meta_path.insert(0, Nowhere())
+from reproduce.cli import main
+main()
+"""
+
+
+def torchless(folder, *arguments):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", TORCHLESS, *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A folder in which the experiment was run to its end, and what that said."""
+    folder = tmp_path_factory.mktemp("reported")
+    (folder / "tiny.yaml").write_text(SMALL)
+    answer = reproduce(folder, "run", "tiny.yaml", "--workers", "2")
+    assert answer.code == 0, answer.err
+    return folder, answer
+
+
+@pytest.fixture
+def here(finished, tmp_path):
+    """A copy of that folder, to be spoiled."""
+    return shutil.copytree(finished[0], tmp_path / "copy")
+
+
+@pytest.fixture
+def say(here, capsys, monkeypatch):
+    monkeypatch.chdir(here)
+    return lambda *arguments: ask(*arguments, capsys=capsys, monkeypatch=monkeypatch)
+
+
+def refused(answer) -> str:
+    assert answer.code == 2
+    (line,) = answer.err.splitlines()
+    assert line.startswith("error: ")
+    return line
+
+
+def whole_page(folder):
+    return (folder / "runs" / "reports" / "tiny" / "index.html").read_text()
+
+
+@pytest.mark.slow
+def test_a_run_ends_by_naming_its_page(finished):
+    folder, answer = finished
+    assert answer.out.splitlines()[-1] == "page: runs/reports/tiny/index.html"
+    page = whole_page(folder)
+    assert "<script>alert" not in page
+    assert "A tiny &lt;script&gt;" in page
+    figures = {path.name for path in (folder / "runs" / "reports" / "tiny" / "figures").iterdir()}
+    names = {"validation_curves", "spectrum", "similarity", "tsne_proxies_proxy_anchor", "search_contrastive_history"}
+    assert {f"{name}.{kind}" for name in names for kind in ("svg", "png")} <= figures
+    for heading in ("What peeking is worth", "Hyperparameters found", "Would other classes say the same?"):
+        assert heading in page
+
+
+@pytest.mark.slow
+def test_the_page_is_the_same_without_torch(finished, tmp_path):
+    folder, _ = finished
+    done = torchless(folder, "report", "--to", str(tmp_path))
+    assert (done.returncode, done.stderr) == (0, "")
+    page = tmp_path / "tiny" / "index.html"
+    assert done.stdout == f"tiny: {page}\n"
+    drawn = re.compile(r"Drawn on .*? UTC")
+    assert drawn.sub("", page.read_text()) == drawn.sub("", whole_page(folder))
+
+
+@pytest.mark.slow
+def test_every_training_is_on_the_page_with_seed_and_ending(finished):
+    folder, _ = finished
+    store = Store(f"sqlite:///{folder}/runs/store.sqlite", folder / "runs" / "artifacts")
+    (fingerprint,) = store.experiments()["fingerprint"]
+    known, page = MeasuredExperiment.from_store(store, fingerprint, trainings=True), whole_page(folder)
+    assert len(known.trainings) == 8
+    for name, (spec, result) in known.trainings.items():
+        place = page.index(f"<code>{name}</code>")
+        line = page[place : page.index("</li>", place)]
+        assert f"seed {spec.seed}" in line
+        assert f"iteration {result.best_iteration} of {result.iterations} kept" in line
+
+
+@pytest.mark.slow
+def test_searches_are_those_that_the_runs_came_of(finished, monkeypatch):
+    folder, _ = finished
+    monkeypatch.chdir(folder)
+    where = places("runs/store.sqlite", None, None, None)
+    store = Store(where.store, where.artifacts)
+    (fingerprint,) = store.experiments()["fingerprint"]
+    known = MeasuredExperiment.from_store(store, fingerprint)
+    found = searches(open_studies(where), known)
+    assert set(found) == {"contrastive", "proxy_anchor"}
+    for key, search in found.items():
+        assert len(search.trials) == 2
+        setting = next(record.hyperparameters for record in known.records if record.method == key)
+        best = max(search.trials, key=lambda trial: trial.value)
+        assert best.parameters == {name: setting[name] for name in best.parameters}
+    elsewhere = {**known.summary, "settings": {**known.summary["settings"], "embedding_size": 17}}
+    assert searches(open_studies(where), MeasuredExperiment(elsewhere, known.records)) == {}
+    assert searches(optuna.storages.InMemoryStorage(), known) == {}
+
+
+@pytest.mark.slow
+def test_a_store_without_its_artifacts_makes_a_page_without_their_figures(here, say):
+    shutil.rmtree(here / "runs" / "artifacts")
+    answer = say("report", "tiny")
+    assert answer.code == 0, answer.err
+    names = {path.stem for path in (here / "runs" / "reports" / "tiny" / "figures").iterdir()}
+    assert "spectrum" not in names, "figures of an earlier page are gone"
+    assert "validation_curves" in names
+
+
+@pytest.mark.slow
+def test_a_broken_exhibit_is_said_on_the_page(here, say):
+    for path in (here / "runs" / "artifacts" / "exhibits").iterdir():
+        path.write_bytes(b"nothing")
+    assert say("report").code == 0
+    assert "cannot be read" in whole_page(here)
+
+
+@pytest.mark.slow
+def test_a_partial_store_is_marked_partial(here, say):
+    with sqlite3.connect(here / "runs" / "store.sqlite") as connection:
+        connection.execute("DELETE FROM experiment_runs WHERE method = 'proxy_anchor'")
+    connection.close()
+    assert say("report", "tiny.yaml").code == 0
+    page = whole_page(here)
+    assert "Partial: this experiment is not finished" in page
+    assert "Proxy-Anchor was not run to the end" in page
+    assert "nothing to compare it with" in page
+
+
+@pytest.mark.slow
+def test_what_cannot_be_done_is_one_line(here, say):
+    assert "no experiment 'tine' in sqlite:///runs/store.sqlite; it holds: tiny" in refused(say("report", "tine"))
+    assert "no store here yet" in refused(say("report", "--store", "nowhere.sqlite"))
+    (here / "file").write_text("")
+    assert "choose another place with --to" in refused(say("report", "--to", "file"))
+    Store(f"sqlite:///{here}/empty.sqlite", here)
+    assert "holds no experiment yet" in refused(say("report", "--store", "empty.sqlite"))
+    Store(f"sqlite:///{here}/old.sqlite", here).put_experiment("f", "tiny", {})
+    assert "kept without its methods" in refused(say("report", "--store", "old.sqlite"))
+    with sqlite3.connect(here / "empty.sqlite") as connection:
+        connection.execute("UPDATE suite_schema SET version = 99")
+    connection.close()
+    assert "made by schema version 99" in refused(say("report", "--store", "empty.sqlite"))
+
+
+def test_a_page_that_cannot_be_drawn_fails_no_run(tmp_path):
+    where = places(str(tmp_path / "store.sqlite"), None, None, None)
+    store = Store(where.store, where.artifacts)
+    store.put_experiment("f", "tiny", {})
+    said = page_or_reason("tiny", "f", where)
+    assert said.startswith("no page was drawn (experiment 'tiny'")
+    assert said.endswith("try `reproduce report tiny`")
+
+
+def again(name, settings, *records):
+    summary = {"title": "T", "methods": {}, "trials": 1, "reproductions": 1, "settings": settings}
+    return [command.text for command in commands_again(name, MeasuredExperiment(summary, records))]
+
+
+def test_commands_spell_out_what_the_file_does_not_say():
+    settings = {**sample().summary["settings"], "seed": 7, "methods": ["untrained", "proxy_anchor"]}
+    clean = some_run()
+    commands = again("quickstart", settings, clean)
+    assert commands[0] == f"git checkout {clean.provenance.commit}"
+    assert commands[1] == "python -m reproduce run quickstart --methods untrained,proxy_anchor --seed 7"
+    assert commands[-1] == "python -m reproduce report quickstart"
+
+
+def test_an_experiment_of_ones_own_is_written_out():
+    settings = {**sample().summary["settings"], "title": "Mine: $(x)"}
+    unclean = some_run().provenance.model_copy(update={"tree_dirty": True})
+    commands = again("my own", settings, some_run(provenance=unclean))
+    assert yaml.safe_load(commands[0])["title"] == "Mine: $(x)"
+    assert commands[1] == "python -m reproduce run 'my own.yaml'"
+
+
+def test_a_file_of_ones_own_under_a_name_of_the_suite_is_written_out_too():
+    settings = sample().summary["settings"]
+    training = {**settings["training"], "batch_size": 8}
+    assert again("quickstart", settings)[0].startswith("python -m reproduce run quickstart")
+    commands = again("quickstart", {**settings, "training": training})
+    assert yaml.safe_load(commands[0])["training"]["batch_size"] == 8
+    assert commands[1] == "python -m reproduce run quickstart.yaml"
+
+
+def test_a_located_dataset_asks_for_its_folder():
+    plain = load_experiment("mlrc_cub200", {}).model_dump(mode="json")
+    settings = {**plain, "dataset": {"name": "cub200", "subset": True}, "folds": 2}
+    (line,) = [text for text in again("mlrc_cub200", settings) if " run " in text]
+    assert " --data FOLDER " in line
+    assert "--subset" in line
+    assert "--folds 2" in line
+
+
+@pytest.fixture(scope="module")
+def browser():
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("no chromium on this machine")
+    with sync_api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.mark.slow
+def test_the_real_page_loads_alone_and_works_by_keyboard(browser, finished):
+    address = (finished[0] / "runs" / "reports" / "tiny" / "index.html").as_uri()
+    page = browser.new_page(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
+    requests, complaints = [], []
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(address, wait_until="networkidle")
+    gallery = page.locator(".gallery").first
+    assert not gallery.locator(".thumbnail").first.is_visible()
+    gallery.locator("summary").focus()
+    page.keyboard.press("Enter")
+    assert gallery.locator(".thumbnail").first.is_visible()
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    page.wait_for_timeout(300)
+    assert page.evaluate("[...document.images].filter(image => image.complete && !image.naturalWidth).length") == 0
+    assert complaints == []
+    assert [url for url in requests if not url.startswith("data:")] == [address]
+    for table in page.locator("table.sortable").all():
+        header = table.locator("thead tr:last-child th").nth(1)
+        header.locator("button").focus()
+        page.keyboard.press("Enter")
+        keys = table.evaluate("one => [...one.tBodies[0].rows].map(row => row.cells[1].dataset.sort)")
+        shown = [float(key) for key in keys if key]
+        assert shown == sorted(shown, reverse=True)
+        assert header.get_attribute("aria-sort") == "descending"
+    page.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_real_page_never_scrolls_sideways(browser, finished, width):
+    page = browser.new_page(viewport={"width": width, "height": 740}, reduced_motion="reduce")
+    page.goto((finished[0] / "runs" / "reports" / "tiny" / "index.html").as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    page.close()

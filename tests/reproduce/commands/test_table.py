@@ -1,0 +1,292 @@
+"""`reproduce table`: published tables with and without a store, an experiment's tables, the names there are."""
+
+import io
+import json
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+import yaml
+
+from reports.tables.formats import WRITERS
+from reproduce.config import experiment_file as experiments
+from reproduce.config import yaml_files as reading
+from reproduce.config.deviations import DEFAULTS, SEARCH_DEFAULTS, departures
+from reproduce.config.experiment_file import experiment_names, load_experiments
+from results.experiment_results import FOLDER, MeasuredExperiment
+from results.experiment_spec import Experiment, ProxySettings, SearchSettings
+from results.published.tables import published_table, published_tables
+from results.store import Store
+from tests.support.command_line import ask, environment
+from tests.support.printed_world import MLRC, changed, runs_of, single_runs
+
+NEAR = [0.59, 0.60, 0.605]
+SETTINGS = {
+    "title": "One",
+    "protocol": "standard",
+    "dataset": {"name": "cub200"},
+    "methods": ["proxy_isa"],
+    "trunk": {"name": "bn_inception", "weights": "imagenet"},
+    "embedding_size": 512,
+    "images": {"resize": None, "evaluation_resize": 256, "crop": 224},
+    "search": {"trials": 0},
+    "reproductions": 5,
+    "panels": {"cub200": {}, "cars196": {"dataset": {"name": "cars196"}}},
+}
+
+
+@pytest.fixture
+def say(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: ask("table", *arguments, capsys=capsys, monkeypatch=monkeypatch)
+
+
+@pytest.fixture
+def store(tmp_path):
+    (tmp_path / "runs").mkdir()
+    return Store(f"sqlite:///{tmp_path}/runs/store.sqlite", tmp_path / "runs" / "artifacts")
+
+
+@pytest.fixture
+def own_files(tmp_path, monkeypatch):
+    """The suite's experiment files are one: proxy_isa_table1."""
+    folder = tmp_path / "experiments"
+    folder.mkdir()
+    (folder / "proxy_isa_table1.yaml").write_text(yaml.safe_dump(SETTINGS))
+    for module in (reading, experiments):
+        monkeypatch.setattr(module, "EXPERIMENTS", folder)
+    return load_experiments("proxy_isa_table1", {})
+
+
+def keep(store, name, summary, records, identity="f"):
+    store.put_experiment(identity, name, summary)
+    for record in records:
+        store.put_run(record)
+        store.enlist(identity, record.method, record.run, record.fingerprint)
+
+
+def keep_quickstart(store):
+    kept = MeasuredExperiment.from_json((FOLDER / "quickstart.json").read_text(encoding="utf-8"))
+    keep(store, "quickstart", kept.summary, kept.records)
+    return kept
+
+
+def summary(settings, title="T"):
+    return {"title": title, "methods": {"contrastive": "C"}, "trials": 50, "reproductions": 3, "settings": settings}
+
+
+def cells(answer):
+    assert answer.code == 0, answer.err
+    return pd.read_csv(io.StringIO(answer.out))
+
+
+def refusal(answer) -> str:
+    assert (answer.code, answer.out) == (2, "")
+    (line,) = answer.err.splitlines()
+    return line
+
+
+@pytest.mark.parametrize("form", ["terminal", *WRITERS, "json"])
+@pytest.mark.parametrize("name", ["mlrc_cub200", "ccp_table1", "proxygml_table2"])
+def test_a_published_table_needs_no_store(say, name, form, tmp_path):
+    answer = say(name, "--format", form)
+    assert answer.code == 0
+    assert answer.err == "runs/store.sqlite: no store here yet, so nothing was run\n"
+    printed = published_table(name).cells
+    assert answer.out.count("not run") >= len(printed)
+    for cell in printed:
+        assert cell.printed in answer.out
+    assert list(tmp_path.iterdir()) == [], "looking makes no store"
+
+
+def test_every_published_table_is_drawn_beside_the_quickstarts_store(say, store):
+    keep_quickstart(store)
+    for name in published_tables():
+        frame = cells(say(name, "--format", "csv"))
+        assert set(frame["verdict"]) == {"not run"}
+        assert len(frame) == len(published_table(name).cells)
+
+
+def test_mlrcs_table_is_filled_from_the_store(say, store):
+    keep(store, "mine", summary(MLRC), runs_of("contrastive", NEAR))
+    frame = cells(say("mlrc_cub200", "--format", "csv"))
+    run = frame[frame["verdict"] != "not run"]
+    assert set(run["row"]) == {"Contrastive"}
+    assert len(run) == 6
+    terminal = say("mlrc_cub200")
+    assert terminal.err == ""
+    assert "59.83 ±1.90 (3)" in terminal.out
+    assert "Our runs are those of mine." in terminal.out
+    found = [cell for cell in json.loads(say("mlrc_cub200", "--format", "json").out) if cell["origin"] == "mine"]
+    assert len(found) == 6
+
+
+def test_a_short_trial_run_does_not_hide_the_whole_one(say, store):
+    keep(store, "mlrc_cub200", summary(MLRC), runs_of("contrastive", NEAR), "whole")
+    short = [run.model_copy(update={"fingerprint": f"short-{run.run}"}) for run in runs_of("contrastive", NEAR[:1])]
+    keep(store, "mlrc_cub200", summary(changed(MLRC, search={"trials": 1})), short, "short")
+    frame = cells(say("mlrc_cub200", "--format", "csv"))
+    assert set(frame[frame["row"] == "Contrastive"]["n"]) == {3}
+    assert "1 trials instead of 50" in say("mlrc_cub200", "--format", "markdown").out
+
+
+def test_a_papers_table_is_filled_by_its_own_experiment_as_its_file_says(say, store, own_files):
+    settings = own_files["proxy_isa_table1/cub200"].model_dump(mode="json")
+    keep(store, "proxy_isa_table1/cub200", summary(settings), single_runs("proxy_isa", [0.67, 0.68]))
+    frame = cells(say("proxy_isa_table1", "--format", "csv"))
+    run = frame[frame["verdict"] != "not run"]
+    assert run[["row", "dataset", "n"]].to_numpy().tolist() == [["Proxy-ISA", "cub200", 2]]
+
+
+def test_what_was_run_otherwise_than_the_file_says_fills_nothing(say, store, own_files):
+    settings = changed(own_files["proxy_isa_table1/cub200"].model_dump(mode="json"), training={"max_epochs": 2})
+    keep(store, "proxy_isa_table1/cub200", summary(settings), single_runs("proxy_isa", [0.67, 0.68]))
+    assert set(cells(say("proxy_isa_table1", "--format", "csv"))["verdict"]) == {"not run"}
+    assert "training.max_epochs 2 where the suite's file has 1000" in say("proxy_isa_table1").out.replace("\n", " ")
+
+
+def test_departures_tell_settings_apart_from_what_is_free(own_files):
+    name = "proxy_isa_table1/cub200"
+    whole = own_files[name].model_dump(mode="json")
+    free = {
+        "title": "Another",
+        "reproductions": 1,
+        "seed": 9,
+        "metrics": ["nmi"],
+        "test_curves": True,
+        "methods": ["proxy_isa", "triplet"],
+        "images": {"augmentation": "device"},
+        "training": {"precision": "amp"},
+        "dataset": {"skip_broken_images": True},
+    }
+    assert departures(name, changed(whole, **free)) == ()
+    for changes, said in (
+        ({"embedding_size": 64}, "embedding_size 64 where the suite's file has 512"),
+        ({"images": {"crop": 96}}, "images.crop 96 where the suite's file has 224"),
+        ({"settings": {"proxy_isa": {"loss.k": 0.5}}}, "settings.proxy_isa.loss.k 0.5 where the suite's file has None"),
+        ({"proxies": {"lr_multiplier": 3.0}}, "proxies.lr_multiplier 3.0 where the suite's file has None"),
+    ):
+        assert said in departures(name, changed(whole, **changes))
+    variant = {"of": "proxy_isa", "key": "v", "title": "V", "set": {"loss.k": 0.1}}
+    assert departures(name, changed(whole, variants=[variant])) == ("variant v is not that of the suite's file",)
+    assert departures("proxy_isa_table1/none", whole) == ("the suite's file has no panel 'none'",)
+    assert departures("proxy_isa_table1", whole) == ("the suite's file has panels",)
+    assert departures("nir_table1", whole) == ("the suite has no experiment file of this name",)
+    assert departures(name, {"title": "T"}) == ("settings of another version of the suite",)
+
+
+@pytest.mark.parametrize("file", experiment_names())
+def test_no_experiment_of_the_suite_departs_from_its_own_file(file):
+    """Each as the store would keep it, after a round trip through JSON."""
+    for name, one in load_experiments(file, {}).items():
+        assert departures(name, json.loads(json.dumps(one.model_dump(mode="json")))) == ()
+
+
+def test_the_defaults_are_the_experiments():
+    """Written down a second time, since an experiment cannot be read without torch."""
+    for known, model in ((DEFAULTS, Experiment), (SEARCH_DEFAULTS, SearchSettings)):
+        for key, default in known.items():
+            found = model.model_fields[key].get_default(call_default_factory=True)
+            assert default == ({} if key in ("images", "training") else found), key
+    free = {"title", "methods", "variants", "trunk", "dataset", "search"}
+    free |= {"reproductions", "seed", "metrics", "test_curves"}
+    assert set(DEFAULTS) | free == set(Experiment.model_fields)
+    assert set(SEARCH_DEFAULTS) | {"sampler"} == set(SearchSettings.model_fields)
+    assert ProxySettings(lr_multiplier=1.0).warmup_passes == 0
+
+
+# As on a machine that does not have it: scipy looks for torch among the loaded modules.
+REFUSE_TORCH = """
+import sys
+class Absent:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] in ("torch", "protocols", "losses"):
+            raise ModuleNotFoundError(f"No module named {name!r}")
+sys.meta_path.insert(0, Absent())
+"""
+WITHOUT_TORCH = (["mlrc_cub200"], ["proxy_isa_table1"], ["quickstart", "--what", "hyperparameters"])
+
+
+@pytest.mark.parametrize("arguments", WITHOUT_TORCH, ids=" ".join)
+def test_tables_are_drawn_without_torch(store, tmp_path, arguments):
+    """With runs of the table's own experiment in the store, so that its file is read."""
+    keep_quickstart(store)
+    whole = load_experiments("proxy_isa_table1", {})["proxy_isa_table1/cub200"].model_dump(mode="json")
+    keep(store, "proxy_isa_table1/cub200", summary(whole), single_runs("proxy_isa", [0.67, 0.68]), "isa")
+    code = f"{REFUSE_TORCH}from reproduce.cli import app\napp(['table', *{arguments!r}], standalone_mode=False)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, env=environment())
+    assert done.returncode == 0, done.stderr
+    if arguments == ["proxy_isa_table1"]:
+        assert "(2)" in done.stdout
+
+
+def test_an_experiment_is_drawn_in_every_kind_and_format(say, store):
+    kept = keep_quickstart(store)
+    for what in ("results", "differences", "peeking", "hyperparameters", "costs"):
+        for form in ("terminal", *WRITERS):
+            answer = say("quickstart", "--what", what, "--format", form)
+            assert (answer.code, answer.err) == (0, ""), answer
+            assert answer.out
+    assert json.loads(say("quickstart", "--format", "json").out)["records"]
+    pairs = json.loads(say("quickstart", "--what", "differences", "--format", "json").out)
+    count = len(kept.summary["methods"])
+    assert len(pairs) == count * (count - 1) // 2
+    assert pairs[0]["a"] == "untrained"
+
+
+def test_marks_can_be_read_where_there_is_no_bold(say, store):
+    keep_quickstart(store)
+    terminal = say("quickstart").out
+    assert "**69.95 ±1.44**" in terminal
+    assert "*38.89 ±1.60*" in terminal
+
+
+def test_a_wide_table_comes_in_parts_that_fit(say, store):
+    for line in say("proxygml_table2").out.splitlines():
+        assert len(line) <= 140
+    assert say("proxygml_table2").out.count("┏") > 1, "twelve columns do not fit"
+
+
+def test_an_experiment_that_bears_a_published_name_is_drawn_as_an_experiment_on_demand(say, store):
+    keep(store, "mlrc_cub200", summary(MLRC, title="Ours alone"), runs_of("contrastive", NEAR))
+    assert "Ours alone" in say("mlrc_cub200", "--what", "results").out
+    assert "Ours alone" in say("mlrc_cub200.yaml").out
+    assert "Ours alone" not in say("mlrc_cub200").out
+
+
+def test_without_a_name_all_are_listed(say, store):
+    assert "experiments in the store: none" in say().out
+    keep_quickstart(store)
+    answer = say()
+    assert answer.code == 0
+    assert "experiments in the store: quickstart" in answer.out
+    for name in published_tables():
+        assert name in answer.out
+
+
+def test_unknown_names_are_one_line_that_names_the_known(say, store):
+    keep_quickstart(store)
+    line = refusal(say("nonsense"))
+    assert "no experiment 'nonsense'" in line
+    for known in ("quickstart", *published_tables()):
+        assert known in line
+    line = refusal(say("quickstart", "--what", "printed"))
+    assert "no published table 'quickstart'" in line
+    assert "nir_table5" in line
+    assert "use printed, results, differences" in refusal(say("quickstart", "--what", "everything"))
+    assert "html or json" in refusal(say("quickstart", "--format", "word"))
+
+
+def test_an_unknown_name_without_a_store_names_the_published_tables(say):
+    line = refusal(say("nonsense"))
+    assert "no store here yet" in line
+    assert "mlrc_cub200" in line
+
+
+def test_hyperparameters_are_named_as_mlrc_names_them(say, store):
+    """The card says that loss_optimizer.lr is MLRC's `weights lr`."""
+    run = runs_of("cosface", [0.5], hyperparameters={"loss_optimizer.lr": 0.01})
+    keep(store, "mine", {**summary(MLRC), "methods": {"cosface": "CosFace"}}, run)
+    frame = cells(say("mine", "--what", "hyperparameters", "--format", "csv"))
+    assert frame["mlrc_printed"].tolist() == [2.53e-3]

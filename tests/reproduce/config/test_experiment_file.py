@@ -1,0 +1,161 @@
+"""Experiment files and the options on top of them."""
+
+import pytest
+import yaml
+
+from protocols.datasets.dataset_registry import DATASETS
+from protocols.trunks.trunk_registry import trunk_entry
+from reproduce.config.experiment_file import experiment_names, load_experiment, load_experiments
+from reproduce.config.method_card import card_names, load_card
+from reproduce.config.yaml_files import short_name
+from reproduce.errors import InputError
+
+
+@pytest.mark.parametrize("name", experiment_names())
+def test_every_experiment_loads_and_names_what_there_is(name):
+    for experiment in load_experiments(name, {}).values():
+        assert experiment.dataset.name in DATASETS
+        assert set(experiment.methods) <= set(card_names())
+        trunk_entry(experiment.trunk)
+
+
+def test_quickstart_compares_four_trained_methods_with_the_untrained_trunk():
+    experiment = load_experiment("quickstart", {})
+    trained = [name for name in experiment.methods if load_card(name).loss is not None]
+    assert len(trained) >= 4
+    assert "untrained" in experiment.methods
+    assert experiment.folds == 4
+    assert not DATASETS[experiment.dataset.name].needs_root
+
+
+def test_the_paper_is_run_with_its_own_settings():
+    experiment = load_experiment("mlrc_cub200", {})
+    assert (experiment.search.trials, experiment.reproductions, experiment.folds) == (50, 10, 4)
+    assert (experiment.embedding_size, experiment.search.bounds) == (128, "widened")
+    training, images = experiment.training, experiment.images
+    assert (training.batch_size, training.optimizer.name, training.optimizer.lr) == (32, "RMSprop", 1e-6)
+    assert (training.optimizer.weight_decay, training.optimizer.arguments) == (1e-4, {"momentum": 0.9})
+    assert (images.resize, images.crop, images.area, images.ratio) == (256, 227, (0.16, 1.0), (0.75, 4 / 3))
+    sampler = experiment.search.sampler
+    assert (sampler.name, sampler.startup_trials, sampler.startup) == ("GPSampler", 5, "scrambled_sobol")
+
+
+def test_options_replace_what_the_file_says():
+    overrides = {
+        "dataset.root": "photos",
+        "dataset.subset": True,
+        "methods": ["triplet", "cosface"],
+        "search.trials": 2,
+        "reproductions": 1,
+        "folds": 3,
+        "seed": 9,
+    }
+    experiment = load_experiment("mlrc_cub200", overrides)
+    assert str(experiment.dataset.root) == "photos"
+    assert experiment.dataset.subset
+    assert experiment.methods == ("triplet", "cosface")
+    assert (experiment.search.trials, experiment.reproductions, experiment.folds, experiment.seed) == (2, 1, 3, 9)
+    assert experiment.title == load_experiment("mlrc_cub200", {}).title
+
+
+def test_options_not_given_change_nothing():
+    overrides = {"search.trials": None, "seed": None, "methods": None, "image_size": None}
+    assert load_experiment("quickstart", overrides) == load_experiment("quickstart", {})
+
+
+def test_a_seed_of_zero_is_an_option_given(tmp_path):
+    assert load_experiment(written(tmp_path, seed=5), {"seed": 0}).seed == 0
+
+
+@pytest.mark.parametrize(("size", "resize"), [(96, 108), (227, 256), (128, 144), (1, 1)])
+def test_the_resize_scales_with_the_crop(size, resize):
+    overrides = {"image_size": size}
+    images = load_experiment("mlrc_cub200", overrides).images
+    assert (images.crop, images.resize) == (size, resize)
+    assert overrides == {"image_size": size}, "the caller's options must stay as they were"
+
+
+def test_the_resize_for_evaluation_scales_too(tmp_path):
+    path = written(tmp_path, images={"resize": None, "crop": 224, "evaluation_resize": 256})
+    images = load_experiment(path, {"image_size": 112}).images
+    assert (images.crop, images.resize, images.evaluation_resize) == (112, None, 128)
+
+
+def test_an_experiment_without_resize_keeps_none():
+    images = load_experiment("quickstart", {"image_size": 24}).images
+    assert (images.crop, images.resize) == (24, None)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "key"),
+    [
+        ({"search.trials": -1}, "search.trials"),
+        ({"reproductions": 0}, "reproductions"),
+        ({"folds": 0}, "folds"),
+        ({"folds": 5}, "folds"),
+        ({"methods": []}, "methods"),
+        ({"image_size": 0}, "images"),
+        ({"image_size": -3}, "images"),
+    ],
+)
+def test_an_option_out_of_range_is_one_line(overrides, key):
+    with pytest.raises(InputError, match=rf"^options on top of quickstart\.yaml: key '{key}") as error:
+        load_experiment("quickstart", overrides)
+    assert "\n" not in str(error.value)
+
+
+def test_an_unknown_experiment_lists_the_known_ones():
+    with pytest.raises(InputError, match=r"unknown experiment 'quikstart'; known are .*mlrc_cub200.*quickstart"):
+        load_experiment("quikstart", {})
+
+
+CONTENT = {
+    "title": "T",
+    "dataset": {"name": "glyphs"},
+    "methods": ["untrained"],
+    "trunk": {"name": "small_conv", "weights": "random"},
+}
+
+
+def written(folder, **changes) -> str:
+    path = folder / "mine.yaml"
+    path.write_text(yaml.safe_dump({**CONTENT, **changes}))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"training": {"bach_size": 3}}, "training.bach_size"),
+        ({"training": {"max_epochs": 0}}, "training.max_epochs"),
+        ({"training": {"optimizer": {"name": "Adamm"}}}, "training.optimizer.name"),
+        ({"search": {"sampler": {"name": "TPESampler"}}}, "search.sampler.name"),
+        ({"protocol": "own"}, "protocol"),
+        ({"dataset": {"nam": "glyphs"}}, "dataset.name"),
+    ],
+)
+def test_a_slip_in_a_file_names_file_and_key(tmp_path, changes, key):
+    path = written(tmp_path, **changes)
+    with pytest.raises(InputError) as error:
+        load_experiment(path, {})
+    assert path in str(error.value)
+    assert f"'{key}'" in str(error.value)
+
+
+def test_the_name_in_the_store_is_the_files(tmp_path):
+    assert short_name(written(tmp_path)) == "mine"
+    assert short_name("quickstart") == "quickstart"
+
+
+def test_an_experiments_fingerprint_changes_with_its_settings_but_not_with_places_and_methods():
+    base = load_experiment("mlrc_cub200", {})
+    same = [{"dataset.root": "elsewhere"}, {"methods": ["triplet"]}]
+    for overrides in same:
+        assert load_experiment("mlrc_cub200", overrides).fingerprint("n", "d") == base.fingerprint("n", "d")
+    others = [
+        *({"seed": 1}, {"search.trials": 49}, {"reproductions": 9}, {"folds": 3}, {"image_size": 96}),
+        *({"dataset.skip_broken_images": True}, {"search.bounds": "initial"}),
+    ]
+    names = {load_experiment("mlrc_cub200", overrides).fingerprint("n", "d") for overrides in others}
+    names |= {base.fingerprint("n", "d"), base.fingerprint("other", "d"), base.fingerprint("n", "other")}
+    assert len(names) == len(others) + 3

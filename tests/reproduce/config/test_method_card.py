@@ -1,0 +1,186 @@
+"""Method cards: those that come with the suite are MLRC's, and a slip in one is told in one line."""
+
+from importlib import resources
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+from protocols.training.build_method import build_method
+from reproduce.config.method_card import SearchRange, card_names, load_card
+from reproduce.errors import InputError
+
+DATASETS = {"CUB200": "cub200", "Cars196": "cars196", "SOP": "sop"}
+PUBLISHED = [name for name in card_names() if load_card(name).published_as]
+
+with resources.files("results").joinpath("published", "mlrc_search_space.csv").open(encoding="utf-8") as _file:
+    SPACE = pd.read_csv(_file)
+
+
+def printed_rows(name: str) -> pd.DataFrame:
+    card = load_card(name)
+    rows = SPACE[(SPACE["method"] == card.published_as) & SPACE["dataset"].isin(DATASETS)]
+    assert len(rows), f"{card.published_as} is not in the published table"
+    return rows
+
+
+def target_of(name: str) -> dict[str, str]:
+    return {choice.published_as: target for target, choice in load_card(name).search.items()}
+
+
+def test_the_required_methods_have_cards():
+    required = {"contrastive", "triplet", "multi_similarity", "normalized_softmax", "cosface", "proxy_nca"}
+    assert required | {"proxy_anchor", "soft_triple", "untrained"} <= set(card_names())
+    assert required | {"soft_triple"} <= set(PUBLISHED)
+
+
+@pytest.mark.parametrize("name", card_names())
+def test_every_card_loads_and_its_method_can_be_built(name):
+    card = load_card(name)
+    assert card.key == name
+    assert card.title
+    assert card.source
+    for dataset in ("glyphs", *DATASETS.values()):
+        open_method = card.open_method(dataset)
+        setting = {parameter.target: parameter.at(0.37) for parameter in open_method.space}
+        spec = open_method.at(setting)
+        if spec.loss is not None:
+            build_method(spec, num_classes=40, embedding_size=8, training_images=160)
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_bounds_are_those_that_the_search_ended_with_and_those_it_began_with(name):
+    targets = target_of(name)
+    for row in printed_rows(name).itertuples():
+        card, dataset = load_card(name), DATASETS[row.dataset]
+        for bounds, low, high in (
+            ("widened", row.final_lower, row.final_upper),
+            ("initial", row.initial_lower, row.initial_upper),
+        ):
+            space = {parameter.target: parameter for parameter in card.open_method(dataset, bounds).space}
+            parameter = space[targets[row.parameter]]
+            assert (parameter.low, parameter.high) == (low, high), (row.dataset, row.parameter, bounds)
+            assert parameter.scale == row.scale.removesuffix(" (exhaustive)")
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_nothing_else_is_searched(name):
+    rows, targets = printed_rows(name), target_of(name)
+    for printed, dataset in DATASETS.items():
+        searched = {parameter.target for parameter in load_card(name).open_method(dataset).space}
+        assert searched == {targets[parameter] for parameter in rows[rows["dataset"] == printed]["parameter"]}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_optima_are_the_logs_in_full_precision(name):
+    rows, targets = printed_rows(name), target_of(name)
+    for printed, dataset in DATASETS.items():
+        mine = rows[rows["dataset"] == printed]
+        expected = {targets[row.parameter]: row.best_value_full_precision for row in mine.itertuples()}
+        assert load_card(name).published[dataset] == expected
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_classification_losses_draw_one_image_per_class_and_tuple_losses_four(name):
+    classification = {"proxy_nca", "normalized_softmax", "cosface", "arcface", "soft_triple"}
+    assert load_card(name).batch.samples_per_class == (1 if name in classification else 4)
+
+
+def test_soft_triple_has_one_centre_on_sop_and_ten_elsewhere():
+    card = load_card("soft_triple")
+    assert card.open_method("sop").method.loss.arguments["centers_per_class"] == 1
+    losses = {
+        dataset: build_method(card.open_method(dataset).method, 5, 8, 20).loss for dataset in ("cub200", "cars196")
+    }
+    assert all(sum(p.shape[-1] == 50 for p in loss.parameters()) == 1 for loss in losses.values())
+
+
+def test_the_untrained_trunk_has_nothing_to_search():
+    method = load_card("untrained").open_method("cub200")
+    assert method.method.loss is None
+    assert method.space == ()
+
+
+CARD = {
+    "key": "mine",
+    "title": "Mine",
+    "source": "A test",
+    "loss": {"name": "TripletMarginLoss", "arguments": {"margin": 0.1}},
+    "search": {"loss.margin": {"low": 0.0, "high": 1.0}},
+}
+
+
+def written(folder: Path, **changes) -> Path:
+    path = folder / "mine.yaml"
+    path.write_text(yaml.safe_dump({**CARD, **changes}))
+    return path
+
+
+def test_a_card_of_ones_own_is_loaded_by_its_path(tmp_path):
+    card = load_card(str(written(tmp_path)))
+    assert card.key == "mine"
+    assert [parameter.target for parameter in card.open_method("glyphs").space] == ["loss.margin"]
+
+
+SLIPS = {
+    "misspelt loss argument": ({"loss": {"name": "TripletMarginLoss", "arguments": {"margn": 1}}}, "'margn'"),
+    "misspelt search target": ({"search": {"loss.margn": {"low": 0, "high": 1}}}, "'margn'"),
+    "misspelt part of a target": ({"search": {"los.margin": {"low": 0, "high": 1}}}, "'los.margin'"),
+    "target without a part": ({"search": {"margin": {"low": 0, "high": 1}}}, "'margin'"),
+    "target below what is no component": ({"search": {"loss.margin.x": {"low": 0, "high": 1}}}, "'loss.margin.x'"),
+    "target in a component that is not there": ({"search": {"loss.base.x": {"low": 0, "high": 1}}}, "'loss.base.x'"),
+    "target of a miner that is not there": ({"search": {"miner.epsilon": {"low": 0, "high": 1}}}, "'miner.epsilon'"),
+    "misspelt fixed parameter": ({"fixed": {"sop": {"loss.margn": 0.2}}}, "'margn'"),
+    "misspelt published parameter": ({"published": {"sop": {"loss.margn": 0.2}}}, "'margn'"),
+    "fixed to what is no number": ({"fixed": {"sop": {"loss_optimizer.lr": "fast"}}}, "loss_lr"),
+    "unknown loss class": ({"loss": {"name": "TripletLos"}, "search": {}}, "'TripletLos'"),
+    "unknown miner class": ({"miner": {"name": "Digger"}}, "'Digger'"),
+    "misspelt miner argument": ({"miner": {"name": "MultiSimilarityMiner", "arguments": {"eps": 1}}}, "'eps'"),
+    "unknown regularizer": ({"embedding_regularizer": {"name": "Nope", "weight": 1}}, "'Nope'"),
+    "unknown key": ({"serch": {}}, "'serch'"),
+    "unknown key below": ({"batch": {"samples": 4}}, "'batch.samples'"),
+    "negative batch": ({"batch": {"samples_per_class": -1}}, "'batch.samples_per_class'"),
+    "missing loss": ({"loss": ...}, "'loss' is missing"),
+    "unknown scale": ({"search": {"loss.margin": {"scale": "lin", "low": 0, "high": 1}}}, "'search.loss.margin.scale'"),
+    "bounds the wrong way round": ({"search": {"loss.margin": {"low": 1, "high": 0}}}, "low < high"),
+    "no upper bound": ({"search": {"loss.margin": {"low": 1}}}, "low and high"),
+    "log of nothing": ({"search": {"loss.margin": {"scale": "log", "low": 0, "high": 1}}}, "low > 0"),
+    "choice of nothing": ({"search": {"loss.margin": {"scale": "choice"}}}, "choices"),
+    "search without a loss": ({"loss": None}, "nothing to search"),
+    "key unlike the file's name": ({"key": "yours"}, "key 'yours' must be the file's name 'mine'"),
+}
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+def test_a_slip_in_a_card_is_one_line_that_names_file_and_key(tmp_path, slip):
+    changes, said = SLIPS[slip]
+    path = tmp_path / "mine.yaml"
+    content = {key: value for key, value in {**CARD, **changes}.items() if value is not ...}
+    path.write_text(yaml.safe_dump(content))
+    with pytest.raises(InputError) as error:
+        load_card(str(path))
+    assert said in str(error.value)
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_misspelt_argument_is_told_what_there_is(tmp_path):
+    path = written(tmp_path, loss={"name": "TripletMarginLoss", "arguments": {"margn": 0.1}}, search={})
+    with pytest.raises(InputError, match=r"TripletMarginLoss takes no argument 'margn'; it takes .*\bmargin\b"):
+        load_card(str(path))
+
+
+def test_unknown_methods_list_the_known_ones():
+    with pytest.raises(InputError, match=r"^unknown method 'tripet'; known are .*contrastive, .*triplet"):
+        load_card("tripet")
+
+
+@pytest.mark.parametrize(
+    ("dataset", "bounds", "expected"),
+    [("a", "widened", (0, 9)), ("a", "initial", (0, 2)), ("b", "widened", (0, 1)), ("b", "initial", (0, 1))],
+)
+def test_a_range_is_the_datasets_own_where_it_has_one(dataset, bounds, expected):
+    choice = SearchRange(low=0, high=1, datasets={"a": {"low": 0, "high": 9}}, initial={"a": {"low": 0, "high": 2}})
+    parameter = choice.on("loss.margin", dataset, bounds)
+    assert (parameter.low, parameter.high) == expected

@@ -1,0 +1,93 @@
+"""Reading YAML: every complaint is one line with file, key and remedy."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from reproduce.config.yaml_files import describe, named_file, names_in, read_model
+from reproduce.errors import InputError
+
+
+class Inner(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    count: int = Field(ge=1)
+
+
+class Outer(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    title: str
+    inner: Inner = Inner(count=1)
+
+
+def complaint(path: Path) -> str:
+    with pytest.raises(InputError) as error:
+        read_model(path, Outer)
+    text = str(error.value)
+    assert "\n" not in text
+    assert str(path) in text
+    return text
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("title: a\nspeed: 3\n", "unknown key 'speed'; remove it or correct its spelling"),
+        ("title: a\ninner: {count: 2, cuont: 3}\n", "unknown key 'inner.cuont'"),
+        ("inner: {count: 2}\n", "key 'title' is missing"),
+        ("title: a\ninner: {count: 0}\n", "key 'inner.count': input should be greater than or equal to 1, found 0"),
+        ("title: a\ninner: {count: many}\n", "key 'inner.count'"),
+        ("speed: 1\n", "(and 1 more)"),
+        ("title: [a\ninner: 3\n", ", line 2: not valid YAML"),
+        ("a: b: c\n", ", line 1: not valid YAML"),
+        ("- a\n- b\n", "expected keys and values, found list"),
+        ("", "expected keys and values, found NoneType"),
+        ("just text", "expected keys and values, found str"),
+    ],
+)
+def test_a_bad_file_is_one_line_that_names_file_and_key(tmp_path, content, said):
+    path = tmp_path / "bad.yaml"
+    path.write_text(content)
+    assert said in complaint(path)
+
+
+def test_a_file_that_is_no_text_is_one_line(tmp_path):
+    path = tmp_path / "bad.yaml"
+    path.write_bytes(b"\xff\xfe\xfd title: \xe9")
+    assert "not valid YAML" in complaint(path)
+
+
+def test_a_folder_is_no_file(tmp_path):
+    assert "cannot be read" in complaint(tmp_path)
+
+
+def test_a_good_file_is_its_model(tmp_path):
+    path = tmp_path / "good.yaml"
+    path.write_text("title: Ümlaut\ninner: {count: 4}\n", encoding="utf-8")
+    assert read_model(path, Outer) == Outer(title="Ümlaut", inner=Inner(count=4))
+
+
+def test_describe_names_the_first_of_several():
+    with pytest.raises(ValidationError) as error:
+        Outer.model_validate({"inner": {"count": 0}, "speed": 1})
+    assert describe(error.value) == "key 'title' is missing (and 2 more)"
+
+
+def test_names_are_found_in_the_folder_or_as_paths(tmp_path):
+    for name in ("b", "a"):
+        (tmp_path / f"{name}.yaml").write_text("x: 1")
+    (tmp_path / "notes.txt").write_text("")
+    assert names_in(tmp_path) == ["a", "b"]
+    assert named_file("a", [tmp_path], "thing") == tmp_path / "a.yaml"
+    own = tmp_path / "own" / "c.yml"
+    own.parent.mkdir()
+    own.write_text("x: 1")
+    assert named_file(str(own), [tmp_path], "thing") == own
+
+
+def test_an_unknown_name_lists_the_known_ones(tmp_path):
+    (tmp_path / "a.yaml").write_text("x: 1")
+    with pytest.raises(InputError, match=r"^unknown thing 'z'; known are a, or give the path of a \.yaml file$"):
+        named_file("z", [tmp_path], "thing")
+    with pytest.raises(InputError, match=r"nowhere/z\.yaml: no such file"):
+        named_file("nowhere/z.yaml", [tmp_path], "thing")

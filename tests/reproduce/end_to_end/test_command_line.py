@@ -1,0 +1,305 @@
+"""The command line: what it lists, and one clear line with exit code 2 for bad input, with nothing written."""
+
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+import torch
+import yaml
+from PIL import Image
+
+from protocols.datasets.dataset_registry import DATASETS
+from reproduce.config.experiment_file import experiment_names
+from reproduce.config.method_card import card_names
+from reproduce.storage import open_studies, places
+from results.store import SCHEMA_VERSION, Store
+from tests.support.command_line import TINY, ask, reproduce
+
+COMMANDS = ("run", "plan", "status", "table", "methods", "datasets", "experiments", "data")
+
+
+@pytest.fixture(autouse=True)
+def same_threads_afterwards():
+    threads = torch.get_num_threads()
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder of one's own with an experiment in it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tiny.yaml").write_text(TINY)
+    return tmp_path
+
+
+@pytest.fixture
+def say(capsys, monkeypatch, here):
+    return lambda *arguments: ask(*arguments, capsys=capsys, monkeypatch=monkeypatch)
+
+
+def refused(answer) -> str:
+    """The one line of a refusal."""
+    assert answer.code == 2, answer
+    lines = answer.err.splitlines()
+    assert len(lines) == 1, answer.err
+    assert lines[0].startswith("error: ")
+    return lines[0]
+
+
+def test_help_lists_the_commands(say):
+    answer = say("--help")
+    assert answer.code == 0
+    for name in COMMANDS:
+        assert f" {name} " in answer.out
+    assert answer.err == ""
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(say, name):
+    answer = say(name, "--help")
+    assert answer.code == 0
+    assert "Usage" in answer.out
+
+
+def test_every_override_is_an_option_of_run_and_plan(say):
+    for name in ("run", "plan"):
+        text = say(name, "--help").out
+        for option in (
+            "methods",
+            "trials",
+            "reproductions",
+            "folds",
+            "seed",
+            "device",
+            "workers",
+            "store",
+            "image-size",
+        ):
+            assert f"--{option}" in text, option
+
+
+def test_without_a_command_the_help_is_shown(say):
+    answer = say()
+    assert answer.code == 2
+    assert "Commands" in answer.out + answer.err
+
+
+def test_methods_are_listed(say):
+    answer = say("methods")
+    assert answer.code == 0
+    assert all(name in answer.out for name in card_names())
+
+
+@pytest.mark.parametrize("name", ["cosface", "untrained", "soft_triple"])
+def test_a_method_is_shown_as_the_card_it_is(say, here, name):
+    answer = say("methods", name)
+    assert answer.code == 0
+    own = here / f"{name}.yaml"
+    content = yaml.safe_load(answer.out)
+    own.write_text(yaml.safe_dump({"loss": None, **content}, sort_keys=False))
+    assert content["key"] == name
+    assert say("methods", str(own)).out == answer.out
+
+
+def test_datasets_and_experiments_are_listed(say):
+    datasets, experiments = say("datasets"), say("experiments")
+    assert (datasets.code, experiments.code) == (0, 0)
+    assert all(name in datasets.out for name in DATASETS)
+    assert all(name in experiments.out for name in experiment_names())
+
+
+BAD = {
+    "unknown command": (["rnu", "quickstart"], "rnu"),
+    "no experiment": (["run"], "experiment"),
+    "unknown option": (["run", "quickstart", "--trails", "3"], "--trails"),
+    "no number": (["run", "quickstart", "--trials", "many"], "--trials"),
+    "unknown experiment": (["run", "quikstart"], "unknown experiment 'quikstart'; known are"),
+    "unknown experiment file": (["run", "nowhere.yaml"], "nowhere.yaml: no such file"),
+    "unknown experiment to plan": (["plan", "quikstart"], "unknown experiment 'quikstart'; known are"),
+    "unknown method": (["run", "tiny.yaml", "--methods", "tripet"], "unknown method 'tripet'; known are"),
+    "unknown method to show": (["methods", "tripet"], "unknown method 'tripet'; known are"),
+    "no method": (["run", "tiny.yaml", "--methods", ","], "'methods'"),
+    "a method twice": (["run", "tiny.yaml", "--methods", "triplet,triplet"], "'triplet' is named twice"),
+    "a method twice to plan": (["plan", "tiny.yaml", "--methods", "triplet,triplet"], "'triplet' is named twice"),
+    "unknown dataset": (
+        ["run", "birds.yaml"],
+        "unknown dataset 'birds'; known are cars196, cub200, folder, glyphs, inshop, sop",
+    ),
+    "dataset without its folder": (["run", "mlrc_cub200"], "--data"),
+    "folder that is not there": (["run", "folder", "--data", "nowhere"], "nowhere: no such folder"),
+    "misspelt hyperparameter": (["run", "tiny.yaml", "--methods", "card.yaml"], "takes no argument 'margn'"),
+    "misspelt key": (["run", "slip.yaml"], "slip.yaml: unknown key 'reproductoins'"),
+    "no trials": (["run", "tiny.yaml", "--trials", "-1"], "'search.trials'"),
+    "no reproductions": (["run", "tiny.yaml", "--reproductions", "0"], "'reproductions'"),
+    "too many folds": (["run", "tiny.yaml", "--folds", "5"], "'folds'"),
+    "no pixels": (["run", "tiny.yaml", "--image-size", "0"], "'images.crop'"),
+    "no workers": (["run", "tiny.yaml", "--workers", "0"], "--workers 0: at least one is needed"),
+    "no workers to plan with": (["plan", "tiny.yaml", "--workers", "0"], "--workers 0: at least one is needed"),
+    "device that is not there": (["run", "tiny.yaml", "--device", "cuda:99"], "'cuda:99' is not there"),
+    "no device": (["run", "tiny.yaml", "--device", "tpu"], "'tpu'"),
+    "device to plan with": (["plan", "tiny.yaml", "--device", "cuda:99"], "'cuda:99' is not there"),
+    "status without a store": (["status"], "runs/store.sqlite: no store here yet"),
+    "table without a store": (["table", "quickstart"], "runs/store.sqlite: no store here yet"),
+    "table without a store by URL": (["table", "tiny", "--store", "sqlite:///a/b.sqlite"], "no store here yet"),
+    "store that is no URL": (["status", "--store", "martian://x"], "martian://x"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_line_and_nothing_is_written(say, here, case):
+    (here / "birds.yaml").write_text(TINY.replace("glyphs", "birds"))
+    (here / "slip.yaml").write_text(TINY.replace("reproductions:", "reproductoins:"))
+    loss = {"name": "TripletMarginLoss", "arguments": {"margn": 0.1}}
+    (here / "card.yaml").write_text(yaml.safe_dump({"key": "card", "title": "C", "source": "S", "loss": loss}))
+    before = sorted(here.rglob("*"))
+    arguments, said = BAD[case]
+    answer = say(*arguments)
+    assert said in refused(answer)
+    assert answer.out == ""
+    assert sorted(here.rglob("*")) == before
+
+
+def pictures(folder: Path, classes: int, per_class: int = 2) -> Path:
+    """A folder of images, one folder per class."""
+    noise = np.random.default_rng(1)
+    for number in range(classes):
+        (folder / f"class_{number}").mkdir(parents=True)
+        for image in range(per_class):
+            pixels = noise.integers(0, 255, (24, 24, 3), dtype=np.uint8)
+            Image.fromarray(pixels).save(folder / f"class_{number}" / f"{image}.png")
+    return folder
+
+
+@pytest.fixture
+def photos(here):
+    (here / "photos.yaml").write_text(TINY.replace("{name: glyphs}", "{name: folder}").replace("crop: 32", "crop: 16"))
+    return pictures(here / "photos", classes=8, per_class=3)
+
+
+def run_photos(say, *more: str):
+    return say("run", "photos.yaml", "--data", "photos", "--methods", "untrained", "--workers", "1", *more)
+
+
+def nothing_stored(here) -> bool:
+    return not (here / "runs" / "store.sqlite").exists()
+
+
+def test_a_class_with_one_image_is_named(say, here, photos):
+    for image in ("1.png", "2.png"):
+        (photos / "class_3" / image).unlink()
+    line = refused(run_photos(say))
+    assert "class 'class_3' has only one image; give it at least two, or remove the class" in line
+    assert nothing_stored(here)
+
+
+def test_seven_classes_are_too_few(say, here, photos):
+    for image in (photos / "class_7").iterdir():
+        image.unlink()
+    (photos / "class_7").rmdir()
+    line = refused(run_photos(say))
+    assert "7 classes found, the protocol needs at least 8" in line
+    assert nothing_stored(here)
+
+
+def test_an_image_that_cannot_be_decoded_is_named_and_can_be_left_out(say, here, photos):
+    broken = photos / "class_2" / "1.png"
+    broken.write_bytes(broken.read_bytes()[:60])
+    line = refused(run_photos(say))
+    assert "photos/class_2/1.png: cannot be decoded" in line
+    assert "--skip-broken-images" in line
+    assert nothing_stored(here)
+    answer = run_photos(say, "--skip-broken-images")
+    assert answer.code == 0, answer.err
+    assert "left out, cannot be decoded: class_2/1.png" in answer.out
+    assert "23 images of 8 classes" in answer.out
+
+
+def test_images_left_out_are_part_of_the_datas_name(say, here, photos):
+    def fingerprints():
+        with sqlite3.connect(here / "runs" / "store.sqlite") as connection:
+            return [row[0] for row in connection.execute("SELECT json_extract(record, '$.data_fingerprint') FROM runs")]
+
+    assert run_photos(say, "--skip-broken-images").code == 0
+    whole = set(fingerprints())
+    (photos / "class_2" / "1.png").write_bytes(b"no image")
+    assert run_photos(say, "--skip-broken-images").code == 0
+    assert len(whole) == 1
+    assert len(set(fingerprints()) - whole) == 1
+
+
+def test_a_store_of_another_schema_version_is_left_alone(say, here):
+    (here / "runs").mkdir()
+    file = here / "runs" / "store.sqlite"
+    Store(f"sqlite:///{file}", here)
+    with sqlite3.connect(file) as connection:
+        connection.execute("UPDATE suite_schema SET version = 99")
+    connection.close()
+    before = file.read_bytes()
+    for arguments in (["run", "tiny.yaml"], ["plan", "tiny.yaml"], ["status"], ["table", "tiny"]):
+        line = refused(say(*arguments))
+        assert f"made by schema version 99, this suite reads version {SCHEMA_VERSION}" in line
+        assert file.read_bytes() == before
+
+
+def test_a_store_that_is_no_store_is_left_alone(say, here):
+    for arguments in (["run", "tiny.yaml"], ["status"]):
+        assert "not a database" in refused(say(*arguments, "--store", "tiny.yaml"))
+    assert (here / "tiny.yaml").read_text() == TINY
+
+
+def test_a_store_without_the_experiment_says_what_it_holds(say, here):
+    store = Store(f"sqlite:///{here}/some.sqlite", here)
+    assert "it holds: none" in refused(say("table", "tiny", "--store", "some.sqlite"))
+    store.put_experiment("f", "quickstart", {})
+    assert "no experiment 'tiny'" in refused(say("table", "tiny", "--store", "some.sqlite"))
+    assert "it holds: quickstart" in refused(say("table", "tiny", "--store", "some.sqlite"))
+
+
+def test_an_unknown_format_is_one_line(say, here):
+    settings = {"title": "T", "methods": {"triplet": "Triplet"}, "trials": 2, "reproductions": 1, "settings": {}}
+    Store(f"sqlite:///{here}/some.sqlite", here).put_experiment("f", "tiny", settings)
+    line = refused(say("table", "tiny", "--format", "word", "--store", "some.sqlite"))
+    for known in ("'word'", "terminal", "markdown", "csv", "latex"):
+        assert known in line
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_one_line_wherever_it_strikes_and_the_run_goes_on_afterwards(say, here):
+    """Optuna and the suite write to one file; the limit makes each of them hit its end in turn."""
+    arguments = ("run", "tiny.yaml", "--methods", "contrastive", "--workers", "1", "--store", "s.sqlite")
+    extra = [0]
+
+    def stop_growing(connection, _record):
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {max(1, pages + extra[0])}")
+
+    Store("sqlite:///s.sqlite", here)
+    open_studies(places("s.sqlite", None, None, None))
+    trained, refusals = [], []
+    sa.event.listen(sa.engine.Engine, "connect", stop_growing)
+    try:
+        for extra[0] in range(8):
+            answer = say(*arguments)
+            if answer.code == 0:
+                break
+            refusals.append(refused(answer))
+            trained.append(len(Store("sqlite:///s.sqlite", here).folds()))
+    finally:
+        sa.event.remove(sa.engine.Engine, "connect", stop_growing)
+    assert len(refusals) >= 2
+    assert all("disk is full" in line and "is kept" in line for line in refusals)
+    assert trained == sorted(trained)
+    answer = say(*arguments)
+    assert answer.code == 0, answer.err
+    assert len(Store("sqlite:///s.sqlite", here).folds()) == 6
+
+
+def test_the_module_runs_as_a_program(tmp_path):
+    helped, unknown = reproduce(tmp_path, "--help"), reproduce(tmp_path, "run", "quikstart")
+    assert helped.code == 0
+    assert all(f" {name} " in helped.out for name in COMMANDS)
+    assert "unknown experiment 'quikstart'" in refused(unknown)
+    assert list(tmp_path.iterdir()) == []

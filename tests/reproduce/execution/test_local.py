@@ -1,0 +1,186 @@
+"""Executors: this process and others give the same numbers, and a dead worker costs a retry."""
+
+import os
+import signal
+from concurrent.futures.process import BrokenProcessPool
+
+import pytest
+import torch
+
+from protocols.jobs import EvaluateJob, TrainJob
+from reproduce.execution.devices import threads_per_training
+from reproduce.execution.local import InProcess, LocalProcesses, open_executor
+from reproduce.execution.scheduler import Scheduler
+from reproduce.execution.tasks import EvaluateTask, TrainTask, _write_tensors
+from results.artifacts import weights_path
+from results.store import Store
+from tests.reproduce.execution.test_scheduler import Observer, reproduction
+from tests.support.small_problem import COSFACE, TRIPLET, UNTRAINED, small_problem
+
+
+@pytest.fixture(scope="module")
+def problem(tmp_path_factory):
+    return small_problem(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(autouse=True)
+def same_threads_afterwards():
+    threads = torch.get_num_threads()
+    yield
+    torch.set_num_threads(threads)
+
+
+def specs_of(problem):
+    return [spec for method in (TRIPLET, COSFACE, UNTRAINED) for spec in problem.fold_specs(method, "reproduction", 0)]
+
+
+def carry_out_all(executor, problem, folder):
+    """The results of all methods' trainings and tests, and the checkpoints' bytes."""
+    try:
+        specs = specs_of(problem)
+        tasks = [TrainTask(TrainJob(s, "r"), problem.training_data(s), weights_path(folder, s)) for s in specs]
+        folds = [future.result(120).result for future in [executor.submit(task) for task in tasks]]
+        jobs = [EvaluateJob(tuple(specs[i : i + 2]), "mlrc", {}, 0, 5, 1.0) for i in range(0, len(specs), 2)]
+        tests = [
+            EvaluateTask(job, problem.test_data(), tuple(weights_path(folder, spec) for spec in job.specs))
+            for job in jobs
+        ]
+        runs = [future.result(120) for future in [executor.submit(task) for task in tests]]
+        ticks = executor.ticks()
+    finally:
+        executor.close()
+    weights = [torch.load(weights_path(folder, spec), weights_only=True) for spec in specs]
+    return folds, runs, weights, ticks
+
+
+def without_time(records):
+    return [record.model_dump(exclude={"wall_time", "provenance"}) for record in records]
+
+
+def test_other_processes_give_the_same_numbers_bit_for_bit(problem, tmp_path):
+    here = carry_out_all(InProcess("cpu"), problem, tmp_path / "here")
+    there = carry_out_all(LocalProcesses("cpu", 2), problem, tmp_path / "there")
+    assert without_time(here[0]) == without_time(there[0])
+    assert without_time(here[1]) == without_time(there[1])
+    for mine, theirs in zip(here[2], there[2], strict=True):
+        assert mine.keys() == theirs.keys()
+        assert all(torch.equal(mine[key], theirs[key]) for key in mine)
+    assert [fold.provenance.threads for fold in here[0] + there[0]] == [threads_per_training()] * 12
+    assert here[0][0].best_map_at_r > 0
+
+
+def test_progress_is_told_at_every_validation(problem, tmp_path):
+    spec = problem.fold_specs(TRIPLET, "search", 0)[0]
+    executor = InProcess("cpu")
+    executor.submit(TrainTask(TrainJob(spec), problem.training_data(spec), None)).result()
+    assert [(tick.fingerprint, tick.iterations) for tick in executor.ticks()] == [
+        (spec.fingerprint, 0),
+        (spec.fingerprint, 3),
+        (spec.fingerprint, 6),
+    ]
+    assert executor.ticks() == []
+
+
+def test_an_error_in_this_process_arrives_with_the_future(problem):
+    spec = problem.fold_specs(TRIPLET, "search", 0)[0]
+    other = problem.fold_specs(TRIPLET, "search", 0)[1]
+    future = InProcess("cpu").submit(TrainTask(TrainJob(spec), problem.training_data(other), None))
+    with pytest.raises(Exception, match="fold 0"):
+        future.result()
+
+
+def test_a_search_writes_no_weights(problem, tmp_path):
+    spec = problem.fold_specs(TRIPLET, "search", 0)[0]
+    InProcess("cpu").submit(TrainTask(TrainJob(spec), problem.training_data(spec), None)).result()
+    assert list(tmp_path.rglob("*")) == []
+
+
+def test_weights_are_whole_or_absent(tmp_path, monkeypatch):
+    path = tmp_path / "ab" / "abc.pt"
+    _write_tensors({"w": torch.ones(3)}, path)
+    assert torch.equal(torch.load(path, weights_only=True)["w"], torch.ones(3))
+
+    def full_disk(self, data):
+        with self.open("wb") as file:
+            file.write(bytes(data)[:10])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_bytes", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        _write_tensors({"w": torch.zeros(3)}, path)
+    assert [each.name for each in path.parent.iterdir()] == ["abc.pt"]
+    assert torch.equal(torch.load(path, weights_only=True)["w"], torch.ones(3))
+
+
+def test_weights_lie_where_their_training_says(problem, tmp_path):
+    spec = problem.fold_specs(TRIPLET, "search", 0)[0]
+    assert weights_path(tmp_path, spec) == tmp_path / spec.fingerprint[:2] / f"{spec.fingerprint}.pt"
+
+
+def test_one_worker_is_this_process():
+    executor = open_executor("cpu", 1)
+    assert isinstance(executor, InProcess)
+    assert executor.capacity == 1
+
+
+class KillsOneWorker(LocalProcesses):
+    """Kills a worker outright as soon as it reports progress, once."""
+
+    killed: int | None = None
+
+    def ticks(self):
+        ticks = super().ticks()
+        if ticks and self.killed is None:
+            self.killed = next(iter(self._pool._processes))
+            os.kill(self.killed, signal.SIGKILL)
+        return ticks
+
+
+@pytest.mark.slow
+def test_a_killed_worker_is_survived_and_changes_no_number(tmp_path):
+    # Long enough that there is always a training under way when the first progress is told.
+    training = small_problem(tmp_path).training.model_copy(update={"iterations_per_epoch": 30, "max_epochs": 3})
+    problem = small_problem(tmp_path, training=training)
+    stores, found = {}, {}
+    for name, executor in (("calm", InProcess("cpu")), ("killed", KillsOneWorker("cpu", 2))):
+        stores[name] = Store(f"sqlite:///{tmp_path}/{name}.sqlite", tmp_path / name)
+        protocols = {"triplet": reproduction(problem), "cosface": reproduction(problem, COSFACE)}
+        try:
+            found[name] = Scheduler(problem, stores[name], executor, Observer()).run(protocols)
+        finally:
+            executor.close()
+    assert executor.killed is not None
+    assert "BrokenProcessPool" in " ".join(stores["killed"].failures()["reason"])
+    assert len(stores["calm"].failures()) == 0
+    for method in ("triplet", "cosface"):
+        assert without_time(found["calm"][method]) == without_time(found["killed"][method])
+    assert len(stores["killed"].folds()) == 4
+
+
+@pytest.mark.slow
+def test_a_dead_pool_refuses_until_it_is_restarted(problem):
+    executor = LocalProcesses("cpu", 1)
+    spec = problem.fold_specs(TRIPLET, "search", 0)[0]
+    task = TrainTask(TrainJob(spec), problem.training_data(spec), None)
+    try:
+        first = executor.submit(task).result(120)
+        processes = list(executor._pool._processes.values())
+        os.kill(processes[0].pid, signal.SIGKILL)
+        processes[0].join(30)
+        with pytest.raises(BrokenProcessPool):
+            executor.submit(task).result(120)
+        executor.restart()
+        assert without_time([executor.submit(task).result(120).result]) == without_time([first.result])
+    finally:
+        executor.close()
+
+
+@pytest.mark.slow
+def test_closing_ends_the_workers(problem):
+    executor = LocalProcesses("cpu", 2)
+    spec = problem.fold_specs(TRIPLET, "search", 0)[0]
+    executor.submit(TrainTask(TrainJob(spec), problem.training_data(spec), None)).result(120)
+    processes = list(executor._pool._processes.values())
+    executor.close()
+    assert processes
+    assert not any(process.is_alive() for process in processes)

@@ -1,0 +1,342 @@
+"""A Ray started here: the numbers of local processes bit for bit, dead workers cost a retry, nothing stays behind."""
+
+import errno
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+
+import pytest
+import torch
+
+from protocols.jobs import TrainJob
+from protocols.trunks.weights import WEIGHTS_VARIABLE
+from reproduce.errors import InputError
+from reproduce.execution.devices import threads_per_training
+from reproduce.execution.local import InProcess, LocalProcesses
+from reproduce.execution.ray_cluster import RayCluster, WorkerDiedError, environment_of_workers
+from reproduce.execution.scheduler import Scheduler
+from reproduce.execution.tasks import TrainTask
+from results.artifacts import weights_path
+from results.store import Store
+from tests.reproduce.execution.test_local import carry_out_all, without_time
+from tests.reproduce.execution.test_scheduler import Observer, reproduction
+from tests.support.command_line import TINY, ask, command, environment, reproduce
+from tests.support.small_problem import COSFACE, TRIPLET, small_problem
+
+
+@pytest.fixture(autouse=True)
+def same_threads_afterwards():
+    threads = torch.get_num_threads()
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def needs_ray():
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'ray[client]'")
+
+
+with_ray = pytest.mark.usefixtures("needs_ray")
+with_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc")
+
+
+def cluster(folder, workers=2, device="cpu"):
+    return RayCluster("local", device, workers, (folder / "cache", folder / "artifacts"))
+
+
+def long_problem(folder):
+    training = small_problem(folder).training.model_copy(update={"iterations_per_epoch": 30, "max_epochs": 3})
+    return small_problem(folder, training=training)
+
+
+def parents() -> dict[int, int]:
+    """The parent of every process of this machine."""
+    found = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            # The name before it may hold anything, brackets too.
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if fields[0] != "Z":
+            found[int(stat.parent.name)] = int(fields[1])
+    return found
+
+
+def descendants(ancestor: int) -> set[int]:
+    family, above = {ancestor}, parents()
+    while more := {process for process, parent in above.items() if parent in family} - family:
+        family |= more
+    return family - {ancestor}
+
+
+def title(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return ""
+
+
+def training_processes(ancestor: int) -> list[int]:
+    return [process for process in descendants(ancestor) if title(process).startswith("ray::_carry_out")]
+
+
+def wait_until(condition, seconds=60.0):
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.1)
+    return found
+
+
+@with_ray
+@pytest.mark.slow
+def test_a_cluster_gives_the_numbers_of_local_processes_bit_for_bit(tmp_path):
+    problem = small_problem(tmp_path / "cache")
+    here = carry_out_all(LocalProcesses("cpu", 2), problem, tmp_path / "here")
+    there = carry_out_all(cluster(tmp_path), problem, tmp_path / "artifacts")
+    assert without_time(here[0]) == without_time(there[0])
+    assert without_time(here[1]) == without_time(there[1])
+    for mine, theirs in zip(here[2], there[2], strict=True):
+        assert mine.keys() == theirs.keys()
+        assert all(torch.equal(mine[key], theirs[key]) for key in mine)
+    assert [fold.provenance.threads for fold in there[0]] == [threads_per_training()] * 6
+    assert there[0][0].best_map_at_r > 0
+    assert list((tmp_path / "artifacts").glob(".seen-*")) == []
+
+
+@with_ray
+@pytest.mark.slow
+def test_progress_and_errors_arrive_as_they_are(tmp_path):
+    problem = small_problem(tmp_path / "cache")
+    first, other = problem.fold_specs(TRIPLET, "search", 0)
+    blocked = tmp_path / "file"
+    blocked.write_text("no folder")
+    executor = cluster(tmp_path, workers=1)
+    try:
+        assert executor.ticks() == []
+        wrong = executor.submit(TrainTask(TrainJob(first), problem.training_data(other), None))
+        with pytest.raises(Exception, match="fold 0") as told:
+            wrong.result(120)
+        with pytest.raises(Exception, match="fold 0") as expected:
+            InProcess("cpu").submit(TrainTask(TrainJob(first), problem.training_data(other), None)).result()
+        assert type(told.value) is type(expected.value)
+        no_folder = executor.submit(TrainTask(TrainJob(first), problem.training_data(first), blocked / "w.pt"))
+        with pytest.raises(OSError, match="file") as broken:
+            no_folder.result(120)
+        assert broken.value.errno in (errno.ENOTDIR, errno.EEXIST)
+        seen = []
+        wait_until(lambda: seen.extend(executor.ticks()) or len(seen) >= 3)
+    finally:
+        executor.close()
+    assert [(tick.fingerprint, tick.iterations) for tick in seen] == [(first.fingerprint, n) for n in (0, 3, 6)]
+
+
+class KillsOneWorker(RayCluster):
+    """Kills a training's process outright as soon as it reports progress, once."""
+
+    killed: int | None = None
+
+    def ticks(self):
+        ticks = super().ticks()
+        if ticks and self.killed is None and (processes := training_processes(os.getpid())):
+            self.killed = processes[0]
+            os.kill(self.killed, signal.SIGKILL)
+        return ticks
+
+
+@with_ray
+@with_proc
+@pytest.mark.slow
+def test_a_killed_worker_costs_one_retry_and_changes_no_number(tmp_path):
+    problem = long_problem(tmp_path / "cache")
+    folders = (tmp_path / "cache", tmp_path / "artifacts")
+    stores, found = {}, {}
+    executors = {"calm": lambda: InProcess("cpu"), "killed": lambda: KillsOneWorker("local", "cpu", 2, folders)}
+    for name, start in executors.items():
+        stores[name] = Store(f"sqlite:///{tmp_path}/{name}.sqlite", tmp_path / name)
+        executor = start()
+        try:
+            found[name] = Scheduler(problem, stores[name], executor, Observer()).run(
+                {"triplet": reproduction(problem), "cosface": reproduction(problem, COSFACE)}
+            )
+        finally:
+            executor.close()
+    assert executor.killed is not None
+    # The trainings beside it went on.
+    assert ["WorkerCrashedError" in reason for reason in stores["killed"].failures()["reason"]] == [True]
+    for method in ("triplet", "cosface"):
+        assert without_time(found["calm"][method]) == without_time(found["killed"][method])
+    assert len(stores["killed"].folds()) == 4
+
+
+@with_ray
+@with_proc
+@pytest.mark.slow
+def test_closing_ends_trainings_in_flight_and_ray_itself(tmp_path):
+    problem = long_problem(tmp_path / "cache")
+    settings = problem.training.model_copy(update={"max_epochs": 10_000, "patience": 10_000})
+    problem = small_problem(tmp_path / "cache", training=settings)
+    before = descendants(os.getpid())
+    executor = cluster(tmp_path)
+    try:
+        futures = [
+            executor.submit(TrainTask(TrainJob(spec), problem.training_data(spec), None))
+            for spec in problem.fold_specs(TRIPLET, "search", 0)
+        ]
+        wait_until(executor.ticks)
+        wait_until(lambda: len(training_processes(os.getpid())) == 2)
+        family = descendants(os.getpid()) - before
+    finally:
+        executor.close()
+    assert family
+    wait_until(lambda: not family & set(parents()), 20)
+    assert all(isinstance(future.exception(10), WorkerDiedError) for future in futures)
+
+
+@with_ray
+@pytest.mark.slow
+def test_a_lost_cluster_is_a_broken_pool_until_it_is_restarted(tmp_path):
+    import ray
+
+    problem = small_problem(tmp_path / "cache")
+    spec = problem.fold_specs(TRIPLET, "search", 0)[0]
+    path = weights_path(tmp_path / "artifacts", spec)
+    task = TrainTask(TrainJob(spec), problem.training_data(spec), path)
+    executor = cluster(tmp_path, workers=1)
+    try:
+        ray.shutdown()
+        with pytest.raises(BrokenProcessPool, match="the Ray cluster is lost"):
+            executor.submit(task)
+        assert executor.ticks() == []
+        executor.restart()
+        assert executor.submit(task).result(120).result.fingerprint == spec.fingerprint
+        assert path.exists()
+    finally:
+        executor.close()
+
+
+@with_ray
+@pytest.mark.slow
+def test_a_node_that_does_not_see_a_folder_is_named(tmp_path, monkeypatch):
+    # What a node sees of a folder that is another one there: not the file that was put into it here.
+    monkeypatch.setattr("reproduce.execution.ray_shared_folders.mark", lambda folder: folder / ".seen-elsewhere")
+    with pytest.raises(InputError) as error:
+        cluster(tmp_path, workers=1)
+    assert f"node {socket.gethostname()} (" in str(error.value)
+    assert f"does not see {tmp_path / 'cache'};" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@with_ray
+@pytest.mark.slow
+def test_a_node_that_cannot_import_the_suite_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "")
+    away = tmp_path / "away"
+    away.mkdir()
+    (away / "torch.py").write_text("raise ImportError('No module named torch')\n")
+    monkeypatch.setattr(
+        "reproduce.execution.ray_cluster.environment_of_workers",
+        lambda threads: {**environment_of_workers(threads), "PYTHONPATH": str(away)},
+    )
+    with pytest.raises(InputError, match=r"cannot import this suite \((ImportError|ModuleNotFoundError): No module"):
+        cluster(tmp_path, workers=1)
+
+
+@with_ray
+def test_addresses_without_a_cluster_are_one_line():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # Not listening.
+        port = taken.getsockname()[1]
+        for address in (f"127.0.0.1:{port}", f"ray://127.0.0.1:{port}"):
+            with pytest.raises(InputError, match=f"^--ray {address}: no Ray cluster answers there") as error:
+                RayCluster(address, "cpu", None, ())
+            assert "\n" not in str(error.value)
+    for address in ("nowhere", "host:http", ""):
+        with pytest.raises(InputError, match=r"use auto, local, HOST:PORT or ray://HOST:PORT"):
+            RayCluster(address, "cpu", None, ())
+
+
+def test_without_ray_there_is_one_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    (tmp_path / "tiny.yaml").write_text(TINY)
+    answer = ask("run", "tiny.yaml", "--ray", "local", capsys=capsys, monkeypatch=monkeypatch)
+    assert answer.code == 2
+    assert answer.err.startswith("error: --ray: Ray is not installed (")
+    assert answer.err.endswith("run `pip install 'ray[client]'`\n")
+    assert len(answer.err.splitlines()) == 1
+    assert not (tmp_path / "runs").exists()
+
+
+def test_workers_find_modules_weights_and_threads_of_this_process(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TORCH_HOME", "home")
+    monkeypatch.setenv(WEIGHTS_VARIABLE, "own.pth")
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    variables = environment_of_workers(3)
+    assert variables[WEIGHTS_VARIABLE] == str(tmp_path / "own.pth")
+    assert variables["TORCH_HOME"] == str(tmp_path / "home")
+    assert variables["OMP_NUM_THREADS"] == variables["MKL_NUM_THREADS"] == "3"
+    places = variables["PYTHONPATH"].split(os.pathsep)
+    assert places[0] == str(Path(__file__).resolve().parents[3])
+    assert str(tmp_path) in places
+    assert os.path.dirname(os.__file__) not in places
+    monkeypatch.delenv(WEIGHTS_VARIABLE)
+    assert WEIGHTS_VARIABLE not in environment_of_workers(3)
+
+
+@with_ray
+@pytest.mark.slow
+def test_the_command_line_makes_the_same_table_with_and_without_ray(tmp_path):
+    (tmp_path / "tiny.yaml").write_text(TINY)
+    tables = []
+    for store, workers in (("plain", ("--workers", "1")), ("ray", ("--ray", "local", "--workers", "2"))):
+        answer = reproduce(
+            tmp_path, "run", "tiny.yaml", "--device", "cpu", "--store", f"{store}/store.sqlite", *workers
+        )
+        assert answer.code == 0, answer.err
+        assert answer.err == ""
+        tables.append((tmp_path / store / "tables" / "tiny.csv").read_text())
+    assert tables[0] == tables[1]
+    assert "2 training(s) side by side" in answer.out
+
+
+@with_ray
+@with_proc
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_stopping_the_command_leaves_no_process(tmp_path, how):
+    text = TINY.replace("max_epochs: 2", "max_epochs: 100000").replace("patience: 3", "patience: 100000")
+    (tmp_path / "tiny.yaml").write_text(text)
+    running = subprocess.Popen(
+        command("run", "tiny.yaml", "--device", "cpu", "--ray", "local", "--workers", "2"),
+        cwd=tmp_path,
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        # Ctrl-C reaches the whole group, as from a terminal.
+        start_new_session=True,
+    )
+    try:
+        trainings = wait_until(lambda: training_processes(running.pid), 120)
+        family = descendants(running.pid)
+        if how == signal.SIGINT:
+            os.killpg(running.pid, how)
+            _, told = running.communicate(timeout=60)
+            assert running.returncode == 130
+            assert told == "stopped; everything finished is kept, the same command goes on from there\n"
+        else:
+            running.kill()
+            # Ray's own agents take a minute or two to notice.
+            family = set(trainings)
+        wait_until(lambda: not family & set(parents()), 20)
+    finally:
+        running.kill()
+        running.communicate(timeout=60)

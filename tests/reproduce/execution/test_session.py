@@ -1,0 +1,142 @@
+"""From names on the command line to what a run works with."""
+
+import os
+from pathlib import Path
+
+import optuna
+import pytest
+import torch
+from sqlalchemy.exc import SQLAlchemyError
+
+from reproduce.config.experiment_file import load_experiment
+from reproduce.errors import InputError
+from reproduce.execution.devices import check_device, default_workers
+from reproduce.execution.session import open_session
+from reproduce.storage import open_store, places, studies_in_one_line
+from results.store import StoreError
+
+
+def one_line(error) -> str:
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("device", ["tpu", "mps", "meta", "cuda:99", "cpu:1", "cuda:-1", "gpu", "", "cuda:x"])
+def test_a_device_that_is_not_there_is_one_line(device):
+    with pytest.raises(InputError) as error:
+        check_device(device)
+    text = one_line(error)
+    assert repr(device) in text
+    assert "cpu" in text
+
+
+def test_devices_that_are_there_are_taken():
+    assert check_device("cpu") == "cpu"
+    assert check_device("auto") == ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def test_auto_takes_a_gpu_where_there_is_one(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert check_device("auto") == "cuda"
+    assert check_device("cuda:1") == "cuda:1"
+    with pytest.raises(InputError, match=r"'cuda:2' is not there: 2 cuda device\(s\) found"):
+        check_device("cuda:2")
+
+
+def test_workers_are_the_folds_where_there_are_cores_and_one_on_a_gpu(monkeypatch):
+    for cores, workers in ((1, 1), (2, 2), (64, 4), (None, 1)):
+        monkeypatch.setattr(os, "cpu_count", lambda cores=cores: cores)
+        assert default_workers("cpu") == workers
+        assert default_workers("cuda:1") == 1
+
+
+@pytest.mark.parametrize(
+    ("store", "url", "base"),
+    [
+        ("runs/store.sqlite", "sqlite:///runs/store.sqlite", "runs"),
+        ("store.sqlite", "sqlite:///store.sqlite", "."),
+        ("sqlite:///x/y.sqlite", "sqlite:///x/y.sqlite", "x"),
+        ("postgresql://host/db", "postgresql://host/db", "runs"),
+    ],
+)
+def test_everything_lies_beside_the_store(store, url, base):
+    where = places(store, None, None, None)
+    assert where.store == url
+    assert (where.artifacts, where.cache, where.tables) == tuple(
+        Path(base) / x for x in ("artifacts", "cache", "tables")
+    )
+    chosen = places(store, Path("a"), Path("c"), Path("t"))
+    assert (chosen.artifacts, chosen.cache, chosen.tables) == (Path("a"), Path("c"), Path("t"))
+
+
+def test_naming_places_makes_none_and_opening_a_store_does(tmp_path):
+    where = places(str(tmp_path / "deep" / "down" / "store.sqlite"), None, None, None)
+    assert list(tmp_path.iterdir()) == []
+    open_store(where)
+    assert (tmp_path / "deep" / "down" / "store.sqlite").exists()
+
+
+def test_a_place_that_cannot_be_made_is_one_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"cannot be made.*--store") as error:
+        open_store(places(str(tmp_path / "file" / "store.sqlite"), None, None, None))
+    one_line(error)
+
+
+def test_a_failing_study_is_a_store_error_of_one_line(tmp_path):
+    where = places(str(tmp_path / "store.sqlite"), None, None, None)
+    for error in (optuna.exceptions.StorageInternalError("disk\nfull"), SQLAlchemyError("broken\nthing")):
+        with pytest.raises(StoreError, match=r"store\.sqlite: .*; what was stored before is kept") as raised:
+            raise_inside(where, error)
+        one_line(raised)
+
+
+def raise_inside(where, error):
+    with studies_in_one_line(where):
+        raise error
+
+
+@pytest.fixture(scope="module")
+def where(tmp_path_factory):
+    return places(str(tmp_path_factory.mktemp("runs") / "store.sqlite"), None, None, None)
+
+
+def quickstart(**overrides):
+    return load_experiment("quickstart", {key.replace("__", "."): value for key, value in overrides.items()})
+
+
+def test_a_session_has_the_experiments_problem(where):
+    opened = open_session("quickstart", quickstart(folds=3, seed=4), where, None)
+    problem = opened.problem
+    assert (problem.dataset.name, problem.folds, problem.seed, problem.embedding_size) == ("glyphs", 3, 4, 128)
+    assert problem.dataset.n_classes >= 200
+    assert [card.key for card in opened.cards] == list(quickstart().methods)
+    assert set(opened.summary()) == {"title", "methods", "trials", "reproductions", "runs", "settings"}
+
+
+def test_trainings_are_trials_and_reproductions_on_every_fold(where):
+    opened = open_session("quickstart", quickstart(folds=3, search__trials=5, reproductions=2), where, None)
+    studies = opened.studies(optuna.storages.InMemoryStorage())
+    counts = {key: opened.protocol.trainings_of(study) for key, study in studies.items()}
+    # The small net starts from random weights, so even untrained its runs differ.
+    assert counts == {key: 3 * 2 if key == "untrained" else 3 * (5 + 2) for key in counts}
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        ({"methods": ["contrastive", "triplet", "contrastive"]}, "'contrastive' is named twice"),
+        ({"methods": ["tripet"]}, "unknown method 'tripet'"),
+        ({"dataset__name": "birds"}, "unknown dataset 'birds'; known are cars196, cub200, folder, glyphs, inshop, sop"),
+        ({"dataset__name": "folder"}, "--data FOLDER"),
+        ({"dataset__name": "cub200"}, "--data"),
+        ({"dataset__name": "folder", "dataset__root": "nowhere"}, "nowhere: no such folder"),
+        ({"trunk__name": "resnet"}, "unknown trunk 'resnet'"),
+        ({"trunk__weights": "imagenet"}, "no weights 'imagenet'"),
+    ],
+)
+def test_what_cannot_be_opened_is_one_line(where, overrides, said):
+    with pytest.raises(InputError) as error:
+        open_session("quickstart", quickstart(**overrides), where, None)
+    assert said in one_line(error)

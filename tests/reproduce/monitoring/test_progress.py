@@ -1,0 +1,33 @@
+"""What a person sees while trainings run."""
+
+import io
+
+from rich.console import Console
+
+from protocols.jobs import TrainJob
+from reproduce.monitoring.observer import Tick
+from reproduce.monitoring.progress import RunProgress
+from reproduce.monitoring.time_left import Forecast
+from tests.support.sample_records import some_result
+from tests.support.small_problem import TRIPLET, small_problem
+
+
+def shown(progress):
+    console = Console(file=io.StringIO(), width=120)
+    console.print(progress._render())
+    return console.file.getvalue()
+
+
+def test_running_trainings_are_shown_until_their_result_is_there(tmp_path):
+    specs = small_problem(tmp_path).fold_specs(TRIPLET, "search", 0)
+    progress = RunProgress(Console(file=io.StringIO()), Forecast({"triplet": 4}, 2), {"triplet": "Triplet"}, len(specs))
+    assert "time left not known yet" in shown(progress)
+    progress.ticks([Tick(specs[0].fingerprint, 200)])
+    assert "under way: 200 iterations" in shown(progress)
+    progress.job_done("triplet", TrainJob(specs[0]), some_result(specs[0], 0.25), from_store=False)
+    assert "under way" not in shown(progress)
+    assert "1 of 4 trainings" in shown(progress)
+    assert "about" in shown(progress)
+    # The last report may come late.
+    progress.ticks([Tick(specs[0].fingerprint, 300)])
+    assert "under way" not in shown(progress)

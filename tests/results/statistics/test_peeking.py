@@ -1,0 +1,88 @@
+"""What peeking at test scores is worth, by hand."""
+
+from dataclasses import replace
+
+import pytest
+from scipy import stats
+
+from results import records
+from results.experiment_results import MeasuredExperiment
+from results.records import Scores
+from results.statistics.peeking import peeking
+from tests.support.sample_records import some_result, some_run, some_spec
+
+SPEC = some_spec()
+
+
+def curve_of(name, points):
+    return records.TestCurve(
+        fingerprint=name,
+        points=tuple(
+            records.TestPoint(
+                iteration=iteration, scores=Scores(precision_at_1=1 - value, r_precision=value / 2, map_at_r=value)
+            )
+            for iteration, value in points
+        ),
+    )
+
+
+def world(runs, best_iteration=200):
+    """Runs of one method; each of them a list of folds, each of those its test scores by iteration."""
+    kept, trainings, curves = [], {}, {}
+    for number, folds in enumerate(runs):
+        names = tuple(f"{number}-{fold}" for fold in range(len(folds)))
+        kept.append(some_run(run=number, fold_fingerprints=names))
+        for name, points in zip(names, folds, strict=True):
+            result = some_result(SPEC, best_iteration=best_iteration)
+            trainings[name] = (SPEC, result.model_copy(update={"fingerprint": name}))
+            curves[name] = curve_of(name, points)
+    return MeasuredExperiment({}, tuple(kept), trainings, curves)
+
+
+RISING = [(0, 0.1), (100, 0.3), (200, 0.4), (300, 0.6)]
+FALLING = [(0, 0.9), (100, 0.5), (200, 0.4), (300, 0.3)]
+
+
+def test_gains_by_hand():
+    (found,) = peeking(world([[RISING, FALLING], [RISING, RISING], [FALLING, FALLING]]))
+    assert (found.method, found.n, found.left_out) == ("triplet", 3, 0)
+    assert found.honest.mean == pytest.approx(0.4)
+    # The untrained network's 0.9 is no trained checkpoint.
+    gains = [(0.2 + 0.1) / 2, 0.2, 0.1]
+    assert found.gain.mean == pytest.approx(sum(gains) / 3)
+    assert found.peeked.mean == pytest.approx(0.4 + sum(gains) / 3)
+    expected = stats.t.interval(0.95, 2, loc=0.15, scale=stats.sem(gains))
+    assert (found.gain.low, found.gain.high) == pytest.approx(expected)
+
+
+def test_another_metric_peeks_at_itself():
+    (found,) = peeking(world([[RISING, FALLING]] * 2), metric="precision_at_1")
+    assert found.honest.mean == pytest.approx(0.6)
+    assert found.peeked.mean == pytest.approx(0.7)
+    with pytest.raises(ValueError, match="not nmi"):
+        peeking(world([]), metric="nmi")
+
+
+def test_the_untrained_network_counts_where_it_is_the_model():
+    (found,) = peeking(world([[[(0, 0.7)]], [[(0, 0.8)]]], best_iteration=0))
+    assert found.gain.mean == 0.0
+    assert found.honest.mean == pytest.approx(0.75)
+
+
+def test_runs_that_were_not_tested_all_along_are_left_out():
+    measured = world([[RISING, FALLING], [RISING, RISING], [RISING, RISING], [RISING, RISING]])
+    del measured.test_curves["1-1"]
+    del measured.trainings["2-0"]
+    measured.test_curves["3-0"] = curve_of("3-0", RISING[:2])
+    (found,) = peeking(measured)
+    assert (found.n, found.left_out) == (1, 3)
+    assert found.gain.mean == pytest.approx(0.15)
+    assert found.gain.half_width is None
+    assert peeking(MeasuredExperiment({}, measured.records)) == []
+
+
+def test_methods_come_in_their_order():
+    measured = world([[RISING], [FALLING]])
+    renamed = (measured.records[0], measured.records[1].model_copy(update={"method": "margin"}))
+    found = peeking(replace(measured, records=renamed))
+    assert [one.method for one in found] == ["triplet", "margin"]

@@ -1,0 +1,71 @@
+"""The records kept in the repository: whole, readable by today's code, and each with its origin."""
+
+import json
+import math
+
+import pytest
+
+from reports.tables.result_table import table_of
+from results import records
+from results.experiment_results import FOLDER, MeasuredExperiment
+from results.store import Store
+from tests.support.sample_records import scores, some_result, some_run, some_spec
+
+FILES = sorted(FOLDER.glob("*.json"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_kept_records_make_a_whole_table(path):
+    measured = MeasuredExperiment.from_json(path.read_text(encoding="utf-8"))
+    table = table_of(measured)
+    assert table.complete
+    assert [row.key for row in table.rows] == list(measured.summary["methods"])
+    for row in table.rows:
+        assert all(math.isfinite(cell.mean) and 0 < cell.mean <= 1 for cell in row.cells.values()), row.key
+        # A pretrained trunk that is not trained is the same in every run and tested once.
+        assert row.n == measured.summary.get("runs", {}).get(row.key, measured.summary["reproductions"])
+        assert row.n in (1 if row.key == "untrained" else row.n, measured.summary["reproductions"])
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_kept_records_say_where_they_come_from(path):
+    measured = MeasuredExperiment.from_json(path.read_text(encoding="utf-8"))
+    for record in measured.records:
+        assert not record.provenance.tree_dirty
+        assert len(record.provenance.commit) == 40
+        assert len(record.fold_fingerprints) == measured.summary["settings"]["folds"]
+    assert measured.to_json() == MeasuredExperiment.from_json(measured.to_json()).to_json()
+
+
+def test_there_are_records():
+    assert {"quickstart", "all_methods_glyphs"} <= {path.stem for path in FILES}
+
+
+def test_trainings_and_test_curves_can_be_carried(tmp_path):
+    store = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path)
+    specs = [some_spec(fold=fold) for fold in range(2)]
+    run = some_run(fold_fingerprints=tuple(spec.fingerprint for spec in specs))
+    points = (records.TestPoint(iteration=100, scores=scores(0.4)),)
+    curve = records.TestCurve(fingerprint=specs[1].fingerprint, points=points)
+    for spec in specs:
+        store.put_fold(spec, some_result(spec))
+    store.put_test_curve(curve)
+    store.put_run(run)
+    store.put_experiment("x", "quickstart", {"title": "Quick"})
+    store.enlist("x", "triplet", 0, run.fingerprint)
+
+    measured = MeasuredExperiment.from_store(store, "x", trainings=True)
+    assert measured.trainings == {spec.fingerprint: (spec, some_result(spec)) for spec in specs}
+    assert measured.test_curves == {curve.fingerprint: curve}
+    assert MeasuredExperiment.from_json(measured.to_json()) == measured
+    curves, tests = measured.curves(), measured.test_points()
+    assert curves["fold"].tolist() == [0, 0, 0, 1, 1, 1]
+    assert curves["iteration"].tolist() == [0, 100, 200] * 2
+    assert tests[["method", "run", "fold", "iteration", "map_at_r"]].to_numpy().tolist() == [
+        ["triplet", 0, 1, 100, 0.1]
+    ]
+
+    plain = MeasuredExperiment.from_store(store, "x")
+    assert plain == MeasuredExperiment({"title": "Quick"}, (run,))
+    assert set(json.loads(plain.to_json())) == {"summary", "records"}
+    assert len(plain.curves()) == len(plain.test_points()) == 0

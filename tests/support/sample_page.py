@@ -1,0 +1,102 @@
+"""A page about measured records that the repository keeps, for the tests of the page."""
+
+from pathlib import Path
+
+import numpy as np
+
+from reports.figures.intervals import MethodRuns, interval_plot
+from reports.page.content import Command, FigureView, Gallery, GalleryRow, PageContent, Thumbnail, Verdict
+from reports.page.data_uris import figure_uri, thumbnail_uri
+from reports.page.sections.origins import Standing, origins_of, table_view
+from reports.page.sections.settings import protocol_facts
+from reports.tables.result_table import table_of
+from results.experiment_results import FOLDER, MeasuredExperiment
+from results.statistics.intervals import student_t_interval
+
+PRINTED = {"contrastive": 0.2653, "proxy_anchor": 0.3891}
+"""Values that no paper printed: they are here to be shown inside and outside an interval."""
+
+
+def measured(name: str = "quickstart") -> MeasuredExperiment:
+    return MeasuredExperiment.from_json((Path(FOLDER) / f"{name}.json").read_text())
+
+
+def runs_of(experiment: MeasuredExperiment, method: str, variant: str = "concatenated") -> tuple[float, ...]:
+    own = sorted((r for r in experiment.records if r.method == method), key=lambda record: record.run)
+    return tuple(getattr(record, variant).map_at_r for record in own)
+
+
+def sample_verdicts(experiment: MeasuredExperiment) -> tuple[Verdict, ...]:
+    """Pairs of the experiment's methods by the interval of their matched runs' differences."""
+    titles = list(experiment.summary["methods"].items())
+    found = [Verdict("warning", "The budget is a small part of the protocol's: an example, not a finding.")]
+    for at, (key, title) in enumerate(titles):
+        for other, other_title in titles[at + 1 :]:
+            pairs = zip(runs_of(experiment, other), runs_of(experiment, key), strict=True)
+            gap = student_t_interval([one - two for one, two in pairs])
+            detail = f"difference {100 * gap.mean:.2f} ± {100 * (gap.half_width or 0):.2f}, n = {gap.n} matched runs"
+            apart = gap.half_width is not None and abs(gap.mean) > gap.half_width
+            sentence = f"{other_title} and {title} differ in concatenated MAP@R."
+            if apart:
+                found.append(Verdict("real", sentence, detail))
+            else:
+                found.append(Verdict("open", f"{other_title} and {title} are not told apart.", detail))
+    return tuple(found)
+
+
+def sample_gallery(queries: int = 3, neighbours: int = 5) -> Gallery:
+    generator = np.random.default_rng(0)
+
+    def picture() -> str:
+        small = generator.integers(0, 256, (8, 8, 3), dtype=np.uint8)
+        return thumbnail_uri(np.kron(small, np.ones((8, 8, 1), dtype=np.uint8)))
+
+    rows = []
+    for query in range(queries):
+        found = tuple(
+            Thumbnail(picture(), f"class {query if rank % 2 else query + 7}", rank % 2 == 1, f"cosine 0.{90 - rank}")
+            for rank in range(neighbours)
+        )
+        rows.append(GalleryRow(Thumbnail(picture(), f"class {query}", None, f"class MAP@R {3 * query + 2}.0 %"), found))
+    return Gallery("Proxy-Anchor, run 0: hardest classes", tuple(rows), "Nearest first, among all test images.")
+
+
+def sample_content(name: str = "quickstart", **changes: object) -> PageContent:
+    experiment = measured(name)
+    methods = experiment.summary["methods"]
+    rows = [MethodRuns(title, runs_of(experiment, key), PRINTED.get(key)) for key, title in methods.items()]
+    standings = {
+        (key, "concatenated", "map_at_r"): Standing(printed=value, source="made up for the test")
+        for key, value in PRINTED.items()
+    }
+    standings["normalized_softmax", "concatenated", "map_at_r"] = Standing(mark="tied")
+    standings["proxy_anchor", "concatenated", "map_at_r"] = Standing("best", PRINTED["proxy_anchor"], "made up")
+    fields = {
+        "title": experiment.summary["title"],
+        "subtitle": "Which differences between methods are real, under the Metric Learning Reality Check's protocol.",
+        "made": "Made from results/measured on 2026-11-21.",
+        "highlights": (
+            ("methods", str(len(methods))),
+            ("runs", str(len(experiment.records))),
+            ("trials per method", str(experiment.summary["trials"])),
+            ("folds", "4"),
+        ),
+        "verdicts": sample_verdicts(experiment),
+        "tables": (table_view(table_of(experiment), experiment.records, standings),),
+        "figures": (
+            FigureView(
+                "Concatenated MAP@R by method",
+                figure_uri(interval_plot(rows, "concatenated MAP@R")),
+                "Means of the methods with their 95 % intervals; the numbers are in the table above.",
+                "Dots below a mean are its single runs. An orange tick is a printed value.",
+            ),
+        ),
+        "galleries": (sample_gallery(),),
+        "protocol": protocol_facts(experiment.summary["settings"]),
+        "origins": origins_of(experiment.records, methods),
+        "commands": (
+            Command("make quickstart", "Everything on this page, from nothing:"),
+            Command("python -m reproduce table quickstart", "The table alone, from the store:"),
+        ),
+    }
+    return PageContent(**{**fields, **changes})

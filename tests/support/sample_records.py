@@ -1,0 +1,86 @@
+"""Records with made-up numbers, for the tests of the rooms that only pass them on."""
+
+from typing import Any
+
+from results.records import CurvePoint, FoldResult, Provenance, RunRecord, Scores
+from results.training_spec import Component, FoldSpec, ImageSettings, MethodSpec, TrainingSettings, TrunkSpec
+
+
+def some_provenance() -> Provenance:
+    return Provenance(
+        commit="0" * 40,
+        tree_dirty=False,
+        versions={"python": "3.11.7"},
+        device="cpu",
+        cpu_count=2,
+        threads=1,
+        host_system="Linux x86_64",
+        finished_at="2026-01-01T00:00:00+00:00",
+    )
+
+
+def some_spec(**changes: Any) -> FoldSpec:
+    fields: dict[str, Any] = {
+        "dataset": "glyphs",
+        "data_fingerprint": "d" * 32,
+        "split": "mlrc",
+        "fold": 1,
+        "train_classes": ((2, 6), (0, 0)),
+        "validation_classes": ((1, 1),),
+        "images": ImageSettings(resize=None, crop=32),
+        "trunk": TrunkSpec(name="small_conv", weights="random"),
+        "embedding_size": 16,
+        "method": MethodSpec(name="triplet", loss=Component(name="TripletMarginLoss", arguments={"margin": 0.1})),
+        "training": TrainingSettings(),
+        "seed": 7,
+    }
+    return FoldSpec(**{**fields, **changes})
+
+
+def some_result(spec: FoldSpec, map_at_r: float = 0.5, **changes: Any) -> FoldResult:
+    losses = (None, 0.4, 0.3)
+    curve = tuple(
+        CurvePoint(iteration=100 * i, map_at_r=map_at_r * i / 2, r_precision=0.2, precision_at_1=0.7, loss=losses[i])
+        for i in range(3)
+    )
+    fields: dict[str, Any] = {
+        "fingerprint": spec.fingerprint,
+        "status": "ok",
+        "best_iteration": 200,
+        "best_map_at_r": map_at_r,
+        "untrained_map_at_r": 0.0,
+        "beats_untrained": True,
+        "iterations": 200,
+        "stopped_by": "max_epochs",
+        "curve": curve,
+        "wall_time": 2.5,
+        "provenance": some_provenance(),
+    }
+    return FoldResult(**{**fields, **changes})
+
+
+def scores(first: float) -> Scores:
+    return Scores(precision_at_1=first, r_precision=first / 2, map_at_r=first / 4)
+
+
+def some_run(method: str = "triplet", run: int = 0, separated: float = 0.5, **changes: Any) -> RunRecord:
+    fields: dict[str, Any] = {
+        "fingerprint": f"{method}-{run}",
+        "protocol": "mlrc",
+        "dataset": "glyphs",
+        "data_fingerprint": "d" * 32,
+        "method": method,
+        "hyperparameters": {"loss.margin": 0.1},
+        "run": run,
+        "seed": 0,
+        "fold_fingerprints": tuple(f"{method}-{run}-{fold}" for fold in range(4)),
+        "fold_scores": tuple(scores(separated) for _ in range(4)),
+        "separated": scores(separated),
+        "concatenated": scores(separated + 0.1),
+        "dimensions": 128,
+        "test_classes": 104,
+        "test_images": 1498,
+        "wall_time": 12.0,
+        "provenance": some_provenance(),
+    }
+    return RunRecord(**{**fields, **changes})

@@ -1,0 +1,46 @@
+"""A problem of sixteen classes of noisy stripes that a training is done with in a fraction of a second."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from protocols.datasets.dataset import from_packing
+from protocols.images.packing import pack_arrays
+from protocols.problem import Problem
+from protocols.splits import mlrc_split
+from results.training_spec import Component, ImageSettings, MethodSpec, OptimizerSettings, TrainingSettings, TrunkSpec
+
+CLASSES, PER_CLASS, SIDE = 16, 4, 16
+
+
+def small_problem(cache: Path, **changes: Any) -> Problem:
+    noise = np.random.default_rng(0)
+    labels = np.repeat(np.arange(CLASSES), PER_CLASS)
+    stripes = (np.arange(SIDE)[None, :] * (labels[:, None] + 1)) % SIDE * (200 // SIDE)
+    images = np.broadcast_to(stripes[:, None, :], (len(labels), SIDE, SIDE)) + noise.integers(0, 40, (64, SIDE, SIDE))
+    packing = pack_arrays(images.astype(np.uint8)[..., None], cache / "stripes")
+    names = [f"{row:02}" for row in range(len(labels))]
+    dataset = from_packing("stripes", tuple(f"class {c}" for c in range(CLASSES)), names, labels, packing)
+    fields: dict[str, Any] = {
+        "dataset": dataset,
+        "split": mlrc_split(dataset.n_classes),
+        "folds": 2,
+        "images": ImageSettings(resize=None, crop=SIDE, flip=False),
+        "trunk": TrunkSpec(name="small_conv", weights="random"),
+        "embedding_size": 8,
+        "training": TrainingSettings(
+            batch_size=8,
+            iterations_per_epoch=3,
+            max_epochs=2,
+            validate_every=1,
+            optimizer=OptimizerSettings(name="Adam", lr=1e-3, arguments={}),
+        ),
+        "seed": 5,
+    }
+    return Problem(**{**fields, **changes})
+
+
+TRIPLET = MethodSpec(name="triplet", loss=Component(name="TripletMarginLoss", arguments={"margin": 0.1}))
+COSFACE = MethodSpec(name="cosface", loss=Component(name="CosFaceLoss"), samples_per_class=1, loss_lr=0.01)
+UNTRAINED = MethodSpec(name="untrained", loss=None)

@@ -1,0 +1,114 @@
+"""Small worlds for the tests of the protocols: coloured patterns to train on, a fold of them, made-up results."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from protocols.datasets.dataset import Dataset, from_packing
+from protocols.images.packing import pack_arrays
+from protocols.splits import as_ranges, mlrc_split
+from protocols.training.fold_data import FoldData, fold_data
+from results.provenance import provenance
+from results.records import FoldResult
+from results.training_spec import (
+    Component,
+    FoldSpec,
+    ImageSettings,
+    MethodSpec,
+    OptimizerSettings,
+    TrainingSettings,
+    TrunkSpec,
+)
+
+IMAGES = ImageSettings(resize=None, crop=8)
+CONTRASTIVE = MethodSpec(
+    name="contrastive",
+    loss=Component(name="ContrastiveLoss", arguments={"pos_margin": 0.0, "neg_margin": 0.5}),
+    samples_per_class=2,
+)
+PROXIES = MethodSpec(
+    name="normalized_softmax", loss=Component(name="NormalizedSoftmaxLoss"), samples_per_class=1, loss_lr=0.1
+)
+UNTRAINED = MethodSpec(name="untrained", loss=None)
+
+
+def patterns(classes: int, per_class: int, side: int) -> NDArray[np.uint8]:
+    """Noisy copies of one random 4 x 4 colour pattern per class: (classes * per_class, side, side, 3)."""
+    generator = np.random.default_rng(0)
+    tiles = generator.integers(0, 256, (classes, 4, 4, 3)).repeat(per_class, axis=0)
+    whole = tiles.repeat(side // 4, axis=1).repeat(side // 4, axis=2)
+    noisy = whole + generator.normal(0, 40, whole.shape)
+    return noisy.clip(0, 255).astype(np.uint8)
+
+
+def pattern_dataset(folder: Path, classes: int = 16, per_class: int = 4, side: int = 8) -> Dataset:
+    """A dataset of `patterns`, packed below `folder`."""
+    packing = pack_arrays(patterns(classes, per_class, side), folder / f"patterns_{classes}_{per_class}_{side}")
+    labels = np.arange(classes).repeat(per_class)
+    names = tuple(f"{label}/{i}" for i, label in enumerate(labels))
+    return from_packing("patterns", tuple(f"class {c}" for c in range(classes)), names, labels, packing)
+
+
+def settings(lr: float = 1e-2, **changes: Any) -> TrainingSettings:
+    """A training of a few iterations."""
+    short: dict[str, Any] = {
+        "batch_size": 8,
+        "iterations_per_epoch": 2,
+        "max_epochs": 3,
+        "validate_every": 1,
+        "patience": 100,
+        "optimizer": OptimizerSettings(lr=lr),
+    }
+    return TrainingSettings(**{**short, **changes})
+
+
+def toy_fold(
+    dataset: Dataset, method: MethodSpec = CONTRASTIVE, training: TrainingSettings | None = None, **changes: Any
+) -> tuple[FoldSpec, FoldData]:
+    """A fold of the dataset's MLRC split, as a specification and its images; `changes` go into the specification."""
+    fold = changes.pop("fold", 0)
+    classes = mlrc_split(dataset.n_classes).folds[fold]
+    whole: dict[str, Any] = {
+        "dataset": dataset.name,
+        "data_fingerprint": dataset.fingerprint,
+        "split": "mlrc",
+        "fold": fold,
+        "train_classes": as_ranges(classes.train),
+        "validation_classes": as_ranges(classes.validation),
+        "images": IMAGES,
+        "trunk": TrunkSpec(name="small_conv", weights="random"),
+        "embedding_size": 8,
+        "method": method,
+        "training": training or settings(),
+        "seed": 1,
+    }
+    return FoldSpec(**{**whole, **changes}), fold_data(dataset, classes)
+
+
+def made_up_result(
+    fingerprint: str, score: float, *, reason: str | None = None, beats_untrained: bool = True, wall_time: float = 1.0
+) -> FoldResult:
+    """A result without a training; with a `reason` one that went NaN."""
+    return FoldResult(
+        fingerprint=fingerprint,
+        status="ok" if reason is None else "nan",
+        reason=reason,
+        best_iteration=100,
+        best_map_at_r=score,
+        untrained_map_at_r=0.0,
+        beats_untrained=beats_untrained,
+        iterations=100,
+        stopped_by="max_epochs" if reason is None else "nan",
+        curve=(),
+        wall_time=wall_time,
+        provenance=provenance("cpu", 1),
+    )
+
+
+def same_weights(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
+    """Whether two state dicts agree to the bit."""
+    return one.keys() == other.keys() and all(torch.equal(one[key], other[key]) for key in one)
