@@ -3,6 +3,8 @@
 import torch
 from hypothesis import settings
 
+from tests.support.tiny_run import tiny_run  # noqa: F401 - a fixture of all folders
+
 torch.set_num_threads(1)
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")

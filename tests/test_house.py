@@ -233,7 +233,35 @@ def test_data_files_are_packaged():
     assert present <= covered
 
 
-def test_test_modules_have_names_of_their_own():
-    """Folders of tests are no packages, so two modules of one name would hide one another."""
-    names = [path.name for path in (ROOT / "tests").rglob("*.py") if path.name not in ("__init__.py", "conftest.py")]
-    assert len(names) == len(set(names))
+def test_tests_mirror_the_modules():
+    """`tests/<room>/<path>/test_<module>.py` tests `<room>/<path>/<module>.py`.
+
+    A module with several files of tests has a folder of its name: `tests/<room>/<path>/<module>/test_<aspect>.py`.
+    """
+    strays = []
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        mirrored = path.relative_to(ROOT / "tests")
+        if mirrored.parts[0] in ROOMS:
+            module = ROOT / mirrored.with_name(path.name.removeprefix("test_"))
+            if not module.is_file() and not (ROOT / mirrored.parent).with_suffix(".py").is_file():
+                strays.append(str(mirrored))
+    assert strays == []
+
+
+def test_tests_across_modules_have_folders_that_say_so():
+    tests = [path.relative_to(ROOT / "tests") for path in (ROOT / "tests").rglob("test_*.py")]
+    assert {path.name for path in tests if len(path.parts) == 1} == {"test_house.py", "test_readme.py"}
+    assert {path.parts[0] for path in tests if len(path.parts) > 1} <= {*ROOMS, "contracts", "end_to_end"}
+    folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir() and any(path.rglob("*.*"))}
+    assert folders - {"__pycache__"} == {*ROOMS, "contracts", "end_to_end", "support", "benchmarks", "golden"}
+
+
+def test_no_helper_is_imported_from_a_test():
+    guilty = []
+    for path in (ROOT / "tests").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if any(re.search(r"(^|\.)(test_\w+|conftest)$", name) for name in names if name.startswith("tests.")):
+                guilty.append(str(path.relative_to(ROOT)))
+    assert guilty == []

@@ -58,7 +58,7 @@ HOW = {
     ],
 }
 BY_MAKE = ["make quickstart", "make test"]
-# Over a gigabyte from a publisher's server; tests/reproduce/test_data_commands.py fetches from a server of its own.
+# Over a gigabyte from a publisher's server; tests/reproduce/commands/test_data.py fetches from a server of its own.
 DOWNLOADS = ["python -m reproduce data fetch cub200 --to ."]
 
 

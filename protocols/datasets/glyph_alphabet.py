@@ -1,6 +1,6 @@
 """The characters of the dataset ``glyphs``, frozen: which ones are classes, and in which order.
 
-How the table was chosen (``tests/protocols/test_glyphs.py`` measures it again on every run):
+How the table was chosen (``tests/protocols/datasets/test_glyphs.py`` measures it again on every run):
 
 * Candidates were the letters and decimal digits without a Unicode decomposition (so no accented letters and no styled
   copies) of the Latin, Greek, Cyrillic, Armenian and Georgian scripts that at least ``MIN_FACES`` of the sixteen

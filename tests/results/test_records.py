@@ -106,7 +106,7 @@ def test_no_field_of_a_spec_is_forgotten_above():
     }
     holders = {prefix.removesuffix(".") for prefix in parts}
     wanted = {prefix + name for prefix, model in parts.items() for name in model.model_fields} - holders
-    # It comes with the absence of validation classes only; tests/protocols/test_schedules.py.
+    # It comes with the absence of validation classes only; tests/protocols/training/train_fold/test_schedules.py.
     assert paths == wanted - {"checkpoint_epoch"}
     assert len({some_spec(**{p.split(".")[0].split(" ")[0]: v}).fingerprint for p, v in CHANGES.items()}) == len(
         CHANGES

@@ -13,9 +13,15 @@ import pytest
 
 from reports.published.join import join
 from reports.published.layout import cells_of, draw
+from reports.tables.costs import costs
+from reports.tables.differences import differences
 from reports.tables.formats import WRITERS, to_csv, to_html, to_latex, to_latex_document, to_markdown
+from reports.tables.hyperparameters import hyperparameters
+from reports.tables.peeking import peeking_table
 from reports.tables.table import Cell, Column, Drawing, Line, Row, Sheet, plain_rows
+from results.experiment_results import MeasuredExperiment
 from results.published.tables import published_table, published_tables
+from tests.support.measured_experiment import TITLES, measured, read, with_trainings
 from tests.support.printed_world import MLRC, changed, experiment, runs_of
 from tests.support.sound_latex import check_latex, rows_of
 
@@ -219,3 +225,23 @@ def test_latex_rows_do_not_begin_with_what_reads_as_an_option():
 def test_a_line_with_a_cell_too_few_is_refused():
     with pytest.raises(ValueError, match="1 cells for 2 columns"):
         Drawing("T", "", (Column("a"), Column("b")), plain_rows(["r"], [[Cell("1")]]), Sheet((), ()))
+
+
+ALL = {
+    "differences": differences(measured()),
+    "peeking": peeking_table(with_trainings()),
+    "hyperparameters": hyperparameters(with_trainings()),
+    "costs": costs(measured(steps=400)),
+    "no peeking": peeking_table(measured()),
+    "no differences": differences(MeasuredExperiment({"title": "None", "methods": TITLES}, ())),
+}
+
+
+@pytest.mark.parametrize("drawing", ALL.values(), ids=ALL)
+def test_every_table_is_written_in_every_format(drawing):
+    texts = {form: write(drawing) for form, write in WRITERS.items()}
+    check_latex(texts["latex"])
+    for form in ("markdown", "html", "latex"):
+        for row in drawing.rows:
+            assert row.head.split()[0].rstrip(":") in texts[form]
+    assert len(read(drawing)) == len(drawing.rows)

@@ -18,8 +18,8 @@ from reproduce.outputs import export_models as exporting_models
 from reproduce.outputs.export_tables import new_folder
 from reproduce.outputs.find_runs import find_run
 from results.store import Store
-from tests.reproduce.conftest import striped_images
 from tests.support.command_line import ask, environment
+from tests.support.tiny_run import striped_images
 
 # The store's scores were made on a CPU.
 CPU = ("embeddings", "--device", "cpu")

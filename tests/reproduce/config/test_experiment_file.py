@@ -9,6 +9,7 @@ from reproduce.config.experiment_file import experiment_names, load_experiment, 
 from reproduce.config.method_card import card_names, load_card
 from reproduce.config.yaml_files import short_name
 from reproduce.errors import InputError
+from tests.support.panels import PANELS, table_file
 
 
 @pytest.mark.parametrize("name", experiment_names())
@@ -159,3 +160,38 @@ def test_an_experiments_fingerprint_changes_with_its_settings_but_not_with_place
     names = {load_experiment("mlrc_cub200", overrides).fingerprint("n", "d") for overrides in others}
     names |= {base.fingerprint("n", "d"), base.fingerprint("other", "d"), base.fingerprint("n", "other")}
     assert len(names) == len(others) + 3
+
+
+def test_a_panel_is_what_all_share_with_its_own_keys_on_top(tmp_path):
+    path = table_file(tmp_path, PANELS)
+    experiments = load_experiments(path, {"seed": 3})
+    assert list(experiments) == ["both/small", "both/wide"]
+    small, wide = experiments.values()
+    assert (small.training.batch_size, small.training.max_epochs, small.embedding_size) == (8, 2, 16)
+    assert (wide.training.batch_size, wide.embedding_size, wide.protocol) == (16, 32, "standard")
+    assert small.seed == wide.seed == 3
+    assert load_experiments(f"{path}/wide", {}).keys() == {"both/wide"}
+    assert load_experiment(f"{path}/wide", {"seed": 3}) == wide
+    assert short_name(f"{path}/wide") == "both/wide"
+
+
+@pytest.mark.parametrize(
+    ("panels", "name", "said"),
+    [
+        (PANELS, "/narrow", "no panel 'narrow'; it has small, wide"),
+        (None, "/small", "has no panels"),
+        ({"small": 3}, "", "panels must be keys and values"),
+        ({"small": {"trainin": {}}}, "", "panels.small: unknown key 'trainin'"),
+    ],
+)
+def test_a_slip_in_a_panel_is_one_line(tmp_path, panels, name, said):
+    path = table_file(tmp_path, panels)
+    with pytest.raises(InputError) as error:
+        load_experiments(path + name, {})
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_one_of_several_panels_must_be_named(tmp_path):
+    with pytest.raises(InputError, match="several panels; name one: both/small, both/wide"):
+        load_experiment(table_file(tmp_path, PANELS), {})

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from protocols.training.build_method import build_method
-from reproduce.config.method_card import SearchRange, card_names, load_card
+from reproduce.config.method_card import SearchRange, card_names, card_schema, load_card
 from reproduce.errors import InputError
 
 DATASETS = {"CUB200": "cub200", "Cars196": "cars196", "SOP": "sop"}
@@ -184,3 +184,10 @@ def test_a_range_is_the_datasets_own_where_it_has_one(dataset, bounds, expected)
     choice = SearchRange(low=0, high=1, datasets={"a": {"low": 0, "high": 9}}, initial={"a": {"low": 0, "high": 2}})
     parameter = choice.on("loss.margin", dataset, bounds)
     assert (parameter.low, parameter.high) == expected
+
+
+def test_the_committed_schema_is_that_of_the_cards() -> None:
+    methods = Path(__file__).parents[3] / "reproduce" / "methods"
+    assert (methods / "card.schema.json").read_text() == card_schema()
+    for card in methods.glob("*.yaml"):
+        assert card.read_text().startswith("# yaml-language-server: $schema=card.schema.json\n"), card.name

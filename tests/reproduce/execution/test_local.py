@@ -7,15 +7,15 @@ from concurrent.futures.process import BrokenProcessPool
 import pytest
 import torch
 
-from protocols.jobs import EvaluateJob, TrainJob
+from protocols.jobs import TrainJob
 from reproduce.execution.devices import threads_per_training
 from reproduce.execution.local import InProcess, LocalProcesses, open_executor
 from reproduce.execution.scheduler import Scheduler
-from reproduce.execution.tasks import EvaluateTask, TrainTask, _write_tensors
+from reproduce.execution.tasks import TrainTask, _write_tensors
 from results.artifacts import weights_path
 from results.store import Store
-from tests.reproduce.execution.test_scheduler import Observer, reproduction
-from tests.support.small_problem import COSFACE, TRIPLET, UNTRAINED, small_problem
+from tests.support.scheduling import Observer, carry_out_all, reproduction, without_time
+from tests.support.small_problem import COSFACE, TRIPLET, small_problem
 
 
 @pytest.fixture(scope="module")
@@ -28,33 +28,6 @@ def same_threads_afterwards():
     threads = torch.get_num_threads()
     yield
     torch.set_num_threads(threads)
-
-
-def specs_of(problem):
-    return [spec for method in (TRIPLET, COSFACE, UNTRAINED) for spec in problem.fold_specs(method, "reproduction", 0)]
-
-
-def carry_out_all(executor, problem, folder):
-    """The results of all methods' trainings and tests, and the checkpoints' bytes."""
-    try:
-        specs = specs_of(problem)
-        tasks = [TrainTask(TrainJob(s, "r"), problem.training_data(s), weights_path(folder, s)) for s in specs]
-        folds = [future.result(120).result for future in [executor.submit(task) for task in tasks]]
-        jobs = [EvaluateJob(tuple(specs[i : i + 2]), "mlrc", {}, 0, 5, 1.0) for i in range(0, len(specs), 2)]
-        tests = [
-            EvaluateTask(job, problem.test_data(), tuple(weights_path(folder, spec) for spec in job.specs))
-            for job in jobs
-        ]
-        runs = [future.result(120) for future in [executor.submit(task) for task in tests]]
-        ticks = executor.ticks()
-    finally:
-        executor.close()
-    weights = [torch.load(weights_path(folder, spec), weights_only=True) for spec in specs]
-    return folds, runs, weights, ticks
-
-
-def without_time(records):
-    return [record.model_dump(exclude={"wall_time", "provenance"}) for record in records]
 
 
 def test_other_processes_give_the_same_numbers_bit_for_bit(problem, tmp_path):

@@ -23,9 +23,8 @@ from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.tasks import TrainTask
 from results.artifacts import weights_path
 from results.store import Store
-from tests.reproduce.execution.test_local import carry_out_all, without_time
-from tests.reproduce.execution.test_scheduler import Observer, reproduction
 from tests.support.command_line import TINY, ask, command, environment, reproduce
+from tests.support.scheduling import Observer, carry_out_all, reproduction, without_time
 from tests.support.small_problem import COSFACE, TRIPLET, small_problem
 
 

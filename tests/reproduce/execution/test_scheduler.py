@@ -6,7 +6,7 @@ from concurrent.futures.process import BrokenProcessPool
 
 import pytest
 
-from protocols.jobs import EvaluateJob, TrainJob, evaluations, trainings
+from protocols.jobs import EvaluateJob, TrainJob, trainings
 from protocols.splits import SplitError
 from protocols.training.build_method import MethodError
 from reproduce.errors import WorkFailedError
@@ -14,9 +14,9 @@ from reproduce.execution.scheduler import ATTEMPTS, Scheduler
 from reproduce.execution.tasks import EvaluateTask, Trained, TrainTask
 from reproduce.monitoring.observer import Tick
 from results.artifacts import weights_path
-from results.records import run_fingerprint
 from results.store import Store
 from tests.support.sample_records import some_result, some_run
+from tests.support.scheduling import Observer, reproduction
 from tests.support.small_problem import COSFACE, TRIPLET, small_problem
 
 
@@ -85,17 +85,6 @@ class FakeExecutor:
         return [task.job.spec.fingerprint for task in self.submitted if isinstance(task, TrainTask)]
 
 
-class Observer:
-    def __init__(self, executor=None):
-        self.executor, self.seen, self.ticked = executor, [], []
-
-    def job_done(self, method, job, outcome, *, from_store):
-        self.seen.append((method, outcome.fingerprint, from_store))
-
-    def ticks(self, ticks):
-        self.ticked += ticks
-
-
 @pytest.fixture(scope="module")
 def problem(tmp_path_factory):
     return small_problem(tmp_path_factory.mktemp("cache"))
@@ -138,15 +127,6 @@ def only(*batches):
         results = yield from trainings(batch)
         told.append(results)
     return told
-
-
-def reproduction(problem, method=TRIPLET, run=0):
-    """A protocol of one reproduction: trainings, then their test."""
-    specs = problem.fold_specs(method, "reproduction", run)
-    name = run_fingerprint(tuple(spec.fingerprint for spec in specs))
-    folds = yield from trainings([TrainJob(spec, name) for spec in specs])
-    assert [fold.fingerprint for fold in folds] == [spec.fingerprint for spec in specs]
-    return (yield from evaluations([EvaluateJob(specs, "mlrc", {}, run, 5, 1.0)]))
 
 
 def test_everything_is_trained_once_and_stored(problem, store):

@@ -1,0 +1,50 @@
+"""Files of several panels from the command line, and plans before any image is there."""
+
+import pytest
+import torch
+import yaml
+
+from tests.support.command_line import ask
+from tests.support.panels import PANELS, SHARED, table_file
+
+
+@pytest.fixture
+def say(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    threads = torch.get_num_threads()
+    yield lambda *arguments: ask(*arguments, capsys=capsys, monkeypatch=monkeypatch)
+    torch.set_num_threads(threads)
+
+
+def test_all_panels_run_and_have_their_tables(say, tmp_path):
+    path = table_file(tmp_path, PANELS, test_curves=True, metrics=["recall@2"])
+    answer = say("run", path, "--workers", "1")
+    assert answer.code == 0, answer.err
+    assert "2 trainings made" in answer.out
+    assert "3 trainings made" in answer.out, "the untrained trunk, one that chooses, one on all classes"
+    again = say("run", path, "--workers", "1")
+    assert again.out.count("0 trainings made") == 2
+    both = say("table", "both", "--format", "csv").out
+    one = say("table", "both/wide", "--format", "csv").out
+    assert one in both
+    assert both.count("Normalized Softmax") == 2 * one.count("Normalized Softmax")
+    assert {path.name for path in (tmp_path / "runs" / "tables").iterdir()} >= {"both_small.csv", "both_wide.csv"}
+
+
+def test_a_panel_without_images_is_passed_over_and_said(say, tmp_path):
+    path = table_file(tmp_path, {"here": {}, "there": {"dataset": {"name": "cub200"}}})
+    answer = say("run", path, "--workers", "1")
+    assert answer.code == 0, answer.err
+    assert "both/there: not run, no --data cub200=FOLDER" in answer.out
+
+
+def test_a_plan_needs_no_images(say, tmp_path):
+    changes = {"dataset": {"name": "cub200"}, "images": {"resize": 32, "crop": 24}, "search": {"trials": 5}, "folds": 4}
+    (tmp_path / "birds.yaml").write_text(yaml.safe_dump({**SHARED, **changes}))
+    answer = say("plan", "birds.yaml", "--workers", "1")
+    assert answer.code == 0, answer.err
+    assert "noise in place of cub200's images" in answer.out
+    assert "28 trainings, 0 in the store" in answer.out
+    assert not (tmp_path / "runs").exists()
+    elsewhere = say("plan", "birds.yaml", "--rate", "1000")
+    assert "1000.0 images a second in training" in elsewhere.out

@@ -1,0 +1,68 @@
+"""Datasets by name, and what their publishers said about them."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from protocols.datasets.cub200 import open_cub200
+from protocols.datasets.dataset import DataError, DataRequest, Dataset
+from protocols.datasets.dataset_registry import DATASETS, open_dataset
+from protocols.datasets.folder import open_folder
+from tests.support.image_folders import assert_said, data_request
+
+
+@pytest.mark.parametrize(("opener", "name"), [(open_folder, "folder"), (open_cub200, "cub200")])
+def test_a_dataset_without_a_place(opener: Callable[[DataRequest], Dataset], name: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError) as caught:
+        opener(data_request(None, tmp_path, name))
+    assert_said(caught, name, "--data")
+
+
+def test_an_unknown_name(tmp_path: Path) -> None:
+    with pytest.raises(DataError) as caught:
+        open_dataset(data_request(tmp_path, tmp_path, "cub"))
+    assert_said(caught, "unknown dataset 'cub'", *DATASETS)
+
+
+def test_published_counts_add_up() -> None:
+    """The numbers of the specification, section 1, each in two ways."""
+    counts = {name: entry.publication.counts for name, entry in DATASETS.items() if entry.publication}
+    assert set(counts) == {"cub200", "cars196", "sop", "inshop"}
+    of = {name: (c.classes, c.images, c.trainval_classes) for name, c in counts.items()}
+    assert of["cub200"] == (200, 5_864 + 5_924, 100)
+    assert of["cars196"] == (196, 8_054 + 8_131, 98)
+    assert of["sop"] == (11_318 + 11_316, 59_551 + 60_502, 11_318)
+    assert of["inshop"] == (3_997 + 3_985, 25_882 + 14_218 + 12_612, 3_997)
+    assert (counts["cub200"].trainval_images, counts["cars196"].trainval_images) == (5_864, 8_054)
+    assert (counts["inshop"].queries, counts["inshop"].gallery) == (14_218, 12_612)
+
+
+def test_publications_say_what_a_person_needs() -> None:
+    for entry in DATASETS.values():
+        if entry.publication is None:
+            continue
+        source = entry.publication.source
+        assert all(word in source for word in ("publisher: ", "page: https://", "terms: ", "layout: "))
+        for archive in entry.publication.archives:
+            assert archive.name in source
+            assert archive.md5 is None or re.fullmatch("[0-9a-f]{32}", archive.md5)
+            assert archive.url is None or archive.url.endswith("/" + archive.name)
+
+
+def test_entries_say_whether_they_need_a_place() -> None:
+    assert not DATASETS["glyphs"].needs_root
+    assert DATASETS["folder"].needs_root
+    assert DATASETS["cub200"].needs_root
+    assert all(entry.description for entry in DATASETS.values())
+
+
+@pytest.mark.slow
+def test_glyphs_need_no_place(tmp_path: Path) -> None:
+    one, again = (open_dataset(data_request(None, tmp_path, "glyphs")) for _ in range(2))
+    assert one.fingerprint == again.fingerprint
+    assert one.images.images.channels == 1
+    assert one.images.image(0).shape == (32, 32, 1)
+    assert one.n_classes == len(np.unique(one.images.labels)) >= 200

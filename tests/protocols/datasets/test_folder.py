@@ -1,0 +1,49 @@
+"""Any folder of class folders as a dataset."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from protocols.datasets.dataset import DataError
+from protocols.datasets.dataset_registry import open_dataset
+from protocols.datasets.folder import list_folder
+from protocols.images.packing import decode
+from tests.support.image_folders import assert_said, data_request, paint
+
+
+def test_a_folder_of_class_folders(folder: Path, tmp_path: Path) -> None:
+    dataset = open_dataset(data_request(folder, tmp_path / "cache"))
+    assert dataset.name == "folder"
+    assert dataset.class_names == tuple(f"class_{c}" for c in range(8))
+    assert dataset.n_classes == 8
+    assert dataset.images.labels.tolist() == np.arange(8).repeat(2).tolist()
+    assert dataset.skipped == ()
+    for index, (c, i) in enumerate((c, i) for c in range(8) for i in range(2)):
+        assert (dataset.images.image(index) == decode(folder / f"class_{c}" / f"{i}.png", 8)).all()
+
+
+def test_only_images_count_and_at_any_depth(folder: Path) -> None:
+    before = list_folder(folder)
+    (folder / "class_0" / "notes.txt").write_text("no image")
+    (folder / "class_0" / ".hidden.png").write_bytes(b"")
+    (folder / "README.md").write_text("no class")
+    paint(folder / ".thumbnails" / "0.png", 0)
+    assert list_folder(folder).names == before.names
+    assert list_folder(folder).class_names == before.class_names
+    paint(folder / "class_3" / "more" / "deep.PNG", 0)
+    after = list_folder(folder)
+    assert set(after.names) - set(before.names) == {"class_3/more/deep.PNG"}
+    assert after.labels[after.names.index("class_3/more/deep.PNG")] == 3
+
+
+def test_classes_are_in_alphabetical_order(tmp_path: Path) -> None:
+    for name in ("b", "a10", "a2", "C"):
+        paint(tmp_path / name / "0.png", 0)
+    assert list_folder(tmp_path).class_names == ("C", "a10", "a2", "b")
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(DataError) as caught:
+        list_folder(tmp_path / "nowhere")
+    assert_said(caught, str(tmp_path / "nowhere"), "no such folder", "one folder of images per class")

@@ -1,0 +1,73 @@
+"""Mixed precision and the channels-last layout: how far they may move embeddings and gradients."""
+
+import pytest
+import torch
+
+from protocols.trunks.embedding_model import EmbeddingModel
+from results.training_spec import TrunkSpec
+
+CPU = torch.device("cpu")
+TRUNKS = ["small_conv", "bn_inception", "efficientnet_lite0"]
+
+
+def _models(trunk: str) -> tuple[EmbeddingModel, EmbeddingModel]:
+    """The same network in float32 and in mixed precision."""
+    spec = TrunkSpec(name=trunk, weights="random")
+    torch.manual_seed(0)
+    exact, mixed = EmbeddingModel(spec, 16), EmbeddingModel(spec, 16, precision="amp")
+    mixed.load_state_dict(exact.state_dict())
+    return exact, mixed
+
+
+def _images(side: int = 96) -> torch.Tensor:
+    return torch.randint(0, 256, (6, 3, side, side), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
+
+
+def _distance(one: torch.Tensor, other: torch.Tensor) -> float:
+    """Relative to the length of the second."""
+    return float((one - other).norm() / other.norm())
+
+
+@pytest.mark.parametrize("trunk", TRUNKS)
+def test_mixed_embeddings_are_near_and_float32(trunk: str) -> None:
+    exact, mixed = _models(trunk)
+    with torch.no_grad():
+        expected, embeddings = exact.eval()(_images()), mixed.eval()(_images())
+    assert embeddings.dtype == torch.float32
+    # bfloat16 keeps 8 bits: 0.4 % a rounding.
+    assert 1e-4 < _distance(embeddings, expected) < 0.03
+
+
+@pytest.mark.parametrize("trunk", ["small_conv", "bn_inception"])
+def test_mixed_gradients_point_the_same_way(trunk: str) -> None:
+    gradients = []
+    for model in _models(trunk):
+        model.train()
+        (model(_images()) ** 2).sum().backward()
+        assert all(p.grad is not None and p.grad.dtype == torch.float32 for p in model.parameters())
+        gradients.append(torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]))
+    assert torch.nn.functional.cosine_similarity(*gradients, dim=0) > 0.98
+    assert not torch.equal(*gradients)
+
+
+@pytest.mark.parametrize("trunk", TRUNKS)
+def test_channels_last_gives_the_same_embeddings(trunk: str) -> None:
+    plain, _ = _models(trunk)
+    other, _ = _models(trunk)
+    other.place(CPU, channels_last=True)
+    layouts = []
+    other.trunk.register_forward_pre_hook(
+        lambda _, inputs: layouts.append(inputs[0].is_contiguous(memory_format=torch.channels_last))
+    )
+    with torch.no_grad():
+        torch.testing.assert_close(other.eval()(_images()), plain.eval()(_images()), rtol=1e-4, atol=1e-4)
+    assert layouts == [True]
+    kernels = [p for p in other.parameters() if p.dim() == 4 and p.shape[1] > 1 and p.shape[2] > 1]
+    assert kernels
+    assert all(p.is_contiguous(memory_format=torch.channels_last) for p in kernels)
+
+
+def test_the_cpu_keeps_its_layout() -> None:
+    model, _ = _models("small_conv")
+    assert model.place(CPU) is model
+    assert all(p.is_contiguous() for p in model.parameters())

@@ -1,0 +1,83 @@
+"""The t-SNE map of embeddings, with proxies."""
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+
+from reports.figures.embedding_map import embedding_map, tsne_places
+from reports.figures.style import COLOURS, FigureError
+
+
+@pytest.fixture(scope="module")
+def clusters():
+    generator = np.random.default_rng(0)
+    centres = 4 * generator.normal(size=(5, 16))
+    labels = np.repeat(np.arange(5), 12)
+    return centres[labels] + 0.3 * generator.normal(size=(60, 16)), labels, centres
+
+
+@pytest.fixture(scope="module")
+def places(clusters):
+    return tsne_places(clusters[0], clusters[2], seed=3)
+
+
+def test_tsne_keeps_neighbours_and_puts_proxies_among_their_class(clusters, places):
+    _, labels, _ = clusters
+    points, stars = places
+    assert points.shape == (60, 2)
+    distances = np.linalg.norm(points[:, None] - points[None], axis=2)
+    np.fill_diagonal(distances, np.inf)
+    assert (labels[distances.argmin(axis=1)] == labels).mean() > 0.95
+    to_stars = np.linalg.norm(stars[:, None] - points[None], axis=2)
+    assert (labels[to_stars.argmin(axis=1)] == np.arange(5)).all()
+
+
+def test_tsne_of_one_seed_is_the_same_and_ignores_lengths(clusters, places):
+    embeddings, _, proxies = clusters
+    lengths = np.linspace(0.5, 2, len(embeddings))[:, None]
+    again = tsne_places(embeddings, proxies, seed=3)
+    assert (again[0] == places[0]).all()
+    assert tsne_places(embeddings * lengths, proxies, seed=3)[0] == pytest.approx(places[0], abs=1e-3)
+
+
+def test_tsne_refuses_what_it_cannot_place():
+    with pytest.raises(FigureError, match="at least four points, not 2"):
+        tsne_places(np.ones((2, 3)))
+    with pytest.raises(FigureError, match="finite"):
+        tsne_places(np.full((9, 3), np.nan))
+
+
+def test_the_map_draws_every_point_with_its_class_and_stars_in_its_colour(clusters, places):
+    points, stars = places
+    labels = clusters[1]
+    names = [f"class {i}" for i in range(5)]
+    figure = embedding_map(points, labels, stars[:3], np.array([4, 0, 9]), names)
+    drawn = figure.axes[0].collections
+    for index in range(5):
+        own = next(one for one in drawn if one.get_label() == f"class {index}")
+        np.testing.assert_allclose(own.get_offsets(), points[labels == index])
+        assert to_hex(own.get_facecolor()[0]) == COLOURS[index].lower()
+    proxies = next(one for one in drawn if len(one.get_offsets()) == 3)
+    assert [to_hex(colour) for colour in proxies.get_facecolor()] == [COLOURS[4].lower(), COLOURS[0].lower(), "#ffffff"]
+    said = figure.axes[0].get_xlabel()
+    assert "60 images of 5 classes, 3 proxies" in said
+    assert "only what lies close together means something" in said
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [*names, "proxy"]
+
+
+def test_many_classes_have_no_key_and_their_own_pairs_of_sign_and_colour():
+    labels = np.repeat(np.arange(49), 2)
+    figure = embedding_map(np.random.default_rng(0).normal(size=(98, 2)), labels)
+    assert figure.legends == []
+    looks = {(to_hex(one.get_facecolor()[0]), str(one.get_paths()[0].vertices)) for one in figure.axes[0].collections}
+    assert len(looks) == 49
+    assert "signs repeat" not in figure.axes[0].get_xlabel()
+    more = embedding_map(np.zeros((50, 2)), np.arange(50))
+    assert "50 classes, signs repeat" in more.axes[0].get_xlabel()
+
+
+def test_the_map_refuses_labels_that_do_not_fit():
+    with pytest.raises(FigureError, match="one label per point, not 3 for 4"):
+        embedding_map(np.zeros((4, 2)), np.zeros(3))
+    with pytest.raises(FigureError, match="2 classes but 1 names"):
+        embedding_map(np.zeros((4, 2)), np.array([0, 0, 1, 1]), class_names=["only"])

@@ -1,0 +1,58 @@
+"""Interval plots: mean, interval, single runs and printed values; labels that do not overlap."""
+
+from itertools import pairwise
+
+import pytest
+from matplotlib.container import ErrorbarContainer
+
+from reports.figures.intervals import MethodRuns, interval_plot
+from reports.figures.style import FigureError
+from tests.support.drawn import HALF, RUNS, legend_texts, lines_labelled
+from tests.support.sample_page import measured, runs_of
+
+
+def test_intervals_show_mean_interval_runs_and_printed_value():
+    figure = interval_plot([MethodRuns("Triplet", RUNS, 0.58), MethodRuns("One", (0.4,))], "separated P@1")
+    axes = figure.axes[0]
+    means = [(line.get_xdata()[0], line.get_ydata()[0]) for line in lines_labelled(axes, "mean")]
+    assert means == [(pytest.approx(55.0), 0), (pytest.approx(40.0), 1)]
+    assert lines_labelled(axes, "single run")[0].get_xdata() == pytest.approx([50, 54, 61])
+    assert lines_labelled(axes, "printed value")[0].get_xdata() == pytest.approx([58])
+    bars = [container for container in axes.containers if isinstance(container, ErrorbarContainer)]
+    assert len(bars) == 1, "one run has no interval"
+    (ends,) = bars[0].lines[2][0].get_segments()
+    assert ends[:, 0] == pytest.approx([55 - 100 * HALF, 55 + 100 * HALF])
+
+
+def test_intervals_name_methods_runs_and_what_the_bar_is():
+    figure = interval_plot([MethodRuns("Triplet", RUNS), MethodRuns("One", (0.4,))], "separated P@1")
+    axes = figure.axes[0]
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["Triplet  (n = 3)", "One  (n = 1)"]
+    assert axes.get_xlabel() == "separated P@1, %  (mean and 95 % Student-t interval over n runs)"
+    assert axes.yaxis_inverted(), "the first method stands at the top"
+    assert sorted(legend_texts(figure)) == ["95 % interval", "mean", "single run"]
+
+
+def test_a_printed_value_alone_is_shown_and_a_method_with_nothing_left_out():
+    figure = interval_plot([MethodRuns("A", RUNS), MethodRuns("B", (), 0.3), MethodRuns("C", ())], "x")
+    assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["A  (n = 3)", "B  (n = 0)"]
+
+
+def test_intervals_need_a_run():
+    with pytest.raises(FigureError, match="at least one method with a run"):
+        interval_plot([MethodRuns("B", (), 0.3)], "x")
+
+
+@pytest.mark.parametrize("name", ["quickstart", "all_methods_glyphs"])
+def test_labels_of_real_results_do_not_overlap(name):
+    experiment = measured(name)
+    rows = [MethodRuns(title, runs_of(experiment, key)) for key, title in experiment.summary["methods"].items()]
+    figure = interval_plot(rows, "concatenated MAP@R")
+    figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in figure.axes[0].get_yticklabels()]
+    assert len(boxes) == len(rows)
+    assert all(not one.overlaps(two) for one, two in pairwise(boxes))
+    assert min(box.x0 for box in boxes) >= 0
+    legend = figure.legends[0].get_window_extent()
+    assert legend.x0 >= 0
+    assert legend.x1 <= figure.bbox.x1

@@ -1,0 +1,20 @@
+"""Intervals over drawn test classes."""
+
+from reports.page.sections.class_intervals import over_classes
+from reports.page.sections.verdicts import verdicts_of
+from tests.support.page_material import A, B, material, said, values, with_classes
+
+
+def test_a_difference_that_hangs_on_the_test_classes_says_so():
+    runs = values(a=A, b=[x - 0.02 for x in A], c=B)
+    steady, moved = [0, 0, 0, 0], [0.1, -0.1, 0.1, -0.1]
+    whole = material(
+        {"a": with_classes(runs["a"], moved), "b": with_classes(runs["b"], steady), "c": with_classes(runs["c"], moved)}
+    )
+    found = said(verdicts_of(whole, over_classes(whole)), "real")
+    (small,) = [sentence for sentence in found if "above B" in sentence]
+    (large,) = [sentence for sentence in found if "A is" in sentence and "above C" in sentence]
+    assert "over drawn classes the interval of the difference holds 0" in small
+    assert "over drawn classes" not in large
+    assert set(over_classes(whole).gaps) == {"b", "c"}
+    assert over_classes(material(runs)) is None

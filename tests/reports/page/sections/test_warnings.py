@@ -1,0 +1,32 @@
+"""What the reader of a page must know first."""
+
+import pytest
+
+from reports.page.sections.warnings import warnings_of
+from tests.support.page_material import A, B, material, replace_run, said, values
+from tests.support.sample_records import some_provenance
+
+
+@pytest.mark.parametrize(("runs", "weak"), [(2, True), (3, True), (4, False)])
+def test_few_runs_are_called_weak(runs, weak):
+    found = said(warnings_of(material(values(a=A[:runs], b=B[:runs])), partial=False))
+    assert any("which is weak" in sentence for sentence in found) == weak
+
+
+def test_a_smaller_budget_and_flags_and_code_are_said_first():
+    flagged = [replace_run(run, flags=("fold 2: training diverged (loss)",)) for run in values(a=A)["a"]]
+    dirty = some_provenance().model_copy(update={"tree_dirty": True, "device": "cuda"})
+    other = [replace_run(run, provenance=dirty) for run in values(b=B)["b"]]
+    found = said(warnings_of(material({"a": flagged, "b": other}), partial=True))
+    assert "not finished" in found[0]
+    assert any("4 of 10 reproductions" in sentence and "trials" not in sentence for sentence in found)
+    assert any("A: training diverged (loss) (4 runs)" in sentence and "run 3, fold 2" in sentence for sentence in found)
+    assert any("no commit holds" in sentence for sentence in found)
+    assert any("different devices (cpu and cuda)" in sentence for sentence in found)
+    clean = material(values(a=A * 3, b=B * 3), reproductions=12)
+    assert warnings_of(clean, partial=False) == ()
+
+
+def test_a_method_below_the_untrained_trunk_is_named():
+    found = said(warnings_of(material(values(untrained=A, b=B)), partial=False))
+    assert any("B has no higher mean than the untrained trunk" in sentence for sentence in found)

@@ -1,0 +1,20 @@
+"""What the options of a command say."""
+
+from pathlib import Path
+
+import pytest
+
+from reproduce.commands.options import Choices
+from reproduce.errors import InputError
+
+
+def test_folders_are_given_by_dataset():
+    several = {"cub200", "cars196"}
+    choices = Choices(data=["cub200=birds", "cars196=cars=old"])
+    assert choices.root_of("cub200", several) == Path("birds")
+    assert choices.root_of("cars196", several) == Path("cars=old")
+    assert choices.root_of("sop", several) is None
+    assert Choices(data=["birds"]).root_of("cub200", {"cub200"}) == Path("birds")
+    assert Choices().root_of("cub200", {"cub200"}) is None
+    with pytest.raises(InputError, match=r"--data birds: say which dataset it is: --data cars196=FOLDER --data cub200"):
+        Choices(data=["birds"]).root_of("cub200", several)

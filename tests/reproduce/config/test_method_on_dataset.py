@@ -1,0 +1,51 @@
+"""A card opened for one experiment: published values, settings, ranges."""
+
+import pytest
+
+from reproduce.config.method_card import load_card
+from reproduce.config.method_on_dataset import open_method
+from reproduce.errors import InputError
+from tests.support.panels import written
+
+
+def test_no_search_takes_the_published_values(tmp_path):
+    card = load_card("cosface")
+    birds = written(tmp_path, dataset={"name": "cub200"})
+    opened = open_method(birds, card)
+    assert opened.space == ()
+    assert opened.given == card.published["cub200"]
+    assert opened.method.loss.arguments["margin"] == card.published["cub200"]["loss.margin"]
+    glyphs = open_method(written(tmp_path), card)
+    assert glyphs.given == {}
+    assert glyphs.method.loss == card.loss
+
+
+def test_settings_are_set_and_no_longer_searched(tmp_path):
+    experiment = written(tmp_path, search={"trials": 2}, settings={"cosface": {"loss.margin": 0.25}})
+    opened = open_method(experiment, load_card("cosface"))
+    assert opened.method.loss.arguments["margin"] == 0.25
+    assert {parameter.target for parameter in opened.space} == {"loss_optimizer.lr", "loss.scale"}
+    assert opened.given == {"loss.margin": 0.25}
+
+
+@pytest.mark.parametrize("target", ["loss.marginn", "miner.epsilon", "loss_optimizer.momentum"])
+def test_a_setting_without_a_place_is_one_line(tmp_path, target):
+    with pytest.raises(InputError, match="settings of method 'cosface': "):
+        open_method(written(tmp_path, settings={"cosface": {target: 1.0}}), load_card("cosface"))
+
+
+def test_ranges_replace_the_cards_bounds(tmp_path):
+    search = {"trials": 2, "ranges": {"cosface": {"loss.scale": {"low": 1.0, "high": 2.0}}}}
+    space = {p.target: p for p in open_method(written(tmp_path, search=search), load_card("cosface")).space}
+    assert (space["loss.scale"].low, space["loss.scale"].high) == (1.0, 2.0)
+    assert (space["loss.margin"].low, space["loss.margin"].high) == (0.0, 1.0)
+
+
+def test_proxies_train_at_a_multiple_of_the_networks_rate(tmp_path):
+    experiment = written(tmp_path, search={"trials": 2}, proxies={"lr_multiplier": 100.0, "warmup_passes": 1})
+    proxies, pairs = (open_method(experiment, load_card(name)) for name in ("proxy_anchor", "contrastive"))
+    assert proxies.method.loss_lr == pytest.approx(0.1)
+    assert proxies.method.warmup_passes == 1
+    assert "loss_optimizer.lr" not in {parameter.target for parameter in proxies.space}
+    assert pairs.method.loss_lr is None
+    assert pairs.method.warmup_passes is None

@@ -1,0 +1,78 @@
+"""Experiments made by hand, in the form that the page is built from."""
+
+import numpy as np
+
+from reports.figures.trials import Parameter, Search, Trial
+from reports.page.material import Material
+from results.artifacts import Exhibit
+from results.experiment_results import MeasuredExperiment
+from results.records import ClassScores
+from tests.support.printed_world import MLRC
+from tests.support.sample_records import scores, some_run
+
+A, B, C = [0.60, 0.61, 0.605, 0.602], [0.50, 0.512, 0.503, 0.5], [0.601, 0.607, 0.606, 0.603]
+
+
+def material(runs, titles=None, name="some", settings=None, reproductions=4, **more):
+    records = tuple(record for own in runs.values() for record in own)
+    summary = {
+        "title": "Some experiment",
+        "methods": titles or {key: key.upper() for key in runs},
+        "trials": 50,
+        "reproductions": reproductions,
+        "runs": dict.fromkeys(titles or runs, reproductions),
+        "settings": settings or {**MLRC, "dataset": {"name": "glyphs"}},
+    }
+    return Material(name, MeasuredExperiment(summary, records), **more)
+
+
+def values(**methods):
+    return {key: [some_run(key, run, value) for run, value in enumerate(own)] for key, own in methods.items()}
+
+
+def said(found, kind=None):
+    return [f"{one.sentence} {one.detail}" for one in found if kind in (None, one.kind)]
+
+
+def replace_run(run, **changes):
+    return run.model_copy(update=changes)
+
+
+def exhibit(proxies=True):
+    noise = np.random.default_rng(0)
+    embeddings = noise.normal(size=(40, 8)).astype(np.float32)
+    pictures = noise.integers(0, 255, (2, 16, 16, 1), dtype=np.uint8)
+    labels = np.repeat(np.arange(4), 10)
+    return Exhibit(
+        test_embeddings=embeddings,
+        test_labels=labels,
+        train_embeddings=embeddings,
+        train_labels=labels,
+        proxies=embeddings[:4] if proxies else np.empty((0, 8), np.float32),
+        proxy_labels=np.arange(4) if proxies else np.empty(0, np.int64),
+        spectrum=np.linspace(8, 1, 8).astype(np.float32),
+        query_images=pictures,
+        neighbour_images=np.stack([pictures, pictures]),
+        correct=np.array([[True, False], [False, True]]),
+        class_names=np.array(["<b>x</b>", "y"]),
+        neighbour_names=np.array([["<b>x</b>", "y"], ["<b>x</b>", "y"]]),
+        class_scores=np.array([0.1, 0.2], np.float32),
+    )
+
+
+def search(*names):
+    parameters = tuple(Parameter(name) for name in names)
+    trials = tuple(Trial(n, dict.fromkeys(names, n * 0.1), 0.1 + 0.01 * n) for n in range(4))
+    return Search(trials, parameters, startup=2)
+
+
+def with_classes(runs, shares):
+    """The runs with four test classes, whose scores are the run's mean moved by `shares`."""
+    kept = []
+    for run in runs:
+        mean = run.concatenated.map_at_r
+        each = tuple(scores(4 * (mean + share)) for share in shares)
+        kept.append(
+            run.model_copy(update={"class_scores": ClassScores(queries=(5,) * 4, separated=each, concatenated=each)})
+        )
+    return kept

@@ -1,0 +1,42 @@
+"""Experiment files written by tests, with and without panels."""
+
+from pathlib import Path
+
+import yaml
+
+from reproduce.config.experiment_file import load_experiment
+from results.experiment_spec import Experiment
+
+SHARED = {
+    "title": "Two panels",
+    "methods": ["untrained", "normalized_softmax"],
+    "trunk": {"name": "small_conv", "weights": "random"},
+    "embedding_size": 16,
+    "dataset": {"name": "glyphs"},
+    "images": {"resize": None, "crop": 32, "area": [0.6, 1.0], "ratio": [0.9, 1.1], "flip": False},
+    "training": {
+        "batch_size": 16,
+        "iterations_per_epoch": 3,
+        "max_epochs": 2,
+        "validate_every": 1,
+        "optimizer": {"name": "Adam", "lr": 1e-3, "arguments": {}},
+    },
+    "search": {"trials": 0},
+    "reproductions": 1,
+    "folds": 1,
+}
+
+
+def table_file(folder: Path, panels: object, **changes: object) -> str:
+    path = folder / "both.yaml"
+    path.write_text(yaml.safe_dump({**SHARED, **changes, "panels": panels}))
+    return str(path)
+
+
+def written(folder: Path, **changes: object) -> Experiment:
+    path = folder / "one.yaml"
+    path.write_text(yaml.safe_dump({**SHARED, **changes}))
+    return load_experiment(str(path), {})
+
+
+PANELS = {"small": {"training": {"batch_size": 8}}, "wide": {"embedding_size": 32, "protocol": "standard"}}

@@ -1,0 +1,15 @@
+"""The published tables' files as they are, and the method cards."""
+
+import csv
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+PUBLISHED = ROOT / "results" / "published"
+CARDS = {path.stem: yaml.safe_load(path.read_text()) for path in (ROOT / "reproduce" / "methods").glob("*.yaml")}
+
+
+def lines(name):
+    with (PUBLISHED / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
