@@ -278,6 +278,31 @@ def test_exhaustive_beside_others_is_searched() -> None:
     assert not any(parameter.exhaustive for parameter in space)
 
 
+# The Gaussian process
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_the_sampler_gets_the_experiments_settings(monkeypatch: pytest.MonkeyPatch, deterministic: bool) -> None:
+    given: dict[str, Any] = {}
+    make = optuna.samplers.GPSampler
+
+    def keep(**arguments: Any) -> optuna.samplers.BaseSampler:
+        given.update(arguments)
+        return make(**arguments)
+
+    monkeypatch.setattr(optuna.samplers, "GPSampler", keep)
+    settings = SamplerSettings(startup_trials=3, deterministic_objective=deterministic)
+    search = Search(_memory(), "toys", {}, LINE, settings, 0)
+    search.ask()
+    assert given["deterministic_objective"] is deterministic
+    assert given["n_startup_trials"] == 3
+    assert given["seed"] == derive_seed("sampler", search.fingerprint, 0) % 2**32
+
+
+def test_trainings_of_one_setting_differ_so_the_objective_is_noisy() -> None:
+    assert SamplerSettings().deterministic_objective is False
+
+
 # Telling
 
 

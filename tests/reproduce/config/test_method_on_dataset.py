@@ -1,6 +1,7 @@
 """A card opened for one experiment: published values, settings, ranges."""
 
 import pytest
+from optuna.distributions import FloatDistribution
 
 from reproduce.config.method_card import load_card
 from reproduce.config.method_on_dataset import open_method
@@ -39,6 +40,12 @@ def test_ranges_replace_the_cards_bounds(tmp_path):
     space = {p.target: p for p in open_method(written(tmp_path, search=search), load_card("cosface")).space}
     assert (space["loss.scale"].low, space["loss.scale"].high) == (1.0, 2.0)
     assert (space["loss.margin"].low, space["loss.margin"].high) == (0.0, 1.0)
+
+
+def test_ranges_keep_the_cards_scale(tmp_path):
+    search = {"trials": 2, "ranges": {"cosface": {"loss_optimizer.lr": {"low": 1e-4, "high": 1e-2}}}}
+    space = {p.target: p for p in open_method(written(tmp_path, search=search), load_card("cosface")).space}
+    assert space["loss_optimizer.lr"].distribution() == FloatDistribution(1e-4, 1e-2, log=True)
 
 
 def test_proxies_train_at_a_multiple_of_the_networks_rate(tmp_path):

@@ -85,6 +85,14 @@ def test_one_matched_pair_is_too_few_and_all_runs_are_taken():
     assert (found.test, found.n_a, found.n_b, found.left_out) == ("Welch t", 3, 3, 0)
 
 
+@pytest.mark.parametrize("keys", [by_run, apart])
+def test_a_comparison_made_alone_needs_no_correction(keys):
+    alone = compare(by_run([0.50, 0.52, 0.51]), keys([0.10, 0.11, 0.13]))
+    assert alone.p_holm == alone.p < 0.05
+    assert alone.significant()
+    assert compare_all({"a": by_run([0.50, 0.52, 0.51]), "b": keys([0.10, 0.11, 0.13])})[0].p_holm == alone.p
+
+
 @pytest.mark.parametrize("other", [by_run([0.4]), by_run([0.4, 0.5], start=7)])
 def test_a_single_run_is_no_test(other):
     found = compare(by_run([0.5]), other)

@@ -1,0 +1,85 @@
+"""Fingerprints of kept records stay as they are: another one would train again what every store already holds.
+
+A fingerprint that changes on purpose needs a new version (`TRAINING_VERSION`, `EVALUATION_VERSION`, `SEARCH_VERSION`).
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import optuna
+import pytest
+
+from protocols.datasets.dataset import Dataset
+from protocols.images.packed_images import LabelledImages, PackedImages
+from protocols.search.open_method import OpenMethod
+from protocols.search.space import SearchParameter
+from protocols.search.study import Budget, Study
+from reproduce.config.experiment_file import load_experiments
+from reproduce.config.method_card import load_card, load_variant
+from reproduce.config.method_on_dataset import open_method
+from reproduce.execution.session import problem_of
+from results.experiment_results import FOLDER, MeasuredExperiment
+from results.experiment_spec import DataChoice, Experiment, SamplerSettings
+from results.records import run_fingerprint
+from results.training_spec import FoldSpec, TrunkSpec
+from tests.support.sample_records import some_spec
+from tests.support.small_problem import TRIPLET, small_problem
+
+MARGIN = SearchParameter(target="loss.margin", scale="log", low=0.01, high=1.0)
+
+
+def kept(name: str) -> MeasuredExperiment:
+    return MeasuredExperiment.from_json((Path(FOLDER) / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def without_images(name: str, classes: int, fingerprint: str) -> Dataset:
+    """What the fingerprints of trainings take from a dataset."""
+    nothing = np.empty(0, dtype=np.int64)
+    images = LabelledImages(PackedImages(Path(".")), nothing, nothing)
+    return Dataset(name, tuple(str(rank) for rank in range(classes)), images, fingerprint)
+
+
+def test_of_a_training() -> None:
+    assert some_spec().fingerprint == "c886d24450d763617fbaa5ebb6933e3a"
+    settled = some_spec(validation_classes=(), checkpoint_epoch=4, embedder_bias=False)
+    assert settled.fingerprint == "11617d1b4912567be4b0a790254e346d"
+    assert FoldSpec.model_validate_json(settled.model_dump_json()).fingerprint == settled.fingerprint
+
+
+def test_of_a_run() -> None:
+    assert run_fingerprint(("a" * 32, "b" * 32)) == "8a7069d1441efad4743148b5ad4f7887"
+    assert run_fingerprint(("a" * 32, "b" * 32), ("recall@2", "nmi")) == "81790c558ff00a47db8a2a5c7072fbfa"
+
+
+def test_of_an_experiment() -> None:
+    trunk = TrunkSpec(name="bn_inception", weights="imagenet")
+    experiment = Experiment(title="T", dataset=DataChoice(name="cub200"), methods=("triplet",), trunk=trunk)
+    assert experiment.fingerprint("some", "d" * 32) == "259233304f8797ac29efec102042b398"
+    elsewhere = experiment.model_copy(update={"test_curves": True, "metrics": ("nmi",), "seed": 3})
+    assert elsewhere.fingerprint("some", "d" * 32) == "b30ca93aebd27f2828470e5262cfdb06"
+
+
+def test_of_a_study(tmp_path: Path) -> None:
+    problem = small_problem(tmp_path)
+    problem = replace(problem, dataset=replace(problem.dataset, fingerprint="d" * 32))
+    method = OpenMethod(method=TRIPLET, space=(MARGIN,))
+    study = Study(problem, method, Budget(), SamplerSettings(), optuna.storages.InMemoryStorage())
+    assert study.open().fingerprint == "b112ced8111c6d1df3a9bcc47d7c3e9d"
+    assert study.open().study.study_name == f"stripes/triplet {study.open().fingerprint}"
+
+
+@pytest.mark.parametrize(
+    "name", ["quickstart", "all_methods_glyphs", "proxy_gml_table1_glyphs", "proxy_isa_table3_glyphs"]
+)
+def test_of_every_kept_run_and_its_trainings(name: str) -> None:
+    records = kept(name).records
+    (experiment,) = load_experiments(name, {}).values()
+    problem = problem_of(experiment, without_images("glyphs", 208, records[0].data_fingerprint))
+    cards = (*map(load_card, experiment.methods), *map(load_variant, experiment.variants))
+    opened = {card.key: open_method(experiment, card) for card in cards}
+    assert records
+    for record in records:
+        specs = problem.fold_specs(opened[record.method].at(record.hyperparameters), "reproduction", record.run)
+        assert tuple(spec.fingerprint for spec in specs) == record.fold_fingerprints, (record.method, record.run)
+        assert problem.run_name(specs) == record.fingerprint

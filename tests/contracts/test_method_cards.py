@@ -1,0 +1,33 @@
+"""Every method card's search: what its file says is what Optuna gets."""
+
+from importlib import resources
+
+import optuna
+import pytest
+import yaml
+
+from protocols.search.optuna_search import Search
+from reproduce.config.experiment_file import load_experiments
+from reproduce.config.method_card import card_names, load_card
+from reproduce.config.method_on_dataset import open_method
+from results.experiment_spec import SamplerSettings
+
+METHODS = resources.files("reproduce").joinpath("methods")
+SEARCHES = {name: yaml.safe_load(METHODS.joinpath(f"{name}.yaml").read_text()).get("search") for name in card_names()}
+LOGARITHMIC = {"linear": False, "log": True, "int": False, "int_log": True, "choice": None}
+
+
+@pytest.mark.parametrize("name", [name for name, search in SEARCHES.items() if search])
+def test_scales_of_a_search_reach_optuna(name: str) -> None:
+    (experiment,) = load_experiments("quickstart", {}).values()
+    space = open_method(experiment, load_card(name)).space
+    search = Search(optuna.storages.InMemoryStorage(), name, {}, space, SamplerSettings(), 0)
+    search.ask()
+    (trial,) = search.study.get_trials()
+    asked = {target: getattr(distribution, "log", None) for target, distribution in trial.distributions.items()}
+    assert asked == {target: LOGARITHMIC[written["scale"]] for target, written in SEARCHES[name].items()}
+
+
+def test_both_kinds_of_scale_are_searched() -> None:
+    scales = {written["scale"] for search in SEARCHES.values() if search for written in search.values()}
+    assert scales >= {"linear", "log"}

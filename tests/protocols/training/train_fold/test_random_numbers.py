@@ -1,0 +1,68 @@
+"""Every training draws batches and crops of its own: equal ones in all runs would make intervals too narrow."""
+
+from collections.abc import Iterator
+from itertools import chain, pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from torch import Tensor
+
+from protocols.datasets.dataset import Dataset
+from protocols.images.batch_source import BatchSource
+from protocols.training import train_fold as training
+from protocols.training.train_fold import train_fold
+from tests.support.toys import pattern_dataset, toy_fold
+
+SEEDS = (1, 2, 3)
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    return pattern_dataset(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture
+def batches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[np.ndarray, Tensor]]:
+    """The rows and crops of every batch that a training takes."""
+    taken: list[tuple[np.ndarray, Tensor]] = []
+    original = BatchSource.training_batches
+
+    def keep(self: BatchSource, *arguments: Any) -> Iterator[tuple[np.ndarray, Tensor]]:
+        for rows, crops in original(self, *arguments):
+            taken.append((rows.copy(), crops.clone()))
+            yield rows, crops
+
+    monkeypatch.setattr(BatchSource, "training_batches", keep)
+    return taken
+
+
+def rows_of_all_batches(taken: list[tuple[np.ndarray, Tensor]]) -> list[int]:
+    return list(chain.from_iterable(rows.tolist() for rows, _ in taken))
+
+
+def test_another_seed_draws_other_batches(dataset: Dataset, batches: list[tuple[np.ndarray, Tensor]]) -> None:
+    drawn = []
+    for seed in (*SEEDS, SEEDS[0]):
+        batches.clear()
+        train_fold(*toy_fold(dataset, seed=seed))
+        drawn.append(rows_of_all_batches(batches))
+    assert len({tuple(rows) for rows in drawn[:-1]}) == len(SEEDS)
+    assert drawn[-1] == drawn[0]
+
+
+def test_another_seed_cuts_other_crops_from_the_same_batches(
+    dataset: Dataset, batches: list[tuple[np.ndarray, Tensor]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = training.batches
+    monkeypatch.setattr(training, "batches", lambda labels, size, m, seed: original(labels, size, m, 0))
+    rows, crops = [], []
+    for seed in (*SEEDS, SEEDS[0]):
+        batches.clear()
+        train_fold(*toy_fold(dataset, seed=seed))
+        rows.append(rows_of_all_batches(batches))
+        crops.append(np.concatenate([images.numpy() for _, images in batches]))
+    assert all(one == other for one, other in pairwise(rows))
+    assert not any((one == other).all() for one, other in pairwise(crops[:-1]))
+    assert (crops[0] != crops[2]).any()
+    assert (crops[-1] == crops[0]).all()
