@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Places:
+class StoragePaths:
     """Where things are kept.
 
     store: SQLAlchemy URL. artifacts: checkpoints. cache: packed images. tables, reports: output.
@@ -28,17 +28,17 @@ class Places:
     tables: Path
     reports: Path
 
-    def absolute(self) -> "Places":
+    def absolute(self) -> "StoragePaths":
         """The same for processes that start in another folder; the store stays, for only this process writes to it."""
         return replace(self, artifacts=self.artifacts.absolute(), cache=self.cache.absolute())
 
 
-def places(store: str, artifacts: Path | None, cache: Path | None, tables: Path | None) -> Places:
+def storage_paths(store: str, artifacts: Path | None, cache: Path | None, tables: Path | None) -> StoragePaths:
     """Locations beside the store, where not said otherwise. `store`: a file or a SQLAlchemy URL."""
     base = beside(store)
     if "://" not in store:
         store = f"sqlite:///{store}"
-    return Places(
+    return StoragePaths(
         store,
         artifacts or base / "artifacts",
         cache or base / "cache",
@@ -54,13 +54,13 @@ def beside(store: str) -> Path:
     return Path(store.removeprefix("sqlite:///")).parent
 
 
-def existing_store(where: Places) -> Store | None:
+def existing_store(where: StoragePaths) -> Store | None:
     """The store, or None if it would be a new file."""
     file = where.store.removeprefix("sqlite:///").partition("?")[0]
     return open_store(where) if "://" in file or Path(file).exists() else None
 
 
-def open_store(where: Places) -> Store:
+def open_store(where: StoragePaths) -> Store:
     """The store, made if there is none; raises StoreError, InputError."""
     if where.store.startswith("sqlite:///"):
         base = Path(where.store.removeprefix("sqlite:///")).parent
@@ -72,7 +72,7 @@ def open_store(where: Places) -> Store:
 
 
 @contextmanager
-def studies_in_one_line(where: Places) -> Iterator[None]:
+def studies_in_one_line(where: StoragePaths) -> Iterator[None]:
     """Turns a study that cannot be read or written, on a full disk for instance, into a StoreError."""
     from optuna.exceptions import StorageInternalError
 
@@ -83,7 +83,7 @@ def studies_in_one_line(where: Places) -> Iterator[None]:
         raise StoreError(f"store {where.store}: {reason}; what was stored before is kept") from error
 
 
-def open_studies(where: Places) -> "BaseStorage":
+def open_studies(where: StoragePaths) -> "BaseStorage":
     """Optuna's storage at the same URL; raises StoreError."""
     import optuna
 
@@ -97,7 +97,7 @@ def open_studies(where: Places) -> "BaseStorage":
 
 def existing_store_at(store: str, artifacts: Path | None) -> Store | None:
     """The store that `--store` names, or None if there is none yet."""
-    return existing_store(places(store, artifacts, None, None))
+    return existing_store(storage_paths(store, artifacts, None, None))
 
 
 def opened_store(store: str, artifacts: Path | None, hint: str = "") -> Store:

@@ -62,7 +62,7 @@ def test_intervals_need_a_run():
 @pytest.mark.parametrize("name", ["quickstart", "all_methods_glyphs"])
 def test_labels_of_real_results_do_not_overlap(name):
     experiment = measured(name)
-    rows = [MethodRuns(title, runs_of(experiment, key)) for key, title in experiment.summary["methods"].items()]
+    rows = [MethodRuns(title, runs_of(experiment, key)) for key, title in experiment.summary.methods.items()]
     figure = interval_plot(rows, "concatenated MAP@R")
     figure.draw_without_rendering()
     boxes = [text.get_window_extent() for text in figure.axes[0].get_yticklabels()]
@@ -163,7 +163,7 @@ def test_groups_of_another_test_are_taken_as_given():
 
 
 def test_names_of_many_ranked_methods_do_not_overlap():
-    titles = measured("all_methods_glyphs").summary["methods"].values()
+    titles = measured("all_methods_glyphs").summary.methods.values()
     figure = critical_difference_diagram({title: 1.0 + i for i, title in enumerate(titles)}, 8.0, "104 classes")
     figure.draw_without_rendering()
     names = [text for text in figure.axes[0].texts if "  " in text.get_text()]

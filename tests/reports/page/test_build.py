@@ -23,21 +23,20 @@ from results.records import ClassScores
 from results.statistics.comparisons import holm
 from tests.support.printed_world import MLRC, changed, runs_of
 from tests.support.sample_page import measured
-from tests.support.sample_records import scores, some_provenance, some_run
+from tests.support.sample_records import scores, some_provenance, some_run, some_summary
 
 A, B, C = [0.60, 0.61, 0.605, 0.602], [0.50, 0.512, 0.503, 0.5], [0.601, 0.607, 0.606, 0.603]
 
 
 def material(runs, titles=None, name="some", settings=None, reproductions=4, **more):
     records = tuple(record for own in runs.values() for record in own)
-    summary = {
-        "title": "Some experiment",
-        "methods": titles or {key: key.upper() for key in runs},
-        "trials": 50,
-        "reproductions": reproductions,
-        "runs": dict.fromkeys(titles or runs, reproductions),
-        "settings": settings or {**MLRC, "dataset": {"name": "glyphs"}},
-    }
+    summary = some_summary(
+        methods=titles or {key: key.upper() for key in runs},
+        trials=50,
+        reproductions=reproductions,
+        runs=dict.fromkeys(titles or runs, reproductions),
+        settings=settings or {**MLRC, "dataset": {"name": "glyphs"}},
+    )
     return Material(name, MeasuredExperiment(summary, records), **more)
 
 
@@ -170,7 +169,7 @@ def test_the_quickstarts_tables_agree_with_one_another():
     assert {cell.sort for row in pairs.rows for cell in row.cells[:1]} != {None}
     assert "MLRC" not in [column.title for column in tables["Hyperparameters found"].columns], "an empty column"
     links = [row.key for row in tables["What the methods cost"].rows]
-    assert links == list(experiment.summary["methods"])
+    assert links == list(experiment.summary.methods)
 
 
 def exhibit(proxies=True):

@@ -15,7 +15,7 @@ from reports.tables.peeking import peeking_table
 from results import records
 from results.experiment_results import MeasuredExperiment
 from results.records import Scores
-from tests.support.sample_records import some_result, some_run, some_spec
+from tests.support.sample_records import some_result, some_run, some_spec, some_summary
 from tests.support.sound_latex import check_latex
 
 TITLES = {"contrastive": "Contrastive | A_B", "triplet": "Triplet", "cosface": "CosFace", "absent": "Absent"}
@@ -28,7 +28,7 @@ def measured(**changes):
         for method, values in VALUES.items()
         for run, value in enumerate(values)
     ]
-    return MeasuredExperiment({"title": "A test", "methods": TITLES}, tuple(runs))
+    return MeasuredExperiment(some_summary(title="A test", methods=TITLES), tuple(runs))
 
 
 def with_trainings():
@@ -60,7 +60,7 @@ ALL = {
     "hyperparameters": hyperparameters(with_trainings()),
     "costs": costs(measured(steps=400)),
     "no peeking": peeking_table(measured()),
-    "no differences": differences(MeasuredExperiment({"title": "None", "methods": TITLES}, ())),
+    "no differences": differences(MeasuredExperiment(some_summary(title="None", methods=TITLES), ())),
 }
 
 

@@ -7,8 +7,8 @@ import torch
 import yaml
 
 from reproduce.commands.options import Choices
+from reproduce.config.checked_card import load_card
 from reproduce.config.experiment_file import load_experiment, load_experiments
-from reproduce.config.method_card import load_card
 from reproduce.config.method_on_dataset import open_method
 from reproduce.config.yaml_files import short_name
 from reproduce.errors import InputError

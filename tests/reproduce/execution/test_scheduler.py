@@ -16,7 +16,7 @@ from reproduce.monitoring.observer import Tick
 from results.artifacts import weights_path
 from results.records import run_fingerprint
 from results.store import Store
-from tests.support.sample_records import some_result, some_run
+from tests.support.sample_records import some_result, some_run, some_summary
 from tests.support.small_problem import COSFACE, TRIPLET, small_problem
 
 
@@ -367,7 +367,7 @@ def test_a_run_is_listed_under_its_experiment_as_soon_as_it_is_tested(problem, s
             if isinstance(job, EvaluateJob):
                 listed.append(len(store.experiment_runs("experiment")))
 
-    store.put_experiment("experiment", "name", {})
+    store.put_experiment("experiment", "name", some_summary())
     _, executor = scheduler(problem, store)
     work = {"triplet": reproduction(problem), "cosface": reproduction(problem, COSFACE)}
     Scheduler(problem, store, executor, Reader(), "experiment").run(work)
