@@ -51,10 +51,11 @@ def load_experiment(name: str, overrides: Mapping[str, Any]) -> Experiment:
 
 
 def _file_and_panel(name: str) -> tuple[Path, str | None]:
-    name = current_name(name)
-    file, _, panel = name.rpartition("/")
-    if name.endswith((".yaml", ".yml")) or not file:
+    if name.endswith((".yaml", ".yml")):
         return named_file(name, [EXPERIMENTS], "experiment"), None
+    file, slash, panel = current_name(name).rpartition("/")
+    if not slash:
+        return named_file(panel, [EXPERIMENTS], "experiment"), None
     return named_file(file, [EXPERIMENTS], "experiment"), panel
 
 

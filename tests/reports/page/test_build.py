@@ -260,6 +260,21 @@ def test_printed_values_are_inside_or_outside_only_under_the_printed_conditions(
     assert "96 pixels" in found[0].detail
 
 
+@pytest.mark.parametrize("settings", [{**MLRC, "a key of tomorrow": {"x": 1}}, None])
+def test_settings_that_are_not_kept_or_cannot_be_read_end_no_page(settings):
+    runs = {"contrastive": runs_of("contrastive", [0.59, 0.60, 0.605])}
+    whole = material(runs, titles={"contrastive": "Contrastive"}, name="mlrc_cub200")
+    summary = whole.measured.summary.model_dump() | {"settings": settings}
+    measured = replace(whole.measured, summary=some_summary(**summary))
+    content = report_of(replace(whole, measured=measured, panels={"one": measured})).content
+    facts = {name: value for group in content.protocol for name, value in group.items}
+    assert facts.get("protocol") == (None if settings is None else "mlrc")
+    compared = [verdict for verdict in content.verdicts if verdict.sentence.startswith("Not compared")]
+    assert len(compared) == (0 if settings is None else 1)
+    assert all("settings of another version of the suite" in verdict.detail for verdict in compared)
+    assert content.subtitle.count("a dataset" if settings is None else "cub200") >= 1
+
+
 def test_a_single_model_has_one_kind_of_score():
     runs = {
         key: [

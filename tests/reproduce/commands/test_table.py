@@ -21,7 +21,7 @@ from results.published.tables import published_table, published_tables
 from results.store import Store
 from tests.support.command_line import ask, environment
 from tests.support.printed_world import MLRC, changed, runs_of, single_runs
-from tests.support.sample_records import some_summary
+from tests.support.sample_records import put_incomplete_experiment, some_summary
 
 NEAR = [0.59, 0.60, 0.605]
 SETTINGS = {
@@ -148,6 +148,43 @@ def test_what_was_run_otherwise_than_the_file_says_fills_nothing(say, store, own
     assert "training.max_epochs 2 where the suite's file has 1000" in say("proxy_isa_table1").out.replace("\n", " ")
 
 
+@pytest.mark.parametrize("kept_as", ["proxygml_table1", "proxy_gml_table1"])
+@pytest.mark.parametrize("asked", ["proxygml_table1", "proxy_gml_table1"])
+def test_an_experiment_under_an_old_name_is_found_and_fills_the_published_table(say, store, kept_as, asked):
+    (experiment,) = load_experiments(asked, {}).values()
+    runs = single_runs("proxy_gml_m_lp", [0.84, 0.85], dataset="cars196")
+    titles = {variant.key: variant.title for variant in experiment.variants}
+    keep(store, kept_as, some_summary(methods=titles, settings=experiment.without_folder()), runs)
+    frame = cells(say(asked, "--format", "csv"))
+    assert set(frame["table"]) == {"proxy_gml_table1"}
+    run = frame[frame["verdict"] != "not run"]
+    assert set(run["n"]) == {2}
+    assert "Our runs are those of proxy_gml_table1." in say(asked, "--format", "markdown").out
+    assert "ProxyGML, M + L_p" in say(asked, "--what", "results").out
+    assert "experiments in the store: proxy_gml_table1\n" in say().out
+
+
+@pytest.mark.parametrize("name", ["mlrc_cub200", "proxy_isa_table1/cub200", "mine"])
+def test_settings_of_another_version_end_no_table(say, store, own_files, name):
+    other = summary({**MLRC, "a key of tomorrow": 1})
+    methods = {"contrastive": "C", "proxy_isa": "P"}
+    runs = [*runs_of("contrastive", NEAR), *single_runs("proxy_isa", NEAR)]
+    keep(store, name, other.model_copy(update={"methods": methods}), runs)
+    table = "proxy_isa_table1" if "/" in name else "mlrc_cub200"
+    assert set(cells(say(table, "--format", "csv"))["verdict"]) == {"not run"}
+    notes = say(table, "--format", "markdown").out
+    assert f"There are runs of {name} (" in notes
+    assert "not shown, settings of another version of the suite" in notes
+    assert "59.83" in say(name, "--what", "results").out
+
+
+def test_an_incomplete_experiment_ends_no_published_table(say, store):
+    put_incomplete_experiment(store, "x", "mlrc_cub200")
+    keep(store, "mine", summary(MLRC), runs_of("contrastive", NEAR))
+    assert "59.83 ±1.90 (3)" in say("mlrc_cub200").out
+    assert "was kept without its methods" in refusal(say("mlrc_cub200", "--what", "results"))
+
+
 def test_deviations_tell_settings_apart_from_what_is_free(own_files):
     name = "proxy_isa_table1/cub200"
     whole = own_files[name].model_dump(mode="json")
@@ -222,7 +259,7 @@ REFUSE_TORCH = """
 import sys
 class Absent:
     def find_spec(self, name, *_):
-        if name.partition(".")[0] in ("torch", "protocols", "losses"):
+        if name.partition(".")[0] in ("torch", "protocols", "losses", "optuna"):
             raise ModuleNotFoundError(f"No module named {name!r}")
 sys.meta_path.insert(0, Absent())
 """

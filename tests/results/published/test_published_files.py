@@ -151,8 +151,7 @@ def test_mlrcs_labels_are_those_that_the_cards_know():
 
 @pytest.mark.parametrize("table", ["proxy_isa_table3", "proxy_gml_table1"])
 def test_ablated_rows_are_called_as_in_the_experiments(table):
-    file = {"proxy_gml_table1": "proxy_gml_table1"}.get(table, table)
-    experiment = yaml.safe_load((ROOT / "reproduce" / "experiments" / f"{file}_glyphs.yaml").read_text())
+    experiment = yaml.safe_load((ROOT / "reproduce" / "experiments" / f"{table}_glyphs.yaml").read_text())
     assert {row.key for row in published_table(table).rows} == {one["key"] for one in experiment["variants"]}
 
 
