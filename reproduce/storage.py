@@ -1,4 +1,4 @@
-"""Where an experiment's things are kept, and the store and the studies that lie there; all of it without torch."""
+"""Where results, checkpoints and output are kept, and how the store and the studies are opened. Needs no torch."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,9 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StoragePaths:
-    """Where things are kept.
+    """Where a run keeps what it reads and writes.
 
-    store: SQLAlchemy URL. artifacts: checkpoints. cache: packed images. tables, reports: output.
+    Attributes:
+        store: SQLAlchemy URL of the store.
+        artifacts: folder of the checkpoints.
+        cache: folder of the packed images.
+        tables: folder that tables are written to.
+        reports: folder that pages are written to.
     """
 
     store: str
@@ -29,12 +34,22 @@ class StoragePaths:
     reports: Path
 
     def absolute(self) -> "StoragePaths":
-        """The same for processes that start in another folder; the store stays, for only this process writes to it."""
+        """The same folders as absolute paths, for processes that start in another folder.
+
+        The store's URL stays as it is, since only this process writes to the store.
+        """
         return replace(self, artifacts=self.artifacts.absolute(), cache=self.cache.absolute())
 
 
 def storage_paths(store: str, artifacts: Path | None, cache: Path | None, tables: Path | None) -> StoragePaths:
-    """Locations beside the store, where not said otherwise. `store`: a file or a SQLAlchemy URL."""
+    """The paths of a run; folders that are not given lie beside the store.
+
+    Args:
+        store: a file or a SQLAlchemy URL.
+        artifacts: folder of the checkpoints, or None.
+        cache: folder of the packed images, or None.
+        tables: folder for tables, or None.
+    """
     base = beside(store)
     if "://" not in store:
         store = f"sqlite:///{store}"
@@ -48,7 +63,7 @@ def storage_paths(store: str, artifacts: Path | None, cache: Path | None, tables
 
 
 def beside(store: str) -> Path:
-    """The folder of a store, given as file or URL, where all else is kept; `runs` for a database server's."""
+    """The folder in which a store (a file or a URL) lies; `runs` for the URL of a database server."""
     if "://" in store and not store.startswith("sqlite:///"):
         return Path("runs")
     return Path(store.removeprefix("sqlite:///")).parent

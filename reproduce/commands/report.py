@@ -31,8 +31,7 @@ def report(name: Names = None, store: StoreAt = STORE, artifacts: Artifacts = No
     opened = existing_store(where)
     if opened is None:
         raise InputError(f"{store}: no store here yet; make one with `reproduce run`, or name another with --store")
-    latest = latest_experiment(opened)
     console = output_console()
-    for experiment in find_experiments(opened, name) if name else [latest]:
+    for experiment in find_experiments(opened, name) if name else [latest_experiment(opened)]:
         page = write_page(experiment.name, experiment.fingerprint, opened, where, to or where.reports)
         console.print(f"{experiment.name}: {page}", highlight=False, soft_wrap=True)

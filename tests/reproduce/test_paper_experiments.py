@@ -93,14 +93,14 @@ def test_every_published_table_has_its_file() -> None:
 
 
 @pytest.mark.parametrize("table", sorted(TABLES))
-def test_a_file_says_first_what_it_reproduces_and_where_it_departs(table: str) -> None:
+def test_a_file_says_first_what_it_reproduces_and_where_it_deviates(table: str) -> None:
     text = (EXPERIMENTS / f"{table}.yaml").read_text(encoding="utf-8")
     head = text.split("title:")[0]
     assert re.match(r"# .*(et al\.|Lim), ", head)
     assert re.search(r"Table \d|Figure \d|table for|supplement|Recall@K|ablation", head)
     assert re.search(r"paper's own setting|trainings of Table 1", head)
     assert "\n# Specification: " in head
-    assert "eparture" in head
+    assert "eviation" in head
     assert max(map(len, text.splitlines())) <= 120
     if any(name.partition("/")[0] == table for name in STANDARD):
         assert "epoch is chosen on validation classes" in head.replace("\n# ", " ")
