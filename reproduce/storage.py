@@ -1,4 +1,4 @@
-"""Where an experiment's things are kept, and the store and the studies that lie there; all of it without torch."""
+"""Where results, checkpoints and output are kept, and how the store and the studies are opened. Needs no torch."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,10 +16,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Places:
-    """Where things are kept.
+class StoragePaths:
+    """Where a run keeps what it reads and writes.
 
-    store: SQLAlchemy URL. artifacts: checkpoints. cache: packed images. tables, reports: output.
+    Attributes:
+        store: SQLAlchemy URL of the store.
+        artifacts: folder of the checkpoints.
+        cache: folder of the packed images.
+        tables: folder that tables are written to.
+        reports: folder that pages are written to.
     """
 
     store: str
@@ -28,17 +33,27 @@ class Places:
     tables: Path
     reports: Path
 
-    def absolute(self) -> "Places":
-        """The same for processes that start in another folder; the store stays, for only this process writes to it."""
+    def absolute(self) -> "StoragePaths":
+        """The same folders as absolute paths, for processes that start in another folder.
+
+        The store's URL stays as it is, since only this process writes to the store.
+        """
         return replace(self, artifacts=self.artifacts.absolute(), cache=self.cache.absolute())
 
 
-def places(store: str, artifacts: Path | None, cache: Path | None, tables: Path | None) -> Places:
-    """Locations beside the store, where not said otherwise. `store`: a file or a SQLAlchemy URL."""
+def storage_paths(store: str, artifacts: Path | None, cache: Path | None, tables: Path | None) -> StoragePaths:
+    """The paths of a run; folders that are not given lie beside the store.
+
+    Args:
+        store: a file or a SQLAlchemy URL.
+        artifacts: folder of the checkpoints, or None.
+        cache: folder of the packed images, or None.
+        tables: folder for tables, or None.
+    """
     base = beside(store)
     if "://" not in store:
         store = f"sqlite:///{store}"
-    return Places(
+    return StoragePaths(
         store,
         artifacts or base / "artifacts",
         cache or base / "cache",
@@ -48,19 +63,19 @@ def places(store: str, artifacts: Path | None, cache: Path | None, tables: Path 
 
 
 def beside(store: str) -> Path:
-    """The folder of a store, given as file or URL, where all else is kept; `runs` for a database server's."""
+    """The folder in which a store (a file or a URL) lies; `runs` for the URL of a database server."""
     if "://" in store and not store.startswith("sqlite:///"):
         return Path("runs")
     return Path(store.removeprefix("sqlite:///")).parent
 
 
-def existing_store(where: Places) -> Store | None:
+def existing_store(where: StoragePaths) -> Store | None:
     """The store, or None if it would be a new file."""
     file = where.store.removeprefix("sqlite:///").partition("?")[0]
     return open_store(where) if "://" in file or Path(file).exists() else None
 
 
-def open_store(where: Places) -> Store:
+def open_store(where: StoragePaths) -> Store:
     """The store, made if there is none; raises StoreError, InputError."""
     if where.store.startswith("sqlite:///"):
         base = Path(where.store.removeprefix("sqlite:///")).parent
@@ -72,7 +87,7 @@ def open_store(where: Places) -> Store:
 
 
 @contextmanager
-def studies_in_one_line(where: Places) -> Iterator[None]:
+def studies_in_one_line(where: StoragePaths) -> Iterator[None]:
     """Turns a study that cannot be read or written, on a full disk for instance, into a StoreError."""
     from optuna.exceptions import StorageInternalError
 
@@ -83,7 +98,7 @@ def studies_in_one_line(where: Places) -> Iterator[None]:
         raise StoreError(f"store {where.store}: {reason}; what was stored before is kept") from error
 
 
-def open_studies(where: Places) -> "BaseStorage":
+def open_studies(where: StoragePaths) -> "BaseStorage":
     """Optuna's storage at the same URL; raises StoreError."""
     import optuna
 
@@ -97,7 +112,7 @@ def open_studies(where: Places) -> "BaseStorage":
 
 def existing_store_at(store: str, artifacts: Path | None) -> Store | None:
     """The store that `--store` names, or None if there is none yet."""
-    return existing_store(places(store, artifacts, None, None))
+    return existing_store(storage_paths(store, artifacts, None, None))
 
 
 def opened_store(store: str, artifacts: Path | None, hint: str = "") -> Store:

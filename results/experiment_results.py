@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from results.experiment_summary import ExperimentSummary
 from results.frames import curves_frame, test_curves_frame
 from results.records import FoldResult, RunRecord, TestCurve
 from results.store import Store
@@ -20,18 +21,18 @@ FOLDER = Path(__file__).parent / "measured"
 class MeasuredExperiment:
     """What the store knows of an experiment.
 
-    summary: title, methods, trials, reproductions, settings. trainings, test_curves: what figures draw, by the
-    trainings' fingerprints; empty where nobody asked for them or nothing was recorded.
+    summary: what it is. records: its runs. trainings, test_curves: what figures draw, by the trainings' fingerprints;
+    empty where nobody asked for them or nothing was recorded.
     """
 
-    summary: dict[str, Any]
+    summary: ExperimentSummary
     records: tuple[RunRecord, ...]
     trainings: Mapping[str, tuple[FoldSpec, FoldResult]] = field(default_factory=dict)
     test_curves: Mapping[str, TestCurve] = field(default_factory=dict)
 
     @classmethod
     def from_store(cls, store: Store, experiment: str, trainings: bool = False) -> "MeasuredExperiment":
-        """The experiment of that fingerprint; raises StoreError if there is none.
+        """The experiment of that fingerprint; raises StoreError if there is none or if it is incomplete.
 
         trainings: with the trainings of its runs and the test scores along them.
         """
@@ -51,7 +52,7 @@ class MeasuredExperiment:
         ]
         curves = [TestCurve.model_validate(one) for one in content.get("test_curves", [])]
         return cls(
-            content["summary"],
+            ExperimentSummary.model_validate(content["summary"]),
             tuple(RunRecord.model_validate(record) for record in content["records"]),
             {result.fingerprint: (spec, result) for spec, result in trainings},
             {curve.fingerprint: curve for curve in curves},
@@ -60,7 +61,7 @@ class MeasuredExperiment:
     def to_json(self) -> str:
         """Everything, at full precision."""
         content: dict[str, Any] = {
-            "summary": self.summary,
+            "summary": self.summary.model_dump(mode="json"),
             "records": [record.model_dump(mode="json") for record in self.records],
         }
         if self.trainings:

@@ -1,10 +1,11 @@
 """An experiment as a value: which methods are compared on what, and how."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, JsonValue, model_validator
 
+from results.experiment_names import first_name
 from results.mlrc_constants import FOLDS, REPRODUCTIONS, TRIALS
 from results.training_spec import ImageSettings, TrainingSettings, TrunkSpec
 from results.values import Record, fingerprint_of
@@ -111,4 +112,8 @@ class Experiment(Record):
         settings = self.model_dump(
             mode="json", exclude={"title": True, "methods": True, "variants": True, "dataset": {"root"}}
         )
-        return fingerprint_of([name, data_fingerprint, settings])
+        return fingerprint_of([first_name(name), data_fingerprint, settings])
+
+    def without_folder(self) -> dict[str, Any]:
+        """The experiment as JSON values, without the folder of its images, which differs from machine to machine."""
+        return self.model_dump(mode="json", exclude={"dataset": {"root"}})

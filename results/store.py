@@ -13,8 +13,11 @@ from typing import Any
 
 import pandas as pd
 import sqlalchemy as sa
+from pydantic import ValidationError
 from sqlalchemy.exc import DBAPIError
 
+from results.experiment_names import current_name
+from results.experiment_summary import ExperimentSummary
 from results.frames import class_scores_frame, curves_frame, runs_frame, test_curves_frame
 from results.records import EVALUATION_VERSION, FoldResult, RunRecord, TestCurve
 from results.schema import (
@@ -33,6 +36,10 @@ from results.training_spec import FoldSpec
 
 class StoreError(Exception):
     """The store cannot be used; the message says what to do."""
+
+
+class IncompleteExperimentError(StoreError):
+    """An experiment was kept without something that every table needs; the message says what to do."""
 
 
 class Store:
@@ -119,12 +126,13 @@ class Store:
         }
         self._insert_once(RUNS, row)
 
-    def put_experiment(self, fingerprint: str, name: str, settings: dict[str, Any]) -> None:
+    def put_experiment(self, fingerprint: str, name: str, summary: ExperimentSummary) -> None:
         """Notes that an experiment was started now, so that `table` finds the latest one of a name.
 
-        The settings of the latest start replace earlier ones: its methods and titles may differ.
+        The summary of the latest start replaces earlier ones: its methods and titles may differ.
         """
-        row = {"name": name, "settings": json.dumps(settings), "last_started": datetime.now(UTC).isoformat()}
+        text = json.dumps(summary.model_dump(mode="json"))
+        row = {"name": name, "settings": text, "last_started": datetime.now(UTC).isoformat()}
         with self._guard(), self._engine.begin() as connection:
             known = connection.execute(
                 sa.update(EXPERIMENTS).where(EXPERIMENTS.c.fingerprint == fingerprint).values(row)
@@ -206,24 +214,38 @@ class Store:
         return test_curves_frame(self.test_curves(known).values())
 
     def experiments(self) -> pd.DataFrame:
-        """Every experiment started: fingerprint, name, settings (JSON), last_started; the latest first."""
-        return self._frame(sa.select(EXPERIMENTS).order_by(EXPERIMENTS.c.last_started.desc()))
+        """Every experiment started: fingerprint, name, settings (JSON), last_started; the latest first.
+
+        An experiment that was run under an old name has today's.
+        """
+        frame = self._frame(sa.select(EXPERIMENTS).order_by(EXPERIMENTS.c.last_started.desc()))
+        return frame.assign(name=frame["name"].map(lambda name: current_name(str(name))))
 
     def latest_experiments(self) -> dict[str, str]:
         """Fingerprints of the latest experiment of each name, by name, the latest started first."""
         latest = self.experiments().drop_duplicates("name")
         return dict(zip(latest["name"].astype(str), latest["fingerprint"].astype(str), strict=True))
 
-    def experiment(self, fingerprint: str) -> dict[str, Any]:
-        """What `put_experiment` was given; raises StoreError if there is no such experiment."""
+    def experiment(self, fingerprint: str) -> ExperimentSummary:
+        """What `put_experiment` was given.
+
+        Raises:
+            IncompleteExperimentError: something that every table needs was not kept.
+            StoreError: there is no such experiment.
+        """
+        query = sa.select(EXPERIMENTS.c.name, EXPERIMENTS.c.settings).where(EXPERIMENTS.c.fingerprint == fingerprint)
         with self._guard(), self._engine.connect() as connection:
-            text = connection.execute(
-                sa.select(EXPERIMENTS.c.settings).where(EXPERIMENTS.c.fingerprint == fingerprint)
-            ).scalar_one_or_none()
-        if text is None:
+            row = connection.execute(query).one_or_none()
+        if row is None:
             raise StoreError(f"store {self.url}: holds no experiment {fingerprint}")
-        loaded: dict[str, Any] = json.loads(text)
-        return loaded
+        try:
+            return ExperimentSummary.model_validate_json(row.settings)
+        except ValidationError as error:
+            lacking = ", ".join(sorted({str(complaint["loc"][0]) for complaint in error.errors()}))
+            raise IncompleteExperimentError(
+                f"experiment {current_name(row.name)!r} in {self.url} was kept without its {lacking}; start it again "
+                "with `reproduce run`, which trains nothing twice"
+            ) from error
 
     def failures(self) -> pd.DataFrame:
         """Trainings that broke and were retried: fold_fingerprint, reason, at."""

@@ -114,7 +114,8 @@ def test_every_imported_package_is_declared(path):
         "results.published.tables, results.statistics.comparisons, results.statistics.class_bootstrap",
         "results.statistics.ranks, results.statistics.peeking, results.mlrc_constants",
         "reports.tables.result_table, reports.page.render, reports.page.sections.origins, reports.page.build",
-        "reproduce.outputs.export_tables, reproduce.commands.export",
+        "reproduce.outputs.export_tables, reproduce.commands.export, reproduce.outputs.tables",
+        "reproduce.config.experiment_file, reproduce.config.method_card, reproduce.config.deviations",
     ],
 )
 def test_tables_and_store_need_no_torch(modules):

@@ -20,7 +20,7 @@ from protocols.trunks.bn_inception import BNInception
 from reports.tables.result_table import table_of
 from reproduce.config.experiment_file import load_experiment
 from reproduce.execution.session import open_session
-from reproduce.storage import places
+from reproduce.storage import storage_paths
 from results.experiment_results import FOLDER, MeasuredExperiment
 
 ROOT = Path(__file__).parent.parent
@@ -127,7 +127,10 @@ def test_the_kept_records_show_trained_methods_far_above_the_untrained_trunk() -
 @pytest.mark.slow
 def test_a_kept_run_can_be_made_again(tmp_path: Path) -> None:
     session = open_session(
-        "quickstart", load_experiment("quickstart", {}), places(str(tmp_path / "store.sqlite"), None, None, None), None
+        "quickstart",
+        load_experiment("quickstart", {}),
+        storage_paths(str(tmp_path / "store.sqlite"), None, None, None),
+        None,
     )
     record = next(record for record in kept().records if (record.method, record.run) == ("normalized_softmax", 0))
     method = session.open_methods()["normalized_softmax"].at(record.hyperparameters)

@@ -18,7 +18,7 @@ from protocols.datasets.sop import list_sop, open_sop
 class DatasetEntry:
     """How a dataset is opened and what a person should know about it.
 
-    lister: finds the images below a folder without reading one or checking counts; None for embedded datasets.
+    lister: finds the images below a folder without reading one or checking counts; None for `EMBEDDED` datasets.
     publication: None where nobody has published counts to hold it against.
     """
 
@@ -26,11 +26,6 @@ class DatasetEntry:
     description: str
     lister: Callable[[Path], ImageListing] | None = None
     publication: Publication | None = None
-
-    @property
-    def needs_root(self) -> bool:
-        """Whether a person must say where it lies."""
-        return self.lister is not None
 
 
 DATASETS = {

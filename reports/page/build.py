@@ -35,9 +35,10 @@ def report_of(material: Material) -> Report:
     missing = table_of(material.measured).missing
     printed = printed_of(material)
     figures = _figures(material, printed) if material.records else ()
-    known, classes = material.measured.summary, over_classes(material)
+    summary, classes = material.measured.summary, over_classes(material)
+    settings = {name: value for name, value in summary.written_settings.items() if name != "title"}
     content = PageContent(
-        title=known["title"],
+        title=summary.title,
         subtitle=f"{material.name}: {_subtitle(material)}",
         made=material.made,
         missing=missing,
@@ -50,7 +51,7 @@ def report_of(material: Material) -> Report:
         tables=tables_of(material, printed, classes) if material.records else (),
         figures=tuple(one.view for one in figures if one.view is not None),
         galleries=galleries(material),
-        protocol=protocol_facts({name: value for name, value in known.get("settings", {}).items() if name != "title"}),
+        protocol=protocol_facts(settings),
         origins=origins_of(material.measured.records, material.titles, _origins(material.measured.trainings)),
         commands=material.commands,
     )
@@ -62,17 +63,16 @@ def _figures(material: Material, printed: Sequence[PrintedTable]) -> tuple[Drawn
 
 
 def _subtitle(material: Material) -> str:
-    dataset = (material.measured.summary.get("settings") or {}).get("dataset", {}).get("name", "a dataset")
+    dataset = material.measured.summary.dataset or "a dataset"
     return f"which differences between methods are real on {dataset}, and what every number comes from."
 
 
 def _highlights(material: Material) -> tuple[tuple[str, str], ...]:
-    known = material.measured.summary
     runs = [run for own in material.records.values() for run in own]
     found = [
         ("methods", f"{len(material.records)} of {len(material.titles)}"),
         ("runs", str(len(runs))),
-        ("trials per method", str(known["trials"])),
+        ("trials per method", str(material.measured.summary.trials)),
     ]
     if runs:
         found += [("models per run", str(material.folds)), ("test classes", f"{runs[0].test_classes:,}")]

@@ -39,7 +39,7 @@ class Material:
     name: in the store. exhibits, searches: by method, where there are any. panels: the experiments of the same file,
     this one included, by panel; empty for a file with one. unreadable: files of exhibits that are broken.
     printed_names: MLRC's names of hyperparameters, by method.
-    departures: in what it was run otherwise than the suite's file of its name says. commands: how to run it again.
+    deviations: the settings that differ from the suite's file of its name, as phrases. commands: how to run it again.
     made: when the page was.
     """
 
@@ -50,16 +50,16 @@ class Material:
     panels: Mapping[str, MeasuredExperiment] = field(default_factory=dict)
     unreadable: tuple[str, ...] = ()
     printed_names: PrintedNames = field(default_factory=dict)
-    departures: tuple[str, ...] = ()
+    deviations: tuple[str, ...] = ()
     commands: tuple[Command, ...] = ()
     made: str = ""
 
     @cached_property
     def titles(self) -> dict[str, str]:
         """The methods' titles by key, in the experiment's order, each its own."""
-        given: dict[str, str] = self.measured.summary["methods"]
-        counts = Counter(given.values())
-        return {key: title if counts[title] == 1 else f"{title} ({key})" for key, title in given.items()}
+        titles = self.measured.summary.methods
+        counts = Counter(titles.values())
+        return {key: title if counts[title] == 1 else f"{title} ({key})" for key, title in titles.items()}
 
     @cached_property
     def records(self) -> dict[str, list[RunRecord]]:

@@ -3,7 +3,8 @@
 A cell is filled from one experiment, never pooled from several. The experiment has to be
 
 - for a paper's table: the one of the table's name, or a panel of it, since papers' own training settings differ from
-  table to table; whether it was run as its file says is judged by who reads the files (`StoredExperiment.departures`);
+  table to table; it has to be run as its file says, which only rooms that read the files know
+  (`StoredExperiment.deviations`);
 - for MLRC's tables: any under MLRC's protocol with MLRC's settings, which this suite's defaults are: images, training,
   trunk, 128 dimensions, four folds, no bias left out, and hyperparameters from 50 trials or from MLRC's own optimum.
 
@@ -12,15 +13,15 @@ ImageNet weights; dimensions of what was tested; one model, or four as separated
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from results import mlrc_constants
 from results.experiment_results import MeasuredExperiment
+from results.experiment_spec import Experiment
+from results.experiment_summary import OTHER_VERSION, ExperimentSummary
 from results.published.tables import PublishedCell, PublishedRow, PublishedTable
 from results.records import RunRecord
-from results.training_spec import ImageSettings, TrainingSettings, TrunkSpec
+from results.training_spec import ImageSettings, TrunkSpec
 
 _TRUNKS = {
     **dict.fromkeys(
@@ -39,51 +40,45 @@ _POOLING = {"nir_table2": "average"}
 class StoredExperiment:
     """An experiment under the name that it was run by.
 
-    departures: in what it was run otherwise than the experiment file of that name says, as phrases; such runs fill no
-    printed cell.
+    deviations: the settings that differ from the experiment file of that name, as phrases; such runs fill no cell of a
+    paper's table. MLRC's tables take any experiment that was run with MLRC's settings, whatever its file says.
     """
 
     name: str
     measured: MeasuredExperiment
-    departures: tuple[str, ...] = ()
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """The experiment's settings as they were run."""
-        found: Mapping[str, Any] = self.measured.summary.get("settings") or {}
-        return found
+    deviations: tuple[str, ...] = ()
 
     @property
     def dataset(self) -> str:
-        """Our key of its dataset, empty where no settings were kept."""
-        return str(self.settings.get("dataset", {}).get("name", ""))
+        """Our key of its dataset, empty if no settings were kept."""
+        return self.measured.summary.dataset
 
     def runs(self, method: str) -> list[RunRecord]:
         """The method's runs."""
         return [record for record in self.measured.records if record.method == method]
 
 
-def concerns(table: PublishedTable, name: str, summary: Mapping[str, Any]) -> bool:
+def concerns(table: PublishedTable, name: str, summary: ExperimentSummary) -> bool:
     """Whether an experiment of that name and summary may have runs for the table at all."""
-    settings = summary.get("settings") or {}
-    dataset = settings.get("dataset", {}).get("name")
-    if dataset not in {column.dataset for column in table.columns}:
+    if summary.dataset not in {column.dataset for column in table.columns}:
         return False
     named = name == table.name or name.startswith(f"{table.name}/")
-    return named or (table.name in mlrc_constants.TABLES and settings.get("protocol") == "mlrc")
+    return named or (table.name in mlrc_constants.TABLES and summary.protocol == "mlrc")
 
 
-def objections(table: PublishedTable, row: PublishedRow, cell: PublishedCell, found: StoredExperiment) -> list[str]:
+def objections(table: PublishedTable, row: PublishedRow, cell: PublishedCell, stored: StoredExperiment) -> list[str]:
     """Why an experiment's runs of the row's method cannot fill a cell; empty if they can.
 
     The experiment has runs of that method, on the cell's dataset.
     """
-    settings = found.settings
-    trunk = TrunkSpec.model_validate(settings["trunk"])
-    reasons = list(found.departures)
-    if cell.key not in (*settings.get("methods", ()), *(each["key"] for each in settings.get("variants", ()))):
+    experiment, of_mlrc = stored.measured.summary.experiment, table.name in mlrc_constants.TABLES
+    if experiment is None:
+        return [OTHER_VERSION]
+    trunk = experiment.trunk
+    reasons = [] if of_mlrc else list(stored.deviations)
+    if cell.key not in (*experiment.methods, *(variant.key for variant in experiment.variants)):
         reasons.append("a method card of its own")
-    if settings["dataset"].get("subset"):
+    if experiment.dataset.subset:
         reasons.append("a subset of the dataset")
     if row.trunk and trunk.name != _TRUNKS[row.trunk]:
         reasons.append(f"trunk {trunk.name}, printed for {row.trunk}")
@@ -91,9 +86,9 @@ def objections(table: PublishedTable, row: PublishedRow, cell: PublishedCell, fo
         reasons.append(f"trunk started from {trunk.weights.partition(':')[0]} weights, not the published ones")
     if trunk.pooling != _POOLING.get(table.name, trunk.pooling):
         reasons.append(f"{trunk.pooling} pooling")
-    reasons += _shape(row, cell, found.runs(cell.key or "")[0], ImageSettings.model_validate(settings["images"]))
-    if table.name in mlrc_constants.TABLES:
-        reasons += _against_mlrc(cell, settings, trunk)
+    reasons += _shape(row, cell, stored.runs(cell.key or "")[0], experiment.images)
+    if of_mlrc:
+        reasons += _against_mlrc(cell, experiment)
     return reasons
 
 
@@ -118,28 +113,27 @@ def _shape(row: PublishedRow, cell: PublishedCell, run: RunRecord, images: Image
     return reasons
 
 
-def _against_mlrc(cell: PublishedCell, settings: Mapping[str, Any], trunk: TrunkSpec) -> list[str]:
+def _against_mlrc(cell: PublishedCell, experiment: Experiment) -> list[str]:
     """Settings other than MLRC's. How crops are computed and at which precision is no setting of it."""
-    images = ImageSettings.model_validate(settings["images"]).model_copy(update={"augmentation": "faithful"})
-    training = TrainingSettings.model_validate(settings["training"]).model_copy(update={"precision": "float32"})
-    search = settings.get("search", {})
+    images = experiment.images.model_copy(update={"augmentation": "faithful"})
+    training = experiment.training.model_copy(update={"precision": "float32"})
+    trunk, search = experiment.trunk, experiment.search
     wrong = {
         "another transform of images": images != ImageSettings(),
         "other training settings": training
         != (mlrc_constants.SOP_TRAINING if cell.dataset == "sop" else mlrc_constants.TRAINING),
         "another trunk setting": trunk != TrunkSpec(name=trunk.name, weights=trunk.weights),
-        "another embedder": not settings.get("embedder_bias", True),
-        "another class split": settings.get("split") not in (None, "mlrc"),
-        "proxies trained otherwise": settings.get("proxies") is not None,
-        "a variant of a method": cell.key not in settings.get("methods", ()),
-        "hyperparameters set by hand": cell.key in settings.get("settings", {}),
-        f"{search.get('trials')} trials instead of {mlrc_constants.TRIALS}": not _searched_enough(search),
-        "other search ranges": cell.key in search.get("ranges", {}),
+        "another embedder": not experiment.embedder_bias,
+        "another class split": experiment.split not in (None, "mlrc"),
+        "proxies trained otherwise": experiment.proxies is not None,
+        "a variant of a method": cell.key not in experiment.methods,
+        "hyperparameters set by hand": cell.key in experiment.settings,
+        f"{search.trials} trials instead of {mlrc_constants.TRIALS}": not _searched_enough(search.trials),
+        "other search ranges": cell.key in search.ranges,
     }
     return [reason for reason, is_so in wrong.items() if is_so]
 
 
-def _searched_enough(search: Mapping[str, Any]) -> bool:
-    """No trials take MLRC's optimum, which came of as many as were asked for there."""
-    trials = int(search.get("trials", mlrc_constants.TRIALS))
+def _searched_enough(trials: int) -> bool:
+    """No trials take MLRC's optimum, which MLRC found in its full number of trials."""
     return trials == 0 or trials >= mlrc_constants.TRIALS

@@ -16,7 +16,7 @@ _HEADER = (
 
 def costs(measured: MeasuredExperiment) -> Drawing:
     """One row per method: steps to a model's checkpoint, and seconds of a run's trainings and test evaluation."""
-    titles: dict[str, str] = measured.summary["methods"]
+    titles = measured.summary.methods
     runs = {key: [record for record in measured.records if record.method == key] for key in titles}
     known = {key: own for key, own in runs.items() if own}
     cells, values = [], []
@@ -31,7 +31,7 @@ def costs(measured: MeasuredExperiment) -> Drawing:
         values.append((key, len(own), models, *step, seconds.mean, seconds.half_width, total, devices))
     without = [titles[key] for key, own in known.items() if _steps(own) is None]
     return Drawing(
-        title=f"{measured.summary['title']}: what the methods cost",
+        title=f"{measured.summary.title}: what the methods cost",
         caption="Steps: iterations to a model's checkpoint, mean over a run's models. Seconds: of a run's trainings "
         "and its test evaluation, one after another. Mean ± half width of the 95 % Student-t interval over n runs; "
         "times compare on equal machines only.",

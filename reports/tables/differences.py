@@ -22,14 +22,14 @@ def differences(
 
     metric: one of MLRC's three, as differences in percentage points. alpha: of the answers.
     """
-    titles: dict[str, str] = measured.summary["methods"]
+    titles = measured.summary.methods
     values = run_values(measured.records, metric, variant)
     pairs = compare_all({key: values[key] for key in titles if key in values})
     names = ("difference", "p (Holm)", "effect", "n", "test", "real?")
     columns = [Column(name, numeric=name not in ("test", "real?")) for name in names]
     heads = [f"{titles[pair.a]} − {titles[pair.b]}" for pair in pairs]
     return Drawing(
-        title=f"{measured.summary['title']}: is the difference real?",
+        title=f"{measured.summary.title}: is the difference real?",
         caption=_caption(pairs, metric, variant, alpha),
         columns=tuple(columns),
         rows=plain_rows(heads, [_cells(pair, alpha) for pair in pairs]),

@@ -24,7 +24,7 @@ def hyperparameters(measured: MeasuredExperiment, printed_names: PrintedNames | 
     measured: with trainings, or there are no validation scores. printed_names: MLRC's names of parameters by method,
     where they differ from the last part of ours.
     """
-    titles: dict[str, str] = measured.summary["methods"]
+    titles = measured.summary.methods
     heads, cells, values = [], [], []
     for key, title in titles.items():
         own = [record for record in measured.records if record.method == key]
@@ -36,7 +36,7 @@ def hyperparameters(measured: MeasuredExperiment, printed_names: PrintedNames | 
             cells.append(_cells(setting, optimum, score, first=place == 0))
             values.append(_values(key, parameter, setting, optimum, score))
     return Drawing(
-        title=f"{measured.summary['title']}: hyperparameters found",
+        title=f"{measured.summary.title}: hyperparameters found",
         caption="Ours: the setting of the best trial, and the validation MAP@R in percent, mean over folds, of the n "
         "reproductions trained with it, ± half width of the 95 % Student-t interval. MLRC: the optimum of its search "
         "and that trial's own score, which is the highest of all trials and so a little too high.",

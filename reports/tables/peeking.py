@@ -16,7 +16,7 @@ def peeking_table(measured: MeasuredExperiment, metric: str = "map_at_r") -> Dra
 
     measured: with trainings and test curves. metric: one of MLRC's three.
     """
-    titles: dict[str, str] = measured.summary["methods"]
+    titles = measured.summary.methods
     found = {one.method: one for one in peeking(measured, metric)}
     ordered = [found[key] for key in titles if key in found]
     cells = [
@@ -32,7 +32,7 @@ def peeking_table(measured: MeasuredExperiment, metric: str = "map_at_r") -> Dra
     ]
     without = [title for key, title in titles.items() if key not in found]
     return Drawing(
-        title=f"{measured.summary['title']}: what peeking is worth",
+        title=f"{measured.summary.title}: what peeking is worth",
         caption=f"Separated {METRICS.get(metric, metric)} on the test classes in percent, mean ± half width of the "
         "95 % Student-t interval over n runs. Honest: the checkpoint that validation chose. Peeked: the best test "
         "score along the same training, which no honest protocol may report.",

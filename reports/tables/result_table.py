@@ -89,14 +89,14 @@ class ResultTable:
 
 def table_of(measured: MeasuredExperiment) -> ResultTable:
     """The table of an experiment, from a store or from a file of records."""
-    known = measured.summary
+    summary = measured.summary
     return build_table(
         measured.records,
-        known["methods"],
-        known["title"],
-        reproductions=known["reproductions"],
-        trials=known["trials"],
-        runs=known.get("runs"),
+        summary.methods,
+        summary.title,
+        reproductions=summary.reproductions,
+        trials=summary.trials,
+        runs=summary.runs,
     )
 
 

@@ -23,12 +23,14 @@ def datasets() -> None:
 
 def show_datasets(datasets: Mapping[str, DatasetEntry], console: Console) -> None:
     """The datasets, one line each."""
+    from protocols.datasets.embedded import EMBEDDED
+
     drawn = Table(title="datasets")
     for name in ("dataset", "what", "classes", "images", "needs"):
         drawn.add_column(name, justify="right" if name in ("classes", "images") else "left")
     for name, entry in datasets.items():
         counts = entry.publication.counts if entry.publication else None
         size = (f"{counts.classes:,}", f"{counts.images:,}") if counts else ("-", "-")
-        drawn.add_row(name, entry.description, *size, "--data FOLDER" if entry.needs_root else "nothing")
+        drawn.add_row(name, entry.description, *size, "nothing" if name in EMBEDDED else "--data FOLDER")
     console.print(drawn)
     console.print("`reproduce data fetch NAME --to FOLDER` gets one, or says from whom to get it.", highlight=False)

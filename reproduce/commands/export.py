@@ -69,7 +69,7 @@ def embeddings(
     from reproduce.outputs.export_models import Images, export_embeddings
     from reproduce.outputs.export_tables import new_folder
     from reproduce.outputs.find_runs import find_run
-    from reproduce.storage import places
+    from reproduce.storage import storage_paths
 
     opened = opened_store(store, artifacts)
     found = find_run(opened, name, method, run)
@@ -77,7 +77,7 @@ def embeddings(
     chosen = check_device(device)
     prepare_process(chosen)
     with new_folder(to) as folder, Bars(output_console()) as bars:
-        kept = places(store, artifacts, cache, None).cache
+        kept = storage_paths(store, artifacts, cache, None).cache
         images = Images(data, kept, chosen, batch, bars.of("reading images"))
         export_embeddings(opened, found, folds, images, folder)
     _say_written(to)

@@ -22,7 +22,8 @@ def methods(
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of a card, for editors.")] = False,
 ) -> None:
     """List the methods, or show one with its loss, search space and source."""
-    from reproduce.config.method_card import card_names, card_schema, load_card
+    from reproduce.config.checked_card import load_card
+    from reproduce.config.method_card import card_names, card_schema
 
     if schema:
         sys.stdout.write(card_schema())

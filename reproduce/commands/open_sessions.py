@@ -13,16 +13,21 @@ from reproduce.errors import InputError
 
 if TYPE_CHECKING:
     from reproduce.execution.session import Session
-    from reproduce.storage import Places
+    from reproduce.storage import StoragePaths
     from results.experiment_spec import Experiment
 
 
-def open_sessions(name: str, choices: Choices, where: Places, console: Console, *, plan: bool) -> Iterator[Session]:
+def open_sessions(
+    name: str, choices: Choices, where: StoragePaths, console: Console, *, plan: bool
+) -> Iterator[Session]:
     """The experiments of a file one after another, each with a bar while its weights or images are made ready."""
+    from reproduce.config.check_names import check_names
     from reproduce.config.experiment_file import load_experiments
     from reproduce.execution.session import needs_folder, open_session
 
     loaded = load_experiments(name, choices.overrides())
+    for key, experiment in loaded.items():
+        check_names(key, experiment)
     datasets = {experiment.dataset.name for experiment in loaded.values()}
     located = {key: _located(experiment, choices, datasets) for key, experiment in loaded.items()}
     without = [key for key, experiment in located.items() if needs_folder(experiment) and not plan]

@@ -54,12 +54,12 @@ def plan(
     """
     from reproduce.execution import plan_trainings
     from reproduce.execution.devices import check_device, default_workers
-    from reproduce.storage import existing_store, open_studies, places
+    from reproduce.storage import existing_store, open_studies, storage_paths
 
     console = output_console()
     check_workers(workers)
     chosen = check_device(device)
-    where = places(store, artifacts, cache, None)
+    where = storage_paths(store, artifacts, cache, None)
     opened = existing_store(where)
     for session in open_sessions(experiment, choices, where, console, plan=True):
         plans = plan_trainings.plan(session, opened, open_studies(where) if opened else None)

@@ -23,31 +23,15 @@ def report(name: Names = None, store: StoreAt = STORE, artifacts: Artifacts = No
 
     A file with panels makes a page for each: panels differ in dataset or settings, so nothing is compared across them.
     """
+    from reproduce.outputs.find_runs import find_experiments, latest_experiment
     from reproduce.outputs.page import write_page
-    from reproduce.storage import existing_store, places
+    from reproduce.storage import existing_store, storage_paths
 
-    where = places(store, artifacts, None, None)
+    where = storage_paths(store, artifacts, None, None)
     opened = existing_store(where)
     if opened is None:
         raise InputError(f"{store}: no store here yet; make one with `reproduce run`, or name another with --store")
-    known = opened.latest_experiments()
-    if not known:
-        raise InputError(f"{opened.url} holds no experiment yet; make one with `reproduce run`")
     console = output_console()
-    for each in _wanted(name or [next(iter(known))], known, opened.url):
-        page = write_page(each, known[each], opened, where, to or where.reports)
-        console.print(f"{each}: {page}", highlight=False, soft_wrap=True)
-
-
-def _wanted(names: list[str], known: dict[str, str], url: str) -> list[str]:
-    """The experiments of these names, all panels of a file; raises InputError for one that the store has not."""
-    from reproduce.config.yaml_files import short_name
-
-    found: list[str] = []
-    for given in names:
-        short = short_name(given)
-        mine = sorted(one for one in known if one == short or one.startswith(f"{short}/"))
-        if not mine:
-            raise InputError(f"no experiment {given!r} in {url}; it holds: {', '.join(sorted(known))}")
-        found += mine
-    return list(dict.fromkeys(found))
+    for experiment in find_experiments(opened, name) if name else [latest_experiment(opened)]:
+        page = write_page(experiment.name, experiment.fingerprint, opened, where, to or where.reports)
+        console.print(f"{experiment.name}: {page}", highlight=False, soft_wrap=True)

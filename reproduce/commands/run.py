@@ -24,7 +24,7 @@ from reproduce.commands.terminal import output_console
 
 if TYPE_CHECKING:
     from reproduce.execution.tasks import Executor
-    from reproduce.storage import Places
+    from reproduce.storage import StoragePaths
 
 
 @with_choices
@@ -47,11 +47,11 @@ def run(
     from reproduce.commands.terminal import show_drawing
     from reproduce.execution import run_experiment
     from reproduce.monitoring.trackers import open_trackers
-    from reproduce.storage import places
+    from reproduce.storage import storage_paths
 
     console = output_console()
     check_workers(workers)
-    where = places(store, artifacts, cache, tables)
+    where = storage_paths(store, artifacts, cache, tables)
     if ray is not None:
         where = where.absolute()
     start = _executors(device, workers, ray, where)
@@ -64,7 +64,7 @@ def run(
         console.print(run_experiment.ending(finished, seconds, session), highlight=False, soft_wrap=True)
 
 
-def _executors(device: str, workers: int | None, ray: str | None, where: "Places") -> "Callable[[], Executor]":
+def _executors(device: str, workers: int | None, ray: str | None, where: "StoragePaths") -> "Callable[[], Executor]":
     """What opens the executor that was asked for, once per experiment of a file; raises InputError."""
     from reproduce.execution.devices import check_device, default_workers
     from reproduce.execution.local import open_executor

@@ -12,6 +12,7 @@ from reproduce.commands.options import STORE, Artifacts, StoreAt
 from reproduce.commands.terminal import output_console
 from reproduce.errors import InputError
 from reproduce.storage import existing_store_at, opened_store
+from results.experiment_names import current_name
 from results.experiment_results import MeasuredExperiment
 from results.published.tables import published_tables
 from results.store import Store
@@ -56,6 +57,7 @@ def table(
         raise InputError(f"--format {output!r}: use {', '.join(formats[:-1])} or {formats[-1]}")
     if what not in (None, *kinds):
         raise InputError(f"--what {what!r}: use {', '.join(kinds[:-1])} or {kinds[-1]}")
+    name = None if name is None else current_name(name)
     if name is None:
         _list(existing_store_at(store, artifacts))
     elif what == "printed" or (what is None and name in published_tables()):
@@ -65,9 +67,9 @@ def table(
 
 
 def _list(store: Store | None) -> None:
-    from reproduce.outputs.find_runs import names_of
+    from reproduce.outputs.find_runs import stored_names
 
-    show_table_names(published_tables(), [] if store is None else names_of(store), output_console())
+    show_table_names(published_tables(), [] if store is None else stored_names(store), output_console())
 
 
 def _printed(name: str, output: str, store: Store | None, place: str) -> None:
@@ -92,15 +94,12 @@ def _printed(name: str, output: str, store: Store | None, place: str) -> None:
 def _stored(name: str, output: str, what: str, store: Store) -> None:
     from reports.tables.formats import WRITERS
     from reproduce.commands.terminal import show_drawing
-    from reproduce.outputs.find_runs import experiments_of, names_of
+    from reproduce.outputs.find_runs import find_experiments
     from reproduce.outputs.tables import KINDS
 
-    fingerprints = experiments_of(store, name)
-    if not fingerprints:
-        held = ", ".join(names_of(store)) or "none"
-        raise InputError(f"no experiment {name!r} in {store.url}; it holds: {held}; there are also {_published()}")
-    for fingerprint in fingerprints:
-        measured = MeasuredExperiment.from_store(store, fingerprint, trainings=what in ("peeking", "hyperparameters"))
+    for experiment in find_experiments(store, [name], f"; there are also {_published()}"):
+        trainings = what in ("peeking", "hyperparameters")
+        measured = MeasuredExperiment.from_store(store, experiment.fingerprint, trainings)
         drawing = KINDS[what](measured)
         if output == "terminal":
             show_drawing(drawing, output_console())

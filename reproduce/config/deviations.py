@@ -1,96 +1,106 @@
-"""In what an experiment was run otherwise than the suite's file of its name says: options and files of one's own.
+"""How the settings of a stored experiment differ from the suite's file of its name: by options or by another file.
 
 Read without torch, since a table that is drawn from a store needs none.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass
 
-from pydantic import ValidationError
-
-from reproduce.config import yaml_files as reading
-from results.training_spec import ImageSettings, TrainingSettings, TrunkSpec
+from reproduce.config.experiment_file import load_experiments
+from reproduce.config.yaml_files import EXPERIMENTS, names_in
+from results.experiment_names import current_name
+from results.experiment_spec import Experiment
+from results.experiment_summary import OTHER_VERSION, ExperimentSummary
 from results.values import Record
 
-DEFAULTS: dict[str, Any] = {
-    "protocol": "mlrc",
-    "embedding_size": 128,
-    "images": {},
-    "training": {},
-    "folds": 4,
-    "split": None,
-    "embedder_bias": True,
-    "proxies": None,
-    "settings": {},
-}
-"""What an experiment file means by leaving a key out, of those that decide what a number is."""
+_NOT_COMPARED = frozenset(
+    {
+        # Names and further measurements, which change no number.
+        *("title", "metrics", "test_curves"),
+        # Compared key by key, by `deviations`.
+        *("methods", "variants"),
+        # A subset fills no published table anyway (reports/published/eligibility.py).
+        *("dataset.root", "dataset.subset", "dataset.skip_broken_images"),
+        # How many runs there are, and from which seed.
+        *("reproductions", "seed"),
+        # They change how fast a number came, not what it is.
+        *("images.augmentation", "training.precision"),
+        # The store names weights as they were found on the machine.
+        "trunk.weights",
+    }
+)
+_NOT_COMPARED_PARTS = ("search.sampler.",)
 
-SEARCH_DEFAULTS: dict[str, Any] = {"trials": 50, "bounds": "widened", "ranges": {}}
 
-# These change how fast a number came, not what it is; a trunk's weights are named as they were found.
-_FREE = {"images.augmentation", "training.precision", "trunk.weights"}
+@dataclass(frozen=True)
+class Deviation:
+    """A setting whose value differs: its dotted key, its value in the store and its value in the suite's file."""
+
+    key: str
+    stored: object
+    in_file: object
+
+    @property
+    def phrase(self) -> str:
+        """The deviation in words."""
+        return f"{self.key} {self.stored} where the suite's file has {self.in_file}"
 
 
-def departures(name: str, settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """Phrases, empty if there is nothing to say.
+def deviations(name: str, summary: ExperimentSummary) -> tuple[str, ...]:
+    """How an experiment was run differently from the suite's file of its name, as phrases.
 
-    name: as in the store, NAME or NAME/PANEL. settings: as the store keeps them. Not told here: a subset of the
-    dataset, which who reads the settings sees; how many runs there are and from which seed; and the search's sampler.
+    Args:
+        name: the experiment's name in the store, NAME or NAME/PANEL.
+        summary: what the store kept of it.
+
+    Returns:
+        Phrases, empty if nothing differs that decides what a number is. Further or fewer methods, the number of
+        reproductions, the seed and a subset of the dataset are no deviations.
     """
-    file = written(name)
-    if isinstance(file, str):
-        return (file,)
-    try:
-        apart = _apart(_flat(_whole(settings)), _flat(_whole(file)))
-    except (ValidationError, KeyError, TypeError):
-        return ("settings of another version of the suite",)
-    own = [each for each in settings.get("variants", ()) if each not in file.get("variants", ())]
-    return (*apart, *(f"variant {each['key']} is not that of the suite's file" for each in own))
+    in_file = suite_experiment(name)
+    if isinstance(in_file, str):
+        return (in_file,)
+    if summary.experiment is None:
+        return (OTHER_VERSION,)
+    changed = [variant for variant in summary.experiment.variants if variant not in in_file.variants]
+    return (
+        *(deviation.phrase for deviation in compared(summary.experiment, in_file)),
+        *(f"variant {variant.key} is not that of the suite's file" for variant in changed),
+    )
 
 
-def written(name: str) -> dict[str, Any] | str:
-    """What the suite's file says, for NAME/PANEL with the panel's own keys on top; a phrase where it says nothing."""
-    file, _, panel = name.partition("/")
-    path = reading.EXPERIMENTS / f"{file}.yaml"
-    if not path.is_file():
+def suite_experiment(name: str) -> Experiment | str:
+    """The experiment in the suite's own file; a phrase that says why there is none.
+
+    Args:
+        name: NAME or NAME/PANEL.
+    """
+    file, _, panel = current_name(name).partition("/")
+    if file not in names_in(EXPERIMENTS):
         return "the suite has no experiment file of this name"
-    content = reading.read_mapping(path)
-    panels = content.pop("panels", None) or {}
-    if panel not in panels and (panel or panels):
-        return f"the suite's file has no panel {panel!r}" if panel else "the suite's file has panels"
-    return reading.merged(content, panels.get(panel, {}))
+    experiments = load_experiments(file, {})
+    experiment = experiments.get(f"{file}/{panel}" if panel else file)
+    if experiment is not None:
+        return experiment
+    return f"the suite's file has no panel {panel!r}" if panel else "the suite's file has panels"
 
 
-def _whole(content: Mapping[str, Any]) -> dict[str, Any]:
-    """What decides a number, with every default filled in."""
-    whole = {key: content.get(key, default) for key, default in DEFAULTS.items()}
-    whole["dataset"] = content["dataset"]["name"]
-    for key, model in (("images", ImageSettings), ("training", TrainingSettings)):
-        whole[key] = _complete(model, whole[key])
-    whole["trunk"] = _complete(TrunkSpec, content["trunk"])
-    search = content.get("search", {})
-    whole["search"] = {key: search.get(key, default) for key, default in SEARCH_DEFAULTS.items()}
-    if whole["proxies"] is not None:
-        whole["proxies"] = {"warmup_passes": 0, **whole["proxies"]}
-    return whole
+def compared(stored: Experiment, in_file: Experiment) -> tuple[Deviation, ...]:
+    """The settings that differ, of those that decide what a number is, sorted by key."""
+    ours, theirs = dict(_flat(stored)), dict(_flat(in_file))
+    return tuple(
+        Deviation(key, ours.get(key), theirs.get(key))
+        for key in sorted(ours.keys() | theirs.keys())
+        if key not in _NOT_COMPARED and not key.startswith(_NOT_COMPARED_PARTS) and ours.get(key) != theirs.get(key)
+    )
 
 
-def _complete(model: type[ImageSettings | TrainingSettings | TrunkSpec], content: Mapping[str, Any]) -> dict[str, Any]:
-    """All fields, whether or not they are at their default."""
-    settled = model.model_validate(content)
-    values = {name: getattr(settled, name) for name in model.model_fields}
-    return {name: dict(value) if isinstance(value, Record) else value for name, value in values.items()}
-
-
-def _apart(ours: Mapping[str, Any], written: Mapping[str, Any]) -> Iterator[str]:
-    for key in sorted(ours.keys() | written.keys()):
-        if key not in _FREE and ours.get(key) != written.get(key):
-            yield f"{key} {ours.get(key)} where the suite's file has {written.get(key)}"
-
-
-def _flat(content: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in content.items():
-        path = f"{prefix}{key}"
-        flat.update(_flat(value, f"{path}.") if isinstance(value, Mapping) and value else {path: value})
-    return flat
+def _flat(value: object, key: str = "") -> Iterator[tuple[str, object]]:
+    """Every single value with its dotted key."""
+    if isinstance(value, Record):
+        value = {name: getattr(value, name) for name in type(value).model_fields}
+    if isinstance(value, Mapping):
+        for name, part in value.items():
+            yield from _flat(part, f"{key}.{name}" if key else name)
+    else:
+        yield key, value

@@ -1,4 +1,8 @@
-"""Experiments: which methods are compared on what, and how (reproduce/experiments/*.yaml)."""
+"""Experiments: which methods are compared on what, and how (reproduce/experiments/*.yaml).
+
+Files are parsed here without torch, so that tables can compare a stored experiment with its file; whether there are a
+dataset, a trunk and metrics of the names in them is checked by `check_names`.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,19 +10,19 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from protocols.metrics.metric_registry import check_metric_names
 from reproduce.config.yaml_files import EXPERIMENTS, describe, merged, named_file, names_in, read_mapping
 from reproduce.errors import InputError
+from results.experiment_names import current_name
 from results.experiment_spec import Experiment
 
 
 def load_experiments(name: str, overrides: Mapping[str, Any]) -> dict[str, Experiment]:
     """The experiments of a file, by the names they have in the store; raises InputError.
 
-    name: of a file that comes with the suite, a path, or either with `/panel` behind it. overrides: dotted, such as
-    {"search.trials": 2}. `image_size` overrides the crop and scales the resize before it, so that a crop shows the same
-    part of an image. A file with `panels` makes one experiment of each: what all share, with the panel's own keys on
-    top.
+    name: of a file that comes with the suite (an old name is understood too), a path, or either with `/panel` behind
+    it. overrides: dotted, such as {"search.trials": 2}. `image_size` overrides the crop and scales the resize before
+    it, so that a crop shows the same part of an image. A file with `panels` makes one experiment of each: what all
+    share, with the panel's own keys on top.
     """
     path, wanted = _file_and_panel(name)
     content = read_mapping(path)
@@ -47,9 +51,11 @@ def load_experiment(name: str, overrides: Mapping[str, Any]) -> Experiment:
 
 
 def _file_and_panel(name: str) -> tuple[Path, str | None]:
-    file, _, panel = name.rpartition("/")
-    if name.endswith((".yaml", ".yml")) or not file:
+    if name.endswith((".yaml", ".yml")):
         return named_file(name, [EXPERIMENTS], "experiment"), None
+    file, slash, panel = current_name(name).rpartition("/")
+    if not slash:
+        return named_file(panel, [EXPERIMENTS], "experiment"), None
     return named_file(file, [EXPERIMENTS], "experiment"), panel
 
 
@@ -69,19 +75,14 @@ def _validated(path: Path, where: str, content: dict[str, Any], overrides: Mappi
     for key, value in overrides.items():
         if value is not None and key != "image_size":
             *outer, last = key.split(".")
-            place = whole
+            settings = whole
             for part in outer:
-                place = place[part]
-            place[last] = value
+                settings = settings[part]
+            settings[last] = value
     try:
-        asked = Experiment.model_validate(whole)
+        return Experiment.model_validate(whole)
     except ValidationError as error:
         raise InputError(f"options on top of {path.name}: {describe(error)}") from error
-    try:
-        check_metric_names(asked.metrics)
-    except ValueError as error:
-        raise InputError(f"{path}: {where}key 'metrics': {error}") from error
-    return asked
 
 
 def experiment_names() -> list[str]:

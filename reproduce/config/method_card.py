@@ -1,19 +1,20 @@
-"""Method cards: what a method is, as data (reproduce/methods/*.yaml)."""
+"""Method cards: what a method is, as data (reproduce/methods/*.yaml).
+
+A card is parsed here without torch, so that tables can name hyperparameters; `checked_card` checks that its losses can
+be built.
+"""
 
 import json
 from importlib import metadata
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, JsonValue, ValidationError, model_validator
+from pydantic import Field, JsonValue, model_validator
 
-from protocols.search.open_method import HyperparameterError, OpenMethod
-from protocols.search.space import SearchParameter
-from protocols.training.build_method import MethodError, check_method
-from reproduce.config.yaml_files import METHODS, describe, named_file, names_in, read_model
+from reproduce.config.yaml_files import METHODS, named_file, names_in, read_model
 from reproduce.errors import InputError
-from results.experiment_spec import Bounds, Variant
-from results.training_spec import Component, MethodSpec, WeightedComponent
+from results.experiment_spec import Bounds
+from results.training_spec import Component, WeightedComponent
 from results.values import Record
 
 ENTRY_POINTS = "metric_learning_cards"
@@ -50,15 +51,12 @@ class SearchRange(Record):
             raise ValueError("exhaustive needs scale int")
         return self
 
-    def on(self, target: str, dataset: str, bounds: Literal["widened", "initial"]) -> SearchParameter:
-        """The parameter as it is searched on a dataset."""
-        own = self.datasets.get(dataset)
+    def bounds_on(self, dataset: str, bounds: Literal["widened", "initial"]) -> tuple[float | None, float | None]:
+        """Lowest and highest value on a dataset, as MLRC's ranges ended or as they began; None for choices."""
+        replaced = self.datasets.get(dataset)
         if bounds == "initial":
-            own = self.initial.get(dataset, own)
-        low, high = (self.low, self.high) if own is None else (own.low, own.high)
-        return SearchParameter(
-            target=target, scale=self.scale, low=low, high=high, choices=self.choices, exhaustive=self.exhaustive
-        )
+            replaced = self.initial.get(dataset, replaced)
+        return (self.low, self.high) if replaced is None else (replaced.low, replaced.high)
 
 
 class Batch(Record):
@@ -105,63 +103,26 @@ class MethodCard(Record):
     fixed: dict[str, dict[str, JsonValue]] = Field(default={})
     notes: str | None = None
 
-    def open_method(self, dataset: str, bounds: Literal["widened", "initial"] = "widened") -> OpenMethod:
-        """The method at its defaults with its search space on a dataset."""
-        spec = MethodSpec(
-            name=self.key,
-            loss=self.loss,
-            miner=self.miner,
-            embedding_regularizer=self.embedding_regularizer,
-            samples_per_class=self.batch.samples_per_class,
-            loss_lr=self.loss_optimizer.lr,
-            loss_weight_decay=self.loss_optimizer.weight_decay,
-            warmup_passes=self.warmup.passes,
-        )
-        fixed = self.fixed.get(dataset, {})
-        space = tuple(
-            choice.on(target, dataset, bounds) for target, choice in self.search.items() if target not in fixed
-        )
-        return OpenMethod(method=OpenMethod(method=spec).at(fixed), space=space)
+
+def card_file(name: str) -> Path:
+    """The file of the card of that name, or of that path; raises InputError if there is none."""
+    return named_file(name, card_folders(), "method")
 
 
-def load_variant(variant: Variant) -> MethodCard:
-    """The card that a variant is of, with its settings; raises InputError."""
-    card = load_card(variant.of)
-    try:
-        method = card.open_method("").method
-        method = OpenMethod(method=method).at(variant.set)
-        varied = card.model_copy(
-            update={
-                "key": variant.key,
-                "title": variant.title,
-                "loss": method.loss,
-                "miner": method.miner,
-                "embedding_regularizer": method.embedding_regularizer,
-                "batch": Batch(samples_per_class=method.samples_per_class),
-                "loss_optimizer": LossOptimizer(lr=method.loss_lr, weight_decay=method.loss_weight_decay),
-                "search": {target: choice for target, choice in card.search.items() if target not in variant.set},
-                "published": {},
-            }
-        )
-        _check(varied)
-    except (MethodError, HyperparameterError) as error:
-        raise InputError(f"variant {variant.key!r} of method {variant.of!r}: {error}") from error
-    return varied
-
-
-def load_card(name: str) -> MethodCard:
-    """The card of that name, or of that path; raises InputError for anything its classes would not accept."""
-    path = named_file(name, card_folders(), "method")
+def read_card(path: Path) -> MethodCard:
+    """A card's file, parsed; whether its classes accept it is not checked. Raises InputError for no valid card."""
     card = read_model(path, MethodCard)
     if card.key != path.stem:
         raise InputError(f"{path}: key {card.key!r} must be the file's name {path.stem!r}")
-    try:
-        _check(card)
-    except (MethodError, HyperparameterError) as error:
-        raise InputError(f"{path}: {error}") from error
-    except ValidationError as error:
-        raise InputError(f"{path}: {describe(error)}") from error
     return card
+
+
+def published_hyperparameter_names(method: str) -> dict[str, str]:
+    """Published names of a method's searched hyperparameters, by target; empty if the suite has no card of that key."""
+    if method not in names_in(METHODS):
+        return {}
+    search = read_card(METHODS / f"{method}.yaml").search
+    return {target: choice.published_as for target, choice in search.items() if choice.published_as is not None}
 
 
 def card_names() -> list[str]:
@@ -178,15 +139,3 @@ def card_folders() -> list[Path]:
 def card_schema() -> str:
     """JSON Schema of a card, for editors that check YAML while it is typed."""
     return json.dumps(MethodCard.model_json_schema(), indent=1) + "\n"
-
-
-def _check(card: MethodCard) -> None:
-    """Every argument, searched or fixed, must be one that the classes take."""
-    if card.loss is None:
-        if card.search:
-            raise MethodError("a card without a loss has nothing to search")
-        return
-    middle = {target: choice.on(target, "", "widened").at(0.5) for target, choice in card.search.items()}
-    settings = [middle, *card.published.values(), *card.fixed.values()]
-    for setting in settings:
-        check_method(card.open_method("").at(setting))

@@ -4,6 +4,7 @@ from pydantic import JsonValue
 
 from protocols.search.open_method import HyperparameterError, OpenMethod
 from protocols.training.build_method import MethodError, check_method
+from reproduce.config.checked_card import open_card
 from reproduce.config.method_card import MethodCard
 from reproduce.errors import InputError
 from results.experiment_spec import Experiment
@@ -13,7 +14,7 @@ PROXY_LR = "loss_optimizer.lr"
 
 def open_method(experiment: Experiment, card: MethodCard) -> OpenMethod:
     """A method on an experiment's dataset; raises InputError for a setting that the method has no place for."""
-    opened = card.open_method(experiment.dataset.name, experiment.search.bounds)
+    opened = open_card(card, experiment.dataset.name, experiment.search.bounds)
     given = given_hyperparameters(experiment, card)
     ranges = experiment.search.ranges.get(card.key, {})
     searched = () if experiment.search.trials == 0 else opened.space

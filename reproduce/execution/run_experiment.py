@@ -43,11 +43,11 @@ def run(
     made; those that fail are taken out.
     """
     with closing(start()) as executor:
-        store, studies = open_store(session.places), open_studies(session.places)
+        store, studies = open_store(session.paths), open_studies(session.paths)
         methods = session.studies(studies)
         totals = {key: session.protocol.trainings_of(study) for key, study in methods.items()}
         forecast = Forecast(totals, executor.workers)
-        with studies_in_one_line(session.places):
+        with studies_in_one_line(session.paths):
             note_told_trials(methods, store, forecast)
         say_start(session, executor, console)
         store.put_experiment(session.fingerprint, session.name, session.summary())
@@ -56,7 +56,7 @@ def run(
         protocols = {key: session.protocol.run(study) for key, study in methods.items()}
         titles = {card.key: card.title for card in session.cards}
         with (
-            studies_in_one_line(session.places),
+            studies_in_one_line(session.paths),
             RunProgress(console, forecast, titles, session.problem.folds) as progress,
         ):
             scheduler = Scheduler(
@@ -96,7 +96,7 @@ def say_start(session: Session, executor: Executor, console: Console) -> None:
         console.print(f"left out, cannot be decoded: {', '.join(dataset.skipped)}", highlight=False)
     console.print(
         f"device {executor.device}, {executor.workers} training(s) side by side, {threads_per_training()} thread(s) "
-        f"each; nearest neighbours by {backend()}; store {session.places.store}",
+        f"each; nearest neighbours by {backend()}; store {session.paths.store}",
         highlight=False,
     )
 
@@ -108,7 +108,7 @@ def stored_table(store: Store, experiment: str) -> ResultTable:
 
 def write_table(table: ResultTable, session: Session) -> tuple[Path, ...]:
     """The table as Markdown, CSV and LaTeX."""
-    folder = session.places.tables
+    folder = session.paths.tables
     folder.mkdir(parents=True, exist_ok=True)
     files = []
     for suffix, text in (("md", table.to_markdown()), ("csv", table.to_csv()), ("tex", table.to_latex())):
@@ -121,6 +121,6 @@ def write_table(table: ResultTable, session: Session) -> tuple[Path, ...]:
 def ending(finished: Finished, seconds: float, session: Session) -> str:
     """The last lines of a run: what was made, and where its page is, which is written here."""
     files = ", ".join(str(path) for path in finished.files)
-    page = page_or_reason(session.name, session.fingerprint, session.places)
+    page = page_or_reason(session.name, session.fingerprint, session.paths)
     made = f"{finished.made} trainings made in {in_words(seconds)}, {finished.found} found in the store"
     return f"{made}; written: {files}\n{page}"

@@ -7,6 +7,7 @@ import optuna
 
 from protocols.datasets.dataset import DataError, DataRequest, Dataset
 from protocols.datasets.dataset_registry import DATASETS, open_dataset
+from protocols.datasets.embedded import EMBEDDED
 from protocols.datasets.stand_in import stand_in
 from protocols.images.packing import BrokenImageError, Progress
 from protocols.problem import Problem
@@ -17,11 +18,13 @@ from protocols.splits import SplitError, named_split
 from protocols.trunks.download import Progress as DownloadProgress
 from protocols.trunks.embedding_model import TrunkError
 from protocols.trunks.trunk_registry import settled_trunk, trunk_entry
-from reproduce.config.method_card import MethodCard, load_card, load_variant
+from reproduce.config.checked_card import load_card, load_variant
+from reproduce.config.method_card import MethodCard
 from reproduce.config.method_on_dataset import open_method
 from reproduce.errors import InputError
-from reproduce.storage import Places
+from reproduce.storage import StoragePaths
 from results.experiment_spec import Experiment
+from results.experiment_summary import ExperimentSummary
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class Session:
     experiment: Experiment
     problem: Problem
     cards: tuple[MethodCard, ...]
-    places: Places
+    paths: StoragePaths
 
     @property
     def budget(self) -> Budget:
@@ -61,30 +64,29 @@ class Session:
             for key, method in self.open_methods().items()
         }
 
-    def summary(self) -> dict[str, object]:
-        """What the store keeps of the experiment, enough to draw its table without this suite's other rooms."""
-        return {
-            "title": self.experiment.title,
-            "methods": {card.key: card.title for card in self.cards},
-            "trials": self.budget.trials,
-            "reproductions": self.budget.reproductions,
-            "runs": {
-                key: study.n_reproductions for key, study in self.studies(optuna.storages.InMemoryStorage()).items()
-            },
-            "settings": self.experiment.model_dump(mode="json", exclude={"dataset": {"root"}}),
-        }
+    def summary(self) -> ExperimentSummary:
+        """What the store keeps of the experiment, enough to draw its tables without torch."""
+        studies = self.studies(optuna.storages.InMemoryStorage())
+        return ExperimentSummary(
+            title=self.experiment.title,
+            methods={card.key: card.title for card in self.cards},
+            trials=self.budget.trials,
+            reproductions=self.budget.reproductions,
+            runs={key: study.n_reproductions for key, study in studies.items()},
+            settings=self.experiment,
+        )
 
 
 def needs_folder(experiment: Experiment) -> bool:
     """Whether the experiment's images still have to be located."""
-    entry = DATASETS.get(experiment.dataset.name)
-    return entry is not None and entry.needs_root and experiment.dataset.root is None
+    dataset = experiment.dataset
+    return dataset.name in DATASETS and dataset.name not in EMBEDDED and dataset.root is None
 
 
 def open_session(
     name: str,
     experiment: Experiment,
-    where: Places,
+    where: StoragePaths,
     progress: Progress | None,
     weights: Path | None = None,
     fetching: DownloadProgress | None = None,

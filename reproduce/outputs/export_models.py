@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from protocols.datasets.dataset import DataError, DataRequest, Dataset
-from protocols.datasets.dataset_registry import entry_of, open_dataset
+from protocols.datasets.dataset_registry import open_dataset
+from protocols.datasets.embedded import EMBEDDED
 from protocols.evaluation.evaluate_run import embed_test, normalization_of
 from protocols.evaluation.test_data import TestData, test_data
 from protocols.images.packing import BrokenImageError, Progress
@@ -24,7 +25,7 @@ from reproduce.errors import InputError
 from reproduce.outputs import load_model
 from reproduce.outputs.find_runs import StoredRun, training_of
 from results.artifacts import weights_path
-from results.experiment_spec import DataChoice
+from results.experiment_summary import OTHER_VERSION
 from results.store import Store
 from results.training_spec import FoldSpec
 
@@ -98,8 +99,10 @@ def export_embeddings(store: Store, run: StoredRun, folds: list[int], images: Im
 
 def _test_images(run: StoredRun, spec: FoldSpec, images: Images) -> tuple[Dataset, TestData]:
     """The run's dataset and its test images, as the experiment asked for them."""
-    choice = DataChoice.model_validate(run.settings["dataset"])
-    if entry_of(choice.name).needs_root and images.root is None:
+    if run.summary.experiment is None:
+        raise InputError(f"{run.experiment}: kept with {OTHER_VERSION}; use that version to embed its images")
+    choice = run.summary.experiment.dataset
+    if choice.name not in EMBEDDED and images.root is None:
         raise InputError(f"{choice.name}: say where its images lie with --data FOLDER")
     dataset = open_dataset(
         DataRequest(

@@ -1,5 +1,6 @@
 """An experiment's page and figures, from its store and artifact folder alone; no torch is needed."""
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -9,20 +10,18 @@ from reports.page.build import report_of
 from reports.page.material import Material
 from reports.page.render import render_page
 from reports.page.sections.drawn_figure import Drawn, file_name
-from reproduce.config.deviations import departures
+from reproduce.config.deviations import deviations
 from reproduce.errors import InputError
-from reproduce.outputs.rerun_commands import commands_again
+from reproduce.outputs.rerun_commands import rerun_commands
 from reproduce.outputs.search_histories import searches
 from reproduce.outputs.tables import printed_names
-from reproduce.storage import Places, open_store, open_studies, studies_in_one_line
+from reproduce.storage import StoragePaths, open_store, open_studies, studies_in_one_line
 from results.artifacts import Exhibit, exhibit_path
 from results.experiment_results import MeasuredExperiment
-from results.store import Store
-
-_NEEDED = {"title", "methods", "trials", "reproductions"}
+from results.store import IncompleteExperimentError, Store
 
 
-def write_page(name: str, fingerprint: str, store: Store, where: Places, folder: Path) -> Path:
+def write_page(name: str, fingerprint: str, store: Store, where: StoragePaths, folder: Path) -> Path:
     """Writes `folder`/NAME/index.html, with every figure as PNG and SVG in `figures` beside it; returns the page.
 
     name: in the store; a panel's slash becomes an underscore. The page is whole or absent; figures of an earlier page
@@ -30,55 +29,50 @@ def write_page(name: str, fingerprint: str, store: Store, where: Places, folder:
     """
     material = gather(name, fingerprint, store, where)
     report = report_of(material)
-    place = folder / file_name(name)
+    page_folder = folder / file_name(name)
     try:
-        _write_figures(report.figures, place / "figures")
-        page = place / "index.html"
+        _write_figures(report.figures, page_folder / "figures")
+        page = page_folder / "index.html"
         partial = page.with_suffix(".partial")
         partial.write_text(render_page(report.content), encoding="utf-8")
         partial.replace(page)
     except OSError as error:
-        reason = f"{place}: cannot be written ({error.strerror or error})"
+        reason = f"{page_folder}: cannot be written ({error.strerror or error})"
         raise InputError(f"{reason}; choose another place with --to") from error
     return page
 
 
-def gather(name: str, fingerprint: str, store: Store, where: Places) -> Material:
+def gather(name: str, fingerprint: str, store: Store, where: StoragePaths) -> Material:
     """All that the store and the artifact folder have of an experiment; raises StoreError, InputError."""
     measured = MeasuredExperiment.from_store(store, fingerprint, trainings=True)
-    if lacking := _NEEDED - measured.summary.keys():
-        raise InputError(
-            f"experiment {name!r} in {store.url} was kept without its {', '.join(sorted(lacking))}; start it again "
-            "with `reproduce run`, which trains nothing twice"
-        )
     with studies_in_one_line(where):
-        found = searches(open_studies(where), measured)
+        tried = searches(open_studies(where), measured)
     exhibits, unreadable = _exhibits(measured, store.artifacts)
     return Material(
         name=name,
         measured=measured,
         exhibits=exhibits,
         unreadable=unreadable,
-        searches=found,
+        searches=tried,
         panels=_panels(name, store),
-        commands=commands_again(name, measured),
+        commands=rerun_commands(name, measured),
         printed_names=printed_names(measured),
-        departures=departures(name, measured.summary.get("settings") or {}),
+        deviations=deviations(name, measured.summary),
         made=_made(fingerprint),
     )
 
 
 def _exhibits(measured: MeasuredExperiment, artifacts: Path) -> tuple[dict[str, Exhibit], tuple[str, ...]]:
     """By method, of its first reproduction; and the files that cannot be read."""
-    found, unreadable = {}, []
+    exhibits, unreadable = {}, []
     for record in measured.records:
         path = exhibit_path(artifacts, record.fingerprint)
         if record.run == 0 and path.exists():
             try:
-                found[record.method] = Exhibit.load(path)
+                exhibits[record.method] = Exhibit.load(path)
             except (OSError, ValueError, KeyError, EOFError, BadZipFile):
                 unreadable.append(path.name)
-    return found, tuple(unreadable)
+    return exhibits, tuple(unreadable)
 
 
 def _panels(name: str, store: Store) -> dict[str, MeasuredExperiment]:
@@ -86,8 +80,12 @@ def _panels(name: str, store: Store) -> dict[str, MeasuredExperiment]:
     file, slash, _ = name.partition("/")
     if not slash:
         return {}
-    own = {other: one for other, one in store.latest_experiments().items() if other.startswith(f"{file}/")}
-    return {other.removeprefix(f"{file}/"): MeasuredExperiment.from_store(store, one) for other, one in own.items()}
+    panels = {}
+    for other, fingerprint in store.latest_experiments().items():
+        if other.startswith(f"{file}/"):
+            with suppress(IncompleteExperimentError):
+                panels[other.removeprefix(f"{file}/")] = MeasuredExperiment.from_store(store, fingerprint)
+    return panels
 
 
 def _made(fingerprint: str) -> str:
@@ -109,7 +107,7 @@ def _write_figures(figures: tuple[Drawn, ...], folder: Path) -> None:
         one.save(folder)
 
 
-def page_or_reason(name: str, fingerprint: str, where: Places) -> str:
+def page_or_reason(name: str, fingerprint: str, where: StoragePaths) -> str:
     """Writes the page of a run that just ended and says where; or says why there is none, since no run fails by it."""
     try:
         return f"page: {write_page(name, fingerprint, open_store(where), where, where.reports)}"

@@ -15,6 +15,7 @@ from protocols.search.optuna_search import SEARCH_VERSION
 from protocols.search.space import SearchParameter, settled
 from reports.figures.trials import Parameter, Search, Trial
 from results.experiment_results import MeasuredExperiment
+from results.experiment_spec import Experiment
 
 _SAME = ("images", "trunk", "embedding_size", "training", "seed")
 _SCALES = {"linear": "linear", "log": "log", "int": "int", "int_log": "log"}
@@ -22,31 +23,32 @@ _SCALES = {"linear": "linear", "log": "log", "int": "int", "int_log": "log"}
 
 def searches(storage: optuna.storages.BaseStorage, measured: MeasuredExperiment) -> dict[str, Search]:
     """By method; methods that were not searched, and searches that no study is found for, are left out."""
-    settings = measured.summary.get("settings") or {}
-    trials = int(measured.summary.get("trials", 0))
-    if not settings or not trials:
+    experiment, trials = measured.summary.experiment, measured.summary.trials
+    if experiment is None or not trials:
         return {}
     data = {record.data_fingerprint for record in measured.records}
-    found: dict[str, Search] = {}
+    by_method: dict[str, Search] = {}
     # The latest study of equal ones comes last and stays.
     for study in optuna.get_all_study_summaries(storage, include_best_trial=False):
         identity = study.user_attrs.get("identity")
-        if isinstance(identity, dict) and _belongs(identity, settings, data):
+        if isinstance(identity, dict) and _belongs(identity, experiment, data):
             key = identity["method"]["name"]
             search = _search(storage, study, identity, trials)
-            if key in measured.summary["methods"] and search.trials and _led_to(search, measured, key):
-                found[key] = search
-    return found
+            if key in measured.summary.methods and search.trials and _led_to(search, measured, key):
+                by_method[key] = search
+    return by_method
 
 
-def _belongs(identity: Mapping[str, Any], settings: Mapping[str, Any], data: set[str]) -> bool:
+def _belongs(identity: Mapping[str, Any], experiment: Experiment, data: set[str]) -> bool:
+    """Whether a study is of this experiment. data: fingerprints of the data that its runs were made with."""
+    settings = experiment.without_folder()
     return (
         identity.get("version") == SEARCH_VERSION
-        and identity["dataset"] == settings["dataset"]["name"]
+        and identity["dataset"] == experiment.dataset.name
         and (not data or identity["data_fingerprint"] in data)
-        and all(identity[name] == settings.get(name) for name in _SAME)
-        and identity.get("embedder_bias", True) == settings.get("embedder_bias", True)
-        and identity["sampler"] == settings["search"].get("sampler")
+        and all(identity[name] == settings[name] for name in _SAME)
+        and identity.get("embedder_bias", True) == experiment.embedder_bias
+        and identity["sampler"] == experiment.search.sampler.model_dump(mode="json")
     )
 
 

@@ -1,6 +1,7 @@
 """Tables drawn from a store, without torch: an experiment's own, and published ones beside what was run."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from reports.published.eligibility import StoredExperiment, concerns
 from reports.published.join import PrintedTable, join
@@ -10,11 +11,11 @@ from reports.tables.hyperparameters import hyperparameters
 from reports.tables.peeking import peeking_table
 from reports.tables.result_table import table_of
 from reports.tables.table import Drawing
-from reproduce.config.deviations import departures
-from reproduce.config.yaml_files import METHODS, read_mapping
+from reproduce.config.deviations import deviations
+from reproduce.config.method_card import published_hyperparameter_names
 from results.experiment_results import MeasuredExperiment
 from results.published.tables import PublishedTable, published_table
-from results.store import Store
+from results.store import IncompleteExperimentError, Store
 
 
 def printed(name: str, store: Store | None) -> PrintedTable:
@@ -25,16 +26,15 @@ def printed(name: str, store: Store | None) -> PrintedTable:
 
 def _stored(store: Store, table: PublishedTable) -> list[StoredExperiment]:
     """The experiments that may have runs for the table, the latest first."""
-    found = []
+    stored = []
     for row in store.experiments().itertuples():
-        name, summary = str(row.name), store.experiment(str(row.fingerprint))
-        if concerns(table, name, summary):
-            measured = MeasuredExperiment.from_store(store, str(row.fingerprint))
-            # MLRC's tables take any experiment of MLRC's settings, whatever its file is called.
-            own_file = name.partition("/")[0] == table.name and not table.name.startswith("mlrc_")
-            apart = departures(name, summary["settings"]) if own_file else ()
-            found.append(StoredExperiment(name, measured, apart))
-    return found
+        name, fingerprint = str(row.name), str(row.fingerprint)
+        with suppress(IncompleteExperimentError):
+            summary = store.experiment(fingerprint)
+            if concerns(table, name, summary):
+                measured = MeasuredExperiment.from_store(store, fingerprint)
+                stored.append(StoredExperiment(name, measured, deviations(name, summary)))
+    return stored
 
 
 def _results(measured: MeasuredExperiment) -> Drawing:
@@ -46,13 +46,8 @@ def _hyperparameters(measured: MeasuredExperiment) -> Drawing:
 
 
 def printed_names(measured: MeasuredExperiment) -> dict[str, dict[str, str]]:
-    """MLRC's names of searched hyperparameters, by method, from the suite's own cards."""
-    names = {}
-    for method in measured.summary["methods"]:
-        if (path := METHODS / f"{method}.yaml").is_file():
-            search = read_mapping(path).get("search") or {}
-            names[method] = {target: each["published_as"] for target, each in search.items() if "published_as" in each}
-    return names
+    """Published names of searched hyperparameters, by method and target, from the suite's own cards."""
+    return {method: published_hyperparameter_names(method) for method in measured.summary.methods}
 
 
 KINDS: dict[str, Callable[[MeasuredExperiment], Drawing]] = {

@@ -15,8 +15,8 @@ from protocols.images.packed_images import LabelledImages, PackedImages
 from protocols.search.open_method import OpenMethod
 from protocols.search.space import SearchParameter
 from protocols.search.study import Budget, Study
+from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.experiment_file import load_experiments
-from reproduce.config.method_card import load_card, load_variant
 from reproduce.config.method_on_dataset import open_method
 from reproduce.execution.session import problem_of
 from results.experiment_results import FOLDER, MeasuredExperiment

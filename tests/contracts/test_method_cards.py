@@ -7,8 +7,9 @@ import pytest
 import yaml
 
 from protocols.search.optuna_search import Search
+from reproduce.config.checked_card import load_card
 from reproduce.config.experiment_file import load_experiments
-from reproduce.config.method_card import card_names, load_card
+from reproduce.config.method_card import card_names
 from reproduce.config.method_on_dataset import open_method
 from results.experiment_spec import SamplerSettings
 

@@ -13,8 +13,9 @@ from protocols.datasets.publication import CARS196, CUB200, INSHOP, SOP
 from protocols.datasets.stand_in import stand_in
 from protocols.search.open_method import OpenMethod
 from protocols.search.study import Budget, Study
+from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.experiment_file import EXPERIMENTS, load_experiments
-from reproduce.config.method_card import MethodCard, load_card, load_variant
+from reproduce.config.method_card import MethodCard
 from reproduce.config.method_on_dataset import open_method
 from reproduce.execution.session import problem_of
 from results.training_spec import FoldSpec
@@ -22,7 +23,7 @@ from results.training_spec import FoldSpec
 TABLES = {
     *("proxy_isa_table1", "proxy_isa_table2", "proxy_isa_table3", "proxy_isa_table4"),
     *("proxy_anchor_cub_cars", "proxy_anchor_sop", "proxy_anchor_inshop", "proxy_anchor_ablation"),
-    *("ccp_table1", "ccp_table2", "ccp_table3", "ccp_figure4", "proxygml_table1", "proxygml_table2"),
+    *("ccp_table1", "ccp_table2", "ccp_table3", "ccp_figure4", "proxy_gml_table1", "proxy_gml_table2"),
     *("nir_table1", "nir_table2", "nir_table3", "nir_table4", "nir_table5"),
     *("mlrc_cub200", "mlrc_cars196", "mlrc_sop", "mlrc_cub200_batch256"),
 }
@@ -92,14 +93,14 @@ def test_every_published_table_has_its_file() -> None:
 
 
 @pytest.mark.parametrize("table", sorted(TABLES))
-def test_a_file_says_first_what_it_reproduces_and_where_it_departs(table: str) -> None:
+def test_a_file_says_first_what_it_reproduces_and_where_it_deviates(table: str) -> None:
     text = (EXPERIMENTS / f"{table}.yaml").read_text(encoding="utf-8")
     head = text.split("title:")[0]
     assert re.match(r"# .*(et al\.|Lim), ", head)
     assert re.search(r"Table \d|Figure \d|table for|supplement|Recall@K|ablation", head)
     assert re.search(r"paper's own setting|trainings of Table 1", head)
     assert "\n# Specification: " in head
-    assert "eparture" in head
+    assert "eviation" in head
     assert max(map(len, text.splitlines())) <= 120
     if any(name.partition("/")[0] == table for name in STANDARD):
         assert "epoch is chosen on validation classes" in head.replace("\n# ", " ")
@@ -163,7 +164,7 @@ def test_planned_trainings_are_those_counted_by_hand() -> None:
     # 5 runs x (one training that chooses the epoch, one on all classes); one look at the untrained trunk.
     assert list(planned("proxy_isa_table1/cub200").values()) == [10] * 5
     assert list(planned("nir_table1/cub200").values()) == [10] * 11
-    assert sum(planned("proxygml_table1").values()) == 8 * 10 + 1
+    assert sum(planned("proxy_gml_table1").values()) == 8 * 10 + 1
     assert planned("nir_table4/cub200_clipped") == {"untrained": 1, "nir_proxy_anchor_clipped": 10}
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.experiment_file import load_experiments
-from reproduce.config.method_card import load_card, load_variant
 from reproduce.config.method_on_dataset import open_method
 from results.experiment_spec import Experiment
 from results.training_spec import MethodSpec
@@ -189,9 +189,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "training.optimizer.name": "AdamW",
         "proxies.warmup_passes": 1,
     },
-    "proxygml_table1": {**PROXY_GML, "embedding_size": 512, "proxies.lr_multiplier": 300, "metrics": ("nmi",)},
-    "proxygml_table2/cars196_bn_384": {**PROXY_GML, "embedding_size": 384, "metrics": ("nmi", "recall@2", "recall@4")},
-    "proxygml_table2/sop_bn_64": {
+    "proxy_gml_table1": {**PROXY_GML, "embedding_size": 512, "proxies.lr_multiplier": 300, "metrics": ("nmi",)},
+    "proxy_gml_table2/cars196_bn_384": {**PROXY_GML, "embedding_size": 384, "metrics": ("nmi", "recall@2", "recall@4")},
+    "proxy_gml_table2/sop_bn_64": {
         **PROXY_GML,
         "embedding_size": 64,
         "trunk.batch_norm": "training",
@@ -250,11 +250,11 @@ METHODS: list[tuple[str, str, dict[str, Any]]] = [
     ("proxy_isa_table2/cars196", "margin", {"loss_lr": 0.00011114005894862011, "loss_weight_decay": 0.0}),
     ("proxy_isa_table3", "proxy_isa_none", {**ISA, "loss.arguments.positive_penalty": "none"}),
     ("proxy_isa_table3", "proxy_isa_sigma", {**ISA, "loss.arguments.k": 0.4}),
-    ("proxygml_table1", "proxy_gml_spos_m", {**GML, "loss_lr": 3e-2, "loss.arguments.reg_weight": 0.0}),
-    ("proxygml_table2/cub200_bn_512", "proxy_gml", {**GML, "loss_lr": 3e-2, "loss.arguments.proxies_per_class": 12}),
-    ("proxygml_table2/cub200_bn_512", "soft_triple", {"loss_lr": 1e-2, "loss.arguments.la": 20.0}),
+    ("proxy_gml_table1", "proxy_gml_spos_m", {**GML, "loss_lr": 3e-2, "loss.arguments.reg_weight": 0.0}),
+    ("proxy_gml_table2/cub200_bn_512", "proxy_gml", {**GML, "loss_lr": 3e-2, "loss.arguments.proxies_per_class": 12}),
+    ("proxy_gml_table2/cub200_bn_512", "soft_triple", {"loss_lr": 1e-2, "loss.arguments.la": 20.0}),
     (
-        "proxygml_table2/sop_bn_512",
+        "proxy_gml_table2/sop_bn_512",
         "proxy_gml",
         {**GML, "loss_lr": 3e-1, "loss.arguments.proxies_per_class": 1, "loss.arguments.reg_weight": 0.0},
     ),
@@ -314,6 +314,6 @@ def test_a_batch_size_is_all_that_the_panels_of_ccps_figure_differ_in() -> None:
 
 def test_ablations_of_proxy_gml_are_all_eight() -> None:
     switches = ("loss.arguments.positive_mask", "loss.arguments.masked_softmax", "loss.arguments.reg_weight")
-    keys = [variant.key for variant in loaded("proxygml_table1").variants]
-    found = {tuple(at(method("proxygml_table1", key), switch) for switch in switches) for key in keys}
+    keys = [variant.key for variant in loaded("proxy_gml_table1").variants]
+    found = {tuple(at(method("proxy_gml_table1", key), switch) for switch in switches) for key in keys}
     assert found == {(s, m, w) for s in (True, False) for m in (True, False) for w in (0.0, 0.3)}

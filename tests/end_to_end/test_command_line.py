@@ -13,9 +13,10 @@ from PIL import Image
 from protocols.datasets.dataset_registry import DATASETS
 from reproduce.config.experiment_file import experiment_names
 from reproduce.config.method_card import card_names
-from reproduce.storage import open_studies, places
+from reproduce.storage import open_studies, storage_paths
 from results.store import SCHEMA_VERSION, Store
 from tests.support.command_line import TINY, ask, reproduce
+from tests.support.sample_records import some_summary
 
 COMMANDS = ("run", "plan", "status", "table", "methods", "datasets", "experiments", "data")
 
@@ -253,14 +254,13 @@ def test_a_store_that_is_no_store_is_left_alone(say, here):
 def test_a_store_without_the_experiment_says_what_it_holds(say, here):
     store = Store(f"sqlite:///{here}/some.sqlite", here)
     assert "it holds: none" in refused(say("table", "tiny", "--store", "some.sqlite"))
-    store.put_experiment("f", "quickstart", {})
+    store.put_experiment("f", "quickstart", some_summary())
     assert "no experiment 'tiny'" in refused(say("table", "tiny", "--store", "some.sqlite"))
     assert "it holds: quickstart" in refused(say("table", "tiny", "--store", "some.sqlite"))
 
 
 def test_an_unknown_format_is_one_line(say, here):
-    settings = {"title": "T", "methods": {"triplet": "Triplet"}, "trials": 2, "reproductions": 1, "settings": {}}
-    Store(f"sqlite:///{here}/some.sqlite", here).put_experiment("f", "tiny", settings)
+    Store(f"sqlite:///{here}/some.sqlite", here).put_experiment("f", "tiny", some_summary())
     line = refused(say("table", "tiny", "--format", "word", "--store", "some.sqlite"))
     for known in ("'word'", "terminal", "markdown", "csv", "latex"):
         assert known in line
@@ -277,7 +277,7 @@ def test_a_full_disk_is_one_line_wherever_it_strikes_and_the_run_goes_on_afterwa
         connection.execute(f"PRAGMA max_page_count = {max(1, pages + extra[0])}")
 
     Store("sqlite:///s.sqlite", here)
-    open_studies(places("s.sqlite", None, None, None))
+    open_studies(storage_paths("s.sqlite", None, None, None))
     trained, refusals = [], []
     sa.event.listen(sa.engine.Engine, "connect", stop_growing)
     try:

@@ -7,7 +7,7 @@ from wsgiref.util import setup_testing_defaults
 
 import pytest
 
-from reproduce.storage import open_studies, places
+from reproduce.storage import open_studies, storage_paths
 from results.store import Store
 
 dashboard = pytest.importorskip("optuna_dashboard")
@@ -24,7 +24,7 @@ def get(app: Callable[..., Any], path: str) -> Any:
 
 
 def test_the_dashboard_lists_our_studies_with_trials_and_values(tiny_run):
-    where = places(str(tiny_run / "runs" / "store.sqlite"), None, None, None)
+    where = storage_paths(str(tiny_run / "runs" / "store.sqlite"), None, None, None)
     app = dashboard.wsgi(open_studies(where))
     (summary,) = get(app, "/api/studies")["study_summaries"]
     assert summary["study_name"].startswith("folder/contrastive ")

@@ -9,7 +9,7 @@ from reports.tables.result_table import table_of
 from results import records
 from results.experiment_results import FOLDER, MeasuredExperiment
 from results.store import Store
-from tests.support.sample_records import scores, some_result, some_run, some_spec
+from tests.support.sample_records import scores, some_result, some_run, some_spec, some_summary
 
 FILES = sorted(FOLDER.glob("*.json"))
 
@@ -19,12 +19,12 @@ def test_kept_records_make_a_whole_table(path):
     measured = MeasuredExperiment.from_json(path.read_text(encoding="utf-8"))
     table = table_of(measured)
     assert table.complete
-    assert [row.key for row in table.rows] == list(measured.summary["methods"])
+    assert [row.key for row in table.rows] == list(measured.summary.methods)
     for row in table.rows:
         assert all(math.isfinite(cell.mean) and 0 < cell.mean <= 1 for cell in row.cells.values()), row.key
         # A pretrained trunk that is not trained is the same in every run and tested once.
-        assert row.n == measured.summary.get("runs", {}).get(row.key, measured.summary["reproductions"])
-        assert row.n in (1 if row.key == "untrained" else row.n, measured.summary["reproductions"])
+        assert row.n == measured.summary.runs.get(row.key, measured.summary.reproductions)
+        assert row.n in (1 if row.key == "untrained" else row.n, measured.summary.reproductions)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -33,8 +33,9 @@ def test_kept_records_say_where_they_come_from(path):
     for record in measured.records:
         assert not record.provenance.tree_dirty
         assert len(record.provenance.commit) == 40
-        assert len(record.fold_fingerprints) == measured.summary["settings"]["folds"]
+        assert len(record.fold_fingerprints) == measured.summary.experiment.folds
     assert measured.to_json() == MeasuredExperiment.from_json(measured.to_json()).to_json()
+    assert json.loads(measured.to_json())["summary"] == json.loads(path.read_text(encoding="utf-8"))["summary"]
 
 
 def test_there_are_records():
@@ -51,7 +52,7 @@ def test_trainings_and_test_curves_can_be_carried(tmp_path):
         store.put_fold(spec, some_result(spec))
     store.put_test_curve(curve)
     store.put_run(run)
-    store.put_experiment("x", "quickstart", {"title": "Quick"})
+    store.put_experiment("x", "quickstart", some_summary(title="Quick"))
     store.enlist("x", "triplet", 0, run.fingerprint)
 
     measured = MeasuredExperiment.from_store(store, "x", trainings=True)
@@ -66,6 +67,6 @@ def test_trainings_and_test_curves_can_be_carried(tmp_path):
     ]
 
     plain = MeasuredExperiment.from_store(store, "x")
-    assert plain == MeasuredExperiment({"title": "Quick"}, (run,))
+    assert plain == MeasuredExperiment(some_summary(title="Quick"), (run,))
     assert set(json.loads(plain.to_json())) == {"summary", "records"}
     assert len(plain.curves()) == len(plain.test_points()) == 0

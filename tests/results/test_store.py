@@ -13,7 +13,7 @@ from results import records
 from results.records import EVALUATION_VERSION, ClassScores
 from results.schema import SCHEMA_VERSION
 from results.store import Store, StoreError
-from tests.support.sample_records import scores, some_result, some_run, some_spec
+from tests.support.sample_records import scores, some_result, some_run, some_spec, some_summary
 
 
 @pytest.fixture
@@ -104,14 +104,14 @@ def test_empty_frames_have_their_columns(store):
 
 def test_the_experiment_started_last_comes_first(store):
     for name in ("a", "b", "c", "a"):
-        store.put_experiment(f"fingerprint-{name}", name, {"title": name})
+        store.put_experiment(f"fingerprint-{name}", name, some_summary(title=name))
     assert store.experiments()["name"].tolist() == ["a", "c", "b"]
 
 
 def test_the_latest_start_of_an_experiment_says_its_methods(store):
-    store.put_experiment("x", "quickstart", {"methods": {"triplet": "Triplet"}})
-    store.put_experiment("x", "quickstart", {"methods": {"triplet": "Triplet", "cosface": "CosFace"}})
-    assert list(store.experiment("x")["methods"]) == ["triplet", "cosface"]
+    store.put_experiment("x", "quickstart", some_summary(methods={"triplet": "Triplet"}))
+    store.put_experiment("x", "quickstart", some_summary(methods={"triplet": "Triplet", "cosface": "CosFace"}))
+    assert list(store.experiment("x").methods) == ["triplet", "cosface"]
     assert len(store.experiments()) == 1
 
 
@@ -121,8 +121,8 @@ def test_an_experiment_that_is_not_there_is_an_error(store):
 
 
 def test_an_experiments_runs_come_by_method_and_run(store):
-    store.put_experiment("x", "quickstart", {})
-    store.put_experiment("y", "other", {})
+    store.put_experiment("x", "quickstart", some_summary())
+    store.put_experiment("y", "other", some_summary())
     for method, run in (("triplet", 1), ("triplet", 0), ("cosface", 0)):
         store.put_run(some_run(method, run))
         store.enlist("x", method, run, f"{method}-{run}")
@@ -131,7 +131,7 @@ def test_an_experiments_runs_come_by_method_and_run(store):
 
 
 def test_enlisting_twice_is_enlisting_once_and_the_later_run_counts(store):
-    store.put_experiment("x", "quickstart", {})
+    store.put_experiment("x", "quickstart", some_summary())
     store.put_run(some_run("triplet", 0))
     store.put_run(some_run("triplet", 0, fingerprint="another", separated=0.7))
     for fingerprint in ("triplet-0", "triplet-0", "another"):

@@ -8,7 +8,7 @@ from reports.tables.formats import to_csv
 from results import records
 from results.experiment_results import MeasuredExperiment
 from results.records import Scores
-from tests.support.sample_records import some_result, some_run, some_spec
+from tests.support.sample_records import some_result, some_run, some_spec, some_summary
 
 TITLES = {"contrastive": "Contrastive | A_B", "triplet": "Triplet", "cosface": "CosFace", "absent": "Absent"}
 VALUES = {"contrastive": (0.60, 0.62, 0.65), "triplet": (0.59, 0.625, 0.64), "cosface": (0.40, 0.42, 0.46)}
@@ -20,7 +20,7 @@ def measured(**changes):
         for method, values in VALUES.items()
         for run, value in enumerate(values)
     ]
-    return MeasuredExperiment({"title": "A test", "methods": TITLES}, tuple(runs))
+    return MeasuredExperiment(some_summary(title="A test", methods=TITLES), tuple(runs))
 
 
 def with_trainings():

@@ -8,21 +8,20 @@ from results.artifacts import Exhibit
 from results.experiment_results import MeasuredExperiment
 from results.records import ClassScores
 from tests.support.printed_world import MLRC
-from tests.support.sample_records import scores, some_run
+from tests.support.sample_records import scores, some_run, some_summary
 
 A, B, C = [0.60, 0.61, 0.605, 0.602], [0.50, 0.512, 0.503, 0.5], [0.601, 0.607, 0.606, 0.603]
 
 
 def material(runs, titles=None, name="some", settings=None, reproductions=4, **more):
     records = tuple(record for own in runs.values() for record in own)
-    summary = {
-        "title": "Some experiment",
-        "methods": titles or {key: key.upper() for key in runs},
-        "trials": 50,
-        "reproductions": reproductions,
-        "runs": dict.fromkeys(titles or runs, reproductions),
-        "settings": settings or {**MLRC, "dataset": {"name": "glyphs"}},
-    }
+    summary = some_summary(
+        methods=titles or {key: key.upper() for key in runs},
+        trials=50,
+        reproductions=reproductions,
+        runs=dict.fromkeys(titles or runs, reproductions),
+        settings=settings or {**MLRC, "dataset": {"name": "glyphs"}},
+    )
     return Material(name, MeasuredExperiment(summary, records), **more)
 
 

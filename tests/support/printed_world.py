@@ -6,9 +6,10 @@ from reports.published.eligibility import StoredExperiment
 from results.experiment_results import MeasuredExperiment
 from results.records import RunRecord
 from results.training_spec import ImageSettings, TrainingSettings
-from tests.support.sample_records import scores, some_run
+from tests.support.sample_records import scores, some_run, some_summary
 
 MLRC = {
+    "title": "MLRC",
     "protocol": "mlrc",
     "dataset": {"name": "cub200", "subset": False, "skip_broken_images": False},
     "methods": ["untrained", "contrastive", "triplet", "cosface"],
@@ -44,10 +45,10 @@ def changed(settings: dict[str, Any], /, **changes: Any) -> dict[str, Any]:
 
 
 def experiment(
-    name: str, settings: dict[str, Any], records: list[RunRecord], departures: tuple[str, ...] = ()
+    name: str, settings: dict[str, Any], records: list[RunRecord], deviations: tuple[str, ...] = ()
 ) -> StoredExperiment:
-    summary = {"title": name, "methods": {}, "trials": 50, "reproductions": 10, "settings": settings}
-    return StoredExperiment(name, MeasuredExperiment(summary, tuple(records)), departures)
+    summary = some_summary(title=name, trials=50, reproductions=10, settings=settings)
+    return StoredExperiment(name, MeasuredExperiment(summary, tuple(records)), deviations)
 
 
 def runs_of(method: str, values: list[float], dataset: str = "cub200", **changes: Any) -> list[RunRecord]:

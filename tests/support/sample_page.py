@@ -28,7 +28,7 @@ def runs_of(experiment: MeasuredExperiment, method: str, variant: str = "concate
 
 def sample_verdicts(experiment: MeasuredExperiment) -> tuple[Verdict, ...]:
     """Pairs of the experiment's methods by the interval of their matched runs' differences."""
-    titles = list(experiment.summary["methods"].items())
+    titles = list(experiment.summary.methods.items())
     found = [Verdict("warning", "The budget is a small part of the protocol's: an example, not a finding.")]
     for at, (key, title) in enumerate(titles):
         for other, other_title in titles[at + 1 :]:
@@ -63,7 +63,7 @@ def sample_gallery(queries: int = 3, neighbours: int = 5) -> Gallery:
 
 def sample_content(name: str = "quickstart", **changes: object) -> PageContent:
     experiment = measured(name)
-    methods = experiment.summary["methods"]
+    methods = experiment.summary.methods
     rows = [MethodRuns(title, runs_of(experiment, key), PRINTED.get(key)) for key, title in methods.items()]
     standings = {
         (key, "concatenated", "map_at_r"): Standing(printed=value, source="made up for the test")
@@ -72,13 +72,13 @@ def sample_content(name: str = "quickstart", **changes: object) -> PageContent:
     standings["normalized_softmax", "concatenated", "map_at_r"] = Standing(mark="tied")
     standings["proxy_anchor", "concatenated", "map_at_r"] = Standing("best", PRINTED["proxy_anchor"], "made up")
     fields = {
-        "title": experiment.summary["title"],
+        "title": experiment.summary.title,
         "subtitle": "Which differences between methods are real, under the Metric Learning Reality Check's protocol.",
         "made": "Made from results/measured on 2026-11-21.",
         "highlights": (
             ("methods", str(len(methods))),
             ("runs", str(len(experiment.records))),
-            ("trials per method", str(experiment.summary["trials"])),
+            ("trials per method", str(experiment.summary.trials)),
             ("folds", "4"),
         ),
         "verdicts": sample_verdicts(experiment),
@@ -92,7 +92,7 @@ def sample_content(name: str = "quickstart", **changes: object) -> PageContent:
             ),
         ),
         "galleries": (sample_gallery(),),
-        "protocol": protocol_facts(experiment.summary["settings"]),
+        "protocol": protocol_facts(experiment.summary.written_settings),
         "origins": origins_of(experiment.records, methods),
         "commands": (
             Command("make quickstart", "Everything on this page, from nothing:"),

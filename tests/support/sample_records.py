@@ -2,7 +2,12 @@
 
 from typing import Any
 
+import sqlalchemy as sa
+
+from results.experiment_summary import ExperimentSummary
 from results.records import CurvePoint, FoldResult, Provenance, RunRecord, Scores
+from results.schema import EXPERIMENTS
+from results.store import Store
 from results.training_spec import Component, FoldSpec, ImageSettings, MethodSpec, TrainingSettings, TrunkSpec
 
 
@@ -17,6 +22,20 @@ def some_provenance() -> Provenance:
         host_system="Linux x86_64",
         finished_at="2026-01-01T00:00:00+00:00",
     )
+
+
+def some_summary(**changes: Any) -> ExperimentSummary:
+    """A started experiment whose settings were not kept."""
+    fields: dict[str, Any] = {"title": "Some experiment", "methods": {}, "trials": 2, "reproductions": 3}
+    return ExperimentSummary.model_validate({**fields, **changes})
+
+
+def put_incomplete_experiment(store: Store, fingerprint: str, name: str) -> None:
+    """An experiment that was kept without anything that tables need."""
+    store.put_experiment(fingerprint, name, some_summary())
+    with store._engine.begin() as connection:
+        row = EXPERIMENTS.c.fingerprint == fingerprint
+        connection.execute(sa.update(EXPERIMENTS).where(row).values(settings="{}"))
 
 
 def some_spec(**changes: Any) -> FoldSpec:

@@ -16,16 +16,12 @@ PrintedValues = Mapping[tuple[str, Score], tuple[float, float, str]]
 
 def printed_of(material: Material) -> tuple[PrintedTable, ...]:
     """The published tables that this experiment's runs fill a cell of, or are near enough to say why they do not."""
-    if not material.measured.summary.get("settings"):
-        return ()
-    own = StoredExperiment(material.name, material.measured, material.departures)
-    joined = []
-    for name in published_tables():
-        table = published_table(name)
-        if concerns(table, material.name, material.measured.summary):
-            # MLRC's tables take any experiment of MLRC's settings, whatever its file is called.
-            free = name.startswith("mlrc_")
-            joined.append(join(table, [StoredExperiment(own.name, own.measured) if free else own]))
+    stored = StoredExperiment(material.name, material.measured, material.deviations)
+    joined = [
+        join(table, [stored])
+        for table in map(published_table, published_tables())
+        if concerns(table, material.name, material.measured.summary)
+    ]
     return tuple(one for one in joined if one.notes)
 
 

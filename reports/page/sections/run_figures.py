@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from reports.figures.batch_size import BatchSizes, batch_size_dependence
 from reports.figures.critical_difference import critical_difference_diagram
@@ -12,7 +11,7 @@ from reports.page.material import Material, Score
 from reports.page.sections.drawn_figure import Drawn, drawn
 from reports.page.sections.published_values import PrintedValues
 from reports.page.sections.wording import percent
-from results.experiment_results import MeasuredExperiment
+from results.experiment_spec import Experiment
 from results.records import FoldResult
 from results.statistics.intervals import student_t_interval
 from results.statistics.ranks import critical_difference
@@ -106,15 +105,17 @@ def _batch_sizes(material: Material) -> Iterator[Drawn]:
     """This panel and those of the same file that differ from it in nothing but batch size."""
     panels: dict[str, dict[str, dict[int, tuple[float, ...]]]] = {}
     score = material.scores[0]
-    own = _without_batch_size(material.measured)
+    this = material.measured.summary.experiment
     for measured in material.panels.values():
-        if own is None or _without_batch_size(measured) != own or not measured.records:
+        other = measured.summary.experiment
+        if this is None or other is None or not measured.records:
             continue
-        settings = measured.summary["settings"]
-        by_method = panels.setdefault(settings["dataset"]["name"], {})
+        if _with_batch_size(other, this.training.batch_size) != this:
+            continue
+        by_method = panels.setdefault(other.dataset.name, {})
         for key, runs in run_values(measured.records, score.metric, score.variant).items():
-            sizes = by_method.setdefault(measured.summary["methods"].get(key, key), {})
-            sizes[settings["training"]["batch_size"]] = tuple(runs.values())
+            sizes = by_method.setdefault(measured.summary.methods.get(key, key), {})
+            sizes[other.training.batch_size] = tuple(runs.values())
     if len({size for methods in panels.values() for sizes in methods.values() for size in sizes}) < 2:
         return
     series = {
@@ -129,9 +130,6 @@ def _batch_sizes(material: Material) -> Iterator[Drawn]:
     )
 
 
-def _without_batch_size(measured: MeasuredExperiment) -> dict[str, Any] | None:
-    settings = measured.summary.get("settings")
-    if not settings:
-        return None
-    training = {name: value for name, value in settings["training"].items() if name != "batch_size"}
-    return {**settings, "training": training}
+def _with_batch_size(experiment: Experiment, batch_size: int) -> Experiment:
+    training = experiment.training.model_copy(update={"batch_size": batch_size})
+    return experiment.model_copy(update={"training": training})

@@ -74,7 +74,7 @@ def _adapted(drawn: Drawing, name: str, material: Material) -> Table:
     every = [line for row in drawn.rows for line in row.lines]
     said = [place for place in range(len(drawn.columns)) if any(line.cells[place].text for line in every)]
     columns = tuple(Column(one.name, one.group, one.numeric) for one in (drawn.columns[place] for place in said))
-    keys = {title: key for key, title in material.measured.summary["methods"].items()}
+    keys = {title: key for key, title in material.measured.summary.methods.items()}
     rows = tuple(
         TableRow(
             f"{row.head}, {line.name}" if line.name else row.head,
@@ -84,7 +84,7 @@ def _adapted(drawn: Drawing, name: str, material: Material) -> Table:
         for row in drawn.rows
         for line in row.lines
     )
-    title = drawn.title.removeprefix(f"{material.measured.summary['title']}: ")
+    title = drawn.title.removeprefix(f"{material.measured.summary.title}: ")
     downloads = (
         Download(f"{name}.csv", "text/csv", to_csv(drawn)),
         Download(f"{name}.md", "text/markdown", to_markdown(drawn)),

@@ -24,14 +24,14 @@ def _partial(material: Material, partial: bool) -> Iterator[tuple[str, str]]:
 
 
 def _budget(material: Material) -> Iterator[tuple[str, str]]:
-    known = material.measured.summary
-    settings = known.get("settings") or {}
-    if settings.get("protocol", "mlrc") != "mlrc":
+    summary = material.measured.summary
+    if summary.protocol not in ("mlrc", ""):
         return
+    folds = summary.experiment.folds if summary.experiment is not None else mlrc_constants.FOLDS
     asked = (
-        (known["trials"], mlrc_constants.TRIALS, "trials"),
-        (known["reproductions"], mlrc_constants.REPRODUCTIONS, "reproductions"),
-        (settings.get("folds", mlrc_constants.FOLDS), mlrc_constants.FOLDS, "folds"),
+        (summary.trials, mlrc_constants.TRIALS, "trials"),
+        (summary.reproductions, mlrc_constants.REPRODUCTIONS, "reproductions"),
+        (folds, mlrc_constants.FOLDS, "folds"),
     )
     # No trials at all means published hyperparameters, which is another thing than a small search.
     fewer = [(has, whole, what) for has, whole, what in asked if has < whole and (has or what != "trials")]

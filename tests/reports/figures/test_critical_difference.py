@@ -36,7 +36,7 @@ def test_groups_of_another_test_are_taken_as_given():
 
 
 def test_names_of_many_ranked_methods_do_not_overlap():
-    titles = measured("all_methods_glyphs").summary["methods"].values()
+    titles = measured("all_methods_glyphs").summary.methods.values()
     figure = critical_difference_diagram({title: 1.0 + i for i, title in enumerate(titles)}, 8.0, "104 classes")
     figure.draw_without_rendering()
     names = [text for text in figure.axes[0].texts if "  " in text.get_text()]

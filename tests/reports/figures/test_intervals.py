@@ -46,7 +46,7 @@ def test_intervals_need_a_run():
 @pytest.mark.parametrize("name", ["quickstart", "all_methods_glyphs"])
 def test_labels_of_real_results_do_not_overlap(name):
     experiment = measured(name)
-    rows = [MethodRuns(title, runs_of(experiment, key)) for key, title in experiment.summary["methods"].items()]
+    rows = [MethodRuns(title, runs_of(experiment, key)) for key, title in experiment.summary.methods.items()]
     figure = interval_plot(rows, "concatenated MAP@R")
     figure.draw_without_rendering()
     boxes = [text.get_window_extent() for text in figure.axes[0].get_yticklabels()]

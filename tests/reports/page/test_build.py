@@ -1,10 +1,15 @@
 """From records to a page: what is missing is said, figures only where there are data."""
 
+from dataclasses import replace
+
+import pytest
+
 from reports.page.build import report_of
 from reports.page.material import Material
 from reports.page.render import figure_groups, render_page
 from tests.support.page_material import A, B, C, exhibit, material, search, values
-from tests.support.printed_world import MLRC, changed
+from tests.support.printed_world import MLRC, changed, runs_of
+from tests.support.sample_records import some_summary
 
 
 def test_a_partial_experiment_says_what_is_missing_and_invents_nothing():
@@ -72,3 +77,18 @@ def test_panels_that_differ_in_batch_size_alone_are_drawn_together():
     assert drawn.view is not None
     alone = Material("file/16", panels["16"], panels={"16": panels["16"], "other": panels["other"]})
     assert not [one for one in report_of(alone).figures if one.name == "batch_size"]
+
+
+@pytest.mark.parametrize("settings", [{**MLRC, "a key of tomorrow": {"x": 1}}, None])
+def test_settings_that_are_not_kept_or_cannot_be_read_end_no_page(settings):
+    runs = {"contrastive": runs_of("contrastive", [0.59, 0.60, 0.605])}
+    whole = material(runs, titles={"contrastive": "Contrastive"}, name="mlrc_cub200")
+    summary = whole.measured.summary.model_dump() | {"settings": settings}
+    measured = replace(whole.measured, summary=some_summary(**summary))
+    content = report_of(replace(whole, measured=measured, panels={"one": measured})).content
+    facts = {name: value for group in content.protocol for name, value in group.items}
+    assert facts.get("protocol") == (None if settings is None else "mlrc")
+    compared = [verdict for verdict in content.verdicts if verdict.sentence.startswith("Not compared")]
+    assert len(compared) == (0 if settings is None else 1)
+    assert all("settings of another version of the suite" in verdict.detail for verdict in compared)
+    assert content.subtitle.count("a dataset" if settings is None else "cub200") >= 1

@@ -103,7 +103,10 @@ def test_runs_of_other_models_fill_nothing(runs, said):
 
 
 def test_variants_do_not_pass_for_a_method_of_mlrc():
-    joined = join(CUB, [mlrc(methods=["untrained"], variants=[{"key": "contrastive", "of": "contrastive"}])])
+    joined = join(
+        CUB,
+        [mlrc(methods=["untrained"], variants=[{"key": "contrastive", "of": "contrastive", "title": "C", "set": {}}])],
+    )
     assert "a variant of a method" in joined.notes[0]
     assert {found.verdict for found in joined.cells} == {"not run"}
 
@@ -224,7 +227,10 @@ def test_doubled_pooling_is_not_the_named_row_of_nirs_table_2():
 def test_ablated_rows_are_filled_by_their_variants():
     table = published_table("proxy_isa_table3")
     settings = changed(
-        PAPER, dataset={"name": "cars196"}, methods=["untrained"], variants=[{"key": "proxy_isa_v", "of": "proxy_isa"}]
+        PAPER,
+        dataset={"name": "cars196"},
+        methods=["untrained"],
+        variants=[{"key": "proxy_isa_v", "of": "proxy_isa", "title": "V", "set": {}}],
     )
     runs = single_runs("proxy_isa_v", [0.85], dataset="cars196")
     joined = join(table, [experiment("proxy_isa_table3", settings, runs)])

@@ -23,6 +23,7 @@ from results.experiment_results import MeasuredExperiment
 from results.published.tables import published_table, published_tables
 from tests.support.measured_experiment import TITLES, measured, read, with_trainings
 from tests.support.printed_world import MLRC, changed, experiment, runs_of
+from tests.support.sample_records import some_summary
 from tests.support.sound_latex import check_latex, rows_of
 
 AWKWARD = r"50 % of_A & B #1 {x} $5 ~ a^2 \hline <b>|</b> × − – †"
@@ -233,7 +234,7 @@ ALL = {
     "hyperparameters": hyperparameters(with_trainings()),
     "costs": costs(measured(steps=400)),
     "no peeking": peeking_table(measured()),
-    "no differences": differences(MeasuredExperiment({"title": "None", "methods": TITLES}, ())),
+    "no differences": differences(MeasuredExperiment(some_summary(title="None", methods=TITLES), ())),
 }
 
 

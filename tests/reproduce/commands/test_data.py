@@ -14,7 +14,7 @@ from protocols.datasets.dataset_registry import DATASETS
 from protocols.datasets.publication import Archive, Counts
 from reproduce.commands.data import CACHE
 from reproduce.commands.options import STORE
-from reproduce.storage import places
+from reproduce.storage import storage_paths
 from tests.support import published_layouts
 from tests.support.command_line import ask
 from tests.support.file_server import serving
@@ -232,7 +232,7 @@ def test_images_are_decoded_where_a_run_looks_for_them(say, here):
     place = re.search("place: (.*)", answer.out)[1]
     assert (here / place).is_dir()
     assert (here / place).parent == here / CACHE
-    assert places(STORE, None, None, None).cache == CACHE
+    assert storage_paths(STORE, None, None, None).cache == CACHE
     assert "16 images of 8 classes decoded" in answer.out
     assert re.search("size: [0-9.]+ GB", answer.out)
     assert re.search("checksum: [0-9a-f]{64}", answer.out)

@@ -19,6 +19,7 @@ from reproduce.outputs.export_tables import new_folder
 from reproduce.outputs.find_runs import find_run
 from results.store import Store
 from tests.support.command_line import ask, environment
+from tests.support.sample_records import some_summary
 from tests.support.tiny_run import striped_images
 
 # The store's scores were made on a CPU.
@@ -232,7 +233,7 @@ def test_an_empty_store_and_an_experiment_without_runs_are_told(export, tmp_path
     assert answer.code == 2
     assert "no finished training yet" in answer.err
     for name in ("begun", "both/small", "both/wide"):
-        store.put_experiment(name, name, {"settings": {}})
+        store.put_experiment(name, name, some_summary())
     with pytest.raises(InputError, match=r"begun: no tested run in .* yet; go on with `reproduce run begun`"):
         find_run(store, "begun", "contrastive", 0)
     with pytest.raises(InputError, match="both has several panels; name one: both/small, both/wide"):

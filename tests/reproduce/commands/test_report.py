@@ -13,14 +13,14 @@ import yaml
 
 from reproduce.config.experiment_file import load_experiment
 from reproduce.outputs.page import page_or_reason
-from reproduce.outputs.rerun_commands import commands_again
+from reproduce.outputs.rerun_commands import rerun_commands
 from reproduce.outputs.search_histories import searches
-from reproduce.storage import open_studies, places
+from reproduce.storage import open_studies, storage_paths
 from results.experiment_results import MeasuredExperiment
 from results.store import Store
 from tests.support.command_line import ROOT, TINY, ask, reproduce
 from tests.support.sample_page import measured as sample
-from tests.support.sample_records import some_run
+from tests.support.sample_records import put_incomplete_experiment, some_run, some_summary
 
 CHROMIUM = shutil.which("chromium")
 SMALL = (
@@ -123,7 +123,7 @@ def test_every_training_is_on_the_page_with_seed_and_ending(finished):
 def test_searches_are_those_that_the_runs_came_of(finished, monkeypatch):
     folder, _ = finished
     monkeypatch.chdir(folder)
-    where = places("runs/store.sqlite", None, None, None)
+    where = storage_paths("runs/store.sqlite", None, None, None)
     store = Store(where.store, where.artifacts)
     (fingerprint,) = store.experiments()["fingerprint"]
     known = MeasuredExperiment.from_store(store, fingerprint)
@@ -134,8 +134,9 @@ def test_searches_are_those_that_the_runs_came_of(finished, monkeypatch):
         setting = next(record.hyperparameters for record in known.records if record.method == key)
         best = max(search.trials, key=lambda trial: trial.value)
         assert best.parameters == {name: setting[name] for name in best.parameters}
-    elsewhere = {**known.summary, "settings": {**known.summary["settings"], "embedding_size": 17}}
-    assert searches(open_studies(where), MeasuredExperiment(elsewhere, known.records)) == {}
+    wider = known.summary.experiment.model_copy(update={"embedding_size": 17})
+    elsewhere = MeasuredExperiment(known.summary.model_copy(update={"settings": wider}), known.records)
+    assert searches(open_studies(where), elsewhere) == {}
     assert searches(optuna.storages.InMemoryStorage(), known) == {}
 
 
@@ -177,7 +178,7 @@ def test_what_cannot_be_done_is_one_line(here, say):
     assert "choose another place with --to" in refused(say("report", "--to", "file"))
     Store(f"sqlite:///{here}/empty.sqlite", here)
     assert "holds no experiment yet" in refused(say("report", "--store", "empty.sqlite"))
-    Store(f"sqlite:///{here}/old.sqlite", here).put_experiment("f", "tiny", {})
+    put_incomplete_experiment(Store(f"sqlite:///{here}/old.sqlite", here), "f", "tiny")
     assert "kept without its methods" in refused(say("report", "--store", "old.sqlite"))
     with sqlite3.connect(here / "empty.sqlite") as connection:
         connection.execute("UPDATE suite_schema SET version = 99")
@@ -186,21 +187,21 @@ def test_what_cannot_be_done_is_one_line(here, say):
 
 
 def test_a_page_that_cannot_be_drawn_fails_no_run(tmp_path):
-    where = places(str(tmp_path / "store.sqlite"), None, None, None)
+    where = storage_paths(str(tmp_path / "store.sqlite"), None, None, None)
     store = Store(where.store, where.artifacts)
-    store.put_experiment("f", "tiny", {})
+    put_incomplete_experiment(store, "f", "tiny")
     said = page_or_reason("tiny", "f", where)
     assert said.startswith("no page was drawn (experiment 'tiny'")
     assert said.endswith("try `reproduce report tiny`")
 
 
 def again(name, settings, *records):
-    summary = {"title": "T", "methods": {}, "trials": 1, "reproductions": 1, "settings": settings}
-    return [command.text for command in commands_again(name, MeasuredExperiment(summary, records))]
+    summary = some_summary(settings=settings)
+    return [command.text for command in rerun_commands(name, MeasuredExperiment(summary, records))]
 
 
 def test_commands_spell_out_what_the_file_does_not_say():
-    settings = {**sample().summary["settings"], "seed": 7, "methods": ["untrained", "proxy_anchor"]}
+    settings = {**sample().summary.written_settings, "seed": 7, "methods": ["untrained", "proxy_anchor"]}
     clean = some_run()
     commands = again("quickstart", settings, clean)
     assert commands[0] == f"git checkout {clean.provenance.commit}"
@@ -209,7 +210,7 @@ def test_commands_spell_out_what_the_file_does_not_say():
 
 
 def test_an_experiment_of_ones_own_is_written_out():
-    settings = {**sample().summary["settings"], "title": "Mine: $(x)"}
+    settings = {**sample().summary.written_settings, "title": "Mine: $(x)"}
     unclean = some_run().provenance.model_copy(update={"tree_dirty": True})
     commands = again("my own", settings, some_run(provenance=unclean))
     assert yaml.safe_load(commands[0])["title"] == "Mine: $(x)"
@@ -217,7 +218,7 @@ def test_an_experiment_of_ones_own_is_written_out():
 
 
 def test_a_file_of_ones_own_under_a_name_of_the_suite_is_written_out_too():
-    settings = sample().summary["settings"]
+    settings = sample().summary.written_settings
     training = {**settings["training"], "batch_size": 8}
     assert again("quickstart", settings)[0].startswith("python -m reproduce run quickstart")
     commands = again("quickstart", {**settings, "training": training})
@@ -232,6 +233,12 @@ def test_a_located_dataset_asks_for_its_folder():
     assert " --data FOLDER " in line
     assert "--subset" in line
     assert "--folds 2" in line
+
+
+def test_settings_that_cannot_be_read_have_no_commands():
+    settings = sample().summary.written_settings
+    assert again("quickstart", {**settings, "a key of tomorrow": 1}) == []
+    assert again("quickstart", None) == []
 
 
 @pytest.fixture(scope="module")

@@ -10,16 +10,18 @@ import pytest
 import yaml
 
 from reports.tables.formats import WRITERS
+from reproduce.config import deviations as deviations_module
 from reproduce.config import experiment_file as experiments
 from reproduce.config import yaml_files as reading
-from reproduce.config.deviations import DEFAULTS, SEARCH_DEFAULTS, departures
+from reproduce.config.deviations import deviations
 from reproduce.config.experiment_file import experiment_names, load_experiments
 from results.experiment_results import FOLDER, MeasuredExperiment
-from results.experiment_spec import Experiment, ProxySettings, SearchSettings
+from results.experiment_spec import Experiment
 from results.published.tables import published_table, published_tables
 from results.store import Store
 from tests.support.command_line import ask, environment
 from tests.support.printed_world import MLRC, changed, runs_of, single_runs
+from tests.support.sample_records import put_incomplete_experiment, some_summary
 
 NEAR = [0.59, 0.60, 0.605]
 SETTINGS = {
@@ -54,7 +56,7 @@ def own_files(tmp_path, monkeypatch):
     folder = tmp_path / "experiments"
     folder.mkdir()
     (folder / "proxy_isa_table1.yaml").write_text(yaml.safe_dump(SETTINGS))
-    for module in (reading, experiments):
+    for module in (reading, experiments, deviations_module):
         monkeypatch.setattr(module, "EXPERIMENTS", folder)
     return load_experiments("proxy_isa_table1", {})
 
@@ -73,7 +75,7 @@ def keep_quickstart(store):
 
 
 def summary(settings, title="T"):
-    return {"title": title, "methods": {"contrastive": "C"}, "trials": 50, "reproductions": 3, "settings": settings}
+    return some_summary(title=title, methods={"contrastive": "C"}, trials=50, settings=settings)
 
 
 def cells(answer):
@@ -88,7 +90,7 @@ def refusal(answer) -> str:
 
 
 @pytest.mark.parametrize("form", ["terminal", *WRITERS, "json"])
-@pytest.mark.parametrize("name", ["mlrc_cub200", "ccp_table1", "proxygml_table2"])
+@pytest.mark.parametrize("name", ["mlrc_cub200", "ccp_table1", "proxy_gml_table2"])
 def test_a_published_table_needs_no_store(say, name, form, tmp_path):
     answer = say(name, "--format", form)
     assert answer.code == 0
@@ -146,7 +148,44 @@ def test_what_was_run_otherwise_than_the_file_says_fills_nothing(say, store, own
     assert "training.max_epochs 2 where the suite's file has 1000" in say("proxy_isa_table1").out.replace("\n", " ")
 
 
-def test_departures_tell_settings_apart_from_what_is_free(own_files):
+@pytest.mark.parametrize("kept_as", ["proxygml_table1", "proxy_gml_table1"])
+@pytest.mark.parametrize("asked", ["proxygml_table1", "proxy_gml_table1"])
+def test_an_experiment_under_an_old_name_is_found_and_fills_the_published_table(say, store, kept_as, asked):
+    (experiment,) = load_experiments(asked, {}).values()
+    runs = single_runs("proxy_gml_m_lp", [0.84, 0.85], dataset="cars196")
+    titles = {variant.key: variant.title for variant in experiment.variants}
+    keep(store, kept_as, some_summary(methods=titles, settings=experiment.without_folder()), runs)
+    frame = cells(say(asked, "--format", "csv"))
+    assert set(frame["table"]) == {"proxy_gml_table1"}
+    run = frame[frame["verdict"] != "not run"]
+    assert set(run["n"]) == {2}
+    assert "Our runs are those of proxy_gml_table1." in say(asked, "--format", "markdown").out
+    assert "ProxyGML, M + L_p" in say(asked, "--what", "results").out
+    assert "experiments in the store: proxy_gml_table1\n" in say().out
+
+
+@pytest.mark.parametrize("name", ["mlrc_cub200", "proxy_isa_table1/cub200", "mine"])
+def test_settings_of_another_version_end_no_table(say, store, own_files, name):
+    other = summary({**MLRC, "a key of tomorrow": 1})
+    methods = {"contrastive": "C", "proxy_isa": "P"}
+    runs = [*runs_of("contrastive", NEAR), *single_runs("proxy_isa", NEAR)]
+    keep(store, name, other.model_copy(update={"methods": methods}), runs)
+    table = "proxy_isa_table1" if "/" in name else "mlrc_cub200"
+    assert set(cells(say(table, "--format", "csv"))["verdict"]) == {"not run"}
+    notes = say(table, "--format", "markdown").out
+    assert f"There are runs of {name} (" in notes
+    assert "not shown, settings of another version of the suite" in notes
+    assert "59.83" in say(name, "--what", "results").out
+
+
+def test_an_incomplete_experiment_ends_no_published_table(say, store):
+    put_incomplete_experiment(store, "x", "mlrc_cub200")
+    keep(store, "mine", summary(MLRC), runs_of("contrastive", NEAR))
+    assert "59.83 ±1.90 (3)" in say("mlrc_cub200").out
+    assert "was kept without its methods" in refusal(say("mlrc_cub200", "--what", "results"))
+
+
+def test_deviations_tell_settings_apart_from_what_is_free(own_files):
     name = "proxy_isa_table1/cub200"
     whole = own_files[name].model_dump(mode="json")
     free = {
@@ -160,40 +199,59 @@ def test_departures_tell_settings_apart_from_what_is_free(own_files):
         "training": {"precision": "amp"},
         "dataset": {"skip_broken_images": True},
     }
-    assert departures(name, changed(whole, **free)) == ()
+    assert deviations(name, summary(changed(whole, **free))) == ()
     for changes, said in (
         ({"embedding_size": 64}, "embedding_size 64 where the suite's file has 512"),
         ({"images": {"crop": 96}}, "images.crop 96 where the suite's file has 224"),
         ({"settings": {"proxy_isa": {"loss.k": 0.5}}}, "settings.proxy_isa.loss.k 0.5 where the suite's file has None"),
         ({"proxies": {"lr_multiplier": 3.0}}, "proxies.lr_multiplier 3.0 where the suite's file has None"),
     ):
-        assert said in departures(name, changed(whole, **changes))
+        assert said in deviations(name, summary(changed(whole, **changes)))
     variant = {"of": "proxy_isa", "key": "v", "title": "V", "set": {"loss.k": 0.1}}
-    assert departures(name, changed(whole, variants=[variant])) == ("variant v is not that of the suite's file",)
-    assert departures("proxy_isa_table1/none", whole) == ("the suite's file has no panel 'none'",)
-    assert departures("proxy_isa_table1", whole) == ("the suite's file has panels",)
-    assert departures("nir_table1", whole) == ("the suite has no experiment file of this name",)
-    assert departures(name, {"title": "T"}) == ("settings of another version of the suite",)
+    assert deviations(name, summary(changed(whole, variants=[variant]))) == (
+        "variant v is not that of the suite's file",
+    )
+    assert deviations("proxy_isa_table1/none", summary(whole)) == ("the suite's file has no panel 'none'",)
+    assert deviations("proxy_isa_table1", summary(whole)) == ("the suite's file has panels",)
+    assert deviations("nir_table1", summary(whole)) == ("the suite has no experiment file of this name",)
+    assert deviations(name, summary({"title": "T"})) == ("settings of another version of the suite",)
 
 
 @pytest.mark.parametrize("file", experiment_names())
-def test_no_experiment_of_the_suite_departs_from_its_own_file(file):
+def test_no_experiment_of_the_suite_deviates_from_its_own_file(file):
     """Each as the store would keep it, after a round trip through JSON."""
     for name, one in load_experiments(file, {}).items():
-        assert departures(name, json.loads(json.dumps(one.model_dump(mode="json")))) == ()
+        assert deviations(name, summary(json.loads(json.dumps(one.without_folder())))) == ()
 
 
-def test_the_defaults_are_the_experiments():
-    """Written down a second time, since an experiment cannot be read without torch."""
-    for known, model in ((DEFAULTS, Experiment), (SEARCH_DEFAULTS, SearchSettings)):
-        for key, default in known.items():
-            found = model.model_fields[key].get_default(call_default_factory=True)
-            assert default == ({} if key in ("images", "training") else found), key
-    free = {"title", "methods", "variants", "trunk", "dataset", "search"}
-    free |= {"reproductions", "seed", "metrics", "test_curves"}
-    assert set(DEFAULTS) | free == set(Experiment.model_fields)
-    assert set(SEARCH_DEFAULTS) | {"sampler"} == set(SearchSettings.model_fields)
-    assert ProxySettings(lr_multiplier=1.0).warmup_passes == 0
+@pytest.mark.parametrize("key", sorted(Experiment.model_fields))
+def test_every_setting_is_compared_or_named_as_free(own_files, key):
+    """A setting that `Experiment` is given later must not be forgotten here."""
+    name = "proxy_isa_table1/cub200"
+    other = {
+        "title": "Another",
+        "protocol": "mlrc",
+        "dataset": {"name": "cars196"},
+        "methods": ("triplet",),
+        "variants": ({"of": "triplet", "key": "v", "title": "V", "set": {}},),
+        "trunk": {"name": "resnet50", "weights": "imagenet"},
+        "embedding_size": 64,
+        "images": {"crop": 96},
+        "training": {"max_epochs": 2},
+        "search": {"trials": 1},
+        "reproductions": 1,
+        "folds": 1,
+        "seed": 9,
+        "split": "mlrc",
+        "embedder_bias": False,
+        "proxies": {"lr_multiplier": 3.0},
+        "settings": {"proxy_isa": {"loss.k": 0.5}},
+        "metrics": ("nmi",),
+        "test_curves": True,
+    }
+    free = {"title", "methods", "reproductions", "seed", "metrics", "test_curves"}
+    whole = changed(own_files[name].model_dump(mode="json"), **{key: other[key]})
+    assert bool(deviations(name, summary(whole))) is (key not in free)
 
 
 # As on a machine that does not have it: scipy looks for torch among the loaded modules.
@@ -201,7 +259,7 @@ REFUSE_TORCH = """
 import sys
 class Absent:
     def find_spec(self, name, *_):
-        if name.partition(".")[0] in ("torch", "protocols", "losses"):
+        if name.partition(".")[0] in ("torch", "protocols", "losses", "optuna"):
             raise ModuleNotFoundError(f"No module named {name!r}")
 sys.meta_path.insert(0, Absent())
 """
@@ -230,7 +288,7 @@ def test_an_experiment_is_drawn_in_every_kind_and_format(say, store):
             assert answer.out
     assert json.loads(say("quickstart", "--format", "json").out)["records"]
     pairs = json.loads(say("quickstart", "--what", "differences", "--format", "json").out)
-    count = len(kept.summary["methods"])
+    count = len(kept.summary.methods)
     assert len(pairs) == count * (count - 1) // 2
     assert pairs[0]["a"] == "untrained"
 
@@ -243,9 +301,9 @@ def test_marks_can_be_read_where_there_is_no_bold(say, store):
 
 
 def test_a_wide_table_comes_in_parts_that_fit(say, store):
-    for line in say("proxygml_table2").out.splitlines():
+    for line in say("proxy_gml_table2").out.splitlines():
         assert len(line) <= 140
-    assert say("proxygml_table2").out.count("┏") > 1, "twelve columns do not fit"
+    assert say("proxy_gml_table2").out.count("┏") > 1, "twelve columns do not fit"
 
 
 def test_an_experiment_that_bears_a_published_name_is_drawn_as_an_experiment_on_demand(say, store):
@@ -287,6 +345,6 @@ def test_an_unknown_name_without_a_store_names_the_published_tables(say):
 def test_hyperparameters_are_named_as_mlrc_names_them(say, store):
     """The card says that loss_optimizer.lr is MLRC's `weights lr`."""
     run = runs_of("cosface", [0.5], hyperparameters={"loss_optimizer.lr": 0.01})
-    keep(store, "mine", {**summary(MLRC), "methods": {"cosface": "CosFace"}}, run)
+    keep(store, "mine", summary(MLRC).model_copy(update={"methods": {"cosface": "CosFace"}}), run)
     frame = cells(say("mine", "--what", "hyperparameters", "--format", "csv"))
     assert frame["mlrc_printed"].tolist() == [2.53e-3]

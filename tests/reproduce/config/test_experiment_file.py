@@ -4,9 +4,11 @@ import pytest
 import yaml
 
 from protocols.datasets.dataset_registry import DATASETS
+from protocols.datasets.embedded import EMBEDDED
 from protocols.trunks.trunk_registry import trunk_entry
+from reproduce.config.checked_card import load_card
 from reproduce.config.experiment_file import experiment_names, load_experiment, load_experiments
-from reproduce.config.method_card import card_names, load_card
+from reproduce.config.method_card import card_names
 from reproduce.config.yaml_files import short_name
 from reproduce.errors import InputError
 from tests.support.panels import PANELS, table_file
@@ -26,7 +28,7 @@ def test_quickstart_compares_four_trained_methods_with_the_untrained_trunk():
     assert len(trained) >= 4
     assert "untrained" in experiment.methods
     assert experiment.folds == 4
-    assert not DATASETS[experiment.dataset.name].needs_root
+    assert experiment.dataset.name in EMBEDDED
 
 
 def test_the_paper_is_run_with_its_own_settings():

@@ -3,7 +3,7 @@
 import pytest
 from optuna.distributions import FloatDistribution
 
-from reproduce.config.method_card import load_card
+from reproduce.config.checked_card import load_card
 from reproduce.config.method_on_dataset import open_method
 from reproduce.errors import InputError
 from tests.support.panels import written

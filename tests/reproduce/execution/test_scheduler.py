@@ -15,7 +15,7 @@ from reproduce.execution.tasks import EvaluateTask, Trained, TrainTask
 from reproduce.monitoring.observer import Tick
 from results.artifacts import weights_path
 from results.store import Store
-from tests.support.sample_records import some_result, some_run
+from tests.support.sample_records import some_result, some_run, some_summary
 from tests.support.scheduling import Observer, reproduction
 from tests.support.small_problem import COSFACE, TRIPLET, small_problem
 
@@ -347,7 +347,7 @@ def test_a_run_is_listed_under_its_experiment_as_soon_as_it_is_tested(problem, s
             if isinstance(job, EvaluateJob):
                 listed.append(len(store.experiment_runs("experiment")))
 
-    store.put_experiment("experiment", "name", {})
+    store.put_experiment("experiment", "name", some_summary())
     _, executor = scheduler(problem, store)
     work = {"triplet": reproduction(problem), "cosface": reproduction(problem, COSFACE)}
     Scheduler(problem, store, executor, Reader(), "experiment").run(work)

@@ -12,7 +12,7 @@ from reproduce.config.experiment_file import load_experiment
 from reproduce.errors import InputError
 from reproduce.execution.devices import check_device, default_workers
 from reproduce.execution.session import open_session
-from reproduce.storage import open_store, places, studies_in_one_line
+from reproduce.storage import open_store, storage_paths, studies_in_one_line
 from results.store import StoreError
 
 
@@ -61,17 +61,17 @@ def test_workers_are_the_folds_where_there_are_cores_and_one_on_a_gpu(monkeypatc
     ],
 )
 def test_everything_lies_beside_the_store(store, url, base):
-    where = places(store, None, None, None)
+    where = storage_paths(store, None, None, None)
     assert where.store == url
     assert (where.artifacts, where.cache, where.tables) == tuple(
         Path(base) / x for x in ("artifacts", "cache", "tables")
     )
-    chosen = places(store, Path("a"), Path("c"), Path("t"))
+    chosen = storage_paths(store, Path("a"), Path("c"), Path("t"))
     assert (chosen.artifacts, chosen.cache, chosen.tables) == (Path("a"), Path("c"), Path("t"))
 
 
 def test_naming_places_makes_none_and_opening_a_store_does(tmp_path):
-    where = places(str(tmp_path / "deep" / "down" / "store.sqlite"), None, None, None)
+    where = storage_paths(str(tmp_path / "deep" / "down" / "store.sqlite"), None, None, None)
     assert list(tmp_path.iterdir()) == []
     open_store(where)
     assert (tmp_path / "deep" / "down" / "store.sqlite").exists()
@@ -80,12 +80,12 @@ def test_naming_places_makes_none_and_opening_a_store_does(tmp_path):
 def test_a_place_that_cannot_be_made_is_one_line(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"cannot be made.*--store") as error:
-        open_store(places(str(tmp_path / "file" / "store.sqlite"), None, None, None))
+        open_store(storage_paths(str(tmp_path / "file" / "store.sqlite"), None, None, None))
     one_line(error)
 
 
 def test_a_failing_study_is_a_store_error_of_one_line(tmp_path):
-    where = places(str(tmp_path / "store.sqlite"), None, None, None)
+    where = storage_paths(str(tmp_path / "store.sqlite"), None, None, None)
     for error in (optuna.exceptions.StorageInternalError("disk\nfull"), SQLAlchemyError("broken\nthing")):
         with pytest.raises(StoreError, match=r"store\.sqlite: .*; what was stored before is kept") as raised:
             raise_inside(where, error)
@@ -99,7 +99,7 @@ def raise_inside(where, error):
 
 @pytest.fixture(scope="module")
 def where(tmp_path_factory):
-    return places(str(tmp_path_factory.mktemp("runs") / "store.sqlite"), None, None, None)
+    return storage_paths(str(tmp_path_factory.mktemp("runs") / "store.sqlite"), None, None, None)
 
 
 def quickstart(**overrides):
@@ -112,7 +112,9 @@ def test_a_session_has_the_experiments_problem(where):
     assert (problem.dataset.name, problem.folds, problem.seed, problem.embedding_size) == ("glyphs", 3, 4, 128)
     assert problem.dataset.n_classes >= 200
     assert [card.key for card in opened.cards] == list(quickstart().methods)
-    assert set(opened.summary()) == {"title", "methods", "trials", "reproductions", "runs", "settings"}
+    kept = opened.summary().model_dump(mode="json")
+    assert list(kept) == ["title", "methods", "trials", "reproductions", "runs", "settings"]
+    assert kept["settings"] == opened.experiment.without_folder()
 
 
 def test_trainings_are_trials_and_reproductions_on_every_fold(where):

@@ -9,7 +9,7 @@ from results import records
 from results.experiment_results import MeasuredExperiment
 from results.records import Scores
 from results.statistics.peeking import peeking
-from tests.support.sample_records import some_result, some_run, some_spec
+from tests.support.sample_records import some_result, some_run, some_spec, some_summary
 
 SPEC = some_spec()
 
@@ -36,7 +36,7 @@ def world(runs, best_iteration=200):
             result = some_result(SPEC, best_iteration=best_iteration)
             trainings[name] = (SPEC, result.model_copy(update={"fingerprint": name}))
             curves[name] = curve_of(name, points)
-    return MeasuredExperiment({}, tuple(kept), trainings, curves)
+    return MeasuredExperiment(some_summary(), tuple(kept), trainings, curves)
 
 
 RISING = [(0, 0.1), (100, 0.3), (200, 0.4), (300, 0.6)]
@@ -78,7 +78,7 @@ def test_runs_that_were_not_tested_all_along_are_left_out():
     assert (found.n, found.left_out) == (1, 3)
     assert found.gain.mean == pytest.approx(0.15)
     assert found.gain.half_width is None
-    assert peeking(MeasuredExperiment({}, measured.records)) == []
+    assert peeking(MeasuredExperiment(some_summary(), measured.records)) == []
 
 
 def test_methods_come_in_their_order():

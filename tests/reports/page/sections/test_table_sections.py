@@ -20,4 +20,4 @@ def test_the_quickstarts_tables_agree_with_one_another():
     assert {cell.sort for row in pairs.rows for cell in row.cells[:1]} != {None}
     assert "MLRC" not in [column.title for column in tables["Hyperparameters found"].columns], "an empty column"
     links = [row.key for row in tables["What the methods cost"].rows]
-    assert links == list(experiment.summary["methods"])
+    assert links == list(experiment.summary.methods)
