@@ -4,9 +4,10 @@ from losses.ccp import CCPLoss
 from losses.coupling_flow import CouplingFlow
 from losses.hierarchical_proxy import HierarchicalProxyLoss
 from losses.k_center import greedy_k_center
+from losses.meaning import meaning_of
 from losses.memory_queue import MemoryQueue
 from losses.nir import NIRLoss
-from losses.pair_losses import CosineContrastiveLoss
+from losses.pair_losses import CosineContrastiveLoss, SignalToNoiseRatioContrastiveLoss
 from losses.plugin import Clock, Needs, TrainingContext, TrainingPlugin
 from losses.proxy_anchor import ProxyAnchorLoss
 from losses.proxy_gml import ProxyGMLLoss
@@ -28,9 +29,11 @@ __all__ = [
     "ProxyGMLLoss",
     "ProxyISALoss",
     "ProxyNCALoss",
+    "SignalToNoiseRatioContrastiveLoss",
     "SoftTripleLoss",
     "TrainingContext",
     "TrainingPlugin",
     "XBMLoss",
     "greedy_k_center",
+    "meaning_of",
 ]

@@ -1,8 +1,8 @@
 """Chance-constrained programming: a sequence of proxy problems, each starting from the solution of the one before."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 import torch
 from pytorch_metric_learning import losses as pml_losses
@@ -15,8 +15,9 @@ from losses.binding import Binding
 from losses.checks import checked_labels
 from losses.k_center import greedy_k_center
 from losses.pair_losses import BatchSumReducer, EuclideanDistance
-from losses.plugin import Clock, Needs, TrainingContext, TrainingPlugin
+from losses.plugin import Clock, Needs, TrainingContext
 from losses.precision import FullPrecisionForward
+from losses.wrapper import PluginWrapper, merged_needs, require_module, require_references, wrapper_keywords
 
 
 def ball(vectors: Tensor) -> Tensor:
@@ -43,10 +44,7 @@ def _triplet(margin: float = 0.0961) -> Any:
     return pml_losses.TripletMarginLoss(margin, distance=EuclideanDistance(normalize_embeddings=False))
 
 
-_BASES: Mapping[str, Callable[..., Any]] = MappingProxyType({"c1": _c1, "c2": _c2, "ms": _ms, "triplet": _triplet})
-
-
-class CCPLoss(FullPrecisionForward, TrainingPlugin, BaseMetricLossFunction):
+class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
     """A pair loss to K proxies per class, solved again and again with new proxies, near the previous solution.
 
     With `ball(v) = v / max(1, |v|)`, raw embeddings e (B, d), proxies Q (K C, d; row k C + c is proxy k of class c)::
@@ -59,28 +57,43 @@ class CCPLoss(FullPrecisionForward, TrainingPlugin, BaseMetricLossFunction):
     best proxies, and problem n + 1 begins; the weights themselves are not reset. `indices_tuple` chooses pairs or
     triplets within the batch.
 
-    num_classes, embedding_size: C and d.
-    base: `c1` (dot products, sum over pairs / B; `margin` 0.5, `epsilon` 1e-5), `c2` (Euclidean, mean over active
-        pairs; `pos_margin` 0, `neg_margin` 0.3841), `ms` (multi-similarity without miner; `alpha` 2, `beta` 40,
-        `threshold` 0.5) or `triplet` (all triplets; `margin` 0.0961). Further keywords are those of the base.
-    proxies_per_class: K, 8 (SOP, In-shop 4).
-    pool_size: b, embeddings per class to pick from, 12 (SOP, In-shop 7); fewer than K: b K; 1: K of them, unpicked.
-    lam, lam_decay: strength of the proximal term, 2e-4, and its factor per problem, 1.
-    w_proxy, w_sample: weights of the two terms, 1 and 0.1.
-    patience, min_evaluations, min_delta: evaluations without a rise that end a problem, 3; those before any counts, 1;
-        what counts as a rise, 1e-5.
-    early_stopping: False ends a problem after `min_evaluations`, whatever the score.
-    normalize_pool: pick by distances between unit vectors, False.
-    monitor: the score among the metrics, `map_at_r`.
-
     All state is in buffers; `previous_weights` and `best_weights` take their size from the trunk in `bind`. `bind` on a
-    loss with loaded state keeps that state. Raises ValueError for an unknown base and every batch `checked_labels`
-    refuses, KeyError if the metrics lack `monitor`.
+    loss with loaded state keeps that state. The best score stays in float64 whatever dtype the loss is moved to. Every
+    hook reaches the base loss too.
+
+    A card may name the base loss: `c1` (dot products, sum over pairs / B; `margin` 0.5, `epsilon` 1e-5), `c2`
+    (Euclidean, mean over active pairs; `pos_margin` 0, `neg_margin` 0.3841), `ms` (multi-similarity without miner;
+    `alpha` 2, `beta` 40, `threshold` 0.5) or `triplet` (all triplets; `margin` 0.0961); `c2` if it says nothing.
+
+    Args:
+        base_loss: L_pair, a pair loss that takes `ref_emb` and whose distance does not normalise.
+        num_classes: C.
+        embedding_size: d.
+        proxies_per_class: K, 8 (SOP, In-shop 4).
+        pool_size: b, embeddings per class to pick from, 12 (SOP, In-shop 7); fewer than K: b K; 1: K of them, unpicked.
+        lam: strength of the proximal term, 2e-4.
+        w_sample: weight of the term between samples, 0.1.
+        w_proxy: weight of the term between samples and proxies, 1.
+        lam_decay: factor of `lam` per problem, 1.
+        patience: evaluations without a rise that end a problem, 3.
+        min_evaluations: evaluations before any counts, 1.
+        min_delta: what counts as a rise, 1e-5.
+        early_stopping: False ends a problem after `min_evaluations`, whatever the score.
+        normalize_pool: pick by distances between unit vectors, False.
+        monitor: the score among the metrics, `map_at_r`.
+        **kwargs: PML's `reducer`, `embedding_regularizer`, `embedding_reg_weight` and `collect_stats`.
+
+    Raises:
+        ValueError: for a base loss that is not built, takes no references or normalises, and for every batch
+            `checked_labels` refuses.
+        KeyError: if the metrics lack `monitor`.
 
     Source: Gurbuz et al., Deep Metric Learning with Chance Constraints, as specified by supplement and authors' code.
     """
 
-    needs = Needs(samples_per_class=4, raw_embeddings=True, normalization="ball")
+    needs = Needs(samples_per_class=4, raw_embeddings=True, normalization="ball", validation=True)
+    named_bases = MappingProxyType({"c1": _c1, "c2": _c2, "ms": _ms, "triplet": _triplet})
+    default_base = "c2"
 
     proxy_labels: Tensor
     best_proxies: Tensor
@@ -94,9 +107,9 @@ class CCPLoss(FullPrecisionForward, TrainingPlugin, BaseMetricLossFunction):
 
     def __init__(
         self,
+        base_loss: nn.Module,
         num_classes: int,
         embedding_size: int,
-        base: str = "c2",
         proxies_per_class: int = 8,
         pool_size: int = 12,
         lam: float = 2e-4,
@@ -110,12 +123,12 @@ class CCPLoss(FullPrecisionForward, TrainingPlugin, BaseMetricLossFunction):
         early_stopping: bool = True,
         normalize_pool: bool = False,
         monitor: str = "map_at_r",
-        **base_params: Any,
+        **kwargs: Any,
     ) -> None:
-        super().__init__()
-        if base not in _BASES:
-            raise ValueError(f"base must be one of {', '.join(_BASES)}, got {base!r}")
-        self.pair_loss = _BASES[base](**base_params)
+        _check_base(base_loss, embedding_size)
+        super().__init__(**wrapper_keywords(CCPLoss, kwargs))
+        self.base_loss = base_loss
+        self.needs = merged_needs(type(self).needs, base_loss)
         self.num_classes, self.embedding_size = num_classes, embedding_size
         self.proxies_per_class, self.pool_size, self.normalize_pool = proxies_per_class, pool_size, normalize_pool
         self.lam, self.lam_decay, self.w_sample, self.w_proxy = lam, lam_decay, w_sample, w_proxy
@@ -125,6 +138,8 @@ class CCPLoss(FullPrecisionForward, TrainingPlugin, BaseMetricLossFunction):
         nn.init.kaiming_normal_(self.proxies)
         self._register_state()
         self._binding = Binding()
+        recorded = ["embedding_size", "proxies_per_class", "pool_size", "lam", "lam_decay", "w_sample", "w_proxy"]
+        self.add_to_recordable_attributes(list_of_names=recorded, is_stat=False)
 
     def _register_state(self) -> None:
         self.register_buffer("proxy_labels", torch.arange(self.num_classes).repeat(self.proxies_per_class))
@@ -144,8 +159,8 @@ class CCPLoss(FullPrecisionForward, TrainingPlugin, BaseMetricLossFunction):
         labels = checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
         samples, proxies = ball(embeddings), ball(self.proxies.to(embeddings.dtype))
         terms = {
-            "proxy_loss": self.w_proxy * self.pair_loss(samples, labels, None, proxies, self.proxy_labels),
-            "sample_loss": self.w_sample * self.pair_loss(samples, labels, indices_tuple),
+            "proxy_loss": self.w_proxy * self.base_loss(samples, labels, None, proxies, self.proxy_labels),
+            "sample_loss": self.w_sample * self.base_loss(samples, labels, indices_tuple),
         }
         return {name: {"losses": v, "indices": None, "reduction_type": "already_reduced"} for name, v in terms.items()}
 
@@ -159,6 +174,7 @@ class CCPLoss(FullPrecisionForward, TrainingPlugin, BaseMetricLossFunction):
 
     def bind(self, context: TrainingContext) -> None:
         """Pick the first proxies, far from the origin; a loss with loaded state only gets its trunk back."""
+        super().bind(context)
         self._binding = Binding(context)
         if self.started:
             return
@@ -172,10 +188,11 @@ class CCPLoss(FullPrecisionForward, TrainingPlugin, BaseMetricLossFunction):
         strength = self.strength()
         if strength > 0:
             self._binding.pull_gradients(self.previous_weights, strength)
-        return True
+        return super().on_gradients(clock)
 
     def on_evaluation(self, clock: Clock, metrics: Mapping[str, float]) -> None:
         """Keep the best solution of the current problem, and pass on to the next when the score no longer rises."""
+        super().on_evaluation(clock, metrics)
         score = metrics[self.monitor]
         self.evaluations += 1
         if self.evaluations < self.min_evaluations:
@@ -217,6 +234,13 @@ class CCPLoss(FullPrecisionForward, TrainingPlugin, BaseMetricLossFunction):
             points = points.gather(1, picks.unsqueeze(2).expand(-1, -1, points.shape[2]))
         self.proxies.copy_(points.transpose(0, 1).reshape(self.proxies.shape))
 
+    def _apply(self, fn: Any, recurse: bool = True) -> Self:
+        """Torch's hook behind `half()` and `to()`: a rounded best score would make an equal one look like a rise."""
+        score = self.best_score
+        super()._apply(fn, recurse)
+        self.best_score = score.to(self.best_score.device)
+        return self
+
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
         # The weights' size is the trunk's, which a loss that is not bound yet does not know.
         for name in ("best_weights", "previous_weights"):
@@ -225,3 +249,14 @@ class CCPLoss(FullPrecisionForward, TrainingPlugin, BaseMetricLossFunction):
                 buffer = getattr(self, name)
                 setattr(self, name, buffer.new_zeros(stored.shape))
         super()._load_from_state_dict(state_dict, prefix, *args)
+
+
+def _check_base(base_loss: Any, embedding_size: int) -> None:
+    require_module(CCPLoss, base_loss)
+    require_references(CCPLoss, base_loss, embedding_size)
+    distance = getattr(base_loss, "distance", None)
+    if getattr(distance, "normalize_embeddings", False):
+        raise ValueError(
+            f"CCPLoss compares vectors of length 1 or less, but {type(base_loss).__name__} normalises them; "
+            f"give it distance={type(distance).__name__}(normalize_embeddings=False)"
+        )

@@ -73,6 +73,7 @@ class HierarchicalProxyLoss(ProxyAnchorLoss):
         self.register_buffer("groups", torch.full((num_classes,), -1))
         self.register_buffer("clustered_at", torch.tensor(-1))
         self._binding = Binding()
+        self.add_to_recordable_attributes(list_of_names=["num_groups", "coarse_weight", "period"], is_stat=False)
 
     def bind(self, context: TrainingContext) -> None:
         """Take the generator for the draws of k-means++."""

@@ -1,6 +1,7 @@
 """Non-isotropy regularisation: a flow keeps the samples around a proxy from collapsing into a featureless ball."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -20,7 +21,7 @@ from losses.precision import FullPrecisionForward
 from losses.proxy_anchor import ProxyAnchorLoss
 from losses.proxy_nca import ProxyNCALoss
 from losses.soft_triple import SoftTripleLoss
-from losses.wrapper import PluginWrapper, merged_needs
+from losses.wrapper import PluginWrapper, merged_needs, require_module, wrapper_keywords
 
 SelfRegularization = Literal["generate", "reverse_match", "generate_and_match"]
 
@@ -29,13 +30,7 @@ SelfRegularization = Literal["generate", "reverse_match", "generate_and_match"]
 _PRESETS: Mapping[str, tuple[int, int, int]] = MappingProxyType({"paper": (8, 3, 128), "code": (5, 8, 128)})
 
 # The proxies of NIR start from N(0, 1) / 8; those of Proxy-Anchor by itself do not.
-_BASES: Mapping[str, tuple[Callable[..., nn.Module], Mapping[str, Any]]] = MappingProxyType(
-    {
-        "proxy_anchor": (ProxyAnchorLoss, {"weight_init_func": c_f.TorchInitWrapper(nn.init.normal_, std=0.125)}),
-        "proxy_nca": (ProxyNCALoss, {"variant": "anchor_form"}),
-        "soft_triple": (SoftTripleLoss, {}),
-    }
-)
+_EIGHTH = c_f.TorchInitWrapper(nn.init.normal_, std=0.125)
 
 
 class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
@@ -50,37 +45,54 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
     `indices_tuple` weighs the samples. With several centres per class (SoftTriple) the condition is the class vector of
     the sample, whose soft assignment is taken as constant: f must not depend on x through its condition.
 
-    base_loss: a proxy loss (with `proxies` (C, d), or `class_vectors(embeddings, labels)`), or the name of one:
-        `proxy_anchor`, `proxy_nca` (Eq. 6), `soft_triple`. A named one takes `num_classes` and further keywords.
-    embedding_size: d.
-    omega: weight of the base loss, 0.0075 (Cars 0.01, SOP 0.3).
-    preset: size of the flow, `paper` (8 blocks, depth 3, width 128) or `code` (5, 8, 128); `paper`.
-    n_blocks, depth, width: in place of the preset's.
-    clamp: bound of the log-scales, 2.
-    cond: which blocks see the proxy, `dense`, `start`, `mid` or `end`; `dense`.
-    proxy_backprop: whether the flow's gradient reaches the proxies, True.
-    noise: n in `x <- normalize(x + n u)`, u uniform on [0, 1), for the flow only, 0.
-    sigma, temperature: `exp` for `exp(nll / temperature)` or `softplus` of the same; `exp`, 1.
-    self_regularization: also train on samples `f^-1(zeta | p_y)`, one per sample of the batch, with weight omega:
-        `generate` moves the proxies, `reverse_match` the flow, `generate_and_match` both; None.
-    warmup_epochs: with frozen trunk, 1 (SOP 5).
-    flow_lr_factor: learning rate of the flow over that of the proxies, 0.0125 (50 / 4000).
-    xavier: initialise the flow by Xavier-uniform, False.
+    Neither proxies nor flow decay. A step with a gradient that is not finite is skipped.
 
-    Neither proxies nor flow decay. A step with a gradient that is not finite is skipped. Raises ValueError for unknown
-    names, TypeError for a base loss without proxies.
+    A card may name the base loss, `proxy_anchor`, `proxy_nca` (Eq. 6) or `soft_triple`, and gives it `num_classes`.
+
+    Args:
+        base_loss: a proxy loss with one row per class in `proxies` (C, d), or with a method
+            `class_vectors(embeddings, labels)`, such as SoftTripleLoss.
+        embedding_size: d.
+        omega: weight of the base loss, 0.0075 (Cars 0.01, SOP 0.3).
+        preset: size of the flow, `paper` (8 blocks, depth 3, width 128) or `code` (5, 8, 128); `paper`.
+        n_blocks: in place of the preset's.
+        depth: in place of the preset's.
+        width: in place of the preset's.
+        clamp: bound of the log-scales, 2.
+        cond: which blocks see the proxy, `dense`, `start`, `mid` or `end`; `dense`.
+        proxy_backprop: whether the flow's gradient reaches the proxies, True.
+        noise: n in `x <- normalize(x + n u)`, u uniform on [0, 1), for the flow only, 0.
+        sigma: `exp` for `exp(nll / temperature)` or `softplus` of the same; `exp`.
+        temperature: see `sigma`, 1.
+        self_regularization: also train on samples `f^-1(zeta | p_y)`, one per sample of the batch, with weight omega:
+            `generate` moves the proxies, `reverse_match` the flow, `generate_and_match` both; None.
+        warmup_epochs: with frozen trunk, 1 (SOP 5).
+        flow_lr_factor: learning rate of the flow over that of the proxies, 0.0125 (50 / 4000).
+        xavier: initialise the flow by Xavier-uniform, False.
+        **kwargs: PML's `reducer`, `embedding_regularizer`, `embedding_reg_weight` and `collect_stats`.
+
+    Raises:
+        ValueError: for unknown names, and for a base loss that is not built, has no vector per class or several, or
+            keeps vectors inside the ball.
 
     Source: Roth et al., Non-isotropy Regularization for Proxy-based Deep Metric Learning, CVPR 2022, Eqs. 8-11; section
     4.6 for self-regularisation.
     """
 
+    named_bases = MappingProxyType(
+        {
+            "proxy_anchor": partial(ProxyAnchorLoss, weight_init_func=_EIGHTH),
+            "proxy_nca": partial(ProxyNCALoss, variant="anchor_form"),
+            "soft_triple": SoftTripleLoss,
+        }
+    )
+
     def __init__(
         self,
-        base_loss: nn.Module | str,
+        base_loss: nn.Module,
         embedding_size: int,
         omega: float = 0.0075,
         *,
-        num_classes: int | None = None,
         preset: Literal["paper", "code"] = "paper",
         n_blocks: int | None = None,
         depth: int | None = None,
@@ -95,12 +107,13 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         warmup_epochs: int = 1,
         flow_lr_factor: float = 50 / 4000,
         xavier: bool = False,
-        **base_params: Any,
+        **kwargs: Any,
     ) -> None:
         _check_names(preset, sigma, self_regularization)
-        self.self_regularization = self_regularization
-        super().__init__()
-        self.base_loss = _base_loss(base_loss, num_classes, embedding_size, base_params)
+        _check_base(base_loss, embedding_size)
+        self.self_regularization = self_regularization  # PML's constructor asks for the names of the sub-losses
+        super().__init__(**wrapper_keywords(NIRLoss, kwargs))
+        self.base_loss = base_loss
         sizes = zip((n_blocks, depth, width), _PRESETS[preset], strict=True)
         blocks, layers, units = (preset_size if size is None else size for size, preset_size in sizes)
         self.flow = CouplingFlow(embedding_size, embedding_size, blocks, layers, units, clamp, cond, xavier)
@@ -109,6 +122,9 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         self.sigma, self.temperature = sigma, temperature
         self.proxy_backprop, self.flow_lr_factor = proxy_backprop, flow_lr_factor
         self._binding = Binding()
+        self.add_to_recordable_attributes(
+            list_of_names=["embedding_size", "omega", "noise", "temperature", "flow_lr_factor"], is_stat=False
+        )
 
     def param_groups(self, lr: float, weight_decay: float) -> list[dict[str, Any]]:
         """Proxies at `lr`, flow at `flow_lr_factor lr`, neither with weight decay."""
@@ -196,18 +212,20 @@ def _check_names(preset: str, sigma: str, self_regularization: str | None) -> No
         raise ValueError(f"unknown self_regularization {self_regularization!r}")
 
 
-def _base_loss(
-    base: nn.Module | str, num_classes: int | None, embedding_size: int, params: Mapping[str, Any]
-) -> nn.Module:
-    if isinstance(base, nn.Module):
-        if params or num_classes is not None:
-            raise ValueError(f"set {', '.join(['num_classes', *params])} on the base loss that is given")
-        if not (hasattr(base, "proxies") or hasattr(base, "class_vectors")):
-            raise TypeError(f"{type(base).__name__} has no proxies to condition a flow on")
-        return base
-    if base not in _BASES:
-        raise ValueError(f"base_loss must be one of {', '.join(_BASES)} or a loss, got {base!r}")
-    if num_classes is None:
-        raise ValueError(f"base_loss {base!r} needs num_classes")
-    make, defaults = _BASES[base]
-    return make(num_classes, embedding_size, **{**defaults, **params})
+def _check_base(base_loss: Any, embedding_size: int) -> None:
+    """Refuse what cannot tell the flow one unit vector per class."""
+    require_module(NIRLoss, base_loss)
+    name = type(base_loss).__name__
+    if isinstance(base_loss, TrainingPlugin) and base_loss.needs.normalization != "unit":
+        raise ValueError(f"NIRLoss needs unit vectors, {name} has none; use ProxyAnchorLoss, ProxyNCALoss, ...")
+    if hasattr(base_loss, "class_vectors"):
+        return
+    proxies = getattr(base_loss, "proxies", None)
+    if not isinstance(proxies, Tensor):
+        raise ValueError(f"{name} has no proxies to condition a flow on; use ProxyAnchorLoss, SoftTripleLoss, ...")
+    classes = getattr(base_loss, "num_classes", len(proxies))
+    if proxies.shape != (classes, embedding_size):
+        raise ValueError(
+            f"NIRLoss needs proxies ({classes}, {embedding_size}), one per class, {name} has {tuple(proxies.shape)}; "
+            "for several per class use SoftTripleLoss, or set proxies_per_class=1"
+        )

@@ -1,4 +1,4 @@
-"""What pytorch-metric-learning lacks for pair losses: sums over a batch, exact small distances, XBM's cosine loss."""
+"""What pytorch-metric-learning lacks for pair losses: sums, exact small distances, XBM's and MLRC's forms of losses."""
 
 from typing import Any
 
@@ -71,3 +71,29 @@ class CosineContrastiveLoss(pml_losses.ContrastiveLoss):
     def get_default_reducer(self) -> BatchSumReducer:
         """Sum over pairs, divided by B."""
         return BatchSumReducer()
+
+
+class SignalToNoiseRatioContrastiveLoss(pml_losses.SignalToNoiseRatioContrastiveLoss):
+    """Contrastive loss on signal-to-noise distances, whose regulariser sees the vectors that the distance sees.
+
+    With unit embeddings x, `d(a, b) = Var(a - b) / Var(a)` and the regulariser's weight w::
+
+        L = mean of max(0, d - pos_margin) over positive pairs above 0
+          + mean of max(0, neg_margin - d) over negative pairs above 0
+          + w * embedding_regularizer(x)                    (`ZeroMeanRegularizer`: mean_i |sum_k x_ik|)
+
+    pytorch-metric-learning 0.9.86, and so MLRC, computes the last term on unit embeddings; today's class of the same
+    name hands the raw ones to the regulariser. If the distance does not normalise, both see raw embeddings.
+
+    Args:
+        **kwargs: those of pytorch-metric-learning's class: `pos_margin`, `neg_margin`, `embedding_regularizer`, ...
+
+    Source: Yuan et al., Signal-to-noise Ratio, CVPR 2019; pytorch-metric-learning 0.9.86.
+    """
+
+    MEANING = 2
+    """1 was pytorch-metric-learning's own class, with raw embeddings in the regulariser."""
+
+    def add_embedding_regularization_to_loss_dict(self, loss_dict: dict[str, Any], embeddings: Tensor) -> None:
+        """PML's hook: adds `embedding_reg_loss`, the regulariser of normalised embeddings (B, d), if there is one."""
+        super().add_embedding_regularization_to_loss_dict(loss_dict, self.distance.maybe_normalize(embeddings))

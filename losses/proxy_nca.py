@@ -19,6 +19,16 @@ from losses.plugin import TrainingPlugin
 from losses.precision import FullPrecisionForward, at_least_float32
 
 Variant = Literal["prob", "classic", "port", "anchor_form"]
+ProxyInit = Literal["eighth", "normal", "kaiming"]
+
+# How the proxies start; the variance of `kaiming` on (C, d) with fan-out is 2 / C.
+_INITS: Mapping[str, c_f.TorchInitWrapper] = MappingProxyType(
+    {
+        "eighth": c_f.TorchInitWrapper(torch.nn.init.normal_, std=0.125),
+        "normal": c_f.TorchInitWrapper(torch.nn.init.normal_),
+        "kaiming": c_f.TorchInitWrapper(torch.nn.init.kaiming_normal_, mode="fan_out"),
+    }
+)
 
 # What each form takes, and its default: a setting of another form is refused rather than ignored.
 _DEFAULTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
@@ -68,19 +78,30 @@ class ProxyNCALoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
     Embeddings (B, d) may be raw, labels (B,) are in 0..C-1. `indices_tuple` weighs the samples. All in log space, so
     no sample is lost to underflow as in pytorch-metric-learning's class, which equals `prob` elsewhere.
 
-    num_classes, embedding_size: C and d.
-    variant: the form, `prob`.
-    scale: square root of the inverse temperature of squared distances, 3; for `prob` and `classic`.
-    softmax_scale: `scale` squared, under the name pytorch-metric-learning has for it; give one of the two.
-    smoothing_const: probability mass on the other classes, 0.1; for `port`, like the next two.
-    scaling_x, scaling_p: lengths of embeddings and proxies, 1 and 3.
-    alpha, margin: sharpness, 32, and margin in cosine units, 0.1; for `anchor_form`, like the next.
-    positive_enumeration: `proxies` has n_i = 1, as printed; `batch` counts the samples of class y_i in the batch, as
-        the authors' code does.
-    Further keywords go to pytorch-metric-learning's base class; proxies start from N(0, 1) / 8.
+    Proxy-ISA's code has a Proxy-NCA of its own, printed in that paper: `classic` on 12 times the cosine, which is
+    `softmax_scale` 6, with proxies from `kaiming`.
 
-    Raises ValueError for a setting of another form, for C < 2 where the form needs another class, and for every batch
-    `checked_labels` refuses.
+    Args:
+        num_classes: C.
+        embedding_size: d.
+        variant: the form, `prob`.
+        scale: square root of the inverse temperature of squared distances, 3; for `prob` and `classic`.
+        softmax_scale: `scale` squared, under the name pytorch-metric-learning has for it; give one of the two.
+        smoothing_const: probability mass on the other classes, 0.1; for `port`.
+        scaling_x: length of embeddings, 1; for `port`.
+        scaling_p: length of proxies, 3; for `port`.
+        alpha: sharpness, 32; for `anchor_form`.
+        margin: in cosine units, 0.1; for `anchor_form`.
+        positive_enumeration: `proxies` has n_i = 1, as printed; `batch` counts the samples of class y_i in the batch,
+            as the authors' code does; for `anchor_form`.
+        proxy_init: how proxies start. `eighth`: N(0, 1) / 8, as the authors of ProxyNCA++, of its port and of NIR have
+            it; `normal`: N(0, 1), as in pytorch-metric-learning and so in MLRC; `kaiming`: variance 2/C, as in
+            Proxy-ISA's code; `eighth`.
+        **kwargs: those of pytorch-metric-learning's base classes.
+
+    Raises:
+        ValueError: for a setting of another form, for C < 2 where the form needs another class, for `proxy_init` beside
+            `weight_init_func`, and for every batch `checked_labels` refuses.
 
     Source: Roth et al., Non-isotropy Regularization for Proxy-based Deep Metric Learning, CVPR 2022, Eqs. 1 (classic),
     4 (prob) and 6 (anchor_form); Teh et al., ECCV 2020, for ProxyNCA++; Movshovitz-Attias et al., ICCV 2017, for
@@ -104,8 +125,11 @@ class ProxyNCALoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
         alpha: float | None = None,
         margin: float | None = None,
         positive_enumeration: Literal["proxies", "batch"] | None = None,
+        proxy_init: ProxyInit | None = None,
         **kwargs: Any,
     ) -> None:
+        if proxy_init is not None:
+            kwargs["weight_init_func"] = _init_func(proxy_init, kwargs.get("weight_init_func"))
         super().__init__(**kwargs)
         require_similarity(self.distance)
         if softmax_scale is not None:
@@ -176,7 +200,15 @@ class ProxyNCALoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
 
     def get_default_weight_init_func(self) -> Any:
         """Normal with standard deviation 1/8, as the authors of ProxyNCA++, its port and NIR have it."""
-        return c_f.TorchInitWrapper(torch.nn.init.normal_, std=0.125)
+        return _INITS["eighth"]
+
+
+def _init_func(proxy_init: str, other: Any) -> c_f.TorchInitWrapper:
+    if other is not None:
+        raise ValueError("give proxy_init or weight_init_func, not both")
+    if proxy_init not in _INITS:
+        raise ValueError(f"proxy_init must be one of {', '.join(_INITS)}, got {proxy_init!r}")
+    return _INITS[proxy_init]
 
 
 def _settings(variant: str, given: Mapping[str, Any]) -> dict[str, Any]:

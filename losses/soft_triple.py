@@ -1,6 +1,6 @@
 """SoftTriple: several centres per class, met by a soft assignment, kept together by a regulariser."""
 
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from pytorch_metric_learning import losses as pml_losses
@@ -11,6 +11,8 @@ from torch.nn import functional
 from losses.checks import checked_labels, require_similarity
 from losses.plugin import TrainingPlugin
 from losses.precision import FullPrecisionForward, at_least_float32
+
+Regularizer = Literal["halved", "mean"]
 
 _ROOT_OFFSET = 1e-5  # the authors'; keeps the gradient finite where two centres coincide
 
@@ -33,21 +35,34 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
     With unit embeddings x (B, d) and unit centres c (C, K, d), `s_ick = x_i . c_ck`, `w = softmax_k(s / gamma)`,
     `S_ic = sum_k w_ick s_ick`::
 
-        L = mean_i CE(la (S_i - margin onehot(y_i)), y_i) + tau R      (R: `center_spread`; only if K > 1, tau > 0)
+        L = mean_i CE(la (S_i - margin onehot(y_i)), y_i) + tau R      (only if K > 1, tau > 0)
+
+    R is `center_spread` (`halved`), or twice that, the mean over the pairs of centres of a class (`mean`). The authors
+    and pytorch-metric-learning since 0.9.87.dev5 have the first. The second is MLRC's: its runs were made with releases
+    from 0.9.82.dev2 to 0.9.87.dev4, as its pins, the dates of its issues and the keys of its configs say, and from
+    0.9.82 to 0.9.87.dev4 the file of the loss is one and the same (8 April 2020). It divides the sum of the root
+    distances by the number of pairs; 0.9.87 (19 June 2020) divides by twice that number. The card of MLRC's SoftTriple
+    therefore says `mean`, so that its `tau` is the printed `reg_weight`; everything else takes `halved`.
 
     Embeddings (B, d) may be raw, labels (B,) are in 0..C-1. `indices_tuple` weighs the samples as in
     pytorch-metric-learning, whose class computes the first term; the second is ours, because the library's
     `SparseCentersRegularizer` has no offset under the root and gives NaN where centres coincide.
 
-    num_classes, embedding_size: C and d.
-    centers_per_class: K, 10 (2 on SOP).
-    la: scale of the logits, 20.
-    gamma: temperature of the soft assignment, 0.1.
-    tau: weight of the regulariser, 0.2.
-    margin: taken off the similarity to the own class, 0.01.
-    Further keywords go to pytorch-metric-learning's base class. Raises ValueError for labels out of range.
+    Args:
+        num_classes: C.
+        embedding_size: d.
+        centers_per_class: K, 10 (2 on SOP).
+        la: scale of the logits, 20.
+        gamma: temperature of the soft assignment, 0.1.
+        margin: taken off the similarity to the own class, 0.01.
+        tau: weight of the regulariser, 0.2.
+        regularizer: what R is, `halved` or `mean`; `halved`.
+        **kwargs: those of pytorch-metric-learning's class.
 
-    Source: Qian et al., SoftTriple Loss, ICCV 2019, as in the authors' code.
+    Raises:
+        ValueError: for an unknown regulariser, and for every batch `checked_labels` refuses.
+
+    Source: Qian et al., SoftTriple Loss, ICCV 2019, as in the authors' code; pytorch-metric-learning 0.9.86 for `mean`.
     """
 
     fc: torch.nn.Parameter
@@ -63,10 +78,14 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
         centers_per_class: int = 10,
         la: float = 20.0,
         gamma: float = 0.1,
-        tau: float = 0.2,
         margin: float = 0.01,
+        *,
+        tau: float = 0.2,
+        regularizer: Regularizer = "halved",
         **kwargs: Any,
     ) -> None:
+        if regularizer not in ("halved", "mean"):
+            raise ValueError(f"regularizer must be 'halved' or 'mean', got {regularizer!r}")
         super().__init__(
             num_classes,
             embedding_size,
@@ -78,8 +97,8 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
         )
         require_similarity(self.distance)
         self.embedding_size = embedding_size
-        self.tau = tau
-        self.add_to_recordable_attributes(name="tau", is_stat=False)
+        self.tau, self.regularizer = tau, regularizer
+        self.add_to_recordable_attributes(list_of_names=["tau", "regularizer"], is_stat=False)
 
     def cast_types(self, dtype: torch.dtype, device: torch.device) -> None:
         """PML casts the centres in place to the dtype of the embeddings here; they are left alone instead."""
@@ -114,7 +133,8 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
         terms: dict[str, Any] = super().compute_loss(embeddings, labels, indices_tuple, embeddings, labels)
         spread: Tensor | int = 0
         if self.tau > 0 and self.centers_per_class > 1:
-            spread = self.tau * center_spread(self.centers(embeddings.dtype))
+            factor = 2 if self.regularizer == "mean" else 1
+            spread = factor * self.tau * center_spread(self.centers(embeddings.dtype))
         terms["center_loss"] = {"losses": spread, "indices": None, "reduction_type": "already_reduced"}
         return terms
 

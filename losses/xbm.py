@@ -1,6 +1,5 @@
 """Cross-batch memory: a pair loss that also sees the embeddings of past batches."""
 
-from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -17,15 +16,11 @@ from losses.memory_queue import MemoryQueue
 from losses.pair_losses import CosineContrastiveLoss, EuclideanDistance
 from losses.plugin import Clock, Needs
 from losses.precision import FullPrecisionForward
-from losses.wrapper import PluginWrapper, merged_needs
+from losses.wrapper import PluginWrapper, merged_needs, require_module, require_references, wrapper_keywords
 
 
 def _c2(pos_margin: float = 0.0, neg_margin: float = 0.3841) -> Any:
     return pml_losses.ContrastiveLoss(pos_margin, neg_margin, distance=EuclideanDistance())
-
-
-# The pair losses the method was compared with; C1 works on cosines, C2 on Euclidean distances.
-_BASES: Mapping[str, Callable[..., Any]] = MappingProxyType({"c1": CosineContrastiveLoss, "c2": _c2})
 
 
 class XBMLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
@@ -39,40 +34,55 @@ class XBMLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
     From then on a batch enters the queue, without gradient, before it is compared; a sample never meets its own copy.
     Only a loss in training mode counts steps and fills its queue. `indices_tuple` chooses pairs within the batch.
 
-    embedding_size: d.
-    memory_size: M in rows, at least B.
-    base: `c1` (`CosineContrastiveLoss`: `margin` 0.5, `epsilon` 1e-5), `c2` (Euclidean, mean over active pairs:
-        `pos_margin` 0, `neg_margin` 0.3841), or any of pytorch-metric-learning's pair losses as a module.
-    start_iteration: optimizer steps with the plain loss first, 1000.
-    weight: of the memory term, 1.
-    Further keywords are those of a base loss given by name.
-
     State in buffers: the queue with its position, and `iteration`, which `on_step_start` sets from the clock and a loop
-    without hooks leaves to count the calls. Raises ValueError for an unknown base, a batch larger than the memory,
-    reference embeddings, and every batch `checked_labels` refuses.
+    without hooks leaves to count the calls.
+
+    A card may name the base loss: `c1` (`CosineContrastiveLoss`: `margin` 0.5, `epsilon` 1e-5) or `c2` (Euclidean, mean
+    over active pairs: `pos_margin` 0, `neg_margin` 0.3841); `c1` if it says nothing.
+
+    Args:
+        base_loss: L_pair, a pair loss that takes `ref_emb`.
+        embedding_size: d.
+        memory_size: M in rows, at least B.
+        start_iteration: optimizer steps with the plain loss first, 1000.
+        weight: of the memory term, 1.
+        **kwargs: PML's `reducer`, `embedding_regularizer`, `embedding_reg_weight` and `collect_stats`.
+
+    Raises:
+        ValueError: for a base loss that is not built or takes no references, a batch larger than the memory, reference
+            embeddings, and every batch `checked_labels` refuses.
 
     Source: Wang et al., Cross-Batch Memory for Embedding Learning, CVPR 2020, Algorithm 1, with a true first-in
     first-out queue, which the authors' code has not.
     """
 
+    # The pair losses the method was compared with; C1 works on cosines, C2 on Euclidean distances.
+    named_bases = MappingProxyType({"c1": CosineContrastiveLoss, "c2": _c2})
+    default_base = "c1"
+
     iteration: Tensor
 
     def __init__(
         self,
+        base_loss: nn.Module,
         embedding_size: int,
         memory_size: int,
-        base: str | nn.Module = "c1",
         start_iteration: int = 1000,
         weight: float = 1.0,
-        **base_params: Any,
+        **kwargs: Any,
     ) -> None:
-        super().__init__()
-        self.base_loss = _base_loss(base, base_params)
-        self.needs = merged_needs(Needs(), self.base_loss)
+        require_module(XBMLoss, base_loss)
+        require_references(XBMLoss, base_loss, embedding_size)
+        super().__init__(**wrapper_keywords(XBMLoss, kwargs))
+        self.base_loss = base_loss
+        self.needs = merged_needs(Needs(), base_loss)
         self.embedding_size, self.memory_size = embedding_size, memory_size
         self.start_iteration, self.weight = start_iteration, weight
         self.queue = MemoryQueue(memory_size, embedding_size)
         self.register_buffer("iteration", torch.tensor(0))
+        self.add_to_recordable_attributes(
+            list_of_names=["embedding_size", "memory_size", "start_iteration", "weight"], is_stat=False
+        )
 
     def on_step_start(self, clock: Clock) -> None:
         """Take the step from the clock; the memory is on from step `start_iteration`."""
@@ -115,17 +125,6 @@ class XBMLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
 
     def _sub_loss_names(self) -> list[str]:
         return ["batch_loss", "memory_loss"]
-
-
-def _base_loss(base: str | nn.Module, params: Mapping[str, Any]) -> nn.Module:
-    if isinstance(base, nn.Module):
-        if params:
-            raise ValueError(f"{', '.join(sorted(params))}: set these on the base loss that is given")
-        return base
-    if base not in _BASES:
-        raise ValueError(f"base must be one of {', '.join(_BASES)} or a loss, got {base!r}")
-    made: nn.Module = _BASES[base](**params)
-    return made
 
 
 def _pairs(labels: Tensor, memory_labels: Tensor, own_slots: Tensor | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:

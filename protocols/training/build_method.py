@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 import losses
 from losses.plugin import TrainingPlugin
+from losses.wrapper import PluginWrapper
 from results.training_spec import Component, MethodSpec, OptimizerSettings
 
 ENTRY_POINTS = "metric_learning_losses"
@@ -82,7 +83,8 @@ def build_component(
         if key in sizes and key not in arguments and parameter.default is inspect.Parameter.empty:
             arguments[key] = sizes[key]
     try:
-        module: nn.Module = cls(**arguments, **(extra or {}))
+        # A wrapper's card may name its base loss and give that loss's settings beside its own.
+        module: nn.Module = (cls.from_card if issubclass(cls, PluginWrapper) else cls)(**arguments, **(extra or {}))
     except Exception as error:  # pytorch-metric-learning raises bare ones for combinations it does not support
         raise MethodError(f"{component.name}({arguments}): {error}") from error
     return module
@@ -133,16 +135,12 @@ def accepted_arguments(cls: type[nn.Module]) -> dict[str, inspect.Parameter]:
     return accepted
 
 
-def _hands_on(cls: type[nn.Module]) -> bool:
-    """A wrapper that passes `**base_params` to a class named by another argument: only building it tells."""
-    return "base_params" in inspect.signature(cls).parameters
-
-
 def check_component(kind: str, component: Component) -> None:
     """Raises MethodError for an unknown class, an argument it does not take, naming those it does, or a bad value."""
     cls = component_class(kind, component.name)
     accepted = accepted_arguments(cls)
-    for key in () if _hands_on(cls) else component.arguments:
+    # Which settings the base loss of a wrapper takes, only building it tells.
+    for key in () if issubclass(cls, PluginWrapper) else component.arguments:
         if key not in accepted:
             raise MethodError(f"{component.name} takes no argument {key!r}; it takes {', '.join(sorted(accepted))}")
     sizes = {"num_classes": 16, "embedding_size": 4, "training_images": 64}

@@ -2,8 +2,9 @@
 
 from pydantic import JsonValue
 
+from losses.plugin import TrainingPlugin
 from protocols.search.open_method import HyperparameterError, OpenMethod
-from protocols.training.build_method import MethodError, check_method
+from protocols.training.build_method import MethodError, check_method, component_class
 from reproduce.config.checked_card import open_card
 from reproduce.config.method_card import MethodCard
 from reproduce.errors import InputError
@@ -28,6 +29,11 @@ def open_method(experiment: Experiment, card: MethodCard) -> OpenMethod:
         check_method(method)
     except (HyperparameterError, MethodError) as error:
         raise InputError(f"settings of method {card.key!r}: {error}") from error
+    if experiment.protocol == "standard" and acts_on_validation(card):
+        raise InputError(
+            f"method {card.key!r} acts on validation scores, which the final training of protocol standard has not; "
+            "use protocol mlrc"
+        )
     if experiment.proxies is not None and trains_proxies(card):
         method = method.model_copy(update={"warmup_passes": experiment.proxies.warmup_passes})
     return OpenMethod(method=method, space=space, given=given)
@@ -42,6 +48,14 @@ def given_hyperparameters(experiment: Experiment, card: MethodCard) -> dict[str,
         given[PROXY_LR] = experiment.training.optimizer.lr * experiment.proxies.lr_multiplier
     given.update(experiment.settings.get(card.key, {}))
     return given
+
+
+def acts_on_validation(card: MethodCard) -> bool:
+    """Whether the loss changes what it does by the validation scores it hears, as CCP does."""
+    if card.loss is None:
+        return False
+    loss = component_class("loss", card.loss.name)
+    return issubclass(loss, TrainingPlugin) and loss.needs.validation
 
 
 def trains_proxies(card: MethodCard) -> bool:

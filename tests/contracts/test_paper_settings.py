@@ -276,7 +276,20 @@ METHODS: list[tuple[str, str, dict[str, Any]]] = [
     ),
     ("nir_table1/cub200", "proxy_anchor", {"samples_per_class": 2, "loss_lr": 0.02, "warmup_passes": 0}),
     ("nir_table1/cub200", "proxy_anchor_4000", {"samples_per_class": 2, "loss_lr": 0.04, "warmup_passes": 0}),
-    ("nir_table1/cars196", "proxy_nca", {"loss.arguments": {"variant": "anchor_form", "softmax_scale": None}}),
+    (
+        "nir_table1/cars196",
+        "proxy_nca",
+        {"loss.arguments": {"variant": "anchor_form", "softmax_scale": None, "proxy_init": "eighth"}},
+    ),
+    ("mlrc_cub200", "proxy_nca", {"loss.arguments.proxy_init": "normal"}),
+    ("mlrc_cub200", "soft_triple", {"loss.arguments.regularizer": "mean"}),
+    ("ccp_table2/cars196", "soft_triple", {"loss.arguments.regularizer": "halved", "loss.arguments.tau": 0.0669}),
+    ("nir_table1/sop", "soft_triple_4000", {"loss.arguments.regularizer": "halved", "loss.arguments.tau": 0.2}),
+    (
+        "proxy_isa_table1/inshop",
+        "proxy_nca",
+        {"loss.arguments": {"variant": "classic", "softmax_scale": 6.0, "proxy_init": "kaiming"}},
+    ),
     ("nir_table1/sop", "proxy_anchor", {"loss_lr": 0.02, "warmup_passes": 5}),
     (
         "nir_table1/sop",

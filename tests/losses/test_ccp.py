@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from pytorch_metric_learning import losses as pml_losses
+from pytorch_metric_learning.distances import DotProductSimilarity
 from torch import Tensor
 
-from losses import CCPLoss
+from losses import CCPLoss, Clock, Needs, ProxyAnchorLoss, TrainingPlugin
 from losses.ccp import ball
 from tests.support.golden_files import Case, case_name, golden
 from tests.support.linear_trunk import CLOCK, Linear, context
@@ -21,7 +23,13 @@ from tests.support.linear_trunk import CLOCK, Linear, context
 def test_proxies_picked_when_bound(case: Case) -> None:
     params, pool = case.params, case.tensor("pool")
     classes, size, k = len(pool), params["embedding_size"], params["proxies_per_class"]
-    loss = CCPLoss(classes, size, proxies_per_class=k, pool_size=pool.shape[1], normalize_pool=params["normalize"])
+    loss = CCPLoss.from_card(
+        num_classes=classes,
+        embedding_size=size,
+        proxies_per_class=k,
+        pool_size=pool.shape[1],
+        normalize_pool=params["normalize"],
+    )
     loss = loss.to(case.dtype)
     loss.best_proxies.copy_(case.tensor("initial").transpose(0, 1).reshape(k * classes, size))
     loss.bind(context(Linear(torch.zeros(1, 1)), classes, lambda per_class: pool[:, :per_class]))
@@ -34,9 +42,9 @@ def objective(case: Case) -> tuple[CCPLoss, Linear]:
     base_params = params["base_params"]
     if params["base"] == "ms":
         base_params["threshold"] = base_params.pop("base")
-    loss = CCPLoss(
-        params["n_classes"],
-        params["embedding_size"],
+    loss = CCPLoss.from_card(
+        num_classes=params["n_classes"],
+        embedding_size=params["embedding_size"],
         base=params["base"],
         proxies_per_class=params["proxies_per_class"],
         lam=params["lam"],
@@ -81,7 +89,7 @@ def test_two_terms_of_the_objective(case: Case) -> None:
 
 @pytest.mark.parametrize("case", golden("ccp_controller"), ids=case_name)
 def test_controller(case: Case) -> None:
-    loss = CCPLoss(2, 1, proxies_per_class=1, pool_size=2, **case.params).double()
+    loss = CCPLoss.from_card(num_classes=2, embedding_size=1, proxies_per_class=1, pool_size=2, **case.params).double()
     trunk = Linear(torch.full((1, 1), -1.0, dtype=torch.float64))
     loss.bind(context(trunk, 2, lambda per_class: torch.zeros(2, per_class, 1, dtype=torch.float64)))
     solutions = []
@@ -125,10 +133,20 @@ class Run:
         case.check(self.loss.proxies, case.arrays["proxies0"], "proxies0")
 
     def unbound(self) -> CCPLoss:
-        names = ("base", "pos_margin", "neg_margin", "w_sample", "w_proxy", "lam", "patience", "min_delta")
+        names = (
+            "base",
+            "embedding_size",
+            "pos_margin",
+            "neg_margin",
+            "w_sample",
+            "w_proxy",
+            "lam",
+            "patience",
+            "min_delta",
+        )
         names += ("proxies_per_class", "pool_size")
         chosen = {name: self.params[name] for name in names}
-        return CCPLoss(self.params["n_classes"], self.params["embedding_size"], **chosen).double()
+        return CCPLoss.from_card(num_classes=self.params["n_classes"], **chosen).double()
 
     def bind(self) -> None:
         self.loss.bind(context(self.trunk, self.params["n_classes"], self.embed_pool))
@@ -184,7 +202,7 @@ def test_ball() -> None:
 def test_a_proxy_equal_to_a_sample_costs_exactly_nothing(base: str) -> None:
     """It does right after proxies were picked; rounding noise would count as a violated positive margin of 0."""
     torch.manual_seed(0)
-    loss = CCPLoss(2, 64, base=base, proxies_per_class=1, w_sample=0.0)
+    loss = CCPLoss.from_card(num_classes=2, embedding_size=64, base=base, proxies_per_class=1, w_sample=0.0)
     embeddings = torch.randn(30, 64)
     with torch.no_grad():
         loss.proxies.copy_(embeddings[:2])
@@ -204,7 +222,7 @@ def test_pool_is_as_large_as_specified(k: int, pool_size: int, asked: int) -> No
         sizes.append(per_class)
         return torch.arange(2 * per_class * 4.0).view(2, per_class, 4)
 
-    loss = CCPLoss(2, 4, proxies_per_class=k, pool_size=pool_size)
+    loss = CCPLoss.from_card(num_classes=2, embedding_size=4, proxies_per_class=k, pool_size=pool_size)
     loss.bind(context(Linear(torch.zeros(1, 1)), 2, embed_pool))
     assert sizes == [asked]
     if pool_size == 1:  # nothing is picked: the draws become proxies in their order
@@ -215,7 +233,7 @@ def test_pool_is_as_large_as_specified(k: int, pool_size: int, asked: int) -> No
 def bound(**params: Any) -> tuple[CCPLoss, Linear]:
     torch.manual_seed(0)
     trunk, x = Linear(torch.randn(3, 4)), torch.randn(2, 50, 3)
-    loss = CCPLoss(2, 4, proxies_per_class=2, pool_size=4, **params)
+    loss = CCPLoss.from_card(num_classes=2, embedding_size=4, proxies_per_class=2, pool_size=4, **params)
 
     def embed_pool(per_class: int) -> Tensor:
         with torch.no_grad():
@@ -266,7 +284,10 @@ def test_state_loads_before_and_after_bind() -> None:
     for score in (0.5, 0.4, 0.7):
         loss.on_evaluation(CLOCK, {"map_at_r": score})
     state = copy.deepcopy(loss.state_dict())
-    unbound, other = CCPLoss(2, 4, proxies_per_class=2, pool_size=4), bound(patience=1)[0]
+    unbound, other = (
+        CCPLoss.from_card(num_classes=2, embedding_size=4, proxies_per_class=2, pool_size=4),
+        bound(patience=1)[0],
+    )
     for resumed in (unbound, other):
         resumed.load_state_dict(state)
         assert all(torch.equal(value, state[key]) for key, value in resumed.state_dict().items())
@@ -281,10 +302,75 @@ def test_a_copy_leaves_the_training_behind() -> None:
         assert torch.equal(twin(trunk(x), labels), loss(trunk(x), labels))
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
+def test_the_best_score_is_not_rounded_when_the_loss_changes_its_dtype(dtype: torch.dtype) -> None:
+    """Rounded down it would make an equal score look like a rise; 0.4567891234 is 0.4568 in float16."""
+    loss, _ = bound(patience=1)
+    loss.on_evaluation(CLOCK, {"map_at_r": 0.4567891234})
+    loss.to(dtype)
+    assert loss.proxies.dtype == dtype
+    assert loss.best_score.item() == 0.4567891234
+    assert loss.half().best_score.item() == 0.4567891234
+
+
+def dot_product_loss() -> pml_losses.ContrastiveLoss:
+    return pml_losses.ContrastiveLoss(0.9, 0.4, distance=DotProductSimilarity(normalize_embeddings=False))
+
+
+class Listening(TrainingPlugin, pml_losses.ContrastiveLoss):  # type: ignore[misc]
+    needs = Needs(warmup_epochs=2)
+    heard: tuple[str, ...] = ()
+
+    def bind(self, context: Any) -> None:
+        self.heard += ("bind",)
+
+    def on_epoch_start(self, clock: Clock) -> None:
+        self.heard += ("epoch",)
+
+    def on_step_start(self, clock: Clock) -> None:
+        self.heard += ("step",)
+
+    def on_gradients(self, clock: Clock) -> bool:
+        self.heard += ("gradients",)
+        return False
+
+    def on_evaluation(self, clock: Clock, metrics: Any) -> None:
+        self.heard += ("evaluation",)
+
+
+def test_hooks_reach_the_wrapped_loss_and_the_ball_stays() -> None:
+    inner = Listening(0.9, 0.4, distance=DotProductSimilarity(normalize_embeddings=False))
+    loss = CCPLoss(inner, 2, 4, proxies_per_class=2, pool_size=4)
+    loss.bind(context(Linear(torch.randn(3, 4)), 2, lambda per_class: torch.randn(2, per_class, 4)))
+    loss.on_epoch_start(CLOCK)
+    loss.on_step_start(CLOCK)
+    assert loss.on_gradients(CLOCK) is False
+    loss.on_evaluation(CLOCK, {"map_at_r": 0.5})
+    assert inner.heard == ("bind", "epoch", "step", "gradients", "evaluation")
+    assert (loss.needs.warmup_epochs, loss.needs.normalization, loss.needs.samples_per_class) == (2, "ball", 4)
+    assert loss.evaluations == 1
+
+
+def test_a_base_loss_may_be_given_built() -> None:
+    loss = CCPLoss(dot_product_loss(), 2, 4, proxies_per_class=2)
+    embeddings, labels = torch.randn(6, 4), torch.arange(6) % 2
+    plain = dot_product_loss()
+    expected = plain(ball(embeddings), labels, None, ball(loss.proxies), loss.proxy_labels)
+    torch.testing.assert_close(loss(embeddings, labels), expected + 0.1 * plain(ball(embeddings), labels))
+    assert {"lam", "lam_decay", "w_proxy", "w_sample", "pool_size"} <= set(loss._record_these)
+
+
 def test_refusals() -> None:
-    with pytest.raises(ValueError, match="base must be"):
-        CCPLoss(2, 4, base="c3")
+    with pytest.raises(ValueError, match="base_loss must be one of c1, c2, ms, triplet"):
+        CCPLoss.from_card(num_classes=2, embedding_size=4, base="c3")
     with pytest.raises(TypeError, match="margn"):
-        CCPLoss(2, 4, base="c1", margn=0.5)
+        CCPLoss.from_card(num_classes=2, embedding_size=4, base="c1", margn=0.5)
+    with pytest.raises(ValueError, match=r"built loss as base_loss, got 'c1'; .* CCPLoss.from_card"):
+        CCPLoss("c1", 2, 4)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"give it distance=LpDistance\(normalize_embeddings=False\)"):
+        CCPLoss(pml_losses.TripletMarginLoss(), 2, 4)
+    for base in (ProxyAnchorLoss(2, 4), CCPLoss(dot_product_loss(), 2, 4)):
+        with pytest.raises(ValueError, match=f"{type(base).__name__}, which takes no ref_emb; use a pair loss"):
+            CCPLoss(base, 2, 4)
     with pytest.raises(KeyError, match="map_at_r"):
         bound()[0].on_evaluation(CLOCK, {"precision_at_1": 0.5})

@@ -48,7 +48,7 @@ def test_a_copy_does_not_follow_the_training():
 
 
 def test_a_wrapped_loss_is_asked():
-    loss = losses.NIRLoss(base_loss="proxy_anchor", num_classes=C, embedding_size=D)
+    loss = losses.NIRLoss(losses.ProxyAnchorLoss(C, D), D)
     vectors, labels = class_vectors(loss)
     assert vectors.shape == (C, D)
     assert labels.tolist() == list(range(C))

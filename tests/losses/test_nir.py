@@ -11,7 +11,19 @@ from pytorch_metric_learning import losses as pml_losses
 from torch import Tensor, nn
 from torch.nn import functional
 
-from losses import Clock, Needs, NIRLoss, ProxyAnchorLoss, SoftTripleLoss, TrainingContext
+from losses import (
+    CCPLoss,
+    Clock,
+    HierarchicalProxyLoss,
+    Needs,
+    NIRLoss,
+    ProxyAnchorLoss,
+    ProxyGMLLoss,
+    ProxyISALoss,
+    SoftTripleLoss,
+    TrainingContext,
+)
+from losses.pair_losses import EuclideanDistance
 from tests.support.golden_files import Case, case_name, golden
 from tests.support.linear_trunk import CLOCK, context_without_pool
 
@@ -20,10 +32,10 @@ CASES = golden("nir")
 
 def loss_of(case: Case) -> NIRLoss:
     params = case.params
-    loss = NIRLoss(
-        "proxy_anchor",
-        params["embedding_size"],
-        params["w_align"],
+    loss = NIRLoss.from_card(
+        base_loss="proxy_anchor",
+        embedding_size=params["embedding_size"],
+        omega=params["w_align"],
         num_classes=params["num_classes"],
         n_blocks=params["n_blocks"],
         depth=params["subnet_depth"],
@@ -117,7 +129,7 @@ def small(base: Any = "proxy_anchor", **params: Any) -> NIRLoss:
     torch.manual_seed(0)
     sizes = {"n_blocks": 2, "depth": 2, "width": 8}
     classes = {"num_classes": 3} if isinstance(base, str) else {}
-    return NIRLoss(base, 4, **{**sizes, **classes, **params})
+    return NIRLoss.from_card(base_loss=base, embedding_size=4, **{**sizes, **classes, **params})
 
 
 def batch() -> tuple[Tensor, Tensor]:
@@ -138,7 +150,7 @@ def test_loss_is_omega_times_the_base_plus_the_mean_of_exponentials(base: str) -
 
 def test_presets() -> None:
     for preset, blocks, layers in (("paper", 8, 3), ("code", 5, 8)):
-        flow = NIRLoss("proxy_nca", 4, num_classes=3, preset=preset).flow  # type: ignore[arg-type]
+        flow = small("proxy_nca", n_blocks=None, depth=None, width=None, preset=preset).flow
         linear = [layer for layer in flow.blocks[0].s1 if isinstance(layer, nn.Linear)]
         assert (len(flow.blocks), len(linear), linear[0].out_features) == (blocks, layers, 128)
 
@@ -274,13 +286,46 @@ def test_a_copy_leaves_the_trunk_behind_and_continues_bit_equal() -> None:
         assert twin.needs.warmup_epochs == 5
 
 
-def test_refusals() -> None:
-    with pytest.raises(ValueError, match="base_loss must be"):
-        small("triplet")
-    with pytest.raises(ValueError, match="num_classes"):
-        NIRLoss("proxy_nca", 4)
-    with pytest.raises(TypeError, match="no proxies"):
+def test_a_base_with_one_row_per_class_is_accepted_whatever_its_class() -> None:
+    embeddings, labels = batch()
+    for base in (
+        ProxyGMLLoss(3, 4, proxies_per_class=1, r=0.9),
+        ProxyISALoss(3, 4, memory_size=8),
+        HierarchicalProxyLoss(3, 4),
+        pml_losses.ProxyAnchorLoss(3, 4),
+        SoftTripleLoss(3, 4, centers_per_class=5),
+    ):
+        assert small(base)(embeddings, labels).isfinite()
+
+
+def test_a_base_with_several_rows_per_class_is_refused() -> None:
+    """`proxies[labels]` would be the rows of other classes."""
+    with pytest.raises(ValueError, match=r"one per class, ProxyGMLLoss has \(9, 4\); for several .* SoftTripleLoss"):
+        small(ProxyGMLLoss(3, 4, proxies_per_class=3, r=0.9))
+
+
+def test_other_bases_that_cannot_work_are_refused() -> None:
+    euclidean = EuclideanDistance(normalize_embeddings=False)
+    for k in (1, 2):
+        with pytest.raises(ValueError, match="needs unit vectors, CCPLoss has none"):
+            small(CCPLoss(pml_losses.TripletMarginLoss(distance=euclidean), 3, 4, proxies_per_class=k))
+    with pytest.raises(ValueError, match="no proxies"):
         small(pml_losses.TripletMarginLoss())
+    with pytest.raises(ValueError, match=r"needs proxies \(3, 4\)"):
+        small(ProxyAnchorLoss(3, 5))
+    with pytest.raises(ValueError, match=r"built loss as base_loss, got 'proxy_nca'; .* NIRLoss.from_card"):
+        NIRLoss("proxy_nca", 4)  # type: ignore[arg-type]
+
+
+def test_refusals() -> None:
+    with pytest.raises(ValueError, match="base_loss must be one of proxy_anchor, proxy_nca, soft_triple"):
+        small("triplet")
+    with pytest.raises(TypeError, match="num_classes"):
+        NIRLoss.from_card(base_loss="proxy_nca", embedding_size=4)
     for wrong in ({"preset": "thesis"}, {"sigma": "tanh"}, {"self_regularization": "match"}, {"cond": "all"}):
         with pytest.raises(ValueError, match=next(iter(wrong.values()))):
             small(**wrong)
+
+
+def test_settings_are_recorded_as_the_librarys_are() -> None:
+    assert {"omega", "noise", "temperature", "flow_lr_factor"} <= set(small()._record_these)

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 import torch
 from pytorch_metric_learning import losses as pml_losses
-from torch import Tensor
+from pytorch_metric_learning import regularizers
+from torch import Tensor, nn
 from torch.nn import functional
 
-from losses import Clock, Needs, ProxyNCALoss, TrainingPlugin, XBMLoss
+from losses import CCPLoss, Clock, CosineContrastiveLoss, Needs, ProxyNCALoss, TrainingPlugin, XBMLoss
+from losses.pair_losses import EuclideanDistance, SignalToNoiseRatioContrastiveLoss
 from tests.support.golden_files import Case, case_name, golden
 
 CASES = golden("xbm")
@@ -36,7 +38,7 @@ def stored_labels(loss: XBMLoss) -> Tensor:
 @pytest.mark.parametrize("hooks", [True, False], ids=["clock", "counting"])
 @pytest.mark.parametrize("case", CASES, ids=case_name)
 def test_authors_steps(case: Case, hooks: bool) -> None:
-    loss = XBMLoss(**case.params).to(case.dtype)
+    loss = XBMLoss.from_card(**case.params).to(case.dtype)
     for step, (rows, labels) in enumerate(zip(case.arrays["embeddings"], case.arrays["labels"], strict=True)):
         embeddings = torch.from_numpy(rows).requires_grad_()
         if hooks:
@@ -52,7 +54,7 @@ def test_authors_steps(case: Case, hooks: bool) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=case_name)
 def test_authors_two_terms(case: Case) -> None:
-    loss = XBMLoss(**case.params).to(case.dtype)
+    loss = XBMLoss.from_card(**case.params).to(case.dtype)
     for step in range(case.sidecar["steps"]):
         embeddings, labels = case.tensor("embeddings")[step], case.tensor("labels")[step]
         terms = loss.compute_loss(embeddings, labels, None, embeddings, labels)
@@ -62,7 +64,9 @@ def test_authors_two_terms(case: Case) -> None:
 
 
 def test_c2_equals_a_count_by_hand() -> None:
-    loss = XBMLoss(4, memory_size=9, base="c2", start_iteration=0, weight=0.5, pos_margin=0.0, neg_margin=1.2)
+    loss = XBMLoss.from_card(
+        embedding_size=4, memory_size=9, base="c2", start_iteration=0, weight=0.5, pos_margin=0.0, neg_margin=1.2
+    )
     history: list[Tensor] = []
     for embeddings, labels in batches(3):
         value = loss(embeddings, labels)
@@ -89,7 +93,10 @@ def c2_by_hand(unit: Tensor, labels: Tensor, rows: Tensor, row_labels: Tensor) -
 
 
 def test_before_the_start_it_is_the_plain_loss_and_stores_nothing() -> None:
-    loss, plain = XBMLoss(4, memory_size=12, start_iteration=2), XBMLoss(4, 12).base_loss
+    loss, plain = (
+        XBMLoss.from_card(embedding_size=4, memory_size=12, start_iteration=2),
+        XBMLoss.from_card(embedding_size=4, memory_size=12).base_loss,
+    )
     for step, (embeddings, labels) in enumerate(batches(4)):
         value, alone = loss(embeddings, labels).item(), plain(embeddings, labels).item()
         assert value == pytest.approx(alone, rel=1e-6) if step < 2 else value > 1.1 * alone
@@ -99,7 +106,7 @@ def test_before_the_start_it_is_the_plain_loss_and_stores_nothing() -> None:
 @pytest.mark.parametrize("base", ["c1", "c2"])
 def test_state_dict_resumes_bit_equal_in_the_middle(base: str) -> None:
     params: dict[str, Any] = {"embedding_size": 4, "memory_size": 10, "base": base, "start_iteration": 1}
-    loss, resumed = XBMLoss(**params), XBMLoss(**params)
+    loss, resumed = XBMLoss.from_card(**params), XBMLoss.from_card(**params)
     for embeddings, labels in batches(4):
         loss(embeddings, labels)
     resumed.load_state_dict(copy.deepcopy(loss.state_dict()))
@@ -108,7 +115,7 @@ def test_state_dict_resumes_bit_equal_in_the_middle(base: str) -> None:
 
 
 def test_evaluation_mode_leaves_the_state_alone() -> None:
-    loss = XBMLoss(4, memory_size=12, start_iteration=0)
+    loss = XBMLoss.from_card(embedding_size=4, memory_size=12, start_iteration=0)
     (first, labels), (second, _) = batches(2)
     loss(first, labels)
     before = copy.deepcopy(loss.state_dict())
@@ -119,7 +126,7 @@ def test_evaluation_mode_leaves_the_state_alone() -> None:
 
 
 def test_memory_gives_no_gradient_to_the_past() -> None:
-    loss = XBMLoss(4, memory_size=12, start_iteration=0)
+    loss = XBMLoss.from_card(embedding_size=4, memory_size=12, start_iteration=0)
     (first, labels), (second, _) = batches(2)
     past = first.clone().requires_grad_()
     loss(past, labels)
@@ -131,7 +138,7 @@ def test_memory_gives_no_gradient_to_the_past() -> None:
 def test_a_sample_does_not_meet_its_own_copy() -> None:
     """With nothing but the batch in the memory both terms are one; multi-similarity would see a copy at cosine 1."""
     (earlier, labels), (embeddings, _) = batches(2)
-    loss = XBMLoss(4, memory_size=6, base=pml_losses.MultiSimilarityLoss(), start_iteration=0, weight=0.5)
+    loss = XBMLoss(pml_losses.MultiSimilarityLoss(), 4, 6, start_iteration=0, weight=0.5)
     plain = pml_losses.MultiSimilarityLoss()
     loss(earlier[:4], labels[:4])  # so that the batch wraps round the end of the ring
     torch.testing.assert_close(loss(embeddings, labels), 1.5 * plain(embeddings, labels))
@@ -139,10 +146,10 @@ def test_a_sample_does_not_meet_its_own_copy() -> None:
 
 def test_a_library_loss_can_be_wrapped_and_its_pairs_chosen() -> None:
     (embeddings, labels), (other, _) = batches(2)
-    loss = XBMLoss(4, 12, base=pml_losses.MultiSimilarityLoss(), start_iteration=1)
+    loss = XBMLoss(pml_losses.MultiSimilarityLoss(), 4, 12, start_iteration=1)
     assert loss(embeddings, labels) == pml_losses.MultiSimilarityLoss()(functional.normalize(embeddings, dim=1), labels)
     nothing = tuple(torch.tensor([], dtype=torch.long) for _ in range(4))
-    chosen = XBMLoss(4, 12, start_iteration=5)
+    chosen = XBMLoss.from_card(embedding_size=4, memory_size=12, start_iteration=5)
     assert chosen(other, labels, nothing) == 0
     assert chosen(other, labels) > 0
 
@@ -170,7 +177,7 @@ class Listening(TrainingPlugin, pml_losses.ContrastiveLoss):  # type: ignore[mis
 
 def test_hooks_reach_the_wrapped_loss() -> None:
     inner = Listening()
-    loss = XBMLoss(4, 12, base=inner)
+    loss = XBMLoss(inner, 4, 12)
     loss.bind(None)  # type: ignore[arg-type]
     loss.on_epoch_start(clock(0))
     loss.on_step_start(clock(3))
@@ -182,17 +189,84 @@ def test_hooks_reach_the_wrapped_loss() -> None:
 
 
 def test_parameters_of_the_wrapped_loss_are_grouped_once() -> None:
-    inner = ProxyNCALoss(3, 4)
-    groups = XBMLoss(4, 12, base=inner).param_groups(0.5, 0.1)
-    assert [id(p) for group in groups for p in group["params"]] == [id(inner.proxies)]
+    inner = pml_losses.MarginLoss(learn_beta=True)
+    groups = XBMLoss(inner, 4, 12).param_groups(0.5, 0.1)
+    assert [id(p) for group in groups for p in group["params"]] == [id(inner.beta)]
     assert (groups[0]["lr"], groups[0]["weight_decay"]) == (0.5, 0.1)
 
 
+REFUSED = [
+    ProxyNCALoss(3, 4),
+    pml_losses.NPairsLoss(),
+    pml_losses.FastAPLoss(),
+    CCPLoss(pml_losses.ContrastiveLoss(distance=EuclideanDistance(normalize_embeddings=False)), 3, 4),
+]
+
+
+@pytest.mark.parametrize("base", REFUSED, ids=lambda base: type(base).__name__)
+def test_a_base_loss_that_takes_no_references_is_refused_at_once(base: nn.Module) -> None:
+    """It would train for 1,000 steps first, until the memory starts."""
+    with pytest.raises(ValueError, match=f"{type(base).__name__}, which takes no ref_emb; use a pair loss"):
+        XBMLoss(base, 4, 12)
+
+
+ACCEPTED = [
+    pml_losses.AngularLoss(),
+    pml_losses.CircleLoss(),
+    pml_losses.GeneralizedLiftedStructureLoss(),
+    pml_losses.IntraPairVarianceLoss(),
+    pml_losses.LiftedStructureLoss(),
+    pml_losses.MarginLoss(num_classes=3, learn_beta=True),
+    pml_losses.MultiSimilarityLoss(),
+    pml_losses.NCALoss(),
+    pml_losses.NTXentLoss(),
+    SignalToNoiseRatioContrastiveLoss(),
+    pml_losses.SupConLoss(),
+    pml_losses.TripletMarginLoss(),
+    pml_losses.TupletMarginLoss(),
+]
+
+
+@pytest.mark.parametrize("base", ACCEPTED, ids=lambda base: type(base).__name__)
+def test_pair_losses_are_accepted_and_no_random_number_is_used_up(base: nn.Module) -> None:
+    before, state = torch.get_rng_state(), copy.deepcopy(base.state_dict())
+    XBMLoss(base, 4, 12)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert all(torch.equal(value, state[key]) for key, value in base.state_dict().items())
+
+
+def test_a_card_describes_the_base_loss_by_name_or_brings_it_built() -> None:
+    (embeddings, labels) = batches(1)[0]
+    named = XBMLoss.from_card(base="c1", margin=0.2, embedding_size=4, memory_size=12)
+    built = XBMLoss.from_card(base_loss=CosineContrastiveLoss(0.2), embedding_size=4, memory_size=12)
+    assert named(embeddings, labels) == built(embeddings, labels)
+    silent = XBMLoss.from_card(embedding_size=4, memory_size=12)
+    assert silent(embeddings, labels) == XBMLoss(CosineContrastiveLoss(), 4, 12)(embeddings, labels)
+
+
+def test_keywords_of_the_library_stay_with_the_wrapper() -> None:
+    (embeddings, labels) = batches(1)[0]
+    regularizer = regularizers.LpRegularizer()
+    plain = XBMLoss.from_card(embedding_size=4, memory_size=12)
+    regularized = XBMLoss.from_card(
+        embedding_size=4, memory_size=12, embedding_regularizer=regularizer, embedding_reg_weight=0.5
+    )
+    assert regularized.base_loss.embedding_regularizer is None
+    extra = regularized(embeddings, labels) - plain(embeddings, labels)
+    torch.testing.assert_close(extra, 0.5 * regularizer(embeddings))
+    assert {"memory_size", "start_iteration", "weight"} <= set(plain._record_these)
+
+
 def test_refusals() -> None:
-    with pytest.raises(ValueError, match="base must be"):
-        XBMLoss(4, 12, base="c3")
-    with pytest.raises(ValueError, match="margin"):
-        XBMLoss(4, 12, base=pml_losses.ContrastiveLoss(), margin=0.1)
+    with pytest.raises(ValueError, match="base_loss must be one of c1, c2, or a component"):
+        XBMLoss.from_card(embedding_size=4, memory_size=12, base="c3")
+    with pytest.raises(ValueError, match=r"built loss as base_loss, got 'c1'; .* XBMLoss.from_card"):
+        XBMLoss("c1", 4, 12)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="no use for distance"):
+        XBMLoss(CosineContrastiveLoss(), 4, 12, distance=EuclideanDistance())
+    for base in ("c1", CosineContrastiveLoss()):
+        with pytest.raises(TypeError, match="margn"):
+            XBMLoss.from_card(embedding_size=4, memory_size=12, base_loss=base, margn=0.1)
     (embeddings, labels) = batches(1)[0]
     with pytest.raises(ValueError, match="does not fit"):
-        XBMLoss(4, 5)(embeddings, labels)
+        XBMLoss.from_card(embedding_size=4, memory_size=5)(embeddings, labels)

@@ -80,17 +80,22 @@ def _nca(variant: str) -> Callable[..., ProxyNCALoss]:
 
 
 def _xbm(base: str, **params: Any) -> Callable[..., XBMLoss]:
-    return lambda num_classes, embedding_size: XBMLoss(embedding_size, 50, base, start_iteration=2, **params)
+    settings = {"base": base, "memory_size": 50, "start_iteration": 2, **params}
+    return lambda num_classes, embedding_size: XBMLoss.from_card(embedding_size=embedding_size, **settings)
 
 
 def _nir(base: str) -> Callable[..., NIRLoss]:
     # Plain gradient descent, which the contract trains with, explodes on exponentials; softplus is the tame choice.
-    settings = {"n_blocks": 2, "depth": 2, "width": 8, "omega": 1.0, "sigma": "softplus"}
-    return lambda num_classes, embedding_size: NIRLoss(base, embedding_size, num_classes=num_classes, **settings)
+    settings = {"base_loss": base, "n_blocks": 2, "depth": 2, "width": 8, "omega": 1.0, "sigma": "softplus"}
+    return lambda num_classes, embedding_size: NIRLoss.from_card(
+        num_classes=num_classes, embedding_size=embedding_size, **settings
+    )
 
 
 def _ccp(base: str) -> Callable[..., CCPLoss]:
-    return lambda num_classes, embedding_size: CCPLoss(num_classes, embedding_size, base, proxies_per_class=2)
+    return lambda num_classes, embedding_size: CCPLoss.from_card(
+        base=base, num_classes=num_classes, embedding_size=embedding_size, proxies_per_class=2
+    )
 
 
 def _ccp_proxies(loss: nn.Module) -> Tensor:
