@@ -1,4 +1,4 @@
-"""Which of our runs may stand beside a printed number: those that are what the printed row says, and no others.
+"""Which of our runs may stand beside a published number: those that were made as its row says, and no others.
 
 A cell is filled from one experiment, never pooled from several. The experiment has to be
 
@@ -39,8 +39,8 @@ _POOLING = {"nir_table2": "average"}
 class StoredExperiment:
     """An experiment under the name that it was run by.
 
-    departures: in what it was run otherwise than the experiment file of that name says, as phrases; such runs fill no
-    printed cell.
+    departures: settings that differ from the experiment file of that name, as phrases; such runs fill no
+    published cell.
     """
 
     name: str
@@ -97,7 +97,7 @@ def objections(table: PublishedTable, row: PublishedRow, cell: PublishedCell, fo
     return reasons
 
 
-def printed_image_size(row: PublishedRow, cell: PublishedCell) -> int:
+def published_image_size(row: PublishedRow, cell: PublishedCell) -> int:
     """Pixels of the crop's side: as the row says; else 227 for MLRC's embeddings and 224, the papers' size."""
     said = re.search(r"\b(\d+)x\1\b", f"{row.label} {row.setting}")
     if said:
@@ -113,7 +113,7 @@ def _shape(row: PublishedRow, cell: PublishedCell, run: RunRecord, images: Image
     tested = run.dimensions * (models if cell.kind == "concatenated" else 1)
     if cell.dimensions is not None and tested != cell.dimensions:
         reasons.append(f"{tested} dimensions, printed for {cell.dimensions}")
-    if images.crop != (size := printed_image_size(row, cell)):
+    if images.crop != (size := published_image_size(row, cell)):
         reasons.append(f"images of {images.crop} pixels, printed for {size}")
     return reasons
 

@@ -1,9 +1,8 @@
 """`table`: published tables and those of stored experiments."""
 
-import json
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -15,6 +14,9 @@ from reproduce.storage import existing_store_at, opened_store
 from results.experiment_results import MeasuredExperiment
 from results.published.tables import published_tables
 from results.store import Store
+
+if TYPE_CHECKING:
+    from reports.tables.table import Table
 
 TableName = Annotated[
     str | None,
@@ -34,8 +36,8 @@ What = Annotated[
     str | None,
     typer.Option(
         "--what",
-        help="printed: as published; results, differences, peeking, hyperparameters, costs: of an experiment. By "
-        "default a published table is drawn as printed, an experiment by its results.",
+        help="published: a paper's table beside our runs; results, differences, peeking, hyperparameters, costs: of an "
+        "experiment. By default a published table is drawn as published, an experiment by its results.",
     ),
 ]
 
@@ -51,17 +53,19 @@ def table(
     from reports.tables.formats import WRITERS
     from reproduce.outputs.tables import KINDS
 
-    formats, kinds = ["terminal", *WRITERS, "json"], ["printed", *KINDS]
+    formats, kinds = ["terminal", *WRITERS], ["published", *KINDS]
     if output not in formats:
         raise InputError(f"--format {output!r}: use {', '.join(formats[:-1])} or {formats[-1]}")
+    if what == "printed":  # What this kind was called before.
+        what = "published"
     if what not in (None, *kinds):
         raise InputError(f"--what {what!r}: use {', '.join(kinds[:-1])} or {kinds[-1]}")
     if name is None:
         _list(existing_store_at(store, artifacts))
-    elif what == "printed" or (what is None and name in published_tables()):
-        _printed(name, output, existing_store_at(store, artifacts), store)
+    elif what == "published" or (what is None and name in published_tables()):
+        _published(name, output, existing_store_at(store, artifacts), store)
     else:
-        _stored(name, output, what or "results", opened_store(store, artifacts, f"; {_published()} need none"))
+        _stored(name, output, what or "results", opened_store(store, artifacts, f"; {_published_names()} need none"))
 
 
 def _list(store: Store | None) -> None:
@@ -70,50 +74,46 @@ def _list(store: Store | None) -> None:
     show_table_names(published_tables(), [] if store is None else names_of(store), output_console())
 
 
-def _printed(name: str, output: str, store: Store | None, place: str) -> None:
-    from reports.published.layout import cells_of, draw
-    from reports.tables.formats import WRITERS
-    from reproduce.commands.terminal import show_drawing
-    from reproduce.outputs.tables import printed
+def _published(name: str, output: str, store: Store | None, place: str) -> None:
+    from reports.published.layout import published_layout
+    from reproduce.outputs.tables import compared_with_runs
 
     if name not in published_tables():
         raise InputError(f"no published table {name!r}; there are {', '.join(published_tables())}")
     if store is None:
         typer.echo(f"{place}: no store here yet, so nothing was run", err=True)
-    joined = printed(name, store)
-    if output == "terminal":
-        show_drawing(draw(joined), output_console())
-    elif output == "json":
-        sys.stdout.write(json.dumps(cells_of(joined), indent=1) + "\n")
-    else:
-        sys.stdout.write(WRITERS[output](draw(joined)))
+    _write(published_layout(compared_with_runs(name, store)), output)
 
 
 def _stored(name: str, output: str, what: str, store: Store) -> None:
-    from reports.tables.formats import WRITERS
-    from reproduce.commands.terminal import show_drawing
     from reproduce.outputs.find_runs import experiments_of, names_of
     from reproduce.outputs.tables import KINDS
 
     fingerprints = experiments_of(store, name)
     if not fingerprints:
         held = ", ".join(names_of(store)) or "none"
-        raise InputError(f"no experiment {name!r} in {store.url}; it holds: {held}; there are also {_published()}")
+        raise InputError(
+            f"no experiment {name!r} in {store.url}; it holds: {held}; there are also {_published_names()}"
+        )
     for fingerprint in fingerprints:
         measured = MeasuredExperiment.from_store(store, fingerprint, trainings=what in ("peeking", "hyperparameters"))
-        drawing = KINDS[what](measured)
-        if output == "terminal":
-            show_drawing(drawing, output_console())
-        elif output == "json" and what == "results":
+        if (output, what) == ("json", "results"):
             sys.stdout.write(measured.to_json())
-        elif output == "json":
-            rows = [dict(zip(drawing.sheet.header, values, strict=True)) for values in drawing.sheet.rows]
-            sys.stdout.write(json.dumps(rows, indent=1) + "\n")
         else:
-            sys.stdout.write(WRITERS[output](drawing))
+            _write(KINDS[what](measured), output)
 
 
-def _published() -> str:
+def _write(drawn: "Table", output: str) -> None:
+    from reports.tables.formats import WRITERS
+    from reproduce.commands.terminal import show_table
+
+    if output == "terminal":
+        show_table(drawn, output_console())
+    else:
+        sys.stdout.write(WRITERS[output](drawn))
+
+
+def _published_names() -> str:
     return f"published tables ({', '.join(published_tables())})"
 
 

@@ -5,7 +5,7 @@ from importlib import metadata
 from pathlib import Path
 from zipfile import BadZipFile
 
-from reports.page.build import report_of
+from reports.page.build import build_page
 from reports.page.material import Material
 from reports.page.render import render_page
 from reports.page.sections.drawn_figure import Drawn, file_name
@@ -13,7 +13,7 @@ from reproduce.config.deviations import departures
 from reproduce.errors import InputError
 from reproduce.outputs.rerun_commands import commands_again
 from reproduce.outputs.search_histories import searches
-from reproduce.outputs.tables import printed_names
+from reproduce.outputs.tables import published_names
 from reproduce.storage import Places, open_store, open_studies, studies_in_one_line
 from results.artifacts import Exhibit, exhibit_path
 from results.experiment_results import MeasuredExperiment
@@ -29,13 +29,13 @@ def write_page(name: str, fingerprint: str, store: Store, where: Places, folder:
     of the same name are replaced. Raises StoreError, InputError.
     """
     material = gather(name, fingerprint, store, where)
-    report = report_of(material)
+    built = build_page(material)
     place = folder / file_name(name)
     try:
-        _write_figures(report.figures, place / "figures")
+        _write_figures(built.figures, place / "figures")
         page = place / "index.html"
         partial = page.with_suffix(".partial")
-        partial.write_text(render_page(report.content), encoding="utf-8")
+        partial.write_text(render_page(built.content), encoding="utf-8")
         partial.replace(page)
     except OSError as error:
         reason = f"{place}: cannot be written ({error.strerror or error})"
@@ -62,7 +62,7 @@ def gather(name: str, fingerprint: str, store: Store, where: Places) -> Material
         searches=found,
         panels=_panels(name, store),
         commands=commands_again(name, measured),
-        printed_names=printed_names(measured),
+        published_names=published_names(measured),
         departures=departures(name, measured.summary.get("settings") or {}),
         made=_made(fingerprint),
     )

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 
 from reports.published.eligibility import StoredExperiment, concerns
-from reports.published.join import PrintedTable, join
+from reports.published.join import ComparedTable, join
 from reports.tables.costs import costs
 from reports.tables.differences import differences
 from reports.tables.hyperparameters import hyperparameters
 from reports.tables.peeking import peeking_table
 from reports.tables.result_table import table_of
-from reports.tables.table import Drawing
+from reports.tables.table import Table
 from reproduce.config.deviations import departures
 from reproduce.config.yaml_files import METHODS, read_mapping
 from results.experiment_results import MeasuredExperiment
@@ -17,7 +17,7 @@ from results.published.tables import PublishedTable, published_table
 from results.store import Store
 
 
-def printed(name: str, store: Store | None) -> PrintedTable:
+def compared_with_runs(name: str, store: Store | None) -> ComparedTable:
     """A published table beside what the store has of it; without a store nothing was run."""
     table = published_table(name)
     return join(table, [] if store is None else _stored(store, table))
@@ -37,15 +37,11 @@ def _stored(store: Store, table: PublishedTable) -> list[StoredExperiment]:
     return found
 
 
-def _results(measured: MeasuredExperiment) -> Drawing:
-    return table_of(measured).drawing()
+def _hyperparameters(measured: MeasuredExperiment) -> Table:
+    return hyperparameters(measured, published_names(measured))
 
 
-def _hyperparameters(measured: MeasuredExperiment) -> Drawing:
-    return hyperparameters(measured, printed_names(measured))
-
-
-def printed_names(measured: MeasuredExperiment) -> dict[str, dict[str, str]]:
+def published_names(measured: MeasuredExperiment) -> dict[str, dict[str, str]]:
     """MLRC's names of searched hyperparameters, by method, from the suite's own cards."""
     names = {}
     for method in measured.summary["methods"]:
@@ -55,8 +51,8 @@ def printed_names(measured: MeasuredExperiment) -> dict[str, dict[str, str]]:
     return names
 
 
-KINDS: dict[str, Callable[[MeasuredExperiment], Drawing]] = {
-    "results": _results,
+KINDS: dict[str, Callable[[MeasuredExperiment], Table]] = {
+    "results": table_of,
     "differences": differences,
     "peeking": peeking_table,
     "hyperparameters": _hyperparameters,

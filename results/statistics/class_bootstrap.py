@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy import special
 
 from results.records import RunRecord, Scores
-from results.statistics.run_values import Variant
+from results.statistics.run_values import EmbeddingKind
 
 Array = npt.NDArray[np.float64]
 
@@ -42,7 +42,7 @@ class ClassInterval:
 def class_interval(
     records: Sequence[RunRecord],
     metric: str = "map_at_r",
-    variant: Variant = "concatenated",
+    variant: EmbeddingKind = "concatenated",
     *,
     resamples: int = 10_000,
     seed: int = 0,
@@ -62,7 +62,7 @@ def class_difference(
     a: Sequence[RunRecord],
     b: Sequence[RunRecord],
     metric: str = "map_at_r",
-    variant: Variant = "concatenated",
+    variant: EmbeddingKind = "concatenated",
     *,
     resamples: int = 10_000,
     seed: int = 0,
@@ -82,7 +82,7 @@ def class_difference(
     return ClassInterval(_mean(queries, difference), low, high, _counted(queries), runs, resamples, confidence)
 
 
-def _class_means(records: Sequence[RunRecord], metric: str, variant: Variant) -> tuple[Array, Array]:
+def _class_means(records: Sequence[RunRecord], metric: str, variant: EmbeddingKind) -> tuple[Array, Array]:
     """Queries and mean score over runs of every test class."""
     if metric not in Scores.model_fields:
         raise ValueError(f"class scores hold {', '.join(Scores.model_fields)}, not {metric}")

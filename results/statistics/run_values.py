@@ -5,7 +5,10 @@ from typing import Literal, NamedTuple
 
 from results.records import RunRecord, Scores
 
-Variant = Literal["separated", "concatenated"]
+EmbeddingKind = Literal["separated", "concatenated"]
+"""The mean over the folds' models, or their ensemble."""
+
+EMBEDDING_KINDS: tuple[EmbeddingKind, ...] = ("separated", "concatenated")
 
 
 class RunKey(NamedTuple):
@@ -16,7 +19,7 @@ class RunKey(NamedTuple):
     run: int
 
 
-def value_of(record: RunRecord, metric: str = "map_at_r", variant: Variant = "concatenated") -> float:
+def value_of(record: RunRecord, metric: str = "map_at_r", variant: EmbeddingKind = "concatenated") -> float:
     """A run's value of a metric, in the records' units (fractions of 1 for MLRC's three).
 
     metric: one of MLRC's three, a further metric that the run was evaluated with, or `total_training_steps`, the
@@ -33,7 +36,7 @@ def value_of(record: RunRecord, metric: str = "map_at_r", variant: Variant = "co
 
 
 def run_values(
-    records: Iterable[RunRecord], metric: str = "map_at_r", variant: Variant = "concatenated"
+    records: Iterable[RunRecord], metric: str = "map_at_r", variant: EmbeddingKind = "concatenated"
 ) -> dict[str, dict[RunKey, float]]:
     """By method, the runs' values of a metric; methods in the order in which they first come.
 

@@ -7,13 +7,13 @@ from reports.figures.contour import search_contour
 from reports.figures.parallel_coordinates import parallel_coordinates
 from reports.figures.search_history import search_history
 from reports.figures.style import FigureError
-from reports.figures.trials import Parameter, Trial, finished
+from reports.figures.trials import Parameter, TrialPoint, finished
 
 RATE, COUNT = Parameter("loss.lr", "log"), Parameter("loss.count", "int")
 
 
 def trial(number, value, rate=0.01, count=4):
-    return Trial(number, {"loss.lr": rate, "loss.count": count}, value)
+    return TrialPoint(number, {"loss.lr": rate, "loss.count": count}, value)
 
 
 TRIALS = [

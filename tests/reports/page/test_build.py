@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from reports.figures.trials import Parameter, Search, Trial
-from reports.page.build import report_of
+from reports.figures.trials import Parameter, SearchHistory, TrialPoint
+from reports.page.build import build_page
 from reports.page.material import Material
 from reports.page.render import figure_groups, render_page
 from reports.page.sections.class_intervals import over_classes
 from reports.page.sections.drawn_figure import file_name
-from reports.page.sections.published_values import printed_of, printed_verdicts
+from reports.page.sections.published_values import compared_tables, published_verdicts
 from reports.page.sections.table_sections import tables_of
 from reports.page.sections.verdicts import verdicts_of
 from reports.page.sections.warnings import warnings_of
@@ -119,11 +119,11 @@ def test_a_method_below_the_untrained_trunk_is_named():
 
 def test_a_partial_experiment_says_what_is_missing_and_invents_nothing():
     half = material(values(a=A, b=B[:2]), titles={"a": "A", "b": "B", "never": "Never run"})
-    content = report_of(half).content
+    content = build_page(half).content
     assert content.missing == ("B has 2 of 4 runs", "Never run was not run to the end")
-    rows = {row.title: row.cells for row in content.tables[0].rows}
-    assert all(cell.text is None for cell in rows["Never run"][1:])
-    assert rows["B"][0].text == "2"
+    rows = {row.head: row.lines[0].cells for row in content.tables[0].table.rows}
+    assert {(cell.value, cell.kind) for cell in rows["Never run"][1:]} == {(None, "not run")}
+    assert rows["B"][0].value == 2
     page = render_page(content)
     assert "Partial: this experiment is not finished" in page
     assert not any("Never run" in one.sentence for one in content.verdicts)
@@ -131,7 +131,7 @@ def test_a_partial_experiment_says_what_is_missing_and_invents_nothing():
 
 
 def test_an_experiment_without_a_run_has_a_page_too():
-    report = report_of(material({"a": [], "b": []}))
+    report = build_page(material({"a": [], "b": []}))
     assert report.figures == ()
     assert report.content.tables == ()
     assert report.content.missing == ("A was not run to the end", "B was not run to the end")
@@ -146,7 +146,7 @@ def test_one_method_alone_is_compared_with_nothing():
 
 def test_hostile_titles_are_text():
     bad = '<script>alert(1)</script> & "x" {{ 7 * 7 }} $a$'
-    page = render_page(report_of(material(values(a=A, b=B), titles={"a": bad, "b": bad}, name=bad)).content)
+    page = render_page(build_page(material(values(a=A, b=B), titles={"a": bad, "b": bad}, name=bad)).content)
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert(1)" in page
     assert page.count("(a)") >= 1, "equal titles are told apart by their keys"
@@ -161,14 +161,14 @@ def test_names_stay_in_their_folder(name):
 def test_the_quickstarts_tables_agree_with_one_another():
     experiment = measured()
     known = Material("quickstart", experiment)
-    tables = {table.title: table for table in tables_of(known, (), over_classes(known))}
+    tables = {section.table.title: section.table for section in tables_of(known, (), over_classes(known))}
     assert list(tables)[:2] == ["Test scores", "Is the difference real?"]
     pairs = tables["Is the difference real?"]
-    yes = [row.title for row in pairs.rows if row.cells[-1].text == "yes"]
+    yes = [row.head for row in pairs.rows if row.lines[0].cells[-1].value == "yes"]
     real = said(verdicts_of(known), "real")
     assert len(yes) == len(real)
-    assert {cell.sort for row in pairs.rows for cell in row.cells[:1]} != {None}
-    assert "MLRC" not in [column.title for column in tables["Hyperparameters found"].columns], "an empty column"
+    assert all(isinstance(line.cells[0].sort_key, float) for line in pairs.lines)
+    assert "MLRC" not in [column.name for column in tables["Hyperparameters found"].columns], "an empty column"
     links = [row.key for row in tables["What the methods cost"].rows]
     assert links == list(experiment.summary["methods"])
 
@@ -197,13 +197,13 @@ def exhibit(proxies=True):
 
 def search(*names):
     parameters = tuple(Parameter(name) for name in names)
-    trials = tuple(Trial(n, dict.fromkeys(names, n * 0.1), 0.1 + 0.01 * n) for n in range(4))
-    return Search(trials, parameters, startup=2)
+    trials = tuple(TrialPoint(n, dict.fromkeys(names, n * 0.1), 0.1 + 0.01 * n) for n in range(4))
+    return SearchHistory(trials, parameters, startup=2)
 
 
 def test_figures_are_drawn_where_there_are_data_and_nowhere_else():
     runs = values(a=A, b=B, c=C)
-    bare = {one.name for one in report_of(material(runs)).figures}
+    bare = {one.name for one in build_page(material(runs)).figures}
     assert bare == {
         *("intervals_concatenated_map_at_r", "intervals_separated_map_at_r"),
         *("intervals_concatenated_p_at_1", "intervals_separated_p_at_1", "critical_difference"),
@@ -211,7 +211,7 @@ def test_figures_are_drawn_where_there_are_data_and_nowhere_else():
     whole = material(
         runs, exhibits={"a": exhibit(), "b": exhibit(False)}, searches={"a": search("x", "y"), "b": search("x")}
     )
-    report = report_of(whole)
+    report = build_page(whole)
     added = {one.name for one in report.figures} - bare
     assert added == {
         *("tsne_test_a", "tsne_test_b", "tsne_proxies_a", "similarity", "spectrum", "gallery_a"),
@@ -233,29 +233,32 @@ def test_panels_that_differ_in_batch_size_alone_are_drawn_together():
 
     panels = {"16": panel(16), "32": panel(32), "other": panel(64, embedding_size=64)}
     whole = Material("file/16", panels["16"], panels=panels)
-    (drawn,) = [one for one in report_of(whole).figures if one.name == "batch_size"]
+    (drawn,) = [one for one in build_page(whole).figures if one.name == "batch_size"]
     assert drawn.view is not None
     alone = Material("file/16", panels["16"], panels={"16": panels["16"], "other": panels["other"]})
-    assert not [one for one in report_of(alone).figures if one.name == "batch_size"]
+    assert not [one for one in build_page(alone).figures if one.name == "batch_size"]
 
 
-def test_printed_values_are_inside_or_outside_only_under_the_printed_conditions():
+def test_published_values_are_inside_or_outside_only_under_the_published_conditions():
     runs = {"contrastive": runs_of("contrastive", [0.59, 0.60, 0.605])}
     own = material(runs, titles={"contrastive": "Contrastive"}, settings=MLRC, name="mlrc_cub200")
-    report = report_of(own)
+    report = build_page(own)
     kinds = {one.kind for one in report.content.verdicts}
     assert kinds >= {"inside", "outside"}
-    table = next(table for table in report.content.tables if "A Metric Learning Reality Check" in table.title)
-    printed = next(row for row in table.rows if row.title == "Contrastive, printed")
-    assert printed.cells[0].text
-    assert {row.title.partition(",")[0] for row in table.rows} == {"Contrastive"}
-    assert "printed rows without a run are left out here" in table.caption
-    results = report.content.tables[0]
-    place = [column.title for column in results.columns].index("P@1")
-    assert results.rows[0].cells[place].verdict in ("inside", "outside")
+    table = next(
+        section.table for section in report.content.tables if "A Metric Learning Reality Check" in section.table.title
+    )
+    published = next(row for row in table.rows if row.head == "Contrastive, printed")
+    assert published.lines[0].cells[0].value == 68.13
+    assert {row.head.partition(",")[0] for row in table.rows} == {"Contrastive"}
+    assert {row.key for row in table.rows} == {"contrastive"}
+    assert "published rows without a run are left out here" in table.caption
+    results = report.content.tables[0].table
+    place = [column.name for column in results.columns].index("P@1")
+    assert results.rows[0].lines[0].cells[place].verdict == "inside"
     other = material(runs, settings=changed(MLRC, embedding_size=64, images={"crop": 96})).measured
     elsewhere = replace(own, measured=other)
-    found = list(printed_verdicts(printed_of(elsewhere), elsewhere.titles))
+    found = list(published_verdicts(compared_tables(elsewhere), elsewhere.titles))
     assert {one.kind for one in found} == {"warning"}
     assert "Not compared with A Metric Learning Reality Check" in found[0].sentence
     assert "96 pixels" in found[0].detail

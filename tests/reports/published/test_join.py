@@ -6,8 +6,8 @@ import pytest
 from scipy import stats
 
 from reports.published.join import join
-from reports.published.layout import draw
-from reports.tables.formats import to_markdown
+from reports.published.layout import published_layout
+from reports.tables.markdown import to_markdown
 from results.published.tables import PublishedColumn, published_table, published_tables
 from tests.support.printed_world import MLRC, PAPER, changed, experiment, runs_of, single_runs
 
@@ -269,7 +269,7 @@ def test_steps_are_steps_of_one_model_and_have_no_best():
     joined = join(table, [experiment("ccp_table3/sop", settings, records)])
     found = cell(joined, "Triplet", column)
     assert (found.ours.mean, found.scale, found.verdict, found.mark) == (printed.value, 1, "inside", "")
-    assert f"{printed.value:,.0f} ± " in to_markdown(draw(joined))
+    assert f"{printed.value:,.0f} ± " in to_markdown(published_layout(joined))
 
 
 def test_the_printed_value_stands_for_all_that_round_to_it():
@@ -280,6 +280,6 @@ def test_the_printed_value_stands_for_all_that_round_to_it():
 
 
 def test_rows_without_a_method_of_ours_are_named():
-    drawing = draw(join(published_table("nir_table2"), []))
-    assert drawing.remarks[0].startswith("No method of ours: Div&Conq (R50, 128), MIC (R50, 128)")
-    assert replace(drawing, remarks=()).notes == ()
+    table = published_layout(join(published_table("nir_table2"), []))
+    assert table.remarks[0].startswith("No method of ours: Div&Conq (R50, 128), MIC (R50, 128)")
+    assert replace(table, remarks=()).notes == ()

@@ -8,9 +8,11 @@ import pytest
 from scipy import stats
 
 from reports.tables.costs import costs
+from reports.tables.csv_and_json import to_csv
 from reports.tables.differences import differences
-from reports.tables.formats import WRITERS, to_csv, to_markdown
+from reports.tables.formats import WRITERS
 from reports.tables.hyperparameters import hyperparameters
+from reports.tables.markdown import to_markdown
 from reports.tables.peeking import peeking_table
 from results import records
 from results.experiment_results import MeasuredExperiment
@@ -50,8 +52,8 @@ def with_trainings():
     return MeasuredExperiment(world.summary, world.records, trainings, curves)
 
 
-def read(drawing):
-    return pd.read_csv(io.StringIO(to_csv(drawing)))
+def read(table):
+    return pd.read_csv(io.StringIO(to_csv(table)))
 
 
 ALL = {
@@ -64,14 +66,14 @@ ALL = {
 }
 
 
-@pytest.mark.parametrize("drawing", ALL.values(), ids=ALL)
-def test_every_table_is_written_in_every_format(drawing):
-    texts = {form: write(drawing) for form, write in WRITERS.items()}
+@pytest.mark.parametrize("table", ALL.values(), ids=ALL)
+def test_every_table_is_written_in_every_format(table):
+    texts = {form: write(table) for form, write in WRITERS.items()}
     check_latex(texts["latex"])
     for form in ("markdown", "html", "latex"):
-        for row in drawing.rows:
+        for row in table.rows:
             assert row.head.split()[0].rstrip(":") in texts[form]
-    assert len(read(drawing)) == len(drawing.rows)
+    assert len(read(table)) == len(table.rows)
 
 
 def test_differences_are_those_of_scipy_with_holms_correction():
@@ -116,8 +118,8 @@ def test_peeking_is_the_best_of_the_curve_less_the_chosen_point():
 
 def test_hyperparameters_stand_beside_mlrcs_with_validation_scores():
     names = {"cosface": {"loss_optimizer.lr": "weights lr"}}
-    drawing = hyperparameters(with_trainings(), names)
-    frame = read(drawing).set_index(["method", "parameter"])
+    table = hyperparameters(with_trainings(), names)
+    frame = read(table).set_index(["method", "parameter"])
     ours = frame.loc[("contrastive", "loss.neg_margin")]
     assert (ours["ours"], ours["mlrc"]) == (0.5, 0.3841191369511769)
     assert ours["mlrc_validation_map_at_r"] == pytest.approx(0.436833)
@@ -128,7 +130,7 @@ def test_hyperparameters_stand_beside_mlrcs_with_validation_scores():
     assert ours["validation_map_at_r"] == pytest.approx(np.mean(expected))
     half = stats.t.ppf(0.975, 2) * stats.sem(expected)
     assert (ours["validation_half_width"], ours["n"]) == (pytest.approx(half), 3)
-    assert "| Contrastive \\| A_B: loss.neg_margin | 0.5 | 0.3841 | 17.08 ± " in to_markdown(drawing)
+    assert "| Contrastive \\| A_B: loss.neg_margin | 0.5 | 0.3841 | 17.08 ± " in to_markdown(table)
 
 
 def test_validation_scores_need_all_trainings_of_a_run():
