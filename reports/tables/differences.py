@@ -1,4 +1,4 @@
-"""Is the difference real? Every pair of an experiment's methods, tested over matched runs."""
+"""Which differences between methods are real: every pair of an experiment's methods, tested over matched runs."""
 
 from collections.abc import Iterable
 
@@ -19,39 +19,43 @@ _EFFECT = NumberFormat(digits=2, signed=True)
 
 
 def differences(
-    measured: MeasuredExperiment, metric: str = "map_at_r", variant: EmbeddingKind = "concatenated", alpha: float = 0.05
+    measured: MeasuredExperiment, metric: str = "map_at_r", kind: EmbeddingKind = "concatenated", alpha: float = 0.05
 ) -> Table:
-    """Differences in the order of the experiment's methods, p values adjusted for all of them by Holm's method.
+    """Every method against every later one, in the order of the experiment.
 
-    metric: one of MLRC's three, as differences in percentage points. alpha: of the answers.
+    Args:
+        measured: The experiment with its runs.
+        metric: One of the headline metrics; differences are shown in percentage points.
+        kind: Of the embeddings that were tested.
+        alpha: A difference is called real if its p value, adjusted by Holm's method for all pairs, is below this.
     """
     titles: dict[str, str] = measured.summary["methods"]
-    values = run_values(measured.records, metric, variant)
+    values = run_values(measured.records, metric, kind)
     pairs = compare_all({key: values[key] for key in titles if key in values})
     names = ("difference", "p (Holm)", "effect", "n", "test", "real?")
     columns = [Column(name, numeric=name not in ("test", "real?")) for name in names]
     rows = [Row.single(f"{titles[pair.a]} − {titles[pair.b]}", _cells(pair, alpha)) for pair in pairs]
     return Table(
         title=f"{measured.summary['title']}: is the difference real?",
-        caption=_caption(pairs, metric, variant, alpha),
+        caption=_caption(pairs, metric, kind, alpha),
         columns=tuple(columns),
         rows=tuple(rows),
-        sheet=Sheet(_HEADER, tuple(_values(pair, metric, variant, alpha) for pair in pairs)),
+        sheet=Sheet(_HEADER, tuple(_values(pair, metric, kind, alpha) for pair in pairs)),
         first="Methods",
     )
 
 
 def answer(pair: Comparison, alpha: float = 0.05) -> str:
-    """`yes`, `not shown`, or `too few runs`: that no difference was found is no proof that there is none."""
+    """`yes`, `not shown` or `too few runs`. It is never `no`: a test cannot show that there is no difference."""
     if pair.p_holm is None:
         return "too few runs"
     return "yes" if pair.significant(alpha) else "not shown"
 
 
-def _caption(pairs: Iterable[Comparison], metric: str, variant: str, alpha: float) -> str:
+def _caption(pairs: Iterable[Comparison], metric: str, kind: str, alpha: float) -> str:
     tests = {pair.test for pair in pairs}
     said = [
-        f"Differences of {variant} {HEADLINE_METRICS.get(metric, metric)} in percentage points with 95 % intervals, "
+        f"Differences of {kind} {HEADLINE_METRICS.get(metric, metric)} in percentage points with 95 % intervals, "
         f"these not adjusted; p values adjusted for all pairs (Holm); real where p < {alpha:g}."
     ]
     if "paired t" in tests:
@@ -79,10 +83,10 @@ def _effect(effect: Effect) -> Cell:
     return Cell(effect.value, interval=(effect.low, effect.high), form=_EFFECT)
 
 
-def _values(pair: Comparison, metric: str, variant: str, alpha: float) -> tuple[Value, ...]:
+def _values(pair: Comparison, metric: str, kind: str, alpha: float) -> tuple[Value, ...]:
     effect = pair.effect
     sizes = (None,) * 4 if effect is None else (effect.name, effect.value, effect.low, effect.high)
     counts = (pair.n_a, pair.n_b, pair.left_out)
     tested = (pair.t, pair.degrees, pair.p, pair.p_holm)
     interval = (pair.difference, pair.low, pair.high)
-    return (pair.a, pair.b, metric, variant, pair.test, *interval, *counts, *tested, *sizes, answer(pair, alpha))
+    return (pair.a, pair.b, metric, kind, pair.test, *interval, *counts, *tested, *sizes, answer(pair, alpha))

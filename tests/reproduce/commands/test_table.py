@@ -271,6 +271,7 @@ def test_unknown_names_are_one_line_that_names_the_known(say, store):
     assert "no experiment 'nonsense'" in line
     for known in ("quickstart", *published_tables()):
         assert known in line
+    assert refusal(say("quickstart", "--what", "printed")) == refusal(say("quickstart", "--what", "published"))
     line = refusal(say("quickstart", "--what", "published"))
     assert "no published table 'quickstart'" in line
     assert "nir_table5" in line
