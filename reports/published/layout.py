@@ -23,8 +23,9 @@ _HEADER = (
 )
 _ONLY_JSON = ("method", "variant", "note", "source", "origin")
 _READING = (
-    "First line: as printed. Below it our runs: mean ± half width of the 95 % Student-t interval, number of runs in "
-    "brackets, in the printed unit; then where our interval lies by the printed value: inside it, above it or below it."
+    "First line: as published. Below it our runs: mean ± half width of the 95 % Student-t interval, number of runs in "
+    "brackets, in the published unit; then where our interval lies by the published value: inside it, above it or "
+    "below it."
 )
 # A published half width is shown with the digits that it has.
 _PUBLISHED = NumberFormat(digits=6, significant=True)
@@ -39,7 +40,7 @@ def published_layout(table: ComparedTable) -> Table:
     published = table.published
     return Table(
         title=published.title,
-        caption=" ".join([f"Printed in: {published.paper}.", *_summary(table), _READING]),
+        caption=" ".join([f"Published in: {published.paper}.", *_summary(table), _READING]),
         columns=tuple(Column(metric_title(column), group=_group(table, column)) for column in published.columns),
         rows=tuple(_row(row, [row.cells[column] for column in published.columns]) for row in table.rows),
         sheet=_sheet(table),
@@ -62,7 +63,7 @@ def _group(table: ComparedTable, column: PublishedColumn) -> str:
 
 
 def _row(row: ComparedRow, cells: list[ComparedCell]) -> Row:
-    lines = [Line(tuple(_published(cell) for cell in cells), "printed")]
+    lines = [Line(tuple(_published(cell) for cell in cells), "published")]
     if row.was_run:
         lines.append(Line(tuple(_ours(cell) for cell in cells), "ours"))
     verdicts = tuple(Cell(cell.verdict, kind="verdict") for cell in cells)
@@ -71,10 +72,10 @@ def _row(row: ComparedRow, cells: list[ComparedCell]) -> Row:
 
 def _published(cell: ComparedCell) -> Cell:
     published = cell.published
-    if not published.printed:
+    if not published.as_published:
         return Cell(written="-", kind="published")
-    half_width = published.printed_interval
-    return Cell(published.value, half_width, form=_PUBLISHED, kind="published", written=published.printed)
+    half_width = published.plus_minus
+    return Cell(published.value, half_width, form=_PUBLISHED, kind="published", written=published.as_published)
 
 
 def _ours(cell: ComparedCell) -> Cell:
@@ -84,7 +85,7 @@ def _ours(cell: ComparedCell) -> Cell:
     if cell.scale != 1:
         form = NumberFormat(digits=2, scale=cell.scale)
     else:
-        steps = cell.published.printed.endswith("K")
+        steps = cell.published.as_published.endswith("K")
         form = NumberFormat(digits=0, thousands=True) if steps else NumberFormat(digits=3)
     return Cell(ours.mean, ours.half_width, n=ours.n, mark=cell.mark, note=f"({ours.n})", form=form, kind="measured")
 
@@ -99,7 +100,7 @@ def _values(table: ComparedTable, row: ComparedRow, column: PublishedColumn, cel
     measured = (None,) * 4 if ours is None else (ours.mean, ours.low, ours.high, ours.n)
     published = cell.published
     position = (table.published.name, row.label, column.dataset, column.metric, column.kind)
-    as_published = (published.printed or None, published.printed_interval)
+    as_published = (published.as_published or None, published.plus_minus)
     source = (published.method, published.variant, published.note, published.source, cell.origin)
     return (*position, *as_published, *measured, cell.verdict, cell.mark or None, *source)
 
@@ -134,5 +135,5 @@ def _remarks(table: ComparedTable) -> list[str]:
 
 def _which(cells: list[str], total: int) -> str:
     if len(cells) == total:
-        return "All printed values"
-    return "; ".join(cells) if len(cells) <= 3 else f"{len(cells)} of {total} printed values"
+        return "All published values"
+    return "; ".join(cells) if len(cells) <= 3 else f"{len(cells)} of {total} published values"

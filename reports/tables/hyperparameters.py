@@ -72,7 +72,7 @@ def _cells(setting: object, optimum: PublishedOptimum | None, score: Interval | 
     known = optimum.best_map_at_r if first and optimum else None
     return [
         _setting(setting),
-        Cell() if optimum is None else Cell(optimum.value, written=optimum.printed),
+        Cell() if optimum is None else Cell(optimum.value, written=optimum.as_published),
         measured_cell(validation, PERCENT),
         Cell(None if validation is None else validation.n),
         Cell(known, form=PERCENT),
@@ -90,5 +90,5 @@ def _values(
 ) -> tuple[Value, ...]:
     ours = setting if isinstance(setting, str | int | float) else None
     validation = (None, None, None) if score is None else (score.mean, score.half_width, score.n)
-    published = (None, None) if optimum is None else (optimum.value, optimum.printed)
+    published = (None, None) if optimum is None else (optimum.value, optimum.as_published)
     return (key, parameter, ours, *published, *validation, None if optimum is None else optimum.best_map_at_r)

@@ -77,19 +77,19 @@ def _score(published: PublishedCell) -> Score:
 
 def _verdict(table: ComparedTable, cell: ComparedCell, titles: Mapping[str, str]) -> Iterator[Verdict]:
     ours, published = cell.ours, cell.published
-    if ours is None or not published.printed:
+    if ours is None or not published.as_published:
         return
     kind = "" if published.kind == "single" else f"{published.kind} "
     what = f"{titles.get(published.key or '', published.method_label)}, {kind}{metric_title(published.column)}"
     mean, source = f"{cell.scale * ours.mean:.2f}", f"{table.published.title}; our {runs(ours.n)}"
     if ours.low is None or ours.high is None:
-        sentence = f"{what}: published {published.printed}, ours {mean} from a single run, which has no interval."
+        sentence = f"{what}: published {published.as_published}, ours {mean} from a single run, which has no interval."
         yield Verdict("open", sentence, source)
         return
     ends = f"{cell.scale * ours.low:.2f} to {cell.scale * ours.high:.2f}"
     if cell.verdict == "inside":
-        sentence = f"{what}: published {published.printed} lies inside our interval, {ends}."
+        sentence = f"{what}: published {published.as_published} lies inside our interval, {ends}."
         yield Verdict("inside", sentence, f"{source}; a wide interval is easily met")
     else:
-        sentence = f"{what}: published {published.printed}; our interval, {ends}, lies {cell.verdict} it."
+        sentence = f"{what}: published {published.as_published}; our interval, {ends}, lies {cell.verdict} it."
         yield Verdict("outside", sentence, source)

@@ -248,7 +248,7 @@ def test_published_values_are_inside_or_outside_only_under_the_published_conditi
     table = next(
         section.table for section in report.content.tables if "A Metric Learning Reality Check" in section.table.title
     )
-    published = next(row for row in table.rows if row.head == "Contrastive, printed")
+    published = next(row for row in table.rows if row.head == "Contrastive, published")
     assert published.lines[0].cells[0].value == 68.13
     assert {row.head.partition(",")[0] for row in table.rows} == {"Contrastive"}
     assert {row.key for row in table.rows} == {"contrastive"}

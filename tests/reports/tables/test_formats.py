@@ -142,15 +142,15 @@ def test_markdown_has_a_cell_for_every_column(table):
 
 
 @pytest.mark.parametrize("name", published_tables())
-def test_every_format_shows_what_is_printed_and_that_nothing_was_run(name):
+def test_every_format_shows_what_is_published_and_that_nothing_was_run(name):
     table, cells = TABLES[name], published_table(name).cells
     texts = {form: write(table) for form, write in WRITERS.items()}
     for form, text in texts.items():
         assert text.count("not run") >= len(cells), form
         for cell in cells:
-            assert cell.printed in text, form
+            assert cell.as_published in text, form
     frame = pd.read_csv(io.StringIO(texts["csv"]), dtype=str, keep_default_na=False)
-    assert list(frame["printed"]) == [cell.printed for cell in cells]
+    assert list(frame["printed"]) == [cell.as_published for cell in cells]
     assert set(frame["verdict"]) == {"not run"}
     assert (frame[["mean", "low", "high", "n", "mark"]] == "").all().all()
     assert len(frame.drop_duplicates(["row", "dataset", "metric", "kind"])) == len(cells)
@@ -208,7 +208,7 @@ def test_csv_of_a_filled_table_loses_no_digit():
         if cell.ours is None:
             assert pd.isna([line.mean, line.low, line.high, line.n, line.mark]).all()
             continue
-        # In the printed unit, percent.
+        # In the published unit, percent.
         assert (line.mean, line.n) == (100 * cell.ours.mean, cell.ours.n)
         ends = [end if end is None else pytest.approx(100 * end) for end in (cell.ours.low, cell.ours.high)]
         assert [None if pd.isna(end) else end for end in (line.low, line.high)] == ends
@@ -226,11 +226,11 @@ def test_json_cells_say_where_the_numbers_are_from():
 FOUND = ("Contrastive", "precision_at_1", "separated")
 
 
-def test_a_filled_row_has_what_is_printed_then_ours_then_the_verdicts():
+def test_a_filled_row_has_what_is_published_then_ours_then_the_verdicts():
     lines = to_markdown(published_layout(filled())).splitlines()
     at = next(place for place, line in enumerate(lines) if line.startswith("| Contrastive"))
-    printed, ours, verdicts = ([cell.strip() for cell in line.split("|")[2:-1]] for line in lines[at : at + 3])
-    assert printed[:2] == ["printed", "68.13"]
+    published, ours, verdicts = ([cell.strip() for cell in line.split("|")[2:-1]] for line in lines[at : at + 3])
+    assert published[:2] == ["published", "68.13"]
     assert (ours[0], ours[4]) == ("ours", "**59.83 ± 1.90** (3)")
     assert (verdicts[0], verdicts[4]) == ("verdict", "inside")
     at = next(place for place, line in enumerate(lines) if line.startswith("| Triplet"))

@@ -96,7 +96,7 @@ def test_a_published_table_needs_no_store(say, name, form, tmp_path):
     printed = published_table(name).cells
     assert answer.out.count("not run") >= len(printed)
     for cell in printed:
-        assert cell.printed in answer.out
+        assert cell.as_published in answer.out
     assert list(tmp_path.iterdir()) == [], "looking makes no store"
 
 
