@@ -5,13 +5,12 @@ from typing import Any
 
 import pandas as pd
 
+from results.headline_metrics import HEADLINE_METRICS
 from results.records import FoldResult, RunRecord, Scores, TestCurve
-
-VARIANTS = ("separated", "concatenated")
+from results.statistics.run_values import EMBEDDING_KINDS
 
 _PLAIN = ("fingerprint", "dataset", "method", "run", "seed", "dimensions", "wall_time", "steps")
-_METRICS = tuple(Scores.model_fields)
-_SCORES = tuple(f"{variant}_{metric}" for variant in VARIANTS for metric in _METRICS)
+_SCORES = tuple(f"{kind}_{metric}" for kind in EMBEDDING_KINDS for metric in HEADLINE_METRICS)
 
 
 def runs_frame(records: Sequence[RunRecord]) -> pd.DataFrame:
@@ -21,7 +20,7 @@ def runs_frame(records: Sequence[RunRecord]) -> pd.DataFrame:
     without them.
     """
     further = dict.fromkeys(
-        f"{variant}_{name}" for variant in VARIANTS for record in records for name in _further(record, variant)
+        f"{kind}_{name}" for kind in EMBEDDING_KINDS for record in records for name in _further(record, kind)
     )
     columns = [*_PLAIN, *_SCORES, *further, "commit", "device"]
     return pd.DataFrame([_flat_run(record) for record in records], columns=columns)
@@ -58,22 +57,22 @@ def test_curves_frame(curves: Iterable[TestCurve]) -> pd.DataFrame:
         for curve in curves
         for point in curve.points
     ]
-    return pd.DataFrame(rows, columns=["fingerprint", "iteration", *_METRICS])
+    return pd.DataFrame(rows, columns=["fingerprint", "iteration", *HEADLINE_METRICS])
 
 
 def _flat_run(record: RunRecord) -> dict[str, Any]:
     scores: dict[str, Any] = {}
-    for variant in VARIANTS:
-        scores |= _named(variant, getattr(record, variant))
-        scores |= {f"{variant}_{name}": value for name, value in _further(record, variant).items()}
+    for kind in EMBEDDING_KINDS:
+        scores |= _named(kind, getattr(record, kind))
+        scores |= {f"{kind}_{name}": value for name, value in _further(record, kind).items()}
     plain = {name: getattr(record, name) for name in _PLAIN}
     return {**plain, **scores, "commit": record.provenance.commit, "device": record.provenance.device}
 
 
-def _named(variant: str, scores: Scores) -> dict[str, float]:
-    return {f"{variant}_{metric}": getattr(scores, metric) for metric in _METRICS}
+def _named(kind: str, scores: Scores) -> dict[str, float]:
+    return {f"{kind}_{metric}": getattr(scores, metric) for metric in HEADLINE_METRICS}
 
 
-def _further(record: RunRecord, variant: str) -> dict[str, float]:
-    found: dict[str, float] = getattr(record, f"metrics_{variant}")
+def _further(record: RunRecord, kind: str) -> dict[str, float]:
+    found: dict[str, float] = getattr(record, f"metrics_{kind}")
     return found

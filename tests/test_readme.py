@@ -17,7 +17,8 @@ from protocols.evaluation.evaluate_run import evaluate_run
 from protocols.jobs import EvaluateJob
 from protocols.training.train_fold import train_fold
 from protocols.trunks.bn_inception import BNInception
-from reports.tables.result_table import table_of
+from reports.tables.markdown import to_markdown
+from reports.tables.result_table import result_cells, table_of
 from reproduce.config.experiment_file import load_experiment
 from reproduce.execution.session import open_session
 from reproduce.storage import storage_paths
@@ -112,16 +113,16 @@ def test_make_quickstart_runs_and_trains_nothing_the_second_time(tmp_path: Path)
 
 def test_the_readmes_table_is_drawn_from_the_kept_records() -> None:
     shown = README.split("<!-- table: quickstart -->")[1].split("<!-- end of table -->")[0].strip()
-    assert shown == table_of(kept()).to_markdown().strip()
+    assert shown == to_markdown(table_of(kept())).strip()
 
 
 def test_the_kept_records_show_trained_methods_far_above_the_untrained_trunk() -> None:
-    rows = {row.key: row.cells["separated", "map_at_r"] for row in table_of(kept()).rows}
+    rows = {row.key: result_cells(row)["separated", "map_at_r"] for row in table_of(kept()).rows}
     untrained = rows.pop("untrained")
     assert len(rows) >= 4
-    for interval in rows.values():
-        assert interval.low is not None
-        assert interval.low > 3 * untrained.mean
+    for cell in rows.values():
+        assert cell.half_width is not None
+        assert cell.value - cell.half_width > 3 * untrained.value
 
 
 @pytest.mark.slow

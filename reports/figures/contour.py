@@ -10,12 +10,12 @@ from matplotlib.tri import Triangulation
 from scipy.spatial import Delaunay, QhullError
 
 from reports.figures.style import INK, ORANGE, SEQUENTIAL, FigureError, Look, new_figure, styled
-from reports.figures.trials import Parameter, Trial, finished
+from reports.figures.trials import Parameter, TrialPoint, finished
 
 
 @styled
 def search_contour(
-    trials: Sequence[Trial], x: Parameter, y: Parameter, metric: str = "validation MAP@R", title: str = ""
+    trials: Sequence[TrialPoint], x: Parameter, y: Parameter, metric: str = "validation MAP@R", title: str = ""
 ) -> Figure:
     """The trials as points coloured by their value, over a surface interpolated between them.
 

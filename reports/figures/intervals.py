@@ -1,4 +1,4 @@
-"""Methods side by side: every run, their mean, its interval, and what was printed."""
+"""Methods side by side: every run, their mean, its interval, and the published value."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from results.statistics.intervals import student_t_interval
 
 @dataclass(frozen=True)
 class MethodRuns:
-    """One method. values: a score per run, as fractions of 1; published: the score a paper printed, if it is known."""
+    """One method. values: a score per run, as fractions of 1; published: the score in a paper, if it is known."""
 
     name: str
     values: tuple[float, ...]
@@ -22,7 +22,7 @@ class MethodRuns:
 
 @styled
 def interval_plot(methods: Sequence[MethodRuns], metric: str) -> Figure:
-    """Mean and 95 % Student-t interval of each method, its runs as points, the printed value as a tick.
+    """Mean and 95 % Student-t interval of each method, its runs as points, the published value as a tick.
 
     methods: from top to bottom. metric: what the values are, for the axis, such as "concatenated MAP@R". A method of
     one run is a point without an interval. The axis is in percent and need not begin at 0: positions are compared, not
@@ -51,7 +51,7 @@ def _draw(axes: Axes, row: int, method: MethodRuns) -> None:
     values = 100 * np.asarray(method.values)
     if method.published is not None:
         tick: Look = {"marker": "|", "markersize": 15, "markeredgewidth": 2.2, "color": ORANGE, "linestyle": ""}
-        axes.plot(100 * method.published, row, label="printed value", **tick)
+        axes.plot(100 * method.published, row, label="published value", **tick)
     if not method.values:
         return
     interval = student_t_interval(list(method.values))

@@ -9,12 +9,12 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
 from reports.figures.style import GREY, INK, ORANGE, SEQUENTIAL, FigureError, Look, new_figure, styled
-from reports.figures.trials import Parameter, Trial, finished
+from reports.figures.trials import Parameter, TrialPoint, finished
 
 
 @styled
 def parallel_coordinates(
-    trials: Sequence[Trial], parameters: Sequence[Parameter], metric: str = "validation MAP@R"
+    trials: Sequence[TrialPoint], parameters: Sequence[Parameter], metric: str = "validation MAP@R"
 ) -> Figure:
     """One line per trial over the axes of `parameters` (each on its search's scale), coloured by its value.
 

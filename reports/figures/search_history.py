@@ -7,11 +7,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from reports.figures.style import BLUE, GREY, INK, ORANGE, FigureError, Look, new_figure, styled
-from reports.figures.trials import Trial, finished
+from reports.figures.trials import TrialPoint, finished
 
 
 @styled
-def search_history(trials: Sequence[Trial], metric: str = "validation MAP@R", startup: int = 0) -> Figure:
+def search_history(trials: Sequence[TrialPoint], metric: str = "validation MAP@R", startup: int = 0) -> Figure:
     """Value of every trial against its number (from 1), and the best so far as a step line.
 
     startup: how many first trials were spread before the sampler learns, shaded; 0 draws no shade. A failed trial is a

@@ -15,7 +15,7 @@ class Parameter:
     name: str
     scale: Literal["linear", "log", "int"] = "linear"
 
-    def places(self, trials: Sequence["Trial"]) -> np.ndarray:
+    def places(self, trials: Sequence["TrialPoint"]) -> np.ndarray:
         """Its values in `trials` on the search's own scale: logarithms to base 10 where that is logarithmic."""
         values = np.array([trial.parameters[self.name] for trial in trials], dtype=float)
         return np.log10(values) if self.scale == "log" else values
@@ -33,7 +33,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Trial:
+class TrialPoint:
     """One setting over all folds. number: from 0; value: mean validation score, a fraction of 1; None if it failed."""
 
     number: int
@@ -46,19 +46,19 @@ def _short(value: float) -> str:
     return f"{value:.2g}" if value < 100 else f"{value:.6g}" if value >= 1000 else f"{value:.3g}"
 
 
-def finished(trials: Sequence[Trial]) -> list[tuple[Trial, float]]:
+def finished(trials: Sequence[TrialPoint]) -> list[tuple[TrialPoint, float]]:
     """The trials that have a value, with it, in their order."""
     ordered = sorted(trials, key=lambda trial: trial.number)
     return [(trial, trial.value) for trial in ordered if trial.value is not None]
 
 
 @dataclass(frozen=True)
-class Search:
+class SearchHistory:
     """The trials of one method. parameters: those with numbers, on their search's scale.
 
     startup: how many first trials were spread before the sampler learned.
     """
 
-    trials: tuple[Trial, ...]
+    trials: tuple[TrialPoint, ...]
     parameters: tuple[Parameter, ...]
     startup: int = 0

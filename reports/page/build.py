@@ -9,32 +9,32 @@ from reports.page.sections.class_intervals import over_classes
 from reports.page.sections.drawn_figure import Drawn
 from reports.page.sections.embedding_figures import embedding_figures, galleries
 from reports.page.sections.origins import origins_of
-from reports.page.sections.published_values import printed_of, printed_values, printed_verdicts
+from reports.page.sections.published_values import compared_tables, published_values, published_verdicts
 from reports.page.sections.run_figures import run_figures
 from reports.page.sections.search_figures import search_figures
 from reports.page.sections.settings import protocol_facts
 from reports.page.sections.table_sections import tables_of
 from reports.page.sections.verdicts import verdicts_of
 from reports.page.sections.warnings import warnings_of
-from reports.published.join import PrintedTable
-from reports.tables.result_table import table_of
+from reports.published.join import ComparedTable
+from reports.tables.result_table import missing_runs
 from results.records import FoldResult
 from results.training_spec import FoldSpec
 
 
 @dataclass(frozen=True)
-class Report:
+class BuiltPage:
     """A page's content and all its drawn figures."""
 
     content: PageContent
     figures: tuple[Drawn, ...]
 
 
-def report_of(material: Material) -> Report:
-    """Everything that the material has; what it has not is left out or said to be missing."""
-    missing = table_of(material.measured).missing
-    printed = printed_of(material)
-    figures = _figures(material, printed) if material.records else ()
+def build_page(material: Material) -> BuiltPage:
+    """The page of the material; what the material does not have is left out, and missing runs are named."""
+    missing = missing_runs(material.measured)
+    compared = compared_tables(material)
+    figures = _figures(material, compared) if material.records else ()
     summary, classes = material.measured.summary, over_classes(material)
     settings = {name: value for name, value in summary.written_settings.items() if name != "title"}
     content = PageContent(
@@ -46,20 +46,20 @@ def report_of(material: Material) -> Report:
         verdicts=(
             *warnings_of(material, partial=bool(missing)),
             *verdicts_of(material, classes),
-            *printed_verdicts(printed, material.titles),
+            *published_verdicts(compared, material.titles),
         ),
-        tables=tables_of(material, printed, classes) if material.records else (),
+        tables=tables_of(material, compared, classes) if material.records else (),
         figures=tuple(one.view for one in figures if one.view is not None),
         galleries=galleries(material),
         protocol=protocol_facts(settings),
         origins=origins_of(material.measured.records, material.titles, _origins(material.measured.trainings)),
         commands=material.commands,
     )
-    return Report(content, figures)
+    return BuiltPage(content, figures)
 
 
-def _figures(material: Material, printed: Sequence[PrintedTable]) -> tuple[Drawn, ...]:
-    return (*run_figures(material, printed_values(printed)), *embedding_figures(material), *search_figures(material))
+def _figures(material: Material, compared: Sequence[ComparedTable]) -> tuple[Drawn, ...]:
+    return (*run_figures(material, published_values(compared)), *embedding_figures(material), *search_figures(material))
 
 
 def _subtitle(material: Material) -> str:

@@ -1,71 +1,27 @@
-"""What stands on an experiment's page, as plain values: `page.render_page` turns a `PageContent` into HTML.
+"""What an experiment's page shows, as plain values: `render.render_page` turns a `PageContent` into HTML.
 
-Every text is text, never markup. Images are data URIs, which `images` makes.
+Every text is text, never markup. Images are data URIs, which `data_uris` makes. Tables are those of `reports.tables`.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from reports.tables.table import Table
+
 
 @dataclass(frozen=True)
 class Verdict:
-    """One sentence of what came out.
+    """One sentence about the results.
 
-    kind: `best` what has the highest mean of a score, `real` a difference that stands, `open` methods that are not told
-    apart, `inside` and `outside` a printed value with regard to our interval, `warning` what a reader must know first.
-    detail: numbers behind it.
+    kind: `best` names the highest mean of a score, `real` a significant difference, `open` methods that are not told
+    apart, `inside` and `outside` say where a published value lies by our interval, `warning` is what a reader must
+    know first. detail: numbers behind the sentence.
     """
 
     kind: Literal["best", "real", "open", "inside", "outside", "warning"]
     sentence: str
     detail: str = ""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One number of a table.
-
-    text: as shown; None for what was not run. spread: shown smaller beside it, such as "± 0.40". sort: what the column
-    is sorted by; without it, the text. mark: whether it is the best of its column or tied with that. verdict: whether
-    the printed value lies inside our interval. tooltip: where the number comes from.
-    """
-
-    text: str | None
-    spread: str = ""
-    sort: float | str | None = None
-    mark: Literal["", "best", "tied"] = ""
-    verdict: Literal["", "inside", "outside"] = ""
-    tooltip: str = ""
-
-    @property
-    def sort_key(self) -> str:
-        """The value that sorting reads; empty for a missing one, which stands last in either direction."""
-        if self.text is None:
-            return ""
-        return self.text if self.sort is None else str(self.sort)
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column's title.
-
-    group: a common heading over neighbouring columns. numeric: sorted as numbers, from the highest.
-    """
-
-    title: str
-    group: str = ""
-    numeric: bool = True
-
-
-@dataclass(frozen=True)
-class TableRow:
-    """One method: its name, a cell per column, a sign of a note below the table. key: leads to its runs' origin."""
-
-    title: str
-    cells: tuple[Cell, ...]
-    sign: str = ""
-    key: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,33 +34,14 @@ class Download:
 
 
 @dataclass(frozen=True)
-class Table:
-    """Rows under columns, and the sentences that say what they are. first: the heading of the rows' names."""
+class TableSection:
+    """A table of the page.
 
-    title: str
-    columns: tuple[Column, ...]
-    rows: tuple[TableRow, ...]
-    caption: str = ""
-    notes: tuple[str, ...] = ()
-    first: str = "Method"
+    table: as the page draws it, with one line in every row. downloads: files with the whole table.
+    """
+
+    table: Table
     downloads: tuple[Download, ...] = ()
-
-    def __post_init__(self) -> None:
-        for row in self.rows:
-            if len(row.cells) != len(self.columns):
-                counts = f"{len(row.cells)} cells for {len(self.columns)} columns"
-                raise ValueError(f"table {self.title!r}, row {row.title!r}: {counts}")
-
-    @property
-    def groups(self) -> list[tuple[str, int]]:
-        """The columns' groups with the number of columns under each, in their order."""
-        runs: list[tuple[str, int]] = []
-        for column in self.columns:
-            if runs and runs[-1][0] == column.group:
-                runs[-1] = (column.group, runs[-1][1] + 1)
-            else:
-                runs.append((column.group, 1))
-        return runs
 
 
 @dataclass(frozen=True)
@@ -158,7 +95,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Environment:
+class RunEnvironment:
     """Where a run was made. dirty: the checkout had changes that no commit holds."""
 
     commit: str
@@ -187,7 +124,7 @@ class RunOrigin:
     seed: int
     wall_time: float
     finished_at: str
-    environment: Environment
+    environment: RunEnvironment
     folds: tuple[FoldOrigin, ...]
     scores: tuple[tuple[str, str], ...] = ()
     flags: tuple[str, ...] = ()
@@ -195,7 +132,7 @@ class RunOrigin:
 
 @dataclass(frozen=True)
 class MethodOrigin:
-    """A method's runs. key: as in `TableRow.key`; hyperparameters: of the best trial, by name, as shown."""
+    """A method's runs. key: as in `Row.key`; hyperparameters: of the best trial, by name, as shown."""
 
     key: str
     title: str
@@ -221,7 +158,7 @@ class PageContent:
     missing: tuple[str, ...] = ()
     highlights: tuple[tuple[str, str], ...] = ()
     verdicts: tuple[Verdict, ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[TableSection, ...] = ()
     figures: tuple[FigureView, ...] = ()
     galleries: tuple[Gallery, ...] = ()
     protocol: tuple[Facts, ...] = ()

@@ -4,10 +4,7 @@ import base64
 import io
 
 import numpy as np
-from matplotlib.figure import Figure
 from matplotlib.image import imsave
-
-from reports.figures.style import png_of, svg_of
 
 _SVG_LIMIT = 400_000
 """Characters beyond which a figure of many points is smaller, and drawn faster, as PNG."""
@@ -16,12 +13,6 @@ _SVG_LIMIT = 400_000
 def data_uri(content: bytes, media_type: str) -> str:
     """`content` as a `data:` address."""
     return f"data:{media_type};base64,{base64.b64encode(content).decode()}"
-
-
-def figure_uri(figure: Figure) -> str:
-    """A figure as SVG, or as PNG where the SVG would be very large."""
-    svg = svg_of(figure)
-    return embedded(svg, b"" if len(svg) <= _SVG_LIMIT else png_of(figure))
 
 
 def embedded(svg: str, png: bytes) -> str:

@@ -5,16 +5,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from reports.figures.trials import Search
+from reports.figures.trials import SearchHistory
 from reports.page.content import Command
-from reports.tables.hyperparameters import PrintedNames
+from reports.tables.hyperparameters import PublishedNames
 from results.artifacts import Exhibit
 from results.experiment_results import MeasuredExperiment
+from results.headline_metrics import HEADLINE_METRICS
 from results.records import RunRecord
 from results.statistics.intervals import student_t_interval
-from results.statistics.run_values import RunKey, Variant, run_values
-
-METRIC_NAMES = {"precision_at_1": "P@1", "r_precision": "RP", "map_at_r": "MAP@R"}
+from results.statistics.run_values import EmbeddingKind, RunKey, run_values
 
 
 @dataclass(frozen=True)
@@ -22,14 +21,14 @@ class Score:
     """A metric of one kind of embedding."""
 
     metric: str
-    variant: Variant
+    kind: EmbeddingKind
     single: bool = False
 
     @property
     def name(self) -> str:
         """As sentences say it; one model alone is neither separated nor concatenated."""
-        name = METRIC_NAMES[self.metric]
-        return name if self.single else f"{self.variant} {name}"
+        name = HEADLINE_METRICS[self.metric]
+        return name if self.single else f"{self.kind} {name}"
 
 
 @dataclass(frozen=True)
@@ -38,18 +37,18 @@ class Material:
 
     name: in the store. exhibits, searches: by method, where there are any. panels: the experiments of the same file,
     this one included, by panel; empty for a file with one. unreadable: files of exhibits that are broken.
-    printed_names: MLRC's names of hyperparameters, by method.
+    published_names: MLRC's names of hyperparameters, by method.
     deviations: the settings that differ from the suite's file of its name, as phrases. commands: how to run it again.
-    made: when the page was.
+    made: when the page was drawn.
     """
 
     name: str
     measured: MeasuredExperiment
     exhibits: Mapping[str, Exhibit] = field(default_factory=dict)
-    searches: Mapping[str, Search] = field(default_factory=dict)
+    searches: Mapping[str, SearchHistory] = field(default_factory=dict)
     panels: Mapping[str, MeasuredExperiment] = field(default_factory=dict)
     unreadable: tuple[str, ...] = ()
-    printed_names: PrintedNames = field(default_factory=dict)
+    published_names: PublishedNames = field(default_factory=dict)
     deviations: tuple[str, ...] = ()
     commands: tuple[Command, ...] = ()
     made: str = ""
@@ -89,7 +88,7 @@ class Material:
 
     def values(self, score: Score) -> dict[str, dict[RunKey, float]]:
         """Values by method and run, fractions of 1, in the experiment's order."""
-        found = run_values([run for runs in self.records.values() for run in runs], score.metric, score.variant)
+        found = run_values([run for runs in self.records.values() for run in runs], score.metric, score.kind)
         return {key: found[key] for key in self.records}
 
     @cached_property

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jinja2 import Environment as Templates
-from jinja2 import FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from reports.page.content import Environment, FigureView, MethodOrigin, PageContent, Verdict
+from reports.page.content import FigureView, MethodOrigin, PageContent, RunEnvironment, Verdict
 from reports.page.data_uris import data_uri
+from reports.tables.cell_text import interval_text, value_text
 
 _FOLDER = Path(__file__).parent / "templates"
 
@@ -19,8 +19,8 @@ _GROUPS = {
     "best": ("▸", "Highest means"),
     "real": ("≠", "Differences that are real"),
     "open": ("≈", "Not told apart"),
-    "inside": ("✓", "Printed values inside our intervals"),
-    "outside": ("✗", "Printed values outside our intervals"),
+    "inside": ("✓", "Published values inside our intervals"),
+    "outside": ("✗", "Published values outside our intervals"),
 }
 
 SHOWN = 8
@@ -43,14 +43,14 @@ def render_page(content: PageContent) -> str:
     Every text of `content` is escaped. The page's own policy forbids every request and every script but its own, so
     that it stays as it is wherever it is opened.
     """
-    templates = Templates(
+    templates = Environment(
         loader=FileSystemLoader(_FOLDER),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters["duration"] = duration
+    templates.filters |= {"duration": duration, "value_text": value_text, "interval_text": interval_text}
     script = (_FOLDER / "page.js").read_text(encoding="utf-8")
     return templates.get_template("page.html").render(
         page=content,
@@ -69,9 +69,9 @@ def verdict_groups(verdicts: Sequence[Verdict]) -> list[VerdictGroup]:
     """The verdicts by kind, what a reader must know first at the top; kinds without any are left out."""
     grouped = []
     for kind, (sign, title) in _GROUPS.items():
-        own = tuple(verdict for verdict in verdicts if verdict.kind == kind)
-        if own:
-            grouped.append(VerdictGroup(kind, sign, title, own))
+        of_kind = tuple(verdict for verdict in verdicts if verdict.kind == kind)
+        if of_kind:
+            grouped.append(VerdictGroup(kind, sign, title, of_kind))
     return grouped
 
 
@@ -85,8 +85,8 @@ def figure_groups(figures: Sequence[FigureView]) -> list[tuple[str, list[tuple[s
     return groups
 
 
-def environments_of(origins: Sequence[MethodOrigin]) -> list[Environment]:
-    """The different places that runs were made at, in the order of their first run: most pages have one."""
+def environments_of(origins: Sequence[MethodOrigin]) -> list[RunEnvironment]:
+    """The different environments of the runs, in the order of their first run; most pages have one."""
     return list(dict.fromkeys(run.environment for origin in origins for run in origin.runs))
 
 

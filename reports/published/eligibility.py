@@ -1,4 +1,4 @@
-"""Which of our runs may stand beside a printed number: those that are what the printed row says, and no others.
+"""Which of our runs may stand beside a published number: those that were made as its row says, and no others.
 
 A cell is filled from one experiment, never pooled from several. The experiment has to be
 
@@ -8,7 +8,7 @@ A cell is filled from one experiment, never pooled from several. The experiment 
 - for MLRC's tables: any under MLRC's protocol with MLRC's settings, which this suite's defaults are: images, training,
   trunk, 128 dimensions, four folds, no bias left out, and hyperparameters from 50 trials or from MLRC's own optimum.
 
-In both cases these must agree with what is printed: dataset, whole and not a subset; trunk, started from its published
+In both cases these must be as published: dataset, whole and not a subset; trunk, started from its published
 ImageNet weights; dimensions of what was tested; one model, or four as separated or concatenated; image size; method.
 """
 
@@ -81,7 +81,7 @@ def objections(table: PublishedTable, row: PublishedRow, cell: PublishedCell, st
     if experiment.dataset.subset:
         reasons.append("a subset of the dataset")
     if row.trunk and trunk.name != _TRUNKS[row.trunk]:
-        reasons.append(f"trunk {trunk.name}, printed for {row.trunk}")
+        reasons.append(f"trunk {trunk.name}, published for {row.trunk}")
     if trunk.weights != "imagenet":
         reasons.append(f"trunk started from {trunk.weights.partition(':')[0]} weights, not the published ones")
     if trunk.pooling != _POOLING.get(table.name, trunk.pooling):
@@ -92,7 +92,7 @@ def objections(table: PublishedTable, row: PublishedRow, cell: PublishedCell, st
     return reasons
 
 
-def printed_image_size(row: PublishedRow, cell: PublishedCell) -> int:
+def published_image_size(row: PublishedRow, cell: PublishedCell) -> int:
     """Pixels of the crop's side: as the row says; else 227 for MLRC's embeddings and 224, the papers' size."""
     said = re.search(r"\b(\d+)x\1\b", f"{row.label} {row.setting}")
     if said:
@@ -104,12 +104,12 @@ def _shape(row: PublishedRow, cell: PublishedCell, run: RunRecord, images: Image
     reasons = []
     models = len(run.fold_fingerprints)
     if models != (asked := 1 if cell.kind == "single" else mlrc_constants.FOLDS):
-        reasons.append(f"{models} model(s) a run, printed for {asked}")
+        reasons.append(f"{models} model(s) a run, published for {asked}")
     tested = run.dimensions * (models if cell.kind == "concatenated" else 1)
     if cell.dimensions is not None and tested != cell.dimensions:
-        reasons.append(f"{tested} dimensions, printed for {cell.dimensions}")
-    if images.crop != (size := printed_image_size(row, cell)):
-        reasons.append(f"images of {images.crop} pixels, printed for {size}")
+        reasons.append(f"{tested} dimensions, published for {cell.dimensions}")
+    if images.crop != (size := published_image_size(row, cell)):
+        reasons.append(f"images of {images.crop} pixels, published for {size}")
     return reasons
 
 

@@ -1,6 +1,6 @@
-"""A published table beside our runs: every printed cell with our mean and interval, and where the printed value lies.
+"""A published table beside our runs: every published cell with our mean, our interval and a verdict.
 
-Cells that were not run stay empty and say so; nothing is ever filled in (`printed_conditions` says by what).
+Cells that were not run stay empty and say so; nothing is ever filled in (`eligibility` says which runs count).
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,9 +10,9 @@ from reports.published.eligibility import StoredExperiment, concerns, objections
 from reports.tables.best_marks import column_marks
 from reports.tables.table import Mark
 from results.published.tables import PublishedCell, PublishedColumn, PublishedRow, PublishedTable
-from results.statistics.comparisons import Verdict, verdict
+from results.statistics.comparisons import PublishedVerdict, verdict
 from results.statistics.intervals import Interval, student_t_interval
-from results.statistics.run_values import RunKey, Variant, value_of
+from results.statistics.run_values import EmbeddingKind, RunKey, value_of
 
 COSTS_AND_STRUCTURE = {
     "spectral_decay",
@@ -25,90 +25,105 @@ COSTS_AND_STRUCTURE = {
 
 
 @dataclass(frozen=True)
-class PrintedCell:
-    """One printed number and ours.
+class ComparedCell:
+    """One published number and ours.
 
-    ours: over runs, in the units of the records (fractions of 1, steps); None if it was not run. origin: name of the
-    experiment that the runs are from. verdict: where our interval lies by the printed value. mark: among our own
-    results of the column.
+    Args:
+        published: The number as published.
+        ours: Over runs, in the units of the records (fractions of 1, steps); None if it was not run.
+        origin: Name of the experiment that the runs are from.
+        verdict: Where our interval lies by the published value.
+        mark: Among our own results of the column.
     """
 
     published: PublishedCell
     ours: Interval | None
     origin: str | None
-    verdict: Verdict
+    verdict: PublishedVerdict
     mark: Mark = ""
 
     @property
     def scale(self) -> float:
-        """What ours is to be multiplied by to be in the unit of the printed number: 100 for percent."""
+        """Factor that brings ours to the unit of the published number: 100 for percent."""
         return 1.0 if self.published.metric in COSTS_AND_STRUCTURE else 100.0
 
 
 @dataclass(frozen=True)
-class PrintedRow:
-    """label: as printed, with trunk, dimensions and setting where rows would otherwise look alike."""
+class ComparedRow:
+    """A published row. label: as published, with trunk, dimensions and setting where labels would be equal."""
 
     label: str
     published: PublishedRow
-    cells: Mapping[PublishedColumn, PrintedCell]
+    cells: Mapping[PublishedColumn, ComparedCell]
+
+    @property
+    def was_run(self) -> bool:
+        """Whether any of its cells was run."""
+        return any(cell.ours for cell in self.cells.values())
 
 
 @dataclass(frozen=True)
-class PrintedTable:
-    """A published table joined with our runs. notes: where they are from, which others there are that fill no cell."""
+class ComparedTable:
+    """A published table beside our runs. notes: where the runs are from, and which other runs fill no cell."""
 
     published: PublishedTable
-    rows: tuple[PrintedRow, ...]
+    rows: tuple[ComparedRow, ...]
     notes: tuple[str, ...]
 
     @property
-    def cells(self) -> tuple[PrintedCell, ...]:
+    def cells(self) -> tuple[ComparedCell, ...]:
         """All cells, row by row."""
         return tuple(row.cells[column] for row in self.rows for column in self.published.columns)
 
 
 @dataclass(frozen=True)
-class _Found:
+class _CellRuns:
     origin: StoredExperiment
     values: Mapping[RunKey, float]
 
 
-def join(table: PublishedTable, stored: Sequence[StoredExperiment]) -> PrintedTable:
+def join(table: PublishedTable, stored: Sequence[StoredExperiment]) -> ComparedTable:
     """The published table with what was measured.
 
-    stored: the latest first. Of several experiments that could fill a cell the one with the most runs does, of equal
-    ones the first; runs of different experiments are never put together.
+    If several experiments could fill a cell, the one with the most runs does, and among equal ones the first. Runs of
+    different experiments are never put together.
+
+    Args:
+        table: The published table.
+        stored: Experiments with runs, the latest first.
     """
     relevant = [one for one in stored if concerns(table, one.name, one.measured.summary)]
-    found = {
-        (place, column): _best_known(table, row, row.cells[column], relevant)
+    runs = {
+        (place, column): _most_runs(table, row, row.cells[column], relevant)
         for place, row in enumerate(table.rows)
         for column in table.columns
     }
-    marks = _marks(table, found)
+    marks = _marks(table, runs)
     rows = []
     for place, (row, label) in enumerate(zip(table.rows, _labels(table), strict=True)):
-        cells = {}
-        for column in table.columns:
-            own, cell = found[place, column], row.cells[column]
-            ours = None if own is None else student_t_interval(list(own.values.values()))
-            said = verdict(ours, cell.measure, cell.rounding)
-            origin = None if own is None else own.origin.name
-            cells[column] = PrintedCell(cell, ours, origin, said, marks.get((place, column), ""))
-        rows.append(PrintedRow(label, row, cells))
-    used = [own.origin for own in found.values() if own is not None]
-    return PrintedTable(table, tuple(rows), tuple(_notes(table, relevant, used)))
+        cells = {
+            column: _compared(row.cells[column], runs[place, column], marks.get((place, column), ""))
+            for column in table.columns
+        }
+        rows.append(ComparedRow(label, row, cells))
+    used = [cell_runs.origin for cell_runs in runs.values() if cell_runs is not None]
+    return ComparedTable(table, tuple(rows), tuple(_notes(table, relevant, used)))
 
 
-def _best_known(
+def _compared(cell: PublishedCell, runs: _CellRuns | None, mark: Mark) -> ComparedCell:
+    ours = None if runs is None else student_t_interval(list(runs.values.values()))
+    origin = None if runs is None else runs.origin.name
+    return ComparedCell(cell, ours, origin, verdict(ours, cell.measure, cell.rounding), mark)
+
+
+def _most_runs(
     table: PublishedTable, row: PublishedRow, cell: PublishedCell, stored: Sequence[StoredExperiment]
-) -> _Found | None:
+) -> _CellRuns | None:
     candidates = []
     for one in stored:
         if _has_runs(one, cell) and not objections(table, row, cell, one):
             values = _values(one, cell)
-            candidates += [_Found(one, values)] if values else []
+            candidates += [_CellRuns(one, values)] if values else []
     return max(candidates, key=lambda known: len(known.values), default=None)
 
 
@@ -118,24 +133,23 @@ def _has_runs(one: StoredExperiment, cell: PublishedCell) -> bool:
 
 def _values(one: StoredExperiment, cell: PublishedCell) -> dict[RunKey, float]:
     """By run; empty if any of them was not evaluated with the metric, since a part of the runs is another number."""
-    variant: Variant = "concatenated" if cell.kind == "concatenated" else "separated"
+    kind: EmbeddingKind = "concatenated" if cell.kind == "concatenated" else "separated"
     try:
         return {
-            RunKey(run.dataset, run.seed, run.run): value_of(run, cell.metric, variant)
-            for run in one.runs(cell.key or "")
+            RunKey(run.dataset, run.seed, run.run): value_of(run, cell.metric, kind) for run in one.runs(cell.key or "")
         }
     except ValueError:
         return {}
 
 
 def _marks(
-    table: PublishedTable, found: Mapping[tuple[int, PublishedColumn], _Found | None]
+    table: PublishedTable, runs: Mapping[tuple[int, PublishedColumn], _CellRuns | None]
 ) -> dict[tuple[int, PublishedColumn], Mark]:
     marks: dict[tuple[int, PublishedColumn], Mark] = {}
     for column in table.columns:
         if column.metric not in COSTS_AND_STRUCTURE:
-            known = {place: own.values for place in range(len(table.rows)) if (own := found[place, column]) is not None}
-            marks.update({(place, column): mark for place, mark in column_marks(known).items()})
+            by_row = {row: known.values for (row, at), known in runs.items() if at == column and known is not None}
+            marks.update({(row, column): mark for row, mark in column_marks(by_row).items()})
     return marks
 
 
@@ -155,7 +169,7 @@ def _labels(table: PublishedTable) -> list[str]:
 
 
 def _notes(table: PublishedTable, stored: Sequence[StoredExperiment], used: Sequence[StoredExperiment]) -> list[str]:
-    """Where our numbers are from, and what was run that is not what is printed."""
+    """Where our numbers are from, and which runs fill no cell and why."""
     names = sorted({one.name for one in used})
     notes = [f"Our runs are those of {', '.join(names)}."] if names else []
     said: dict[str, list[str]] = {}
@@ -166,7 +180,7 @@ def _notes(table: PublishedTable, stored: Sequence[StoredExperiment], used: Sequ
             for cell in row.cells.values()
             if _has_runs(one, cell) and (reasons := objections(table, row, cell, one))
         ]
-        if near and not any(one is each for each in used):
+        if near and not any(one is origin for origin in used):
             nearest = min((reasons for reasons, _ in near), key=len)
             methods = sorted({key for _, key in near if key})
             said.setdefault(f"not shown, {'; '.join(nearest)}", []).append(f"{one.name} ({', '.join(methods)})")

@@ -1,17 +1,14 @@
-"""A published table in the paper's own layout: under every printed row our numbers and their verdicts."""
+"""A published table in the paper's own layout: under every published row our numbers and their verdicts."""
 
-from dataclasses import asdict
-from typing import Any
-
-from reports.published.join import PrintedCell, PrintedRow, PrintedTable
-from reports.tables.table import Cell, Column, Drawing, Line, Row, Sheet, Value
+from reports.published.join import ComparedCell, ComparedRow, ComparedTable
+from reports.tables.table import Cell, Column, Line, NumberFormat, Row, Sheet, Table, Value
+from results.headline_metrics import HEADLINE_METRICS
 from results.published.tables import PublishedColumn
 from results.statistics.intervals import Interval
 
 _DATASETS = {"cub200": "CUB200", "cars196": "Cars196", "sop": "SOP", "inshop": "In-Shop"}
-_METRICS = {
-    "r_precision": "RP",
-    "map_at_r": "MAP@R",
+_METRIC_TITLES = {
+    **HEADLINE_METRICS,
     "map@1000": "mAP@1000",
     "nmi": "NMI",
     "spectral_decay": "spectral decay",
@@ -24,82 +21,88 @@ _HEADER = (
     *("table", "row", "dataset", "metric", "kind", "printed", "printed_interval"),
     *("mean", "low", "high", "n", "verdict", "mark"),
 )
+_ONLY_JSON = ("method", "variant", "note", "source", "origin")
 _READING = (
-    "First line: as printed. Below it our runs: mean ± half width of the 95 % Student-t interval, number of runs in "
-    "brackets, in the printed unit; then where our interval lies by the printed value: inside it, above it or below it."
+    "First line: as published. Below it our runs: mean ± half width of the 95 % Student-t interval, number of runs in "
+    "brackets, in the published unit; then where our interval lies by the published value: inside it, above it or "
+    "below it."
 )
+# A published half width is shown with the digits that it has.
+_PUBLISHED = NumberFormat(digits=6, significant=True)
 
 
-def draw(table: PrintedTable) -> Drawing:
-    """The table to be written in any format; its sheet has one row per cell, in the printed unit."""
+def published_layout(table: ComparedTable) -> Table:
+    """The table in the paper's layout.
+
+    Its sheet has one row per cell, in the published unit: percent for fractions. The columns from `mean` to `n` are
+    empty where nothing was run.
+    """
     published = table.published
-    columns = tuple(Column(metric_name(column), group=_group(table, column)) for column in published.columns)
-    rows = tuple(_row(row, [row.cells[column] for column in published.columns]) for row in table.rows)
-    return Drawing(
+    return Table(
         title=published.title,
-        caption=" ".join([f"Printed in: {published.paper}.", *_summary(table), _READING]),
-        columns=columns,
-        rows=rows,
-        sheet=sheet_of(table),
+        caption=" ".join([f"Published in: {published.paper}.", *_summary(table), _READING]),
+        columns=tuple(Column(metric_title(column), group=_group(table, column)) for column in published.columns),
+        rows=tuple(_row(row, [row.cells[column] for column in published.columns]) for row in table.rows),
+        sheet=_sheet(table),
         notes=table.notes,
         remarks=tuple(_remarks(table)),
     )
 
 
-def sheet_of(table: PrintedTable) -> Sheet:
-    """Every cell's values in the printed unit, percent for fractions; `mean` to `n` are empty where nothing was run."""
-    values = [
-        _values(table, row, column, row.cells[column]) for row in table.rows for column in table.published.columns
-    ]
-    return Sheet(_HEADER, tuple(values))
+def metric_title(column: PublishedColumn) -> str:
+    """The metric as papers call it: Recall@1 of single networks, P@1 under MLRC."""
+    if (column.metric, column.kind) == ("precision_at_1", "single"):
+        return "R@1"
+    return _METRIC_TITLES.get(column.metric, column.metric.replace("recall", "R"))
 
 
-def cells_of(table: PrintedTable) -> list[dict[str, Any]]:
-    """As `sheet_of`, each cell as keys and values, with the experiment that its runs are from and the printed notes."""
-    rows = [dict(zip(_HEADER, values, strict=True)) for values in sheet_of(table).rows]
-    for row, cell in zip(rows, table.cells, strict=True):
-        own = asdict(cell.published)
-        row |= {key: own[key] for key in ("method", "variant", "note", "source")} | {"origin": cell.origin}
-    return rows
-
-
-def metric_name(column: PublishedColumn) -> str:
-    """As the papers print it: Recall@1 of single networks, P@1 under MLRC."""
-    if column.metric == "precision_at_1":
-        return "R@1" if column.kind == "single" else "P@1"
-    return _METRICS.get(column.metric, column.metric.replace("recall", "R"))
-
-
-def _group(table: PrintedTable, column: PublishedColumn) -> str:
-    kinds = {each.kind for each in table.published.columns}
+def _group(table: ComparedTable, column: PublishedColumn) -> str:
+    kinds = {other.kind for other in table.published.columns}
     name = _DATASETS[column.dataset]
     return f"{name}, {column.kind}" if len(kinds) > 1 else name
 
 
-def _row(row: PrintedRow, cells: list[PrintedCell]) -> Row:
-    lines = [Line(tuple(Cell(_printed(cell), kind="printed") for cell in cells), "printed")]
-    if any(cell.ours for cell in cells):
+def _row(row: ComparedRow, cells: list[ComparedCell]) -> Row:
+    lines = [Line(tuple(_published(cell) for cell in cells), "published")]
+    if row.was_run:
         lines.append(Line(tuple(_ours(cell) for cell in cells), "ours"))
-    verdicts = (Cell(cell.verdict, kind=f"verdict {cell.verdict.replace(' ', '-')}") for cell in cells)
-    return Row(row.label, (*lines, Line(tuple(verdicts), "verdict")))
+    verdicts = tuple(Cell(cell.verdict, kind="verdict") for cell in cells)
+    return Row(row.label, (*lines, Line(verdicts, "verdict")), row.published.key or "")
 
 
-def _printed(cell: PrintedCell) -> str:
+def _published(cell: ComparedCell) -> Cell:
     published = cell.published
-    if not published.printed:
-        return "-"
-    interval = published.printed_interval
-    return published.printed if interval is None else f"{published.printed} ± {interval:g}"
+    if not published.as_published:
+        return Cell(written="-", kind="published")
+    half_width = published.plus_minus
+    return Cell(published.value, half_width, form=_PUBLISHED, kind="published", written=published.as_published)
 
 
-def _ours(cell: PrintedCell) -> Cell:
-    if cell.ours is None:
+def _ours(cell: ComparedCell) -> Cell:
+    ours = cell.ours
+    if ours is None:
         return Cell(kind="measured")
-    scaled = _scaled(cell.ours, cell.scale)
-    form = "{:.2f}" if cell.scale != 1 else "{:,.0f}" if cell.published.printed.endswith("K") else "{:.3f}"
-    mean, half = form.format(scaled.mean), scaled.half_width
-    text = mean if half is None else f"{mean} ± {form.format(half)}"
-    return Cell(text, cell.mark, f"({scaled.n})", "measured")
+    if cell.scale != 1:
+        form = NumberFormat(digits=2, scale=cell.scale)
+    else:
+        steps = cell.published.as_published.endswith("K")
+        form = NumberFormat(digits=0, thousands=True) if steps else NumberFormat(digits=3)
+    return Cell(ours.mean, ours.half_width, n=ours.n, mark=cell.mark, note=f"({ours.n})", form=form, kind="measured")
+
+
+def _sheet(table: ComparedTable) -> Sheet:
+    rows = [_values(table, row, column, row.cells[column]) for row in table.rows for column in table.published.columns]
+    return Sheet((*_HEADER, *_ONLY_JSON), tuple(rows), _ONLY_JSON)
+
+
+def _values(table: ComparedTable, row: ComparedRow, column: PublishedColumn, cell: ComparedCell) -> tuple[Value, ...]:
+    ours = None if cell.ours is None else _scaled(cell.ours, cell.scale)
+    measured = (None,) * 4 if ours is None else (ours.mean, ours.low, ours.high, ours.n)
+    published = cell.published
+    position = (table.published.name, row.label, column.dataset, column.metric, column.kind)
+    as_published = (published.as_published or None, published.plus_minus)
+    source = (published.method, published.variant, published.note, published.source, cell.origin)
+    return (*position, *as_published, *measured, cell.verdict, cell.mark or None, *source)
 
 
 def _scaled(interval: Interval, scale: float) -> Interval:
@@ -107,15 +110,7 @@ def _scaled(interval: Interval, scale: float) -> Interval:
     return Interval(scale * interval.mean, half, interval.n)
 
 
-def _values(table: PrintedTable, row: PrintedRow, column: PublishedColumn, cell: PrintedCell) -> tuple[Value, ...]:
-    ours = None if cell.ours is None else _scaled(cell.ours, cell.scale)
-    measured = (None,) * 4 if ours is None else (ours.mean, ours.low, ours.high, ours.n)
-    printed = (cell.published.printed or None, cell.published.printed_interval)
-    place = (table.published.name, row.label, column.dataset, column.metric, column.kind)
-    return (*place, *printed, *measured, cell.verdict, cell.mark or None)
-
-
-def _summary(table: PrintedTable) -> list[str]:
+def _summary(table: ComparedTable) -> list[str]:
     verdicts = [cell.verdict for cell in table.cells]
     run = len(verdicts) - verdicts.count("not run")
     if run == 0:
@@ -124,20 +119,21 @@ def _summary(table: PrintedTable) -> list[str]:
     return [f"{run} of {len(verdicts)} cells were run: {', '.join(counts)}."]
 
 
-def _remarks(table: PrintedTable) -> list[str]:
-    """Rows that we have no method for, and what is known about how the printed numbers were read."""
+def _remarks(table: ComparedTable) -> list[str]:
+    """Rows that we have no method for, and what is known about how the published numbers were read."""
     without = dict.fromkeys(row.label for row in table.rows if row.published.key is None)
     remarks = [f"No method of ours: {', '.join(without)}."] if without else []
-    places: dict[str, list[str]] = {}
+    cells_by_note: dict[str, list[str]] = {}
     for row in table.rows:
         for column in table.published.columns:
             if note := row.cells[column].published.note:
-                places.setdefault(note, []).append(f"{row.label}, {_group(table, column)} {metric_name(column)}")
-    whole = len(table.cells)
-    return remarks + [f"{_where(found, whole)}: {note}." for note, found in places.items()]
+                name = f"{row.label}, {_group(table, column)} {metric_title(column)}"
+                cells_by_note.setdefault(note, []).append(name)
+    total = len(table.cells)
+    return remarks + [f"{_which(cells, total)}: {note}." for note, cells in cells_by_note.items()]
 
 
-def _where(found: list[str], whole: int) -> str:
-    if len(found) == whole:
-        return "All printed values"
-    return "; ".join(found) if len(found) <= 3 else f"{len(found)} of {whole} printed values"
+def _which(cells: list[str], total: int) -> str:
+    if len(cells) == total:
+        return "All published values"
+    return "; ".join(cells) if len(cells) <= 3 else f"{len(cells)} of {total} published values"

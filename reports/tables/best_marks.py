@@ -1,4 +1,4 @@
-"""Which values of a column are the best, and which cannot be told from it."""
+"""Which values of a column are the best, and which cannot be told apart from the best."""
 
 from collections.abc import Hashable, Mapping
 from typing import TypeVar
@@ -6,17 +6,25 @@ from typing import TypeVar
 from reports.tables.table import Mark
 from results.statistics.comparisons import RunValues, best_of
 
-Name = TypeVar("Name", bound=Hashable)
+_Key = TypeVar("_Key", bound=Hashable)
 
 
-def column_marks(column: Mapping[Name, RunValues]) -> dict[Name, Mark]:
-    """Marks by name; none where there are fewer than two to compare. The highest mean is the best."""
+def column_marks(column: Mapping[_Key, RunValues]) -> dict[_Key, Mark]:
+    """The marks of a column's values.
+
+    Args:
+        column: Runs by the key of their row.
+
+    Returns:
+        Marks by key, for the rows that have one. The highest mean is the best. A column with fewer than two rows has
+        no marks.
+    """
     if len(column) < 2:
         return {}
-    # Comparisons go by text; places stand in for names that are none.
-    names = {str(place): name for place, name in enumerate(column)}
-    best = best_of({place: column[name] for place, name in names.items()})
-    marks: dict[Name, Mark] = {names[best.name]: "best"}
-    marks.update({names[place]: "tied" for place in best.tied})
-    marks.update({names[place]: "untested" for place in best.untested})
+    # `best_of` takes texts as names.
+    keys = {str(place): key for place, key in enumerate(column)}
+    best = best_of({name: column[key] for name, key in keys.items()})
+    marks: dict[_Key, Mark] = {keys[best.name]: "best"}
+    marks.update({keys[name]: "tied" for name in best.tied})
+    marks.update({keys[name]: "untested" for name in best.untested})
     return marks

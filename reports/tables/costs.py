@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from reports.tables.table import Cell, Column, Drawing, Sheet, number, plain_rows
+from reports.tables.table import Cell, Column, NumberFormat, Row, Sheet, Table, measured_cell
 from results.experiment_results import MeasuredExperiment
 from results.records import RunRecord
 from results.statistics.intervals import Interval, student_t_interval
@@ -12,25 +12,28 @@ _HEADER = (
     *("method", "n", "models", "steps", "steps_half_width", "seconds", "seconds_half_width", "seconds_in_all"),
     "devices",
 )
+_STEPS = NumberFormat(digits=0, thousands=True)
+_SECONDS = NumberFormat(digits=1, thousands=True)
+_HOURS = NumberFormat(digits=2)
 
 
-def costs(measured: MeasuredExperiment) -> Drawing:
+def costs(measured: MeasuredExperiment) -> Table:
     """One row per method: steps to a model's checkpoint, and seconds of a run's trainings and test evaluation."""
     titles = measured.summary.methods
     runs = {key: [record for record in measured.records if record.method == key] for key in titles}
-    known = {key: own for key, own in runs.items() if own}
-    cells, values = [], []
-    for key, own in known.items():
-        steps, seconds = _steps(own), student_t_interval([run.wall_time for run in own])
-        total = sum(run.wall_time for run in own)
-        devices = ", ".join(sorted({run.provenance.device for run in own}))
-        models = len(own[0].fold_fingerprints)
-        counts = [Cell(str(len(own))), Cell(str(models))]
-        cells.append([*counts, number(steps, "{:,.0f}"), number(seconds, "{:,.1f}"), _hours(total), Cell(devices)])
+    measured_runs = {key: records for key, records in runs.items() if records}
+    rows, values = [], []
+    for key, records in measured_runs.items():
+        steps, seconds = _steps(records), student_t_interval([run.wall_time for run in records])
+        total = sum(run.wall_time for run in records)
+        devices = ", ".join(sorted({run.provenance.device for run in records}))
+        models = len(records[0].fold_fingerprints)
+        times = (measured_cell(steps, _STEPS), measured_cell(seconds, _SECONDS), Cell(total / 3600, form=_HOURS))
+        rows.append(Row.single(titles[key], (Cell(len(records)), Cell(models), *times, Cell(devices)), key))
         step = (None, None) if steps is None else (steps.mean, steps.half_width)
-        values.append((key, len(own), models, *step, seconds.mean, seconds.half_width, total, devices))
-    without = [titles[key] for key, own in known.items() if _steps(own) is None]
-    return Drawing(
+        values.append((key, len(records), models, *step, seconds.mean, seconds.half_width, total, devices))
+    without = [titles[key] for key, records in measured_runs.items() if _steps(records) is None]
+    return Table(
         title=f"{measured.summary.title}: what the methods cost",
         caption="Steps: iterations to a model's checkpoint, mean over a run's models. Seconds: of a run's trainings "
         "and its test evaluation, one after another. Mean ± half width of the 95 % Student-t interval over n runs; "
@@ -39,7 +42,7 @@ def costs(measured: MeasuredExperiment) -> Drawing:
             *(Column(name) for name in ("n", "models", "steps a model", "seconds a run", "hours in all")),
             Column("device", numeric=False),
         ),
-        rows=plain_rows([titles[key] for key in known], cells),
+        rows=tuple(rows),
         sheet=Sheet(_HEADER, tuple(values)),
         notes=(f"Steps were not recorded: {', '.join(without)}.",) if without else (),
     )
@@ -49,7 +52,3 @@ def _steps(runs: Sequence[RunRecord]) -> Interval | None:
     if any(run.steps is None for run in runs):
         return None
     return student_t_interval([value_of(run, "total_training_steps") for run in runs])
-
-
-def _hours(seconds: float) -> Cell:
-    return Cell(f"{seconds / 3600:.2f}")

@@ -4,44 +4,46 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from reports.tables.table import Cell, Column, Drawing, Sheet, Value, percent, plain_rows
+from reports.tables.table import PERCENT, Cell, Column, NumberFormat, Row, Sheet, Table, Value, measured_cell
 from results.experiment_results import MeasuredExperiment
 from results.published.searches import PublishedOptimum, mlrc_search_optima
 from results.records import RunRecord
 from results.statistics.intervals import Interval, student_t_interval
 
-PrintedNames = Mapping[str, Mapping[str, str]]
+PublishedNames = Mapping[str, Mapping[str, str]]
+"""MLRC's names of hyperparameters, by method and by our name."""
+
 _SEARCHED = ("cub200", "cars196", "sop")
 _HEADER = (
     *("method", "parameter", "ours", "mlrc", "mlrc_printed", "validation_map_at_r", "validation_half_width", "n"),
     "mlrc_validation_map_at_r",
 )
+_SETTING = NumberFormat(digits=4, significant=True)
 
 
-def hyperparameters(measured: MeasuredExperiment, printed_names: PrintedNames | None = None) -> Drawing:
+def hyperparameters(measured: MeasuredExperiment, published_names: PublishedNames | None = None) -> Table:
     """One row per hyperparameter of every method, with its mean validation MAP@R in the first.
 
-    measured: with trainings, or there are no validation scores. printed_names: MLRC's names of parameters by method,
+    measured: with trainings, or there are no validation scores. published_names: MLRC's names of parameters by method,
     where they differ from the last part of ours.
     """
     titles = measured.summary.methods
-    heads, cells, values = [], [], []
+    rows, values = [], []
     for key, title in titles.items():
-        own = [record for record in measured.records if record.method == key]
-        for place, (parameter, setting) in enumerate(own[0].hyperparameters.items() if own else ()):
-            name = (printed_names or {}).get(key, {}).get(parameter, parameter.rpartition(".")[2])
-            optimum = _optimum(own[0].dataset, key, name)
-            score = _validation(measured, own)
-            heads.append(f"{title}: {parameter}")
-            cells.append(_cells(setting, optimum, score, first=place == 0))
+        records = [record for record in measured.records if record.method == key]
+        for place, (parameter, setting) in enumerate(records[0].hyperparameters.items() if records else ()):
+            name = (published_names or {}).get(key, {}).get(parameter, parameter.rpartition(".")[2])
+            optimum = _optimum(records[0].dataset, key, name)
+            score = _validation(measured, records)
+            rows.append(Row.single(f"{title}: {parameter}", _cells(setting, optimum, score, first=place == 0)))
             values.append(_values(key, parameter, setting, optimum, score))
-    return Drawing(
+    return Table(
         title=f"{measured.summary.title}: hyperparameters found",
         caption="Ours: the setting of the best trial, and the validation MAP@R in percent, mean over folds, of the n "
         "reproductions trained with it, ± half width of the 95 % Student-t interval. MLRC: the optimum of its search "
         "and that trial's own score, which is the highest of all trials and so a little too high.",
         columns=(Column("ours"), Column("MLRC"), Column("validation MAP@R"), Column("n"), Column("MLRC's")),
-        rows=plain_rows(heads, cells),
+        rows=tuple(rows),
         sheet=Sheet(_HEADER, tuple(values)),
         first="Method: hyperparameter",
     )
@@ -50,8 +52,8 @@ def hyperparameters(measured: MeasuredExperiment, printed_names: PrintedNames | 
 def _optimum(dataset: str, method: str, parameter: str) -> PublishedOptimum | None:
     if dataset not in _SEARCHED:
         return None
-    found = (one for one in mlrc_search_optima(dataset) if (one.method, one.parameter) == (method, parameter))
-    return next(found, None)
+    optima = (known for known in mlrc_search_optima(dataset) if (known.method, known.parameter) == (method, parameter))
+    return next(optima, None)
 
 
 def _validation(measured: MeasuredExperiment, runs: Sequence[RunRecord]) -> Interval | None:
@@ -66,15 +68,21 @@ def _validation(measured: MeasuredExperiment, runs: Sequence[RunRecord]) -> Inte
 
 
 def _cells(setting: object, optimum: PublishedOptimum | None, score: Interval | None, *, first: bool) -> list[Cell]:
-    ours = f"{setting:.4g}" if isinstance(setting, float) else str(setting)
-    known = None if optimum is None else optimum.best_map_at_r
+    validation = score if first else None
+    known = optimum.best_map_at_r if first and optimum else None
     return [
-        Cell(ours),
-        Cell("" if optimum is None else optimum.printed),
-        percent(score if first else None),
-        Cell(str(score.n) if first and score else ""),
-        Cell(f"{100 * known:.2f}" if first and known is not None else ""),
+        _setting(setting),
+        Cell() if optimum is None else Cell(optimum.value, written=optimum.as_published),
+        measured_cell(validation, PERCENT),
+        Cell(None if validation is None else validation.n),
+        Cell(known, form=PERCENT),
     ]
+
+
+def _setting(setting: object) -> Cell:
+    if isinstance(setting, float):
+        return Cell(setting, form=_SETTING)
+    return Cell(setting) if isinstance(setting, int) and not isinstance(setting, bool) else Cell(str(setting))
 
 
 def _values(
@@ -82,5 +90,5 @@ def _values(
 ) -> tuple[Value, ...]:
     ours = setting if isinstance(setting, str | int | float) else None
     validation = (None, None, None) if score is None else (score.mean, score.half_width, score.n)
-    published = (None, None) if optimum is None else (optimum.value, optimum.printed)
+    published = (None, None) if optimum is None else (optimum.value, optimum.as_published)
     return (key, parameter, ours, *published, *validation, None if optimum is None else optimum.best_map_at_r)

@@ -1,9 +1,9 @@
 """What peeking is worth: the same trainings with the checkpoint chosen honestly and by its test scores."""
 
-from reports.tables.result_table import METRICS
-from reports.tables.table import Cell, Column, Drawing, Sheet, percent, plain_rows
+from reports.tables.table import PERCENT, Cell, Column, Row, Sheet, Table, Value, measured_cell
 from results.experiment_results import MeasuredExperiment
-from results.statistics.peeking import peeking
+from results.headline_metrics import HEADLINE_METRICS
+from results.statistics.peeking import Peeking, peeking
 
 _HEADER = (
     *("method", "metric", "n", "left_out", "honest", "honest_half_width", "peeked", "peeked_half_width"),
@@ -11,37 +11,40 @@ _HEADER = (
 )
 
 
-def peeking_table(measured: MeasuredExperiment, metric: str = "map_at_r") -> Drawing:
+def peeking_table(measured: MeasuredExperiment, metric: str = "map_at_r") -> Table:
     """One row per method whose runs were tested all along their trainings.
 
     measured: with trainings and test curves. metric: one of MLRC's three.
     """
     titles = measured.summary.methods
-    found = {one.method: one for one in peeking(measured, metric)}
-    ordered = [found[key] for key in titles if key in found]
-    cells = [
-        [Cell(str(one.n)), percent(one.honest), percent(one.peeked), percent(one.gain, aside=_aside(one.left_out))]
-        for one in ordered
-    ]
-    values = [
-        (
-            *(one.method, metric, one.n, one.left_out, one.honest.mean, one.honest.half_width),
-            *(one.peeked.mean, one.peeked.half_width, one.gain.mean, one.gain.half_width),
-        )
-        for one in ordered
-    ]
-    without = [title for key, title in titles.items() if key not in found]
-    return Drawing(
+    by_method = {gain.method: gain for gain in peeking(measured, metric)}
+    ordered = [by_method[key] for key in titles if key in by_method]
+    without = [title for key, title in titles.items() if key not in by_method]
+    return Table(
         title=f"{measured.summary.title}: what peeking is worth",
-        caption=f"Separated {METRICS.get(metric, metric)} on the test classes in percent, mean ± half width of the "
-        "95 % Student-t interval over n runs. Honest: the checkpoint that validation chose. Peeked: the best test "
-        "score along the same training, which no honest protocol may report.",
+        caption=f"Separated {HEADLINE_METRICS.get(metric, metric)} on the test classes in percent, mean ± half width "
+        "of the 95 % Student-t interval over n runs. Honest: the checkpoint that validation chose. Peeked: the best "
+        "test score along the same training, which no honest protocol may report.",
         columns=tuple(Column(name) for name in ("n", "honest", "peeked", "gain")),
-        rows=plain_rows([titles[one.method] for one in ordered], cells),
-        sheet=Sheet(_HEADER, tuple(values)),
+        rows=tuple(_row(titles[gain.method], gain) for gain in ordered),
+        sheet=Sheet(_HEADER, tuple(_values(gain, metric) for gain in ordered)),
         notes=(f"No test curves: {', '.join(without)}.",) if without else (),
     )
 
 
-def _aside(left_out: int) -> str:
-    return f"({left_out} left out)" if left_out else ""
+def _row(title: str, gain: Peeking) -> Row:
+    left_out = f"({gain.left_out} left out)" if gain.left_out else ""
+    cells = (
+        Cell(gain.n),
+        measured_cell(gain.honest, PERCENT),
+        measured_cell(gain.peeked, PERCENT),
+        measured_cell(gain.gain, PERCENT, note=left_out),
+    )
+    return Row.single(title, cells, gain.method)
+
+
+def _values(gain: Peeking, metric: str) -> tuple[Value, ...]:
+    return (
+        *(gain.method, metric, gain.n, gain.left_out, gain.honest.mean, gain.honest.half_width),
+        *(gain.peeked.mean, gain.peeked.half_width, gain.gain.mean, gain.gain.half_width),
+    )

@@ -1,94 +1,33 @@
-"""A result table: one row per method, mean with its interval over runs."""
+"""An experiment's results: one row per method, means with their intervals over runs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from reports.tables.best_marks import column_marks
-from reports.tables.formats import to_csv, to_latex, to_markdown
-from reports.tables.table import Cell, Column, Drawing, Mark, Sheet, percent, plain_rows
+from reports.tables.table import PERCENT, Cell, Column, Mark, Row, Sheet, Table, Value, measured_cell
 from results.experiment_results import MeasuredExperiment
+from results.headline_metrics import HEADLINE_METRICS
 from results.records import RunRecord
-from results.statistics.intervals import Interval, student_t_interval
-from results.statistics.run_values import Variant, run_values
+from results.statistics.intervals import student_t_interval
+from results.statistics.run_values import EMBEDDING_KINDS, EmbeddingKind, run_values, value_of
 
-METRICS = {"precision_at_1": "P@1", "r_precision": "RP", "map_at_r": "MAP@R"}
-VARIANTS: tuple[Variant, ...] = ("separated", "concatenated")
+ResultColumn = tuple[EmbeddingKind, str]
+"""Which embeddings, and which metric."""
 
+RESULT_COLUMNS: tuple[ResultColumn, ...] = tuple(
+    (kind, metric) for kind in EMBEDDING_KINDS for metric in HEADLINE_METRICS
+)
+"""The columns of results, in the order of the table; the number of runs stands before them."""
 
-@dataclass(frozen=True)
-class Row:
-    """One method.
-
-    cells: by (variant, metric), an interval over runs, as fractions of 1. notes: flags of its runs. marks: likewise,
-    whether the number is the best of its column or not to be told from it.
-    """
-
-    key: str
-    title: str
-    n: int
-    dimensions: tuple[int, int]
-    cells: Mapping[tuple[str, str], Interval]
-    notes: tuple[str, ...] = ()
-    marks: Mapping[tuple[str, str], Mark] = field(default_factory=dict)
+_HEADER = ("method", "variant", "metric", "dimensions", "mean", "ci95_half_width", "n")
 
 
-@dataclass(frozen=True)
-class ResultTable:
-    """Rows and the sentences that say what they are."""
-
-    title: str
-    caption: str
-    rows: tuple[Row, ...]
-    missing: tuple[str, ...] = ()
-
-    @property
-    def complete(self) -> bool:
-        """Every method of the experiment has all of its runs."""
-        return not self.missing
-
-    def drawing(self) -> Drawing:
-        """The table to be written in any format."""
-        columns = [Column("n"), *(Column(METRICS[metric], group=variant) for variant, metric in _columns())]
-        cells = [
-            [Cell(str(row.n)), *(percent(row.cells[place], row.marks.get(place, "")) for place in _columns())]
-            for row in self.rows
-        ]
-        heads = [row.title + ("*" if row.notes else "") for row in self.rows]
-        rows, sheet = plain_rows(heads, cells), self._sheet()
-        return Drawing(self.title, self.caption, tuple(columns), rows, sheet, notes=tuple(self.notes))
-
-    def to_markdown(self) -> str:
-        """A pipe table; percentages, mean ± half width of the 95 % interval."""
-        return to_markdown(self.drawing())
-
-    def to_csv(self) -> str:
-        """One line per cell, as fractions of 1, at full precision: nothing is lost to rounding."""
-        return to_csv(self.drawing())
-
-    def to_latex(self) -> str:
-        """A booktabs table that compiles as it is in a document with `\\usepackage{booktabs}`."""
-        return to_latex(self.drawing())
-
-    @property
-    def notes(self) -> list[str]:
-        """What a reader must know beside the numbers."""
-        notes = [f"* {row.title}: {note}" for row in self.rows for note in row.notes]
-        if self.missing:
-            notes.append("Partial: " + "; ".join(self.missing) + ".")
-        return notes
-
-    def _sheet(self) -> Sheet:
-        values = []
-        for row in self.rows:
-            for place in _columns():
-                cell, (variant, metric) = row.cells[place], place
-                dimensions = row.dimensions[VARIANTS.index(variant)]
-                values.append((row.key, variant, metric, dimensions, cell.mean, cell.half_width, cell.n))
-        return Sheet(("method", "variant", "metric", "dimensions", "mean", "ci95_half_width", "n"), tuple(values))
+def result_cells(row: Row) -> dict[ResultColumn, Cell]:
+    """The cells of a row of results, by column."""
+    return dict(zip(RESULT_COLUMNS, row.lines[0].cells[1:], strict=True))
 
 
-def table_of(measured: MeasuredExperiment) -> ResultTable:
-    """The table of an experiment, from a store or from a file of records."""
+def table_of(measured: MeasuredExperiment) -> Table:
+    """The table of an experiment's results."""
     summary = measured.summary
     return build_table(
         measured.records,
@@ -100,6 +39,11 @@ def table_of(measured: MeasuredExperiment) -> ResultTable:
     )
 
 
+def missing_runs(measured: MeasuredExperiment) -> tuple[str, ...]:
+    """What the experiment asked for and has not run yet, as sentences without a full stop."""
+    return _missing(measured.records, measured.summary.methods, measured.summary.runs)
+
+
 def build_table(
     records: Sequence[RunRecord],
     methods: Mapping[str, str],
@@ -107,43 +51,78 @@ def build_table(
     reproductions: int,
     trials: int,
     runs: Mapping[str, int] | None = None,
-) -> ResultTable:
-    """The table of an experiment's runs.
+) -> Table:
+    """The table of the results of some runs.
 
-    methods: titles by key, in the order of the rows. A method without runs has no row and is named as missing; nothing
-    is filled in. reproductions, trials: what the experiment asks for. runs: the same
-    by method, where it differs.
+    A method without runs has no row. A note names it as missing; nothing is filled in.
+
+    Args:
+        records: Runs of any methods.
+        methods: Titles by key, in the order of the rows.
+        title: Of the experiment.
+        reproductions: Runs that the experiment asks for.
+        trials: Trials of the search that the experiment asks for.
+        runs: Runs that the experiment asks for, by method, where this is not 1.
+
+    Returns:
+        Percentages with the half width of the 95 % interval. The sheet has one row per cell, as fractions of 1.
     """
-    rows, missing, marks = [], [], _marks([record for record in records if record.method in methods])
+    marks = _marks([record for record in records if record.method in methods])
+    rows, notes, values = [], [], []
     for key, method_title in methods.items():
-        own = [record for record in records if record.method == key]
-        asked = (runs or {}).get(key, 1)
-        if own:
-            dimensions = own[0].dimensions
+        method_runs = [record for record in records if record.method == key]
+        if method_runs:
+            dimensions = method_runs[0].dimensions
             suffix = "" if dimensions == _trained_dimensions(records) else f" ({dimensions}-dim)"
-            rows.append(_row(key, method_title + suffix, own, marks))
-        if not own:
-            missing.append(f"{method_title} was not run to the end")
-        elif len(own) < asked:
-            missing.append(f"{method_title} has {len(own)} of {asked} runs")
-    return ResultTable(title, _caption(records, reproductions, trials), tuple(rows), tuple(missing))
+            row = _row(key, method_title + suffix, method_runs, marks)
+            rows.append(row)
+            notes += [f"* {row.head}: run {run.run}, {flag}" for run in method_runs for flag in run.flags]
+            values += _values(row, method_runs[0])
+    if missing := _missing(records, methods, runs):
+        notes.append("Partial: " + "; ".join(missing) + ".")
+    return Table(
+        title=title,
+        caption=_caption(records, reproductions, trials),
+        columns=(Column("n"), *(Column(HEADLINE_METRICS[metric], group=kind) for kind, metric in RESULT_COLUMNS)),
+        rows=tuple(rows),
+        sheet=Sheet(_HEADER, tuple(values)),
+        notes=tuple(notes),
+    )
 
 
-def _marks(records: Sequence[RunRecord]) -> dict[tuple[str, str], dict[str, Mark]]:
+def _missing(
+    records: Sequence[RunRecord], methods: Mapping[str, str], runs: Mapping[str, int] | None
+) -> tuple[str, ...]:
+    missing = []
+    for key, title in methods.items():
+        count = sum(record.method == key for record in records)
+        asked = (runs or {}).get(key, 1)
+        if not count:
+            missing.append(f"{title} was not run to the end")
+        elif count < asked:
+            missing.append(f"{title} has {count} of {asked} runs")
+    return tuple(missing)
+
+
+def _marks(records: Sequence[RunRecord]) -> dict[ResultColumn, dict[str, Mark]]:
     """By column and method: means are compared within each column."""
-    return {(variant, metric): column_marks(run_values(records, metric, variant)) for variant, metric in _columns()}
+    return {(kind, metric): column_marks(run_values(records, metric, kind)) for kind, metric in RESULT_COLUMNS}
 
 
-def _row(key: str, title: str, runs: Sequence[RunRecord], marks: Mapping[tuple[str, str], Mapping[str, Mark]]) -> Row:
-    cells: dict[tuple[str, str], Interval] = {
-        (variant, metric): student_t_interval([getattr(getattr(run, variant), metric) for run in runs])
-        for variant, metric in _columns()
-    }
-    first = runs[0]
-    notes = tuple(f"run {run.run}, {flag}" for run in runs for flag in run.flags)
-    dimensions = (first.dimensions, first.dimensions * len(first.fold_fingerprints))
-    own = {place: column[key] for place, column in marks.items() if key in column}
-    return Row(key, title, len(runs), dimensions, cells, notes, own)
+def _row(key: str, title: str, runs: Sequence[RunRecord], marks: Mapping[ResultColumn, Mapping[str, Mark]]) -> Row:
+    cells = [Cell(len(runs))]
+    for kind, metric in RESULT_COLUMNS:
+        interval = student_t_interval([value_of(run, metric, kind) for run in runs])
+        cells.append(measured_cell(interval, PERCENT, marks[kind, metric].get(key, "")))
+    return Row.single(title, cells, key, sign="*" if any(run.flags for run in runs) else "")
+
+
+def _values(row: Row, run: RunRecord) -> list[tuple[Value, ...]]:
+    dimensions = {"separated": run.dimensions, "concatenated": run.dimensions * len(run.fold_fingerprints)}
+    return [
+        (row.key, kind, metric, dimensions[kind], cell.value, cell.half_width, cell.n)
+        for (kind, metric), cell in result_cells(row).items()
+    ]
 
 
 def _caption(records: Sequence[RunRecord], reproductions: int, trials: int) -> str:
@@ -162,7 +141,3 @@ def _caption(records: Sequence[RunRecord], reproductions: int, trials: int) -> s
 def _trained_dimensions(records: Sequence[RunRecord]) -> int:
     """Dimensions of one fold's embedding; the untrained trunk, which has its own, is the only method never searched."""
     return next((record for record in records if record.hyperparameters), records[0]).dimensions
-
-
-def _columns() -> list[tuple[Variant, str]]:
-    return [(variant, metric) for variant in VARIANTS for metric in METRICS]

@@ -44,7 +44,7 @@ def run(
 
     Stop it with Ctrl-C whenever you like; the same command goes on where it was.
     """
-    from reproduce.commands.terminal import show_drawing
+    from reproduce.commands.terminal import show_table
     from reproduce.execution import run_experiment
     from reproduce.monitoring.trackers import open_trackers
     from reproduce.storage import storage_paths
@@ -59,7 +59,7 @@ def run(
     for session in open_sessions(experiment, choices, where, console, plan=False):
         started = time.perf_counter()
         finished = run_experiment.run(session, start, console, trackers)
-        show_drawing(finished.table.drawing(), console)
+        show_table(finished.table, console)
         seconds = time.perf_counter() - started
         console.print(run_experiment.ending(finished, seconds, session), highlight=False, soft_wrap=True)
 

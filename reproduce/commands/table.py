@@ -1,9 +1,8 @@
 """`table`: published tables and those of stored experiments."""
 
-import json
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -16,6 +15,9 @@ from results.experiment_names import current_name
 from results.experiment_results import MeasuredExperiment
 from results.published.tables import published_tables
 from results.store import Store
+
+if TYPE_CHECKING:
+    from reports.tables.table import Table
 
 TableName = Annotated[
     str | None,
@@ -35,8 +37,8 @@ What = Annotated[
     str | None,
     typer.Option(
         "--what",
-        help="printed: as published; results, differences, peeking, hyperparameters, costs: of an experiment. By "
-        "default a published table is drawn as printed, an experiment by its results.",
+        help="published: a paper's table beside our runs; results, differences, peeking, hyperparameters, costs: of an "
+        "experiment. By default a published table is drawn as published, an experiment by its results.",
     ),
 ]
 
@@ -52,18 +54,20 @@ def table(
     from reports.tables.formats import WRITERS
     from reproduce.outputs.tables import KINDS
 
-    formats, kinds = ["terminal", *WRITERS, "json"], ["printed", *KINDS]
+    formats, kinds = ["terminal", *WRITERS], ["published", *KINDS]
     if output not in formats:
         raise InputError(f"--format {output!r}: use {', '.join(formats[:-1])} or {formats[-1]}")
+    if what == "printed":  # What this kind was called before.
+        what = "published"
     if what not in (None, *kinds):
         raise InputError(f"--what {what!r}: use {', '.join(kinds[:-1])} or {kinds[-1]}")
     name = None if name is None else current_name(name)
     if name is None:
         _list(existing_store_at(store, artifacts))
-    elif what == "printed" or (what is None and name in published_tables()):
-        _printed(name, output, existing_store_at(store, artifacts), store)
+    elif what == "published" or (what is None and name in published_tables()):
+        _published(name, output, existing_store_at(store, artifacts), store)
     else:
-        _stored(name, output, what or "results", opened_store(store, artifacts, f"; {_published()} need none"))
+        _stored(name, output, what or "results", opened_store(store, artifacts, f"; {_published_names()} need none"))
 
 
 def _list(store: Store | None) -> None:
@@ -72,47 +76,41 @@ def _list(store: Store | None) -> None:
     show_table_names(published_tables(), [] if store is None else stored_names(store), output_console())
 
 
-def _printed(name: str, output: str, store: Store | None, place: str) -> None:
-    from reports.published.layout import cells_of, draw
-    from reports.tables.formats import WRITERS
-    from reproduce.commands.terminal import show_drawing
-    from reproduce.outputs.tables import printed
+def _published(name: str, output: str, store: Store | None, place: str) -> None:
+    from reports.published.layout import published_layout
+    from reproduce.outputs.tables import compared_with_runs
 
     if name not in published_tables():
         raise InputError(f"no published table {name!r}; there are {', '.join(published_tables())}")
     if store is None:
         typer.echo(f"{place}: no store here yet, so nothing was run", err=True)
-    joined = printed(name, store)
-    if output == "terminal":
-        show_drawing(draw(joined), output_console())
-    elif output == "json":
-        sys.stdout.write(json.dumps(cells_of(joined), indent=1) + "\n")
-    else:
-        sys.stdout.write(WRITERS[output](draw(joined)))
+    _write(published_layout(compared_with_runs(name, store)), output)
 
 
 def _stored(name: str, output: str, what: str, store: Store) -> None:
-    from reports.tables.formats import WRITERS
-    from reproduce.commands.terminal import show_drawing
     from reproduce.outputs.find_runs import find_experiments
     from reproduce.outputs.tables import KINDS
 
-    for experiment in find_experiments(store, [name], f"; there are also {_published()}"):
+    for experiment in find_experiments(store, [name], f"; there are also {_published_names()}"):
         trainings = what in ("peeking", "hyperparameters")
         measured = MeasuredExperiment.from_store(store, experiment.fingerprint, trainings)
-        drawing = KINDS[what](measured)
-        if output == "terminal":
-            show_drawing(drawing, output_console())
-        elif output == "json" and what == "results":
+        if (output, what) == ("json", "results"):
             sys.stdout.write(measured.to_json())
-        elif output == "json":
-            rows = [dict(zip(drawing.sheet.header, values, strict=True)) for values in drawing.sheet.rows]
-            sys.stdout.write(json.dumps(rows, indent=1) + "\n")
         else:
-            sys.stdout.write(WRITERS[output](drawing))
+            _write(KINDS[what](measured), output)
 
 
-def _published() -> str:
+def _write(drawn: "Table", output: str) -> None:
+    from reports.tables.formats import WRITERS
+    from reproduce.commands.terminal import show_table
+
+    if output == "terminal":
+        show_table(drawn, output_console())
+    else:
+        sys.stdout.write(WRITERS[output](drawn))
+
+
+def _published_names() -> str:
     return f"published tables ({', '.join(published_tables())})"
 
 

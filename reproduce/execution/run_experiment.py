@@ -9,7 +9,9 @@ from rich.console import Console
 
 from protocols.metrics.neighbours import backend
 from protocols.search.study import Study
-from reports.tables.result_table import ResultTable, table_of
+from reports.tables.formats import WRITERS
+from reports.tables.result_table import table_of
+from reports.tables.table import Table
 from reproduce.execution.devices import prepare_process, threads_per_training
 from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.session import Session
@@ -28,7 +30,7 @@ from results.store import Store
 class Finished:
     """The table of a run, where it was written, and how many trainings were made now and found in the store."""
 
-    table: ResultTable
+    table: Table
     files: tuple[Path, ...]
     made: int
     found: int
@@ -101,19 +103,19 @@ def say_start(session: Session, executor: Executor, console: Console) -> None:
     )
 
 
-def stored_table(store: Store, experiment: str) -> ResultTable:
+def stored_table(store: Store, experiment: str) -> Table:
     """The table of an experiment by its fingerprint, from the store alone."""
     return table_of(MeasuredExperiment.from_store(store, experiment))
 
 
-def write_table(table: ResultTable, session: Session) -> tuple[Path, ...]:
+def write_table(table: Table, session: Session) -> tuple[Path, ...]:
     """The table as Markdown, CSV and LaTeX."""
     folder = session.paths.tables
     folder.mkdir(parents=True, exist_ok=True)
     files = []
-    for suffix, text in (("md", table.to_markdown()), ("csv", table.to_csv()), ("tex", table.to_latex())):
+    for suffix, form in (("md", "markdown"), ("csv", "csv"), ("tex", "latex")):
         path = folder / f"{session.name.replace('/', '_')}.{suffix}"
-        path.write_text(text, encoding="utf-8")
+        path.write_text(WRITERS[form](table), encoding="utf-8")
         files.append(path)
     return tuple(files)
 

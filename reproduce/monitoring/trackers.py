@@ -18,8 +18,8 @@ from protocols.jobs import EvaluateJob, Job, Outcome, TrainJob
 from reproduce.errors import InputError
 from reproduce.monitoring.observer import Tick
 from reproduce.storage import beside
-from results.frames import VARIANTS
 from results.records import CurvePoint, FoldResult, RunRecord
+from results.statistics.run_values import EMBEDDING_KINDS
 
 Setting = bool | int | float | str
 
@@ -180,9 +180,9 @@ def _training(group: str, job: TrainJob, result: FoldResult) -> Report:
 def _test(group: str, job: EvaluateJob, record: RunRecord) -> Report:
     settings = record.model_dump(mode="json", include={"dataset", "protocol", "run", "seed", "hyperparameters"})
     scores: dict[str, float] = {}
-    for variant in VARIANTS:
-        for found in (getattr(record, variant).model_dump(), getattr(record, f"metrics_{variant}")):
-            scores |= {f"test/{variant}_{name}": value for name, value in found.items()}
+    for kind in EMBEDDING_KINDS:
+        for found in (getattr(record, kind).model_dump(), getattr(record, f"metrics_{kind}")):
+            scores |= {f"test/{kind}_{name}": value for name, value in found.items()}
     return Report(
         name=f"{group}/test/run-{record.run}-{job.fingerprint[:8]}",
         group=group,

@@ -6,7 +6,7 @@ from importlib import metadata
 from pathlib import Path
 from zipfile import BadZipFile
 
-from reports.page.build import report_of
+from reports.page.build import build_page
 from reports.page.material import Material
 from reports.page.render import render_page
 from reports.page.sections.drawn_figure import Drawn, file_name
@@ -14,7 +14,7 @@ from reproduce.config.deviations import deviations
 from reproduce.errors import InputError
 from reproduce.outputs.rerun_commands import rerun_commands
 from reproduce.outputs.search_histories import searches
-from reproduce.outputs.tables import printed_names
+from reproduce.outputs.tables import published_names
 from reproduce.storage import StoragePaths, open_store, open_studies, studies_in_one_line
 from results.artifacts import Exhibit, exhibit_path
 from results.experiment_results import MeasuredExperiment
@@ -28,13 +28,13 @@ def write_page(name: str, fingerprint: str, store: Store, where: StoragePaths, f
     of the same name are replaced. Raises StoreError, InputError.
     """
     material = gather(name, fingerprint, store, where)
-    report = report_of(material)
+    built = build_page(material)
     page_folder = folder / file_name(name)
     try:
-        _write_figures(report.figures, page_folder / "figures")
+        _write_figures(built.figures, page_folder / "figures")
         page = page_folder / "index.html"
         partial = page.with_suffix(".partial")
-        partial.write_text(render_page(report.content), encoding="utf-8")
+        partial.write_text(render_page(built.content), encoding="utf-8")
         partial.replace(page)
     except OSError as error:
         reason = f"{page_folder}: cannot be written ({error.strerror or error})"
@@ -56,7 +56,7 @@ def gather(name: str, fingerprint: str, store: Store, where: StoragePaths) -> Ma
         searches=tried,
         panels=_panels(name, store),
         commands=rerun_commands(name, measured),
-        printed_names=printed_names(measured),
+        published_names=published_names(measured),
         deviations=deviations(name, measured.summary),
         made=_made(fingerprint),
     )

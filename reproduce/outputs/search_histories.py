@@ -13,7 +13,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from protocols.search.optuna_search import SEARCH_VERSION
 from protocols.search.space import SearchParameter, settled
-from reports.figures.trials import Parameter, Search, Trial
+from reports.figures.trials import Parameter, SearchHistory, TrialPoint
 from results.experiment_results import MeasuredExperiment
 from results.experiment_spec import Experiment
 
@@ -21,13 +21,13 @@ _SAME = ("images", "trunk", "embedding_size", "training", "seed")
 _SCALES = {"linear": "linear", "log": "log", "int": "int", "int_log": "log"}
 
 
-def searches(storage: optuna.storages.BaseStorage, measured: MeasuredExperiment) -> dict[str, Search]:
+def searches(storage: optuna.storages.BaseStorage, measured: MeasuredExperiment) -> dict[str, SearchHistory]:
     """By method; methods that were not searched, and searches that no study is found for, are left out."""
     experiment, trials = measured.summary.experiment, measured.summary.trials
     if experiment is None or not trials:
         return {}
     data = {record.data_fingerprint for record in measured.records}
-    by_method: dict[str, Search] = {}
+    by_method: dict[str, SearchHistory] = {}
     # The latest study of equal ones comes last and stays.
     for study in optuna.get_all_study_summaries(storage, include_best_trial=False):
         identity = study.user_attrs.get("identity")
@@ -54,21 +54,23 @@ def _belongs(identity: Mapping[str, Any], experiment: Experiment, data: set[str]
 
 def _search(
     storage: optuna.storages.BaseStorage, study: StudySummary, identity: Mapping[str, Any], budget: int
-) -> Search:
+) -> SearchHistory:
     space, count = settled([SearchParameter.model_validate(one) for one in identity["space"]], budget)
     done = storage.get_all_trials(study._study_id, deepcopy=False, states=(TrialState.COMPLETE,))[:count]
     numeric = [one for one in space if one.scale in _SCALES]
     parameters = tuple(Parameter(one.target, _SCALES[one.scale]) for one in numeric)  # type: ignore[arg-type]
     startup = 0 if space[0].exhaustive else int(identity["sampler"]["startup_trials"])
-    return Search(tuple(_trial(place, trial, parameters) for place, trial in enumerate(done)), parameters, startup)
+    return SearchHistory(
+        tuple(_trial(place, trial, parameters) for place, trial in enumerate(done)), parameters, startup
+    )
 
 
-def _trial(place: int, trial: FrozenTrial, parameters: tuple[Parameter, ...]) -> Trial:
+def _trial(place: int, trial: FrozenTrial, parameters: tuple[Parameter, ...]) -> TrialPoint:
     setting = {one.name: float(trial.params[one.name]) for one in parameters if one.name in trial.params}
-    return Trial(place, setting, trial.value)
+    return TrialPoint(place, setting, trial.value)
 
 
-def _led_to(search: Search, measured: MeasuredExperiment, method: str) -> bool:
+def _led_to(search: SearchHistory, measured: MeasuredExperiment, method: str) -> bool:
     """Whether the method's runs, if there are any, were trained with the search's best setting."""
     run = next((record for record in measured.records if record.method == method), None)
     if run is None:

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from reports.published.eligibility import StoredExperiment, concerns
-from reports.published.join import PrintedTable, join
+from reports.published.join import ComparedTable, join
 from reports.tables.costs import costs
 from reports.tables.differences import differences
 from reports.tables.hyperparameters import hyperparameters
 from reports.tables.peeking import peeking_table
 from reports.tables.result_table import table_of
-from reports.tables.table import Drawing
+from reports.tables.table import Table
 from reproduce.config.deviations import deviations
 from reproduce.config.method_card import published_hyperparameter_names
 from results.experiment_results import MeasuredExperiment
@@ -18,7 +18,7 @@ from results.published.tables import PublishedTable, published_table
 from results.store import IncompleteExperimentError, Store
 
 
-def printed(name: str, store: Store | None) -> PrintedTable:
+def compared_with_runs(name: str, store: Store | None) -> ComparedTable:
     """A published table beside what the store has of it; without a store nothing was run."""
     table = published_table(name)
     return join(table, [] if store is None else _stored(store, table))
@@ -37,21 +37,17 @@ def _stored(store: Store, table: PublishedTable) -> list[StoredExperiment]:
     return stored
 
 
-def _results(measured: MeasuredExperiment) -> Drawing:
-    return table_of(measured).drawing()
+def _hyperparameters(measured: MeasuredExperiment) -> Table:
+    return hyperparameters(measured, published_names(measured))
 
 
-def _hyperparameters(measured: MeasuredExperiment) -> Drawing:
-    return hyperparameters(measured, printed_names(measured))
-
-
-def printed_names(measured: MeasuredExperiment) -> dict[str, dict[str, str]]:
-    """Published names of searched hyperparameters, by method and target, from the suite's own cards."""
+def published_names(measured: MeasuredExperiment) -> dict[str, dict[str, str]]:
+    """MLRC's names of searched hyperparameters, by method, from the suite's own cards."""
     return {method: published_hyperparameter_names(method) for method in measured.summary.methods}
 
 
-KINDS: dict[str, Callable[[MeasuredExperiment], Drawing]] = {
-    "results": _results,
+KINDS: dict[str, Callable[[MeasuredExperiment], Table]] = {
+    "results": table_of,
     "differences": differences,
     "peeking": peeking_table,
     "hyperparameters": _hyperparameters,

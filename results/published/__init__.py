@@ -1,1 +1,1 @@
-"""What papers printed: the numbers as CSV files and their readers side by side."""
+"""The published numbers: CSV files and their readers side by side."""

@@ -13,11 +13,11 @@ _SEARCHES = {"cub200": "CUB200", "cars196": "Cars196", "sop": "SOP", "cub200_bat
 class PublishedOptimum:
     """The best value of one parameter.
 
-    label, parameter: as MLRC prints them; method: key of our card. scale: `linear`, `log` or `int`, with its note.
+    label, parameter: as MLRC calls them; method: key of our card. scale: `linear`, `log` or `int`, with its note.
     initial, final: bounds that the search began and ended with, None where not known. value: at full precision.
-    printed: as MLRC's table cuts it off. trials: of the search; best_trial: the winner's number from 1, best_map_at_r:
-    its mean validation MAP@R over the folds, a fraction of 1. None is not known: FastAP at batch size 32 was charted
-    only, SoftTriple's reg_weight was not searched on SOP.
+    as_published: with the digits of MLRC's table. trials: of the search; best_trial: the winner's number from 1,
+    best_map_at_r: its mean validation MAP@R over the folds, a fraction of 1. None is not known: FastAP at batch size 32
+    was charted only, SoftTriple's reg_weight was not searched on SOP.
     """
 
     dataset: str
@@ -28,7 +28,7 @@ class PublishedOptimum:
     initial: tuple[float, float] | None
     final: tuple[float, float] | None
     value: float | None
-    printed: str
+    as_published: str
     trials: int | None
     best_trial: int | None
     best_map_at_r: float | None
@@ -43,9 +43,9 @@ def mlrc_search_optima(dataset: str) -> tuple[PublishedOptimum, ...]:
     """
     if dataset not in _SEARCHES:
         raise ValueError(f"MLRC published no search on {dataset!r}; there are {', '.join(_SEARCHES)}")
-    printed, logged = read_published("mlrc_hyperparameters"), read_published("mlrc_search_space")
+    published, logged = read_published("mlrc_hyperparameters"), read_published("mlrc_search_space")
     keys = ["dataset", "method", "parameter"]
-    both = printed.merge(logged, on=keys, how="left", suffixes=("_printed", ""), validate="one_to_one").fillna("")
+    both = published.merge(logged, on=keys, how="left", suffixes=("_printed", ""), validate="one_to_one").fillna("")
     labels = method_keys("mlrc_search")
     return tuple(
         _optimum(dataset, labels[row["method"]][0], row)
@@ -63,7 +63,7 @@ def _optimum(dataset: str, method: str | None, row: Mapping[Any, str]) -> Publis
         initial=_bounds(row["initial_lower"], row["initial_upper"]),
         final=_bounds(row["final_lower"], row["final_upper"]),
         value=float(row["best_value_full_precision"]) if row["best_value_full_precision"] else None,
-        printed=row["value"],
+        as_published=row["value"],
         trials=int(row["trials"]) if row["trials"] else None,
         best_trial=int(row["best_trial_1based"]) if row["best_trial_1based"] else None,
         best_map_at_r=float(row["best_mean_val_map_at_r"]) if row["best_mean_val_map_at_r"] else None,

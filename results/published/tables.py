@@ -1,7 +1,7 @@
-"""What the papers and MLRC printed, as frozen values, from the CSV files in results/published/.
+"""The numbers that the papers and MLRC published, as frozen values, from the CSV files in results/published/.
 
 `seed_results.csv` and `mlrc_results.csv` hold the cells, `tables.csv` says which of their rows make a table, and
-`methods.csv` which of our method cards a printed label means.
+`methods.csv` which of our method cards a label means.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ DATASETS = {
     "SOP": "sop",
     **dict.fromkeys(("In-Shop", "In-shop"), "inshop"),
 }
-"""Our datasets' keys by the names that are printed."""
+"""Our datasets' keys by their names in the papers."""
 
 _METRICS = {
     # Recall@1 is precision@1: whether the nearest image is of the query's class.
@@ -40,7 +40,7 @@ _NOT_PERCENT = {"spectral_decay", "density", "class_concentration_variance", "un
 _KINDS: dict[str, tuple[Kind, str]] = {
     "MLRC; 512D concatenated": ("concatenated", "MLRC"),
     "MLRC; 128D separated": ("separated", "MLRC"),
-    # Printed as averages over the four fold models.
+    # Published as averages over the four fold models.
     "MLRC; training cost": ("separated", "MLRC"),
 }
 
@@ -55,13 +55,24 @@ class PublishedColumn(NamedTuple):
 
 @dataclass(frozen=True)
 class PublishedCell:
-    """One printed number.
+    """One published number.
 
-    method: key of our card for the printed label, None where we have no such method. variant: name under which an
-    experiment reproduces an ablated row; None for the method as it is. kind: `single` is one model on all training
-    classes. trunk, setting: as printed; empty where nothing is. dimensions: of what was tested (MLRC's concatenated
-    embeddings have 512), None where not printed. printed: the text; empty for a dash. printed_interval: the term after
-    ±, whose meaning the note says where it is known, in the units of `value`. source: where the number was read.
+    Args:
+        table_name: Name of the published table.
+        paper: The paper that has it.
+        dataset: Our key of the dataset.
+        method_label: The method as the paper calls it.
+        method: Key of our card for that label; None where we have no such method.
+        variant: Name under which an experiment reproduces an ablated row; None for the method as it is.
+        metric: Our name of the metric.
+        kind: Which embeddings were tested; `single` is one model on all training classes.
+        trunk: As published; empty where the paper does not say.
+        dimensions: Of what was tested (MLRC's concatenated embeddings have 512); None where the paper does not say.
+        setting: As published; empty where the paper does not say.
+        as_published: The number with the paper's digits; empty for a dash.
+        plus_minus: The number behind ±, in the unit of `value`; the note says what it is, where that is known.
+        note: What is known about the number.
+        source: Where the number was read.
     """
 
     table_name: str
@@ -75,8 +86,8 @@ class PublishedCell:
     trunk: str
     dimensions: int | None
     setting: str
-    printed: str
-    printed_interval: float | None
+    as_published: str
+    plus_minus: float | None
     note: str
     source: str
 
@@ -92,26 +103,26 @@ class PublishedCell:
 
     @property
     def value(self) -> float | None:
-        """The number as printed: percent where the metric is one; `62K` steps are 62000. None for a dash."""
-        return float(self._exact()) if self.printed else None
+        """The number as published: percent where the metric is one; `62K` steps are 62000. None for a dash."""
+        return float(self._exact()) if self.as_published else None
 
     @property
     def measure(self) -> float | None:
         """The number in the units of our records: fractions of 1 in place of percent."""
-        return float(self._exact() * self._unit()) if self.printed else None
+        return float(self._exact() * self._unit()) if self.as_published else None
 
     @property
     def rounding(self) -> float:
-        """Half a unit of the last printed digit, in the units of our records: what printing may have taken away."""
-        digits = Decimal(self.printed.removesuffix("K") or "0")
-        thousands = 1000 if self.printed.endswith("K") else 1
+        """Half a unit of the last published digit, in the units of our records: what rounding may have changed."""
+        digits = Decimal(self.as_published.removesuffix("K") or "0")
+        thousands = 1000 if self.as_published.endswith("K") else 1
         exponent = digits.as_tuple().exponent
         return float(Decimal(1).scaleb(int(exponent)) * thousands * self._unit() / 2)
 
     def _exact(self) -> Decimal:
-        if self.printed.endswith("K"):
-            return 1000 * Decimal(self.printed[:-1])
-        return Decimal(self.printed)
+        if self.as_published.endswith("K"):
+            return 1000 * Decimal(self.as_published[:-1])
+        return Decimal(self.as_published)
 
     def _unit(self) -> Decimal:
         return Decimal(1) if self.metric in _NOT_PERCENT else Decimal("0.01")
@@ -119,7 +130,7 @@ class PublishedCell:
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """One printed row. dimensions: None where they differ between its columns or are not printed."""
+    """One published row. dimensions: None where its columns differ in them or the paper does not say."""
 
     label: str
     method: str | None
@@ -137,7 +148,7 @@ class PublishedRow:
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """A printed table: rows and columns in printed order.
+    """A published table: rows and columns in the paper's order.
 
     Every row has a cell in every column. Non-isotropy regularization's Table 3, which repeats its rows for the second
     dataset, has that dataset's columns beside the first's instead.
@@ -209,19 +220,19 @@ def _cell(table: str, row: Mapping[Any, str], labels: Mapping[str, tuple[str | N
         trunk=row["backbone"],
         dimensions=int(row["dim"]) if row["dim"] else None,
         setting=setting,
-        printed=row["value"],
-        printed_interval=float(row["ci_or_std"]) if row["ci_or_std"] else None,
+        as_published=row["value"],
+        plus_minus=float(row["ci_or_std"]) if row["ci_or_std"] else None,
         note=row["note"],
         source=row["seed"],
     )
 
 
-def _metric(printed: str) -> str:
-    if printed in _METRICS:
-        return _METRICS[printed]
-    name, _, cutoff = printed.partition("@")
+def _metric(title: str) -> str:
+    if title in _METRICS:
+        return _METRICS[title]
+    name, _, cutoff = title.partition("@")
     if name not in ("R", "Recall") or not cutoff.isdigit():
-        raise ValueError(f"published metric {printed!r} has no name of ours")
+        raise ValueError(f"published metric {title!r} has no name of ours")
     return f"recall@{cutoff}"
 
 

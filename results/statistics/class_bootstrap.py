@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy import special
 
 from results.records import RunRecord, Scores
-from results.statistics.run_values import Variant
+from results.statistics.run_values import EmbeddingKind
 
 Array = npt.NDArray[np.float64]
 
@@ -42,7 +42,7 @@ class ClassInterval:
 def class_interval(
     records: Sequence[RunRecord],
     metric: str = "map_at_r",
-    variant: Variant = "concatenated",
+    kind: EmbeddingKind = "concatenated",
     *,
     resamples: int = 10_000,
     seed: int = 0,
@@ -50,10 +50,18 @@ def class_interval(
 ) -> ClassInterval:
     """The interval of a method's mean over its runs.
 
-    metric: one of MLRC's three. seed: of the resampling; equal arguments give equal intervals. Raises ValueError if a
-    run has no class scores or other test classes than the first.
+    Args:
+        records: The method's runs, with class scores.
+        metric: One of the headline metrics.
+        kind: Of the embeddings that were tested.
+        resamples: Draws of test classes.
+        seed: Of the draws; equal arguments give equal intervals.
+        confidence: Of the interval, a fraction of 1.
+
+    Raises:
+        ValueError: If a run has no class scores, or was tested on other classes than the first run.
     """
-    queries, scores = _class_means(records, metric, variant)
+    queries, scores = _class_means(records, metric, kind)
     low, high = _bca(queries, scores, resamples, seed, confidence)
     return ClassInterval(_mean(queries, scores), low, high, _counted(queries), len(records), resamples, confidence)
 
@@ -62,7 +70,7 @@ def class_difference(
     a: Sequence[RunRecord],
     b: Sequence[RunRecord],
     metric: str = "map_at_r",
-    variant: Variant = "concatenated",
+    kind: EmbeddingKind = "concatenated",
     *,
     resamples: int = 10_000,
     seed: int = 0,
@@ -72,8 +80,8 @@ def class_difference(
 
     Arguments and errors as of `class_interval`.
     """
-    queries, scores_a = _class_means(a, metric, variant)
-    queries_b, scores_b = _class_means(b, metric, variant)
+    queries, scores_a = _class_means(a, metric, kind)
+    queries_b, scores_b = _class_means(b, metric, kind)
     if not np.array_equal(queries, queries_b):
         raise ValueError(f"{a[0].method} and {b[0].method} were tested on different classes; they cannot be paired")
     difference = scores_a - scores_b
@@ -82,7 +90,7 @@ def class_difference(
     return ClassInterval(_mean(queries, difference), low, high, _counted(queries), runs, resamples, confidence)
 
 
-def _class_means(records: Sequence[RunRecord], metric: str, variant: Variant) -> tuple[Array, Array]:
+def _class_means(records: Sequence[RunRecord], metric: str, kind: EmbeddingKind) -> tuple[Array, Array]:
     """Queries and mean score over runs of every test class."""
     if metric not in Scores.model_fields:
         raise ValueError(f"class scores hold {', '.join(Scores.model_fields)}, not {metric}")
@@ -96,7 +104,7 @@ def _class_means(records: Sequence[RunRecord], metric: str, variant: Variant) ->
         queries = queries or record.class_scores.queries
         if record.class_scores.queries != queries:
             raise ValueError(f"run {record.run} of {record.method} was tested on other classes than the first run")
-        rows.append([getattr(scores, metric) for scores in getattr(record.class_scores, variant)])
+        rows.append([getattr(scores, metric) for scores in getattr(record.class_scores, kind)])
     return np.array(queries, dtype=float), np.array(rows).mean(axis=0)
 
 

@@ -1,7 +1,7 @@
 """Whether a difference between two methods is real: t-tests over runs, Holm's correction, ties with the best.
 
 MLRC reports intervals and no test; its runs share no seeds. Ours do, so that differences of matched runs are tested
-(specification, section 11, decision 26). Everything here takes plain values by run (`matching.run_values`).
+(specification, section 11, decision 26). Everything here takes plain values by run (`run_values.run_values`).
 """
 
 import math
@@ -16,27 +16,34 @@ from scipy import stats
 from results.statistics.effects import Effect, negligible, paired_effect, unpaired_effect
 from results.statistics.intervals import Interval, student_t_interval
 
-Verdict = Literal["inside", "above", "below", "not run", "no interval", "not printed"]
+PublishedVerdict = Literal["inside", "above", "below", "not run", "no interval", "not printed"]
+"""Where our interval lies by a published value."""
+
 RunValues = Mapping[Any, float]
 """A method's values by run; runs of equal keys are matched."""
 
 
-def verdict(ours: Interval | None, printed: float | None, rounding: float = 0.0) -> Verdict:
-    """Where our interval lies by a printed value.
+def verdict(ours: Interval | None, published: float | None, rounding: float = 0.0) -> PublishedVerdict:
+    """Where our interval lies by a published value.
 
-    `inside`: the printed value is in it; `above`, `below`: our interval lies above or below the printed value;
-    `no interval`: a single run has none; `not run`: ours is None; `not printed`: the paper prints a dash.
-    rounding: half a unit of the last printed digit; the printed value stands for all that round to it.
+    Args:
+        ours: Our interval; None if nothing was run.
+        published: The value, in the unit of our interval; None if the paper prints a dash.
+        rounding: Half a unit of the last published digit. The value stands for all that round to it.
+
+    Returns:
+        `inside`: the value is in our interval. `above`, `below`: our interval lies above or below the value.
+        `no interval`: a single run has none. `not run`, `not printed`: there is nothing to compare.
     """
     if ours is None:
         return "not run"
-    if printed is None:
+    if published is None:
         return "not printed"
     if ours.low is None or ours.high is None:
         return "no interval"
-    if ours.low > printed + rounding:
+    if ours.low > published + rounding:
         return "above"
-    return "below" if ours.high < printed - rounding else "inside"
+    return "below" if ours.high < published - rounding else "inside"
 
 
 @dataclass(frozen=True)
@@ -142,12 +149,6 @@ def best_of(methods: Mapping[str, RunValues], alpha: float = 0.05) -> Best:
     name, against = compare_with_best(methods)
     tied = {one.b for one in against if one.p_holm is not None and not one.significant(alpha)}
     return Best(name, frozenset(tied), frozenset(one.b for one in against if one.p_holm is None))
-
-
-def tied_with_best(methods: Mapping[str, RunValues], alpha: float = 0.05) -> set[str]:
-    """The best method and those that were tested and are not significantly worse (`best_of`)."""
-    best = best_of(methods, alpha)
-    return {best.name, *best.tied}
 
 
 def _paired(

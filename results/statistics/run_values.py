@@ -1,11 +1,14 @@
-"""One number per run, by what makes runs of two methods a pair: dataset, base seed and number of the reproduction."""
+"""One number per run, by the key that matches runs of two methods: dataset, base seed, number of the reproduction."""
 
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from results.records import RunRecord, Scores
 
-Variant = Literal["separated", "concatenated"]
+EmbeddingKind = Literal["separated", "concatenated"]
+"""The mean over the folds' models, or their ensemble."""
+
+EMBEDDING_KINDS: tuple[EmbeddingKind, ...] = ("separated", "concatenated")
 
 
 class RunKey(NamedTuple):
@@ -16,34 +19,44 @@ class RunKey(NamedTuple):
     run: int
 
 
-def value_of(record: RunRecord, metric: str = "map_at_r", variant: Variant = "concatenated") -> float:
-    """A run's value of a metric, in the records' units (fractions of 1 for MLRC's three).
+def value_of(record: RunRecord, metric: str = "map_at_r", kind: EmbeddingKind = "concatenated") -> float:
+    """A run's value of a metric.
 
-    metric: one of MLRC's three, a further metric that the run was evaluated with, or `total_training_steps`, the
-    steps per model as Chance Constraints' Table 3 counts them. Raises ValueError if the run has no such value.
+    Args:
+        record: The run.
+        metric: One of the headline metrics, a further metric that the run was evaluated with, or
+            `total_training_steps`: steps per model, as Chance Constraints' Table 3 counts them.
+        kind: Of the embeddings that were tested.
+
+    Returns:
+        The value in the records' unit: a fraction of 1 for the headline metrics.
+
+    Raises:
+        ValueError: If the run has no such value.
     """
     if metric in Scores.model_fields:
-        return float(getattr(getattr(record, variant), metric))
+        return float(getattr(getattr(record, kind), metric))
     if metric == "total_training_steps" and record.steps is not None:
         return record.steps / len(record.fold_fingerprints)
-    further: dict[str, float] = getattr(record, f"metrics_{variant}")
+    further: dict[str, float] = getattr(record, f"metrics_{kind}")
     if metric not in further:
-        raise ValueError(f"run {record.run} of {record.method} has no {variant} {metric}; it was not evaluated with it")
+        raise ValueError(f"run {record.run} of {record.method} has no {kind} {metric}; it was not evaluated with it")
     return further[metric]
 
 
 def run_values(
-    records: Iterable[RunRecord], metric: str = "map_at_r", variant: Variant = "concatenated"
+    records: Iterable[RunRecord], metric: str = "map_at_r", kind: EmbeddingKind = "concatenated"
 ) -> dict[str, dict[RunKey, float]]:
-    """By method, the runs' values of a metric; methods in the order in which they first come.
+    """The runs' values of a metric, by method; the methods are in the order of their first runs.
 
-    Raises ValueError if a method has the same run twice, or a run has no such metric.
+    Raises:
+        ValueError: If a method has the same run twice, or a run has no such metric.
     """
     values: dict[str, dict[RunKey, float]] = {}
     for record in records:
-        own = values.setdefault(record.method, {})
+        method_values = values.setdefault(record.method, {})
         key = RunKey(record.dataset, record.seed, record.run)
-        if key in own:
+        if key in method_values:
             raise ValueError(f"{record.method} has run {record.run} of seed {record.seed} on {record.dataset} twice")
-        own[key] = value_of(record, metric, variant)
+        method_values[key] = value_of(record, metric, kind)
     return values

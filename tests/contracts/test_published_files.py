@@ -59,8 +59,8 @@ def test_every_row_of_the_files_is_in_exactly_one_table():
     loaded = Counter(
         (
             *(one.source, one.paper, one.method_label, one.trunk),
-            *("" if one.dimensions is None else str(one.dimensions), one.printed),
-            *("" if one.printed_interval is None else f"{one.printed_interval:g}", one.note),
+            *("" if one.dimensions is None else str(one.dimensions), one.as_published),
+            *("" if one.plus_minus is None else f"{one.plus_minus:g}", one.note),
         )
         for name in published_tables()
         for one in published_table(name).cells
@@ -98,13 +98,13 @@ def test_columns_keep_the_order_of_print():
 
 def test_cells_are_what_is_printed():
     isa = cell("proxy_isa_table2", "Proxy-ISA", "cars196", "map_at_r")
-    assert (isa.printed, isa.value, isa.printed_interval, isa.key) == ("29.3", 29.3, 0.2, "proxy_isa")
+    assert (isa.as_published, isa.value, isa.plus_minus, isa.key) == ("29.3", 29.3, 0.2, "proxy_isa")
     assert (isa.measure, isa.rounding) == (0.293, 0.0005)
     ccp = cell("ccp_table1", "C2-XBM-L", "inshop", "r_precision", "separated")
     assert (ccp.value, ccp.dimensions, ccp.method, ccp.rounding) == (59.78, 128, "c2_xbm", 0.00005)
     assert cell("ccp_table1", "C2-XBM-L", "inshop", "r_precision", "concatenated").dimensions == 512
     assert cell("mlrc_cub200", "N. Softmax", "cub200", "map_at_r", "separated").value == 20.96
-    assert cell("mlrc_sop", "ArcFace", "sop", "map_at_r", "concatenated").printed == "47.41"
+    assert cell("mlrc_sop", "ArcFace", "sop", "map_at_r", "concatenated").as_published == "47.41"
     assert cell("proxy_anchor_cub_cars", "Proxy-Anchor", "cub200", "recall@8", dimensions=64).value == 88.8
     assert cell("proxy_anchor_ablation", "Proxy-Anchor, image size 448x448", "cars196", "recall@4").value == 97.7
     assert cell("nir_table1", "SoftTriplet + NIR", "sop", "map@1000").value == 44.9
@@ -112,12 +112,12 @@ def test_cells_are_what_is_printed():
 
 def test_a_dash_is_no_number():
     dash = cell("proxy_isa_table1", "SoftTriplet", "inshop", "precision_at_1")
-    assert (dash.printed, dash.value, dash.measure) == ("", None, None)
+    assert (dash.as_published, dash.value, dash.measure) == ("", None, None)
 
 
 def test_what_is_no_percentage_is_not_divided():
     steps = cell("ccp_table3", "MS-CCP", "inshop", "total_training_steps", "separated")
-    assert (steps.printed, steps.value, steps.measure, steps.rounding) == ("131K", 131000.0, 131000.0, 500.0)
+    assert (steps.as_published, steps.value, steps.measure, steps.rounding) == ("131K", 131000.0, 131000.0, 500.0)
     uniformity = cell("nir_table3", "PA", "cub200", "uniformity")
     assert (uniformity.value, uniformity.measure, uniformity.rounding) == (0.078, 0.078, 0.0005)
 

@@ -4,8 +4,9 @@ import shutil
 
 import pytest
 
-from reports.page.content import Cell, Column, PageContent, Table, TableRow
+from reports.page.content import PageContent, TableSection
 from reports.page.render import render_page
+from reports.tables.table import Cell, Column, NumberFormat, Row, Table
 from tests.support.sample_page import measured, runs_of, sample_content
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -101,11 +102,12 @@ def test_the_keyboard_sorts_too_and_one_column_at_a_time(visit):
 def test_numbers_sort_as_numbers_and_missing_ones_stay_last(visit, tmp_path):
     values = {"nine": 9.0, "ten": 10.0, "none": None, "minus": -1.0, "tiny": 1e-7}
     rows = tuple(
-        TableRow(name, (Cell(None) if value is None else Cell(f"{value:.2f}", sort=value),))
+        Row.single(name, [Cell(kind="not run") if value is None else Cell(value, form=NumberFormat(digits=2))])
         for name, value in values.items()
     )
     path = tmp_path / "numbers.html"
-    path.write_text(render_page(PageContent("p", tables=(Table("t", (Column("x"),), rows),))), encoding="utf-8")
+    table = Table("t", "", (Column("x"),), rows)
+    path.write_text(render_page(PageContent("p", tables=(TableSection(table),))), encoding="utf-8")
     page = visit(address=path.as_uri())
     button = page.locator("thead th button").last
     button.click()

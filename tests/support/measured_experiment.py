@@ -42,5 +42,5 @@ def with_trainings():
     return MeasuredExperiment(world.summary, world.records, trainings, curves)
 
 
-def read(drawing):
-    return pd.read_csv(io.StringIO(to_csv(drawing)))
+def read(table):
+    return pd.read_csv(io.StringIO(to_csv(table)))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from reports.figures.trials import Parameter, Search, Trial
+from reports.figures.trials import Parameter, SearchHistory, TrialPoint
 from reports.page.material import Material
 from results.artifacts import Exhibit
 from results.experiment_results import MeasuredExperiment
@@ -61,8 +61,8 @@ def exhibit(proxies=True):
 
 def search(*names):
     parameters = tuple(Parameter(name) for name in names)
-    trials = tuple(Trial(n, dict.fromkeys(names, n * 0.1), 0.1 + 0.01 * n) for n in range(4))
-    return Search(trials, parameters, startup=2)
+    trials = tuple(TrialPoint(n, dict.fromkeys(names, n * 0.1), 0.1 + 0.01 * n) for n in range(4))
+    return SearchHistory(trials, parameters, startup=2)
 
 
 def with_classes(runs, shares):

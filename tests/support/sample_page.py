@@ -5,15 +5,20 @@ from pathlib import Path
 import numpy as np
 
 from reports.figures.intervals import MethodRuns, interval_plot
-from reports.page.content import Command, FigureView, Gallery, GalleryRow, PageContent, Thumbnail, Verdict
-from reports.page.data_uris import figure_uri, thumbnail_uri
-from reports.page.sections.origins import Standing, origins_of, table_view
+from reports.figures.style import svg_of
+from reports.page.content import Command, FigureView, Gallery, GalleryRow, PageContent, TableSection, Thumbnail, Verdict
+from reports.page.data_uris import data_uri, thumbnail_uri
+from reports.page.sections.origins import origins_of
+from reports.page.sections.published_values import PublishedValue
+from reports.page.sections.scores_table import scores_table
 from reports.page.sections.settings import protocol_facts
 from reports.tables.result_table import table_of
 from results.experiment_results import FOLDER, MeasuredExperiment
 from results.statistics.intervals import student_t_interval
 
-PRINTED = {"contrastive": 0.2653, "proxy_anchor": 0.3891}
+PUBLISHED = {"contrastive": 0.2653, "proxy_anchor": 0.3891}
+
+
 """Values that no paper printed: they are here to be shown inside and outside an interval."""
 
 
@@ -64,13 +69,13 @@ def sample_gallery(queries: int = 3, neighbours: int = 5) -> Gallery:
 def sample_content(name: str = "quickstart", **changes: object) -> PageContent:
     experiment = measured(name)
     methods = experiment.summary.methods
-    rows = [MethodRuns(title, runs_of(experiment, key), PRINTED.get(key)) for key, title in methods.items()]
-    standings = {
-        (key, "concatenated", "map_at_r"): Standing(printed=value, source="made up for the test")
-        for key, value in PRINTED.items()
+    rows = [MethodRuns(title, runs_of(experiment, key), PUBLISHED.get(key)) for key, title in methods.items()]
+    published = {
+        (key, ("concatenated", "map_at_r")): PublishedValue(value, source="made up for the test")
+        for key, value in PUBLISHED.items()
     }
-    standings["normalized_softmax", "concatenated", "map_at_r"] = Standing(mark="tied")
-    standings["proxy_anchor", "concatenated", "map_at_r"] = Standing("best", PRINTED["proxy_anchor"], "made up")
+    scores = scores_table(table_of(experiment), experiment.records, published)
+    interval_figure = svg_of(interval_plot(rows, "concatenated MAP@R"))
     fields = {
         "title": experiment.summary.title,
         "subtitle": "Which differences between methods are real, under the Metric Learning Reality Check's protocol.",
@@ -82,13 +87,13 @@ def sample_content(name: str = "quickstart", **changes: object) -> PageContent:
             ("folds", "4"),
         ),
         "verdicts": sample_verdicts(experiment),
-        "tables": (table_view(table_of(experiment), experiment.records, standings),),
+        "tables": (TableSection(scores),),
         "figures": (
             FigureView(
                 "Concatenated MAP@R by method",
-                figure_uri(interval_plot(rows, "concatenated MAP@R")),
+                data_uri(interval_figure.encode(), "image/svg+xml"),
                 "Means of the methods with their 95 % intervals; the numbers are in the table above.",
-                "Dots below a mean are its single runs. An orange tick is a printed value.",
+                "Dots below a mean are its single runs. An orange tick is a published value.",
             ),
         ),
         "galleries": (sample_gallery(),),

@@ -1,12 +1,12 @@
 """Trials of a search, for the tests of its figures."""
 
-from reports.figures.trials import Parameter, Trial
+from reports.figures.trials import Parameter, TrialPoint
 
 RATE, COUNT = Parameter("loss.lr", "log"), Parameter("loss.count", "int")
 
 
 def trial(number, value, rate=0.01, count=4):
-    return Trial(number, {"loss.lr": rate, "loss.count": count}, value)
+    return TrialPoint(number, {"loss.lr": rate, "loss.count": count}, value)
 
 
 TRIALS = [

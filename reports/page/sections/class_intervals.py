@@ -3,13 +3,19 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from reports.page.content import Cell, Column, Table, TableRow
 from reports.page.material import Material, Score
+from reports.tables.table import Cell, Column, NumberFormat, Row, Sheet, Table, Value
 from results.statistics.class_bootstrap import ClassInterval, class_difference, class_interval
 from results.statistics.intervals import student_t_interval
 
 RESAMPLES, RESAMPLES_OF_MANY, MANY_CLASSES = 10_000, 2_000, 1_000
 """Draws of test classes for an interval; fewer where there are so many classes that it would take minutes."""
+
+_HEADER = (
+    *("method", "mean", "runs_low", "runs_high", "classes_low", "classes_high"),
+    *("below_best", "below_best_low", "below_best_high"),
+)
+_FROM_TO = NumberFormat(digits=2, scale=100, ends="to")
 
 
 @dataclass(frozen=True)
@@ -31,41 +37,55 @@ def over_classes(material: Material) -> OverClasses | None:
     best, *others = kept
     many = known[best][0].test_classes > MANY_CLASSES
     resamples = RESAMPLES_OF_MANY if many else RESAMPLES
-    metric, variant = score.metric, score.variant
-    means = {key: class_interval(known[key], metric, variant, resamples=resamples) for key in kept}
-    gaps = {key: class_difference(known[best], known[key], metric, variant, resamples=resamples) for key in others}
+    metric, kind = score.metric, score.kind
+    means = {key: class_interval(known[key], metric, kind, resamples=resamples) for key in kept}
+    gaps = {key: class_difference(known[best], known[key], metric, kind, resamples=resamples) for key in others}
     return OverClasses(score, best, means, gaps)
 
 
-def classes_table(material: Material, found: OverClasses) -> Table:
+def classes_table(material: Material, intervals: OverClasses) -> Table:
     """Intervals over runs beside intervals over classes."""
-    best = found.means[found.best]
+    best = intervals.means[intervals.best]
+    score = f"{intervals.score.name[:1].upper()}{intervals.score.name[1:]}"
     caption = (
-        f"{found.score.name[:1].upper()}{found.score.name[1:]} in percent with 95 % intervals. Over runs (Student-t): "
+        f"{score} in percent with 95 % intervals. Over runs (Student-t): "
         "how far the mean moves when everything is trained again and tested on the same classes. Over classes (BCa "
         f"bootstrap, {best.resamples:,} draws of {best.classes} test classes): how far it moves with other classes. "
-        f"Last column: the distance to {material.titles[found.best]}, in points, on the same drawn classes."
+        f"Last column: the distance to {material.titles[intervals.best]}, in points, on the same drawn classes."
     )
     columns = (Column("mean"), Column("over runs"), Column("over classes"), Column("below the best, over classes"))
-    rows = tuple(_row(material, key, found) for key in material.titles if key in found.means)
-    return Table("Would other classes say the same?", columns, rows, caption)
+    methods = [key for key in material.titles if key in intervals.means]
+    rows = tuple(Row.single(material.titles[key], _cells(material, key, intervals), key) for key in methods)
+    sheet = Sheet(_HEADER, tuple(_values(material, key, intervals) for key in methods))
+    return Table("Would other classes say the same?", caption, columns, rows, sheet)
 
 
-def _row(material: Material, key: str, found: OverClasses) -> TableRow:
-    runs = student_t_interval(list(material.values(found.score)[key].values()))
-    gap = found.gaps.get(key)
-    behind = Cell("the best", sort=0.0)
-    if gap is not None:
-        behind = Cell(f"{100 * gap.mean:.2f}", f"({_ends(gap.low, gap.high, 'one class')})", sort=gap.mean)
-    means = found.means[key]
-    cells = (
-        Cell(f"{100 * runs.mean:.2f}", sort=runs.mean),
-        Cell(_ends(runs.low, runs.high, "one run"), sort="" if runs.low is None else runs.low),
-        Cell(_ends(means.low, means.high, "one class"), sort="" if means.low is None else means.low),
-        behind,
+def _cells(material: Material, key: str, intervals: OverClasses) -> tuple[Cell, ...]:
+    runs = student_t_interval(list(material.values(intervals.score)[key].values()))
+    means, gap = intervals.means[key], intervals.gaps.get(key)
+    if gap is None:
+        below_best = Cell(0.0, written="the best")
+    else:
+        ends = _ends(gap.low, gap.high)
+        below_best = Cell(gap.mean, interval=ends, form=_FROM_TO, note="" if ends else "(one class)")
+    return (
+        Cell(runs.mean, form=_FROM_TO),
+        _interval_cell(_ends(runs.low, runs.high), "one run"),
+        _interval_cell(_ends(means.low, means.high), "one class"),
+        below_best,
     )
-    return TableRow(material.titles[key], cells, key=key)
 
 
-def _ends(low: float | None, high: float | None, without: str) -> str:
-    return without if low is None or high is None else f"{100 * low:.2f} to {100 * high:.2f}"
+def _interval_cell(ends: tuple[float, float] | None, without: str) -> Cell:
+    return Cell(without) if ends is None else Cell(interval=ends, form=_FROM_TO)
+
+
+def _ends(low: float | None, high: float | None) -> tuple[float, float] | None:
+    return None if low is None or high is None else (low, high)
+
+
+def _values(material: Material, key: str, intervals: OverClasses) -> tuple[Value, ...]:
+    runs = student_t_interval(list(material.values(intervals.score)[key].values()))
+    means, gap = intervals.means[key], intervals.gaps.get(key)
+    below_best = (None,) * 3 if gap is None else (gap.mean, gap.low, gap.high)
+    return (key, runs.mean, runs.low, runs.high, means.low, means.high, *below_best)

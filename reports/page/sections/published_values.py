@@ -1,20 +1,34 @@
 """Published tables that an experiment may stand beside, and what the comparison says."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from reports.page.content import Verdict
-from reports.page.material import METRIC_NAMES, Material, Score
+from reports.page.material import Material, Score
 from reports.page.sections.wording import runs
 from reports.published.eligibility import StoredExperiment, concerns
-from reports.published.join import PrintedCell, PrintedTable, join
-from reports.published.layout import metric_name
+from reports.published.join import ComparedCell, ComparedTable, join
+from reports.published.layout import metric_title
+from results.headline_metrics import HEADLINE_METRICS
 from results.published.tables import PublishedCell, published_table, published_tables
 
-PrintedValues = Mapping[tuple[str, Score], tuple[float, float, str]]
-"""By method and score: a printed value, a fraction of 1, what its rounding may hide, and where it is printed."""
+
+class PublishedValue(NamedTuple):
+    """A published value of one of our scores.
+
+    value: a fraction of 1. rounding: half a unit of its last digit, a fraction of 1. source: the published table.
+    """
+
+    value: float
+    rounding: float = 0.0
+    source: str = ""
 
 
-def printed_of(material: Material) -> tuple[PrintedTable, ...]:
+PublishedValues = Mapping[tuple[str, Score], PublishedValue]
+"""By method and score."""
+
+
+def compared_tables(material: Material) -> tuple[ComparedTable, ...]:
     """The published tables that this experiment's runs fill a cell of, or are near enough to say why they do not."""
     stored = StoredExperiment(material.name, material.measured, material.deviations)
     joined = [
@@ -25,20 +39,20 @@ def printed_of(material: Material) -> tuple[PrintedTable, ...]:
     return tuple(one for one in joined if one.notes)
 
 
-def printed_values(tables: Sequence[PrintedTable]) -> PrintedValues:
-    """The printed values of cells that were run, of the metrics that the table of results has; the first of several."""
-    found: dict[tuple[str, Score], tuple[float, float, str]] = {}
+def published_values(tables: Sequence[ComparedTable]) -> PublishedValues:
+    """The published values of cells that were run, of the metrics in the table of scores; the first of several."""
+    values: dict[tuple[str, Score], PublishedValue] = {}
     for table in tables:
         for cell in _run(table):
             published = cell.published
-            if published.metric in METRIC_NAMES and published.key and published.measure is not None:
-                value = (published.measure, published.rounding, table.published.title)
-                found.setdefault((published.key, _score(published)), value)
-    return found
+            if published.metric in HEADLINE_METRICS and published.key and published.measure is not None:
+                value = PublishedValue(published.measure, published.rounding, table.published.title)
+                values.setdefault((published.key, _score(published)), value)
+    return values
 
 
-def printed_verdicts(tables: Sequence[PrintedTable], titles: Mapping[str, str]) -> Iterator[Verdict]:
-    """A sentence for every printed value that was run; or why none was compared."""
+def published_verdicts(tables: Sequence[ComparedTable], titles: Mapping[str, str]) -> Iterator[Verdict]:
+    """A sentence for every published value that was run, or why none was compared."""
     for table in tables:
         cells = _run(table)
         for cell in cells:
@@ -47,7 +61,7 @@ def printed_verdicts(tables: Sequence[PrintedTable], titles: Mapping[str, str]) 
             yield Verdict("warning", f"Not compared with {table.published.title}.", " ".join(table.notes))
 
 
-def _run(table: PrintedTable) -> list[PrintedCell]:
+def _run(table: ComparedTable) -> list[ComparedCell]:
     return [cell for cell in table.cells if cell.ours is not None]
 
 
@@ -57,21 +71,21 @@ def _score(published: PublishedCell) -> Score:
     return Score(published.metric, published.kind)
 
 
-def _verdict(table: PrintedTable, cell: PrintedCell, titles: Mapping[str, str]) -> Iterator[Verdict]:
+def _verdict(table: ComparedTable, cell: ComparedCell, titles: Mapping[str, str]) -> Iterator[Verdict]:
     ours, published = cell.ours, cell.published
-    if ours is None or not published.printed:
+    if ours is None or not published.as_published:
         return
     kind = "" if published.kind == "single" else f"{published.kind} "
-    what = f"{titles.get(published.key or '', published.method_label)}, {kind}{metric_name(published.column)}"
+    what = f"{titles.get(published.key or '', published.method_label)}, {kind}{metric_title(published.column)}"
     mean, source = f"{cell.scale * ours.mean:.2f}", f"{table.published.title}; our {runs(ours.n)}"
     if ours.low is None or ours.high is None:
-        sentence = f"{what}: printed {published.printed}, ours {mean} from a single run, which has no interval."
+        sentence = f"{what}: published {published.as_published}, ours {mean} from a single run, which has no interval."
         yield Verdict("open", sentence, source)
         return
     ends = f"{cell.scale * ours.low:.2f} to {cell.scale * ours.high:.2f}"
     if cell.verdict == "inside":
-        sentence = f"{what}: printed {published.printed} lies inside our interval, {ends}."
+        sentence = f"{what}: published {published.as_published} lies inside our interval, {ends}."
         yield Verdict("inside", sentence, f"{source}; a wide interval is easily met")
     else:
-        sentence = f"{what}: printed {published.printed}; our interval, {ends}, lies {cell.verdict} it."
+        sentence = f"{what}: published {published.as_published}; our interval, {ends}, lies {cell.verdict} it."
         yield Verdict("outside", sentence, source)

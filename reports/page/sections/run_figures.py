@@ -9,7 +9,7 @@ from reports.figures.curves import FoldCurve, MethodCurves, validation_curves
 from reports.figures.intervals import MethodRuns, interval_plot
 from reports.page.material import Material, Score
 from reports.page.sections.drawn_figure import Drawn, drawn
-from reports.page.sections.published_values import PrintedValues
+from reports.page.sections.published_values import PublishedValues
 from reports.page.sections.wording import percent
 from results.experiment_spec import Experiment
 from results.records import FoldResult
@@ -18,20 +18,20 @@ from results.statistics.ranks import critical_difference
 from results.statistics.run_values import run_values
 
 
-def run_figures(material: Material, printed: PrintedValues) -> Iterator[Drawn]:
-    """Those that the runs allow, with printed values where there are any."""
+def run_figures(material: Material, published: PublishedValues) -> Iterator[Drawn]:
+    """The figures that the runs allow, with published values where there are any."""
     for score in material.scores:
         yield from _intervals(
-            material, score, {key: value for (key, own), (value, _, _) in printed.items() if own == score}
+            material, score, {key: known.value for (key, scored), known in published.items() if scored == score}
         )
     yield from _ranks(material, material.scores[0])
     yield from _curves(material)
     yield from _batch_sizes(material)
 
 
-def _intervals(material: Material, score: Score, printed: Mapping[str, float]) -> Iterator[Drawn]:
+def _intervals(material: Material, score: Score, published: Mapping[str, float]) -> Iterator[Drawn]:
     values = material.values(score)
-    rows = [MethodRuns(material.titles[key], tuple(own.values()), printed.get(key)) for key, own in values.items()]
+    rows = [MethodRuns(material.titles[key], tuple(own.values()), published.get(key)) for key, own in values.items()]
     means = [f"{row.name} {percent(student_t_interval(row.values))}" for row in rows]
     first = score == material.scores[0]
     yield from drawn(
@@ -113,7 +113,7 @@ def _batch_sizes(material: Material) -> Iterator[Drawn]:
         if _with_batch_size(other, this.training.batch_size) != this:
             continue
         by_method = panels.setdefault(other.dataset.name, {})
-        for key, runs in run_values(measured.records, score.metric, score.variant).items():
+        for key, runs in run_values(measured.records, score.metric, score.kind).items():
             sizes = by_method.setdefault(measured.summary.methods.get(key, key), {})
             sizes[other.training.batch_size] = tuple(runs.values())
     if len({size for methods in panels.values() for sizes in methods.values() for size in sizes}) < 2:

@@ -7,7 +7,7 @@ import numpy as np
 from reports.figures.contour import search_contour
 from reports.figures.parallel_coordinates import parallel_coordinates
 from reports.figures.search_history import search_history
-from reports.figures.trials import Parameter, Search, Trial, finished
+from reports.figures.trials import Parameter, SearchHistory, TrialPoint, finished
 from reports.page.material import Material
 from reports.page.sections.drawn_figure import Drawn, drawn, file_name
 
@@ -19,7 +19,7 @@ def search_figures(material: Material) -> Iterator[Drawn]:
             yield from _of_search(file_name(key), title, material.searches[key])
 
 
-def _of_search(name: str, title: str, search: Search) -> Iterator[Drawn]:
+def _of_search(name: str, title: str, search: SearchHistory) -> Iterator[Drawn]:
     fold, trials = f"Search of {title}", search.trials
     done = finished(trials)
     if not done:
@@ -59,7 +59,7 @@ def _of_search(name: str, title: str, search: Search) -> Iterator[Drawn]:
     )
 
 
-def _most_telling(trials: Sequence[Trial], parameters: Sequence[Parameter]) -> tuple[Parameter, Parameter]:
+def _most_telling(trials: Sequence[TrialPoint], parameters: Sequence[Parameter]) -> tuple[Parameter, Parameter]:
     """The two parameters whose order goes most with that of the values, by rank correlation; the order of the card."""
     if len(parameters) == 2:
         return parameters[0], parameters[1]

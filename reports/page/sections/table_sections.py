@@ -1,103 +1,85 @@
-"""The page's tables: results, differences, intervals over classes, peeking, hyperparameters, cost."""
+"""The page's tables: test scores, published tables, differences, intervals over classes, peeking, settings, cost."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from reports.page.content import Cell, Column, Download, Table, TableRow
+from reports.page.content import Download, TableSection
 from reports.page.material import Material
 from reports.page.sections.class_intervals import OverClasses, classes_table
-from reports.page.sections.origins import Place, Standing, table_view
-from reports.page.sections.published_values import PrintedValues, printed_values
-from reports.published.join import PrintedTable
-from reports.published.layout import draw
-from reports.tables import table as drawing
+from reports.page.sections.published_values import published_values
+from reports.page.sections.scores_table import scores_table
+from reports.published.join import ComparedTable
+from reports.published.layout import published_layout
 from reports.tables.costs import costs
 from reports.tables.differences import differences
-from reports.tables.formats import to_csv, to_latex, to_markdown
+from reports.tables.formats import WRITERS
 from reports.tables.hyperparameters import hyperparameters
 from reports.tables.peeking import peeking_table
 from reports.tables.result_table import table_of
-from reports.tables.table import Drawing
+from reports.tables.table import Line, Row, Table
 
-_NUMBER = re.compile(r"[+-]?[\d,]*\.?\d+")
+_FILES = (
+    ("csv", "csv", "text/csv"),
+    ("md", "markdown", "text/markdown"),
+    ("tex", "latex", "application/x-tex"),
+)
+"""Suffix, format and media type of the files that the page offers."""
 
 
-def tables_of(material: Material, printed: Sequence[PrintedTable], classes: OverClasses | None) -> tuple[Table, ...]:
+def tables_of(
+    material: Material, compared: Sequence[ComparedTable], classes: OverClasses | None
+) -> tuple[TableSection, ...]:
     """All tables that the runs allow, published ones where any cell was run."""
     measured, first = material.measured, material.scores[0]
-    made = [_results(material, printed_values(printed))]
-    made += [_printed(one, material) for one in printed if any(cell.ours for cell in one.cells)]
+    sections = [_scores(material, compared)]
+    sections += [_published(table) for table in compared if any(row.was_run for row in table.rows)]
     if len(material.records) >= 2:
-        made.append(_adapted(differences(measured, first.metric, first.variant), "differences", material))
-    made += [classes_table(material, classes)] if classes else []
+        sections.append(_section(differences(measured, first.metric, first.kind), "differences", material))
+    if classes:
+        sections.append(_section(classes_table(material, classes), "classes", material))
     further = {
         "peeking": peeking_table(measured),
-        "hyperparameters": hyperparameters(measured, material.printed_names),
+        "hyperparameters": hyperparameters(measured, material.published_names),
         "costs": costs(measured),
     }
-    made += [_adapted(drawn, name, material) for name, drawn in further.items() if drawn.rows]
-    return tuple(made)
+    sections += [_section(table, name, material) for name, table in further.items() if table.rows]
+    return tuple(sections)
 
 
-def _results(material: Material, printed: PrintedValues) -> Table:
-    table = table_of(material.measured)
-    standings: dict[Place, Standing] = {}
-    for row in table.rows:
-        for place in row.cells:
-            mark = row.marks.get(place, "")
-            standings[(row.key, *place)] = Standing("" if mark == "untested" else mark)
-    for (key, score), (value, rounding, source) in printed.items():
-        number = (key, score.variant, score.metric)
-        if number in standings:
-            standings[number] = replace(standings[number], printed=value, rounding=rounding, source=source)
+def _scores(material: Material, compared: Sequence[ComparedTable]) -> TableSection:
+    results = table_of(material.measured)
+    published = {(key, (score.kind, score.metric)): value for (key, score), value in published_values(compared).items()}
     absent = {key: title for key, title in material.titles.items() if key not in material.records}
-    records = [run for own in material.records.values() for run in own]
-    view = table_view(table, records, standings, absent)
-    return Table("Test scores", view.columns, view.rows, view.caption, view.notes, view.first, view.downloads)
+    records = [run for runs in material.records.values() for run in runs]
+    return TableSection(scores_table(results, records, published, absent), _downloads(results, "table"))
 
 
-def _printed(table: PrintedTable, material: Material) -> Table:
+def _published(compared: ComparedTable) -> TableSection:
     """The published table's rows that were run."""
-    run = tuple(row for row in table.rows if any(cell.ours for cell in row.cells.values()))
-    drawn = draw(replace(table, rows=run))
-    left_out = len(table.rows) - len(run)
-    said = f" {left_out} printed rows without a run are left out here." if left_out else ""
-    return _adapted(replace(drawn, caption=drawn.caption + said), table.published.name, material)
+    rows = tuple(row for row in compared.rows if row.was_run)
+    table = published_layout(replace(compared, rows=rows))
+    left_out = len(compared.rows) - len(rows)
+    sentence = f" {left_out} published rows without a run are left out here." if left_out else ""
+    table = replace(table, caption=table.caption + sentence)
+    return TableSection(_for_page(table), _downloads(table, compared.published.name))
 
 
-def _adapted(drawn: Drawing, name: str, material: Material) -> Table:
-    """A drawing as the page shows tables: columns that sort by number, the same files to save.
-
-    Columns that say nothing in any row are left out, rows of several lines become as many rows.
-    """
-    every = [line for row in drawn.rows for line in row.lines]
-    said = [place for place in range(len(drawn.columns)) if any(line.cells[place].text for line in every)]
-    columns = tuple(Column(one.name, one.group, one.numeric) for one in (drawn.columns[place] for place in said))
-    keys = {title: key for key, title in material.measured.summary.methods.items()}
-    rows = tuple(
-        TableRow(
-            f"{row.head}, {line.name}" if line.name else row.head,
-            tuple(_cell(line.cells[place], column) for place, column in zip(said, columns, strict=True)),
-            key=keys.get(row.head, ""),
-        )
-        for row in drawn.rows
-        for line in row.lines
-    )
-    title = drawn.title.removeprefix(f"{material.measured.summary.title}: ")
-    downloads = (
-        Download(f"{name}.csv", "text/csv", to_csv(drawn)),
-        Download(f"{name}.md", "text/markdown", to_markdown(drawn)),
-        Download(f"{name}.tex", "application/x-tex", to_latex(drawn)),
-    )
-    notes = (*drawn.notes, *drawn.remarks)
-    return Table(title[:1].upper() + title[1:], columns, rows, drawn.caption, notes, drawn.first, downloads)
+def _section(table: Table, name: str, material: Material) -> TableSection:
+    title = table.title.removeprefix(f"{material.measured.summary.title}: ")
+    drawn = replace(_for_page(table), title=title[:1].upper() + title[1:])
+    return TableSection(drawn, _downloads(table, name))
 
 
-def _cell(cell: drawing.Cell, column: Column) -> Cell:
-    text, sign, half = cell.text.partition(" ± ")
-    spread = " ".join(part for part in (f"± {half}" if sign else "", cell.aside) if part)
-    if not text:
-        return Cell("–" if column.numeric else "", sort="")
-    number = _NUMBER.match(text.removeprefix("< ")) if column.numeric else None
-    return Cell(text, spread, sort=float(number[0].replace(",", "")) if number else None)
+def _for_page(table: Table) -> Table:
+    """The table without columns that are empty in every row; rows of several lines become as many rows."""
+    kept = [place for place in range(len(table.columns)) if any(not line.cells[place].empty for line in table.lines)]
+    rows = []
+    for row in table.rows:
+        for line in row.lines:
+            head = f"{row.head}, {line.name}" if line.name else row.head
+            rows.append(Row(head, (Line(tuple(line.cells[place] for place in kept)),), row.key, row.sign))
+    return replace(table, columns=tuple(table.columns[place] for place in kept), rows=tuple(rows))
+
+
+def _downloads(table: Table, name: str) -> tuple[Download, ...]:
+    return tuple(Download(f"{name}.{suffix}", media_type, WRITERS[form](table)) for suffix, form, media_type in _FILES)

@@ -17,7 +17,7 @@ def test_intervals_show_mean_interval_runs_and_printed_value():
     means = [(line.get_xdata()[0], line.get_ydata()[0]) for line in lines_labelled(axes, "mean")]
     assert means == [(pytest.approx(55.0), 0), (pytest.approx(40.0), 1)]
     assert lines_labelled(axes, "single run")[0].get_xdata() == pytest.approx([50, 54, 61])
-    assert lines_labelled(axes, "printed value")[0].get_xdata() == pytest.approx([58])
+    assert lines_labelled(axes, "published value")[0].get_xdata() == pytest.approx([58])
     bars = [container for container in axes.containers if isinstance(container, ErrorbarContainer)]
     assert len(bars) == 1, "one run has no interval"
     (ends,) = bars[0].lines[2][0].get_segments()

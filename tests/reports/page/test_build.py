@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from reports.page.build import report_of
+from reports.page.build import build_page
 from reports.page.material import Material
 from reports.page.render import figure_groups, render_page
+from reproduce.monitoring.trackers import report_of
 from tests.support.page_material import A, B, C, exhibit, material, search, values
 from tests.support.printed_world import MLRC, changed, runs_of
 from tests.support.sample_records import some_summary
@@ -14,11 +15,11 @@ from tests.support.sample_records import some_summary
 
 def test_a_partial_experiment_says_what_is_missing_and_invents_nothing():
     half = material(values(a=A, b=B[:2]), titles={"a": "A", "b": "B", "never": "Never run"})
-    content = report_of(half).content
+    content = build_page(half).content
     assert content.missing == ("B has 2 of 4 runs", "Never run was not run to the end")
-    rows = {row.title: row.cells for row in content.tables[0].rows}
-    assert all(cell.text is None for cell in rows["Never run"][1:])
-    assert rows["B"][0].text == "2"
+    rows = {row.head: row.lines[0].cells for row in content.tables[0].table.rows}
+    assert {(cell.value, cell.kind) for cell in rows["Never run"][1:]} == {(None, "not run")}
+    assert rows["B"][0].value == 2
     page = render_page(content)
     assert "Partial: this experiment is not finished" in page
     assert not any("Never run" in one.sentence for one in content.verdicts)
@@ -26,7 +27,7 @@ def test_a_partial_experiment_says_what_is_missing_and_invents_nothing():
 
 
 def test_an_experiment_without_a_run_has_a_page_too():
-    report = report_of(material({"a": [], "b": []}))
+    report = build_page(material({"a": [], "b": []}))
     assert report.figures == ()
     assert report.content.tables == ()
     assert report.content.missing == ("A was not run to the end", "B was not run to the end")
@@ -35,7 +36,7 @@ def test_an_experiment_without_a_run_has_a_page_too():
 
 def test_hostile_titles_are_text():
     bad = '<script>alert(1)</script> & "x" {{ 7 * 7 }} $a$'
-    page = render_page(report_of(material(values(a=A, b=B), titles={"a": bad, "b": bad}, name=bad)).content)
+    page = render_page(build_page(material(values(a=A, b=B), titles={"a": bad, "b": bad}, name=bad)).content)
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert(1)" in page
     assert page.count("(a)") >= 1, "equal titles are told apart by their keys"
@@ -43,7 +44,7 @@ def test_hostile_titles_are_text():
 
 def test_figures_are_drawn_where_there_are_data_and_nowhere_else():
     runs = values(a=A, b=B, c=C)
-    bare = {one.name for one in report_of(material(runs)).figures}
+    bare = {one.name for one in build_page(material(runs)).figures}
     assert bare == {
         *("intervals_concatenated_map_at_r", "intervals_separated_map_at_r"),
         *("intervals_concatenated_p_at_1", "intervals_separated_p_at_1", "critical_difference"),
@@ -51,7 +52,7 @@ def test_figures_are_drawn_where_there_are_data_and_nowhere_else():
     whole = material(
         runs, exhibits={"a": exhibit(), "b": exhibit(False)}, searches={"a": search("x", "y"), "b": search("x")}
     )
-    report = report_of(whole)
+    report = build_page(whole)
     added = {one.name for one in report.figures} - bare
     assert added == {
         *("tsne_test_a", "tsne_test_b", "tsne_proxies_a", "similarity", "spectrum", "gallery_a"),
@@ -73,10 +74,10 @@ def test_panels_that_differ_in_batch_size_alone_are_drawn_together():
 
     panels = {"16": panel(16), "32": panel(32), "other": panel(64, embedding_size=64)}
     whole = Material("file/16", panels["16"], panels=panels)
-    (drawn,) = [one for one in report_of(whole).figures if one.name == "batch_size"]
+    (drawn,) = [one for one in build_page(whole).figures if one.name == "batch_size"]
     assert drawn.view is not None
     alone = Material("file/16", panels["16"], panels={"16": panels["16"], "other": panels["other"]})
-    assert not [one for one in report_of(alone).figures if one.name == "batch_size"]
+    assert not [one for one in build_page(alone).figures if one.name == "batch_size"]
 
 
 @pytest.mark.parametrize("settings", [{**MLRC, "a key of tomorrow": {"x": 1}}, None])

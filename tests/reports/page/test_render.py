@@ -15,12 +15,21 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 
 from reports.figures.intervals import MethodRuns, interval_plot
-from reports.page.content import Cell, Column, Download, PageContent, Table, TableRow, Verdict
-from reports.page.data_uris import figure_uri, thumbnail_uri
+from reports.figures.style import png_of, svg_of
+from reports.page.content import Download, PageContent, TableSection, Verdict
+from reports.page.data_uris import embedded, thumbnail_uri
+from reports.page.material import Material
 from reports.page.render import SHOWN, duration, environments_of, render_page
-from reports.page.sections.origins import Standing, origins_of, table_view
+from reports.page.sections.origins import origins_of
+from reports.page.sections.published_values import PublishedValue
+from reports.page.sections.scores_table import scores_table
 from reports.page.sections.settings import protocol_facts
-from reports.tables.result_table import build_table, table_of
+from reports.page.sections.table_sections import tables_of
+from reports.tables.csv_and_json import to_csv
+from reports.tables.latex import to_latex
+from reports.tables.markdown import to_markdown
+from reports.tables.result_table import build_table, result_cells, table_of
+from reports.tables.table import PERCENT, Cell, Column, NumberFormat, Row, Table
 from tests.support.sample_page import measured, sample_content
 from tests.support.sample_records import some_provenance, some_run
 
@@ -115,7 +124,7 @@ def hostile(value):
     if isinstance(value, tuple):
         return tuple(hostile(item) for item in value)
     if dataclasses.is_dataclass(value):
-        kept = {"kind", "mark", "verdict", "media_type"}
+        kept = {"kind", "mark", "verdict", "media_type", "form"}
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return type(value)(**{name: one if name in kept else hostile(one) for name, one in fields.items()})
     if isinstance(value, dict):
@@ -136,9 +145,11 @@ def test_hostile_names_stay_text_everywhere():
     assert "49" not in " ".join(words for tag, words in reader.texts if tag == "h1")
 
 
-def table_with(*cells, **changes):
+def page_with(*cells, downloads=()):
+    """A page with a table of one row."""
     columns = tuple(Column(f"c{at}") for at in range(len(cells)))
-    return Table("t", columns, (TableRow("Triplet", cells),), **changes)
+    table = Table("t", "", columns, (Row.single("Triplet", cells),))
+    return render_page(PageContent("p", tables=(TableSection(table, downloads),)))
 
 
 def cells_of(text):
@@ -146,42 +157,53 @@ def cells_of(text):
 
 
 def test_a_missing_number_is_said_to_be_not_run():
-    text = render_page(PageContent("p", tables=(table_with(Cell(None), Cell("0.00", sort=0.0)),)))
-    (empty, missing), (zero, number) = cells_of(text)
-    assert (empty, zero) == ("", "0.0")
+    text = page_with(Cell(kind="not run"), Cell(0.0, form=PERCENT), Cell())
+    (empty, missing), (zero, number), (nothing, dash) = cells_of(text)
+    assert (empty, zero, nothing) == ("", "0.0", "")
     assert "not run" in missing
-    assert "not run" not in number
+    assert ">0.00<" in number
+    assert "not run" not in number + dash
+    assert "–" in dash
 
 
 def test_sorting_reads_full_precision_not_what_is_shown():
-    (key, shown), *_ = cells_of(render_page(PageContent("p", tables=(table_with(Cell("12.35", sort=1 / 8.1)),))))
+    (key, shown), (word, _) = cells_of(page_with(Cell(1 / 8.1, form=PERCENT), Cell("Triplet")))
     assert float(key) == 1 / 8.1
-    assert "12.35" in shown
-    assert Cell("Triplet").sort_key == "Triplet"
+    assert ">12.35<" in shown
+    assert word == "Triplet"
+
+
+def test_what_stands_behind_a_value_is_set_apart():
+    form = NumberFormat(digits=1)
+    cells = (Cell(2.0, 0.5, note="(3)", form=form), Cell(2.0, interval=(1.0, 3.0), form=form), Cell(2.0, form=form))
+    spreads = [re.findall(r'<span class="spread">(.*?)</span>', body) for _, body in cells_of(page_with(*cells))]
+    assert spreads == [["± 0.5 (3)"], ["[1.0, 3.0]"], []]
 
 
 def test_marks_and_verdicts_are_said_in_words_too():
-    cells = (Cell("1", mark="best"), Cell("2", mark="tied"), Cell("3", verdict="inside"), Cell("4", verdict="outside"))
-    text = render_page(PageContent("p", tables=(table_with(*cells),)))
+    cells = (Cell(1, mark="best"), Cell(2, mark="tied"), Cell(3, verdict="inside"), Cell(4, verdict="above"))
+    text = page_with(*cells, Cell(5, verdict="below"), Cell(6, verdict="no interval"), Cell(7, mark="untested"))
     shown = [re.sub(r"<[^>]+>", "", body) for _, body in cells_of(text)]
     assert "(best)" in shown[0]
     assert "(tied with the best)" in shown[1]
-    assert "printed value inside" in shown[2]
-    assert "printed value outside" in shown[3]
+    assert "published value inside" in shown[2]
+    assert "published value outside" in shown[3]
+    assert "published value outside" in shown[4]
+    assert shown[5:] == ["6", "7"]
     legend = re.search(r'<p class="legend">(.*?)</p>', text, re.S).group(1)
-    for words in ("best of its column", "not told apart", "inside our interval", "printed value outside"):
+    for words in ("best of its column", "not told apart", "inside our interval", "published value outside"):
         assert words in legend
-    assert "legend" not in Reader(render_page(PageContent("p", tables=(table_with(Cell("1")),)))).texts
+    assert 'class="legend"' not in page_with(Cell(1))
 
 
 def test_a_row_must_have_a_cell_for_every_column():
     with pytest.raises(ValueError, match=r"table 't', row 'Triplet': 1 cells for 2 columns"):
-        Table("t", (Column("a"), Column("b")), (TableRow("Triplet", (Cell("1"),)),))
+        Table("t", "", (Column("a"), Column("b")), (Row.single("Triplet", [Cell(1)]),))
 
 
 def test_neighbouring_columns_share_a_heading():
     columns = (Column("n"), Column("P@1", "separated"), Column("RP", "separated"), Column("P@1", "concatenated"))
-    assert Table("t", columns, ()).groups == [("", 1), ("separated", 2), ("concatenated", 1)]
+    assert Table("t", "", columns, ()).groups == [("", 1), ("separated", 2), ("concatenated", 1)]
 
 
 def test_a_partial_experiment_is_marked_before_anything_else():
@@ -235,18 +257,28 @@ def test_runs_of_two_environments_say_which_is_theirs():
     assert text.index("environment 1<") < text.index("environment 2<")
 
 
-def test_the_table_view_shows_the_numbers_of_the_table():
+def test_the_table_of_scores_shows_the_numbers_of_the_results():
     experiment = measured()
-    table = table_of(experiment)
-    view = table_view(table, experiment.records)
-    assert [(row.key, row.title) for row in view.rows] == [(row.key, row.title) for row in table.rows]
-    for row, shown in zip(table.rows, view.rows, strict=True):
-        assert shown.cells[0].text == str(row.n)
-        for cell, interval in zip(shown.cells[1:], row.cells.values(), strict=True):
-            assert float(cell.text) == pytest.approx(100 * interval.mean, abs=0.00501)
-            assert float(cell.spread.removeprefix("± ")) == pytest.approx(100 * interval.half_width, abs=0.00501)
-            assert cell.sort == interval.mean
-    assert [file.text for file in view.downloads] == [table.to_csv(), table.to_markdown(), table.to_latex()]
+    results = table_of(experiment)
+    section = tables_of(Material("quickstart", experiment), (), None)[0]
+    assert [(row.key, row.head) for row in section.table.rows] == [(row.key, row.head) for row in results.rows]
+    shown = cells_of(render_page(PageContent("p", tables=(section,))))
+    for row in results.rows:
+        key, count = shown.pop(0)
+        assert key == re.sub("<[^>]+>", "", count) == str(row.lines[0].cells[0].value)
+        for cell in result_cells(row).values():
+            key, body = shown.pop(0)
+            assert float(key) == cell.value
+            assert float(re.search(r'class="value[^"]*">([^<]*)<', body)[1]) == pytest.approx(
+                100 * cell.value, abs=0.00501
+            )
+            spread = re.search(r'class="spread">± ([^<]*)<', body)[1]
+            assert float(spread) == pytest.approx(100 * cell.half_width, abs=0.00501)
+    assert shown == []
+    assert [file.text for file in section.downloads] == [to_csv(results), to_markdown(results), to_latex(results)]
+
+
+P1 = ("separated", "precision_at_1")
 
 
 def few_runs():
@@ -256,31 +288,31 @@ def few_runs():
     return records, build_table(records, titles, "t", reproductions=3, trials=5)
 
 
-@pytest.mark.parametrize(("printed", "verdict"), [(0.42, "inside"), (0.41, "outside"), (0.69, "outside"), (None, "")])
-def test_a_printed_value_is_held_against_the_interval(printed, verdict):
+@pytest.mark.parametrize(("published", "verdict"), [(0.42, "inside"), (0.41, "above"), (0.69, "below"), (None, None)])
+def test_a_published_value_is_held_against_the_interval(published, verdict):
     records, table = few_runs()
-    # 0.55 ± 0.1383, see test_tables
-    standings = {("triplet", "separated", "precision_at_1"): Standing(printed=printed, source="MLRC, Table 4")}
-    cell = table_view(table, records, standings).rows[0].cells[1]
+    # 0.55 ± 0.1383, see test_result_table
+    values = {} if published is None else {("triplet", P1): PublishedValue(published, source="MLRC, Table 4")}
+    cell = result_cells(scores_table(table, records, values).rows[0])[P1]
     assert cell.verdict == verdict
     assert "runs: 50.00, 54.00, 61.00" in cell.tooltip
     assert "41.17 to 68.83, n = 3" in cell.tooltip
-    assert ("(MLRC, Table 4)" in cell.tooltip) == (printed is not None)
+    assert ("(MLRC, Table 4)" in cell.tooltip) == (published is not None)
 
 
 def test_one_run_is_not_held_against_anything():
     records, table = few_runs()
-    standings = {("margin", "separated", "precision_at_1"): Standing(printed=0.4)}
-    cell = table_view(table, records, standings).rows[1].cells[1]
-    assert (cell.spread, cell.verdict) == ("", "")
+    cell = result_cells(scores_table(table, records, {("margin", P1): PublishedValue(0.4)}).rows[1])[P1]
+    assert (cell.half_width, cell.verdict) == (None, "no interval")
     assert "one run: no interval" in cell.tooltip
 
 
 def test_methods_without_a_run_have_a_row_that_says_so():
     records, table = few_runs()
-    last = table_view(table, records, absent={"cosface": "CosFace"}).rows[-1]
-    assert (last.title, last.cells[0].text) == ("CosFace", "0")
-    assert [cell.text for cell in last.cells[1:]] == [None] * 6
+    last = scores_table(table, records, absent={"cosface": "CosFace"}).rows[-1]
+    count, *cells = last.lines[0].cells
+    assert (last.head, count.value) == ("CosFace", 0)
+    assert [(cell.value, cell.kind) for cell in cells] == [(None, "not run")] * 6
 
 
 def test_the_protocol_is_shown_setting_by_setting():
@@ -298,8 +330,8 @@ def test_the_protocol_is_shown_setting_by_setting():
 
 
 def test_downloads_carry_their_text():
-    table = table_with(Cell("1"), downloads=(Download("t.csv", "text/csv", "a,b\n±1,2\n"),))
-    (link,) = [one for one in Reader(render_page(PageContent("p", tables=(table,)))).of("a") if "download" in one]
+    text = page_with(Cell(1), downloads=(Download("t.csv", "text/csv", "a,b\n±1,2\n"),))
+    (link,) = [one for one in Reader(text).of("a") if "download" in one]
     assert link["download"] == "t.csv"
     head, content = link["href"].split(",", 1)
     assert head == "data:text/csv;base64"
@@ -339,7 +371,8 @@ def test_small_and_thin_images_stay_as_they_are():
 
 
 def test_figures_come_as_svg_until_they_have_too_many_points():
-    assert decoded(figure_uri(interval_plot([MethodRuns("A", (0.5, 0.6))], "x")))[0] == "data:image/svg+xml;base64"
+    small = interval_plot([MethodRuns("A", (0.5, 0.6))], "x")
+    assert decoded(embedded(svg_of(small), png_of(small)))[0] == "data:image/svg+xml;base64"
     crowded = Figure()
     crowded.add_subplot().plot(np.random.default_rng(0).normal(size=10_000), "o")
-    assert decoded(figure_uri(crowded))[0] == "data:image/png;base64"
+    assert decoded(embedded(svg_of(crowded), png_of(crowded)))[0] == "data:image/png;base64"

@@ -6,8 +6,8 @@ import pytest
 from scipy import stats
 
 from reports.published.join import join
-from reports.published.layout import draw
-from reports.tables.formats import to_markdown
+from reports.published.layout import published_layout
+from reports.tables.markdown import to_markdown
 from results.published.tables import PublishedColumn, published_table, published_tables
 from tests.support.printed_world import MLRC, PAPER, changed, experiment, runs_of, single_runs
 
@@ -16,7 +16,7 @@ JOINED_P1 = PublishedColumn("cub200", "precision_at_1", "concatenated")
 SINGLE_P1 = PublishedColumn("cub200", "precision_at_1", "single")
 CUB = published_table("mlrc_cub200")
 NEAR = [0.59, 0.60, 0.605]
-"""Around the 59.73 that MLRC prints for Contrastive."""
+"""Around the 59.73 that MLRC published for Contrastive."""
 
 
 def cell(joined, label, column=P1):
@@ -38,7 +38,7 @@ def test_from_an_empty_store_every_cell_is_not_run_and_none_is_filled(name):
     assert len(set(labels)) == len(labels)
 
 
-def test_a_cell_holds_mean_interval_and_where_the_printed_value_lies():
+def test_a_cell_holds_mean_interval_and_where_the_published_value_lies():
     joined = join(CUB, [mlrc()])
     found = cell(joined, "Contrastive")
     low, high = stats.t.interval(0.95, 2, loc=sum(NEAR) / 3, scale=stats.sem(NEAR))
@@ -48,7 +48,7 @@ def test_a_cell_holds_mean_interval_and_where_the_printed_value_lies():
     assert cell(joined, "Contrastive", JOINED_P1).ours.mean == pytest.approx(sum(NEAR) / 3 + 0.1)
     higher = join(CUB, [mlrc(runs_of("contrastive", [0.65, 0.655, 0.66]))])
     assert cell(higher, "Contrastive").verdict == "above"
-    # RP is half of P@1 here, 29.9; 31.98 is printed.
+    # RP is half of P@1 here, 29.9; 31.98 is published.
     assert cell(joined, "Contrastive", PublishedColumn("cub200", "r_precision", "separated")).verdict == "below"
     assert {found.verdict for row in joined.rows if row.label != "Contrastive" for found in row.cells.values()} == {
         "not run"
@@ -63,13 +63,13 @@ def test_one_run_has_a_mean_and_no_interval():
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"trunk": {"name": "efficientnet_lite0"}}, "trunk efficientnet_lite0, printed for BN-Inception"),
+        ({"trunk": {"name": "efficientnet_lite0"}}, "trunk efficientnet_lite0, published for BN-Inception"),
         ({"trunk": {"weights": "random"}}, "started from random weights"),
         ({"trunk": {"weights": "sha256:" + "0" * 64}}, "started from sha256 weights"),
         ({"trunk": {"batch_norm": "frozen"}}, "another trunk setting"),
         ({"trunk": {"pooling": "average_max"}}, "another trunk setting"),
         ({"dataset": {"subset": True}}, "a subset of the dataset"),
-        ({"images": {"crop": 96}}, "images of 96 pixels, printed for 227"),
+        ({"images": {"crop": 96}}, "images of 96 pixels, published for 227"),
         ({"images": {"area": [0.08, 1.0]}}, "another transform of images"),
         ({"training": {"max_epochs": 3}}, "other training settings"),
         ({"search": {"trials": 10}}, "10 trials instead of 50"),
@@ -81,7 +81,7 @@ def test_one_run_has_a_mean_and_no_interval():
         ({"methods": ["mine/contrastive.yaml"]}, "a method card of its own"),
     ],
 )
-def test_runs_that_are_not_what_is_printed_fill_nothing_and_are_told(changes, said):
+def test_runs_that_are_not_what_is_published_fill_nothing_and_are_told(changes, said):
     joined = join(CUB, [mlrc(**changes)])
     assert {found.verdict for found in joined.cells} == {"not run"}
     (note,) = joined.notes
@@ -92,8 +92,8 @@ def test_runs_that_are_not_what_is_printed_fill_nothing_and_are_told(changes, sa
 @pytest.mark.parametrize(
     ("runs", "said"),
     [
-        (runs_of("contrastive", NEAR, dimensions=64), "256 dimensions, printed for 512"),
-        (runs_of("contrastive", NEAR, fold_fingerprints=("a", "b")), "2 model(s) a run, printed for 4"),
+        (runs_of("contrastive", NEAR, dimensions=64), "256 dimensions, published for 512"),
+        (runs_of("contrastive", NEAR, fold_fingerprints=("a", "b")), "2 model(s) a run, published for 4"),
     ],
 )
 def test_runs_of_other_models_fill_nothing(runs, said):
@@ -127,7 +127,7 @@ def test_an_experiment_without_kept_settings_fills_nothing():
         {"seed": 7},
     ],
 )
-def test_what_is_no_part_of_the_printed_setting_may_differ(changes):
+def test_what_is_no_part_of_the_published_setting_may_differ(changes):
     assert cell(join(CUB, [mlrc(**changes)]), "Contrastive").verdict == "inside"
 
 
@@ -196,7 +196,7 @@ def test_an_ensemble_is_no_single_network():
         published_table("proxy_isa_table1"), [experiment("proxy_isa_table1", PAPER, runs_of("proxy_isa", NEAR))]
     )
     assert {found.verdict for found in joined.cells} == {"not run"}
-    assert "4 model(s) a run, printed for 1" in joined.notes[0]
+    assert "4 model(s) a run, published for 1" in joined.notes[0]
 
 
 def test_panels_fill_the_rows_of_their_dimensions_and_image_size():
@@ -264,9 +264,9 @@ def test_a_dash_beside_our_number_is_not_printed():
 def test_steps_are_steps_of_one_model_and_have_no_best():
     table = published_table("ccp_table3")
     column = PublishedColumn("sop", "total_training_steps", "separated")
-    printed = next(row.cells[column] for row in table.rows if row.key == "triplet")
+    published = next(row.cells[column] for row in table.rows if row.key == "triplet")
     settings = changed(MLRC, dataset={"name": "sop"}, methods=["triplet", "c2"], embedder_bias=False)
-    steps = [int(printed.value) - 2000, int(printed.value) + 2000]
+    steps = [int(published.value) - 2000, int(published.value) + 2000]
     records = [
         run.model_copy(update={"steps": 4 * count})
         for method in ("triplet", "c2")
@@ -274,18 +274,18 @@ def test_steps_are_steps_of_one_model_and_have_no_best():
     ]
     joined = join(table, [experiment("ccp_table3/sop", settings, records)])
     found = cell(joined, "Triplet", column)
-    assert (found.ours.mean, found.scale, found.verdict, found.mark) == (printed.value, 1, "inside", "")
-    assert f"{printed.value:,.0f} ± " in to_markdown(draw(joined))
+    assert (found.ours.mean, found.scale, found.verdict, found.mark) == (published.value, 1, "inside", "")
+    assert f"{published.value:,.0f} ± " in to_markdown(published_layout(joined))
 
 
-def test_the_printed_value_stands_for_all_that_round_to_it():
-    """59.73 printed; an interval that ends at 59.729 holds numbers that print as 59.73."""
+def test_the_published_value_stands_for_all_that_round_to_it():
+    """59.73 is published; an interval that ends at 59.729 holds numbers that round to 59.73."""
     found = cell(join(CUB, [mlrc(runs_of("contrastive", [0.59727, 0.59728, 0.59728]))]), "Contrastive")
     assert found.ours.high < 0.5973
     assert found.verdict == "inside"
 
 
 def test_rows_without_a_method_of_ours_are_named():
-    drawing = draw(join(published_table("nir_table2"), []))
-    assert drawing.remarks[0].startswith("No method of ours: Div&Conq (R50, 128), MIC (R50, 128)")
-    assert replace(drawing, remarks=()).notes == ()
+    table = published_layout(join(published_table("nir_table2"), []))
+    assert table.remarks[0].startswith("No method of ours: Div&Conq (R50, 128), MIC (R50, 128)")
+    assert replace(table, remarks=()).notes == ()

@@ -12,7 +12,7 @@ from tests.support.sample_records import some_run
 
 
 def test_differences_are_those_of_scipy_with_holms_correction():
-    frame = read(differences(measured(), metric="precision_at_1", variant="separated"))
+    frame = read(differences(measured(), metric="precision_at_1", kind="separated"))
     pairs = [("contrastive", "triplet"), ("contrastive", "cosface"), ("triplet", "cosface")]
     assert list(zip(frame["a"], frame["b"], strict=True)) == pairs
     tests = [stats.ttest_rel(VALUES[a], VALUES[b]) for a, b in pairs]
@@ -33,7 +33,7 @@ def test_differences_are_those_of_scipy_with_holms_correction():
 
 
 def test_differences_are_shown_in_percentage_points_and_too_few_runs_are_said():
-    text = to_markdown(differences(measured(), metric="precision_at_1", variant="separated"))
+    text = to_markdown(differences(measured(), metric="precision_at_1", kind="separated"))
     assert "| Triplet − CosFace | +19.17 ± " in text
     assert "of separated P@1 in percentage points" in text
     single = MeasuredExperiment(measured().summary, (some_run("contrastive", 0, 0.5), some_run("triplet", 0, 0.4)))

@@ -12,13 +12,15 @@ import pandas as pd
 import pytest
 
 from reports.published.join import join
-from reports.published.layout import cells_of, draw
+from reports.published.layout import published_layout
+from reports.tables.cell_text import cell_text
 from reports.tables.costs import costs
+from reports.tables.csv_and_json import to_json
 from reports.tables.differences import differences
 from reports.tables.formats import WRITERS, to_csv, to_html, to_latex, to_latex_document, to_markdown
 from reports.tables.hyperparameters import hyperparameters
 from reports.tables.peeking import peeking_table
-from reports.tables.table import Cell, Column, Drawing, Line, Row, Sheet, plain_rows
+from reports.tables.table import Cell, Column, Line, NumberFormat, Row, Sheet, Table
 from results.experiment_results import MeasuredExperiment
 from results.published.tables import published_table, published_tables
 from tests.support.measured_experiment import TITLES, measured, read, with_trainings
@@ -37,13 +39,14 @@ def filled():
     return join(published_table("mlrc_cub200"), [experiment("mlrc_cub200", MLRC, records), other])
 
 
-def hostile() -> Drawing:
-    cells = [[Cell(AWKWARD), Cell("1.00 ± 0.50", "best", "(3)", "measured")], [Cell("[1]", "tied"), Cell()]]
-    return Drawing(
+def hostile() -> Table:
+    number = Cell(1.0, 0.5, mark="best", note="(3)", form=NumberFormat(digits=2), kind="measured")
+    rows = (Row.single(AWKWARD, [Cell(AWKWARD), number]), Row.single("*[2]", [Cell("[1]", mark="tied"), Cell()]))
+    return Table(
         title=AWKWARD,
         caption=AWKWARD,
         columns=(Column(AWKWARD, AWKWARD, numeric=False), Column("n")),
-        rows=plain_rows([AWKWARD, "*[2]"], cells),
+        rows=rows,
         sheet=Sheet((AWKWARD,), ((AWKWARD,), (0.1 + 0.2,), (None,))),
         first=AWKWARD,
         notes=(AWKWARD,),
@@ -51,12 +54,14 @@ def hostile() -> Drawing:
     )
 
 
-DRAWINGS = {
-    **{name: draw(join(published_table(name), [])) for name in published_tables()},
-    "filled": draw(filled()),
+TABLES = {
+    **{name: published_layout(join(published_table(name), [])) for name in published_tables()},
+    "filled": published_layout(filled()),
     "hostile": hostile(),
 }
-each_drawing = pytest.mark.parametrize("drawing", DRAWINGS.values(), ids=DRAWINGS)
+
+
+each_table = pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
 
 
 class Grid(HTMLParser):
@@ -95,18 +100,18 @@ class Grid(HTMLParser):
         return set(widths)
 
 
-@each_drawing
-def test_html_is_whole(drawing):
-    text = to_html(drawing)
+@each_table
+def test_html_is_whole(table):
+    text = to_html(table)
     grid = Grid(text)
-    assert grid.widths == {len(drawing.columns) + 1 + drawing.has_line_names}
+    assert grid.widths == {len(table.columns) + 1 + table.has_line_names}
     assert set(grid.scopes) <= {"col", "colgroup", "row", "rowgroup"}
     assert re.search(r"<caption>", text)
     shown = "".join(grid.texts)
-    for row in drawing.rows:
+    for row in table.rows:
         assert row.head in shown
         for line in row.lines:
-            assert all(cell.text in shown for cell in line.cells)
+            assert all(cell_text(cell) in shown for cell in line.cells)
     assert "<b>" not in text
 
 
@@ -116,50 +121,35 @@ def test_html_escapes_everything():
     assert '<td class="number measured best"><strong>1.00 ± 0.50</strong> <span class="aside">(3)</span></td>' in text
 
 
-@each_drawing
-def test_latex_is_sound(drawing):
-    check_latex(to_latex(drawing))
-    document = to_latex_document(drawing)
+@each_table
+def test_latex_is_sound(table):
+    check_latex(to_latex(table))
+    document = to_latex_document(table)
     assert document.startswith(r"\documentclass{article}")
     assert r"\usepackage{booktabs}" in document
     check_latex(document, around=("document",))
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on this machine")
-@each_drawing
-def test_latex_documents_compile(drawing, tmp_path):
-    (tmp_path / "table.tex").write_text(to_latex_document(drawing))
+@each_table
+def test_latex_documents_compile(table, tmp_path):
+    (tmp_path / "table.tex").write_text(to_latex_document(table))
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "table.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-2000:]
 
 
-@each_drawing
-def test_markdown_has_a_cell_for_every_column(drawing):
-    lines = [line for line in to_markdown(drawing).splitlines() if line.startswith("|")]
-    width = len(drawing.columns) + 1 + drawing.has_line_names
+@each_table
+def test_markdown_has_a_cell_for_every_column(table):
+    lines = [line for line in to_markdown(table).splitlines() if line.startswith("|")]
+    width = len(table.columns) + 1 + table.has_line_names
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {width + 1}
-    assert len(lines) == 2 + sum(len(row.lines) for row in drawing.rows)
-
-
-@pytest.mark.parametrize("name", published_tables())
-def test_every_format_shows_what_is_printed_and_that_nothing_was_run(name):
-    drawing, cells = DRAWINGS[name], published_table(name).cells
-    texts = {form: write(drawing) for form, write in WRITERS.items()}
-    for form, text in texts.items():
-        assert text.count("not run") >= len(cells), form
-        for cell in cells:
-            assert cell.printed in text, form
-    frame = pd.read_csv(io.StringIO(texts["csv"]), dtype=str, keep_default_na=False)
-    assert list(frame["printed"]) == [cell.printed for cell in cells]
-    assert set(frame["verdict"]) == {"not run"}
-    assert (frame[["mean", "low", "high", "n", "mark"]] == "").all().all()
-    assert len(frame.drop_duplicates(["row", "dataset", "metric", "kind"])) == len(cells)
+    assert len(lines) == 2 + sum(len(row.lines) for row in table.rows)
 
 
 def test_csv_of_a_filled_table_loses_no_digit():
     joined = filled()
-    frame = pd.read_csv(io.StringIO(to_csv(draw(joined))))
+    frame = pd.read_csv(io.StringIO(to_csv(published_layout(joined))))
     header = "table row dataset metric kind printed printed_interval mean low high n verdict mark"
     assert list(frame.columns) == header.split()
     assert len(frame) == len(joined.cells)
@@ -168,7 +158,7 @@ def test_csv_of_a_filled_table_loses_no_digit():
         if cell.ours is None:
             assert pd.isna([line.mean, line.low, line.high, line.n, line.mark]).all()
             continue
-        # In the printed unit, percent.
+        # In the published unit, percent.
         assert (line.mean, line.n) == (100 * cell.ours.mean, cell.ours.n)
         ends = [end if end is None else pytest.approx(100 * end) for end in (cell.ours.low, cell.ours.high)]
         assert [None if pd.isna(end) else end for end in (line.low, line.high)] == ends
@@ -177,7 +167,7 @@ def test_csv_of_a_filled_table_loses_no_digit():
 
 
 def test_json_cells_say_where_the_numbers_are_from():
-    cells = json.loads(json.dumps(cells_of(filled())))
+    cells = json.loads(to_json(published_layout(filled())))
     (one,) = [each for each in cells if (each["row"], each["metric"], each["kind"]) == FOUND]
     assert one["mean"] == pytest.approx(100 * sum(NEAR) / 3)
     assert (one["method"], one["origin"], one["n"], one["verdict"]) == ("contrastive", "mlrc_cub200", 3, "inside")
@@ -186,37 +176,24 @@ def test_json_cells_say_where_the_numbers_are_from():
 FOUND = ("Contrastive", "precision_at_1", "separated")
 
 
-def test_a_filled_row_has_what_is_printed_then_ours_then_the_verdicts():
-    lines = to_markdown(draw(filled())).splitlines()
-    at = next(place for place, line in enumerate(lines) if line.startswith("| Contrastive"))
-    printed, ours, verdicts = ([cell.strip() for cell in line.split("|")[2:-1]] for line in lines[at : at + 3])
-    assert printed[:2] == ["printed", "68.13"]
-    assert (ours[0], ours[4]) == ("ours", "**59.83 ± 1.90** (3)")
-    assert (verdicts[0], verdicts[4]) == ("verdict", "inside")
-    at = next(place for place, line in enumerate(lines) if line.startswith("| Triplet"))
-    assert "| 56.00? (1) |" in lines[at + 1]
-    assert "no interval" in lines[at + 2]
-    at = next(place for place, line in enumerate(lines) if line.startswith("| Margin |"))
-    assert lines[at + 1].startswith("|  | verdict | not run |"), "a row that was not run has no line of ours"
-
-
 def test_runs_that_fill_nothing_are_told_below_the_table():
-    for text in (to_markdown(draw(filled())), to_html(draw(filled())), to_latex(draw(filled()))):
+    table = published_layout(filled())
+    for text in (to_markdown(table), to_html(table), to_latex(table)):
         assert "There are runs of lite (triplet): not shown, trunk" in text
 
 
 def test_marks_look_alike_in_all_formats():
     columns = (Column("a"), Column("b"), Column("c"))
-    marks = (Cell("1", "best"), Cell("2", "tied"), Cell("3", "untested"))
-    measured = tuple(Cell(f"{place} ± 1", cell.mark, kind="measured") for place, cell in enumerate(marks))
+    marks = (Cell(1, mark="best"), Cell(2, mark="tied"), Cell(3, mark="untested"))
+    measured = tuple(Cell(place, 1, mark=cell.mark, kind="measured") for place, cell in enumerate(marks))
     rows = (Row("r", (Line(marks), Line(measured))),)
-    drawing = Drawing("T", "", columns, rows, Sheet((), ()))
-    assert "| **1** | *2* | 3? |" in to_markdown(drawing)
-    assert r"\textbf{1} & \textit{2} & 3?" in to_latex(drawing)
-    assert r"$\mathbf{0 \pm 1}$ & $\mathit{1 \pm 1}$ & $2 \pm 1?$" in to_latex(drawing)
-    assert "<strong>1</strong>" in to_html(drawing)
-    assert "<em>2</em>" in to_html(drawing)
-    assert drawing.legend.count(":") == 3
+    table = Table("T", "", columns, rows, Sheet((), ()))
+    assert "| **1** | *2* | 3? |" in to_markdown(table)
+    assert r"\textbf{1} & \textit{2} & 3?" in to_latex(table)
+    assert r"$\mathbf{0 \pm 1}$ & $\mathit{1 \pm 1}$ & $2 \pm 1?$" in to_latex(table)
+    assert "<strong>1</strong>" in to_html(table)
+    assert "<em>2</em>" in to_html(table)
+    assert table.legend.count(":") == 3
 
 
 def test_latex_rows_do_not_begin_with_what_reads_as_an_option():
@@ -225,7 +202,7 @@ def test_latex_rows_do_not_begin_with_what_reads_as_an_option():
 
 def test_a_line_with_a_cell_too_few_is_refused():
     with pytest.raises(ValueError, match="1 cells for 2 columns"):
-        Drawing("T", "", (Column("a"), Column("b")), plain_rows(["r"], [[Cell("1")]]), Sheet((), ()))
+        Table("T", "", (Column("a"), Column("b")), (Row.single("r", [Cell(1)]),), Sheet((), ()))
 
 
 ALL = {
@@ -238,11 +215,81 @@ ALL = {
 }
 
 
-@pytest.mark.parametrize("drawing", ALL.values(), ids=ALL)
-def test_every_table_is_written_in_every_format(drawing):
-    texts = {form: write(drawing) for form, write in WRITERS.items()}
+@pytest.mark.parametrize("table", ALL.values(), ids=ALL)
+def test_every_table_is_written_in_every_format(table):
+    texts = {form: write(table) for form, write in WRITERS.items()}
     check_latex(texts["latex"])
     for form in ("markdown", "html", "latex"):
-        for row in drawing.rows:
+        for row in table.rows:
             assert row.head.split()[0].rstrip(":") in texts[form]
-    assert len(read(drawing)) == len(drawing.rows)
+    assert len(read(table)) == len(table.rows)
+
+
+@pytest.mark.parametrize("name", published_tables())
+def test_every_format_shows_what_is_published_and_that_nothing_was_run(name):
+    table, cells = TABLES[name], published_table(name).cells
+    texts = {form: write(table) for form, write in WRITERS.items()}
+    for form, text in texts.items():
+        assert text.count("not run") >= len(cells), form
+        for cell in cells:
+            assert cell.as_published in text, form
+    frame = pd.read_csv(io.StringIO(texts["csv"]), dtype=str, keep_default_na=False)
+    assert list(frame["printed"]) == [cell.as_published for cell in cells]
+    assert set(frame["verdict"]) == {"not run"}
+    assert (frame[["mean", "low", "high", "n", "mark"]] == "").all().all()
+    assert len(frame.drop_duplicates(["row", "dataset", "metric", "kind"])) == len(cells)
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        (Cell(0.123456, 0.01, form=NumberFormat(digits=2, scale=100)), "12.35 ± 1.00"),
+        (Cell(0.5, 0.25, form=NumberFormat(digits=2, scale=100, signed=True)), "+50.00 ± 25.00"),
+        (Cell(-0.5, form=NumberFormat(digits=2, signed=True)), "-0.50"),
+        (Cell(1234567.8, 1000.2, form=NumberFormat(thousands=True)), "1,234,568 ± 1,000"),
+        (Cell(0.0001, form=NumberFormat(digits=3, smallest=0.001)), "< 0.001"),
+        (Cell(0.001, form=NumberFormat(digits=3, smallest=0.001)), "0.001"),
+        (Cell(12345.678, form=NumberFormat(digits=4, significant=True)), "1.235e+04"),
+        (Cell(10**17 + 1), "100000000000000001"),
+        (Cell(0.5, interval=(-0.1, 1.0), form=NumberFormat(digits=1, signed=True)), "+0.5 [-0.1, +1.0]"),
+        (Cell(0.5, interval=(0.1, 1.0), form=NumberFormat(digits=1, ends="to")), "0.5 (0.1 to 1.0)"),
+        (Cell(interval=(0.1, 1.0), form=NumberFormat(digits=1, ends="to")), "0.1 to 1.0"),
+        (Cell(62000.0, written="62K"), "62K"),
+        (Cell(63.6, 0.19, form=NumberFormat(digits=6, significant=True), written="63.60"), "63.60 ± 0.19"),
+        (Cell("yes"), "yes"),
+        (Cell(), ""),
+    ],
+)
+def test_a_cell_is_shown_as_its_format_says(cell, text):
+    assert cell_text(cell) == text
+
+
+@pytest.mark.parametrize(
+    ("cell", "key"),
+    [
+        (Cell(0.12345678901, form=NumberFormat(digits=2)), 0.12345678901),
+        (Cell(62000.0, written="62K"), 62000.0),
+        (Cell(interval=(0.25, 0.5)), 0.25),
+        (Cell(0), 0),
+        (Cell("b"), "b"),
+        (Cell(written="-"), None),
+        (Cell(""), None),
+        (Cell(), None),
+    ],
+)
+def test_columns_are_sorted_by_values_not_by_texts(cell, key):
+    assert cell.sort_key == key
+
+
+def test_a_filled_row_has_what_is_published_then_ours_then_the_verdicts():
+    lines = to_markdown(published_layout(filled())).splitlines()
+    at = next(place for place, line in enumerate(lines) if line.startswith("| Contrastive"))
+    published, ours, verdicts = ([cell.strip() for cell in line.split("|")[2:-1]] for line in lines[at : at + 3])
+    assert published[:2] == ["published", "68.13"]
+    assert (ours[0], ours[4]) == ("ours", "**59.83 ± 1.90** (3)")
+    assert (verdicts[0], verdicts[4]) == ("verdict", "inside")
+    at = next(place for place, line in enumerate(lines) if line.startswith("| Triplet"))
+    assert "| 56.00? (1) |" in lines[at + 1]
+    assert "no interval" in lines[at + 2]
+    at = next(place for place, line in enumerate(lines) if line.startswith("| Margin |"))
+    assert lines[at + 1].startswith("|  | verdict | not run |"), "a row that was not run has no line of ours"

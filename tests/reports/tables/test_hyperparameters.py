@@ -14,8 +14,8 @@ from tests.support.sample_records import some_run
 
 def test_hyperparameters_stand_beside_mlrcs_with_validation_scores():
     names = {"cosface": {"loss_optimizer.lr": "weights lr"}}
-    drawing = hyperparameters(with_trainings(), names)
-    frame = read(drawing).set_index(["method", "parameter"])
+    table = hyperparameters(with_trainings(), names)
+    frame = read(table).set_index(["method", "parameter"])
     ours = frame.loc[("contrastive", "loss.neg_margin")]
     assert (ours["ours"], ours["mlrc"]) == (0.5, 0.3841191369511769)
     assert ours["mlrc_validation_map_at_r"] == pytest.approx(0.436833)
@@ -26,7 +26,7 @@ def test_hyperparameters_stand_beside_mlrcs_with_validation_scores():
     assert ours["validation_map_at_r"] == pytest.approx(np.mean(expected))
     half = stats.t.ppf(0.975, 2) * stats.sem(expected)
     assert (ours["validation_half_width"], ours["n"]) == (pytest.approx(half), 3)
-    assert "| Contrastive \\| A_B: loss.neg_margin | 0.5 | 0.3841 | 17.08 ± " in to_markdown(drawing)
+    assert "| Contrastive \\| A_B: loss.neg_margin | 0.5 | 0.3841 | 17.08 ± " in to_markdown(table)
 
 
 def test_validation_scores_need_all_trainings_of_a_run():

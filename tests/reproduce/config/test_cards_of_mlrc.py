@@ -6,12 +6,12 @@ from torch import nn
 
 from losses import SignalToNoiseRatioContrastiveLoss
 from protocols.training.build_method import Method, build_method
-from reproduce.config.checked_card import load_card
+from reproduce.config.checked_card import load_card, open_card
 
 
 def method(card: str, num_classes: int = 200, embedding_size: int = 64) -> Method:
     torch.manual_seed(0)
-    return build_method(load_card(card).open_method("cub200").method, num_classes, embedding_size)
+    return build_method(open_card(load_card(card), "cub200").method, num_classes, embedding_size)
 
 
 def loss(card: str) -> nn.Module:

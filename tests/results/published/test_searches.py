@@ -10,11 +10,11 @@ def test_optima_are_those_of_mlrcs_logs():
     cars = mlrc_search_optima("cars196")
     assert len(cars) == 36
     weights = next(one for one in cars if (one.method, one.parameter) == ("normalized_softmax", "temperature"))
-    assert (weights.value, weights.printed, weights.best_trial) == (0.08863250090946041, "0.0886", 46)
+    assert (weights.value, weights.as_published, weights.best_trial) == (0.08863250090946041, "0.0886", 46)
     assert (weights.best_map_at_r, weights.trials, weights.scale) == (0.236146, 50, "log")
     assert weights.initial == weights.final == (0.01, 100.0)
     large = next(one for one in mlrc_search_optima("cub200_batch256") if one.method == "fastap")
-    assert (large.value, large.printed, large.final, large.initial) == (86.0, "86", (2.0, 250.0), None)
+    assert (large.value, large.as_published, large.final, large.initial) == (86.0, "86", (2.0, 250.0), None)
 
 
 def test_all_optima_are_there_and_what_is_not_known_is_none():
@@ -22,7 +22,7 @@ def test_all_optima_are_there_and_what_is_not_known_is_none():
     assert len(optima) == 144
     assert sum(one.scale is not None for one in optima) == len(lines("mlrc_search_space")) == 143
     unsearched = next(one for one in optima if one.value is None)
-    assert (unsearched.dataset, unsearched.method, unsearched.printed) == ("sop", "soft_triple", "N/A")
+    assert (unsearched.dataset, unsearched.method, unsearched.as_published) == ("sop", "soft_triple", "N/A")
     assert {one.method for one in optima if one.best_map_at_r is None and one.value is not None} == {"fastap"}
     with pytest.raises(ValueError, match="no search on 'inshop'"):
         mlrc_search_optima("inshop")

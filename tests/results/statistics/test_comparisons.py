@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from results.statistics.comparisons import best_of, compare, compare_all, holm, tied_with_best, verdict
+from results.statistics.comparisons import best_of, compare, compare_all, holm, verdict
 from results.statistics.intervals import Interval, student_t_interval
 
 fractions = st.floats(0, 1).map(lambda x: round(x, 4))
@@ -180,8 +180,8 @@ def test_all_pairs_are_one_family():
 def test_ties_with_the_best():
     best = best_of(METHODS)
     assert (best.name, best.tied, best.untested) == ("good", {"near"}, {"single"})
-    assert tied_with_best(METHODS) == {"good", "near"}
-    assert tied_with_best({"alone": METHODS["single"]}) == {"alone"}
+    alone = best_of({"alone": METHODS["single"]})
+    assert (alone.name, alone.tied, alone.untested) == ("alone", set(), set())
     with pytest.raises(ValueError, match="no methods"):
         best_of({})
 
@@ -195,8 +195,9 @@ def test_the_correction_decides_ties_too():
     shift = float(stats.t.isf(0.015, 7)) / math.sqrt(8)
     methods = {"best": by_run(best)}
     alike = {name: by_run(best - 0.01 * (shift + sign * gap)) for name, sign in (("a", 1), ("b", -1))}
-    assert tied_with_best({**methods, "a": alike["a"]}) == {"best"}
-    assert tied_with_best({**methods, **alike}) == {"best", "a", "b"}
+    assert best_of({**methods, "a": alike["a"]}).tied == set()
+    tied = best_of({**methods, **alike})
+    assert (tied.name, tied.tied) == ("best", {"a", "b"})
 
 
 def test_verdicts():

@@ -11,13 +11,13 @@ from tests.support.sample_page import measured
 def test_the_quickstarts_tables_agree_with_one_another():
     experiment = measured()
     known = Material("quickstart", experiment)
-    tables = {table.title: table for table in tables_of(known, (), over_classes(known))}
+    tables = {section.table.title: section.table for section in tables_of(known, (), over_classes(known))}
     assert list(tables)[:2] == ["Test scores", "Is the difference real?"]
     pairs = tables["Is the difference real?"]
-    yes = [row.title for row in pairs.rows if row.cells[-1].text == "yes"]
+    yes = [row.head for row in pairs.rows if row.lines[0].cells[-1].value == "yes"]
     real = said(verdicts_of(known), "real")
     assert len(yes) == len(real)
-    assert {cell.sort for row in pairs.rows for cell in row.cells[:1]} != {None}
-    assert "MLRC" not in [column.title for column in tables["Hyperparameters found"].columns], "an empty column"
+    assert all(isinstance(line.cells[0].sort_key, float) for line in pairs.lines)
+    assert "MLRC" not in [column.name for column in tables["Hyperparameters found"].columns], "an empty column"
     links = [row.key for row in tables["What the methods cost"].rows]
     assert links == list(experiment.summary.methods)

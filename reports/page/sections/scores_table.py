@@ -1,0 +1,63 @@
+"""The page's table of test scores: results with the single runs and the published value behind each number."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from reports.page.sections.published_values import PublishedValue
+from reports.tables.result_table import RESULT_COLUMNS, ResultColumn, result_cells
+from reports.tables.table import Cell, Row, Table
+from results.headline_metrics import HEADLINE_METRICS
+from results.records import RunRecord
+from results.statistics.comparisons import verdict
+from results.statistics.intervals import Interval
+from results.statistics.run_values import value_of
+
+
+def scores_table(
+    results: Table,
+    records: Sequence[RunRecord],
+    published: Mapping[tuple[str, ResultColumn], PublishedValue] | None = None,
+    absent: Mapping[str, str] | None = None,
+) -> Table:
+    """The experiment's results as the page shows them.
+
+    Args:
+        results: The table that `result_table` makes.
+        records: Its runs.
+        published: Published values by method and column. They get a verdict where our numbers have an interval.
+        absent: Titles by key of methods without a run; they get a row that says so.
+    """
+    rows = []
+    for row in results.rows:
+        runs = [record for record in records if record.method == row.key]
+        cells = [
+            _cell(row.head, column, cell, runs, (published or {}).get((row.key, column)))
+            for column, cell in result_cells(row).items()
+        ]
+        rows.append(Row.single(row.head, (Cell(len(runs)), *cells), row.key, row.sign))
+    not_run = [Cell(kind="not run") for _ in RESULT_COLUMNS]
+    rows += [Row.single(title, (Cell(0), *not_run), key) for key, title in (absent or {}).items()]
+    return replace(results, title="Test scores", rows=tuple(rows))
+
+
+def _cell(
+    title: str, column: ResultColumn, cell: Cell, runs: Sequence[RunRecord], published: PublishedValue | None
+) -> Cell:
+    kind, metric = column
+    values = [value_of(run, metric, kind) for run in runs]
+    interval = Interval(float(cell.value or 0), cell.half_width, len(runs))
+    sentences = [
+        f"{title}, {kind} {HEADLINE_METRICS[metric]}",
+        f"runs: {', '.join(f'{100 * value:.2f}' for value in values)}",
+    ]
+    if interval.low is not None and interval.high is not None:
+        ends = f"{100 * interval.low:.2f} to {100 * interval.high:.2f}"
+        sentences.append(f"95 % Student-t interval: {ends}, n = {interval.n}")
+    else:
+        sentences.append("one run: no interval")
+    if published is None:
+        return replace(cell, tooltip="\n".join(sentences))
+    source = f" ({published.source})" if published.source else ""
+    sentences.append(f"published: {100 * published.value:.2f}{source}")
+    said = verdict(interval, published.value, published.rounding)
+    return replace(cell, tooltip="\n".join(sentences), verdict=said)

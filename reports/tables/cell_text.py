@@ -1,0 +1,50 @@
+"""How a cell is shown as text: the same digits in every format."""
+
+from reports.tables.table import Cell, NumberFormat
+
+
+def cell_text(cell: Cell) -> str:
+    """The value with its interval, without marks and without the note; empty for an empty cell."""
+    return " ".join(part for part in (value_text(cell), interval_text(cell)) if part)
+
+
+def value_text(cell: Cell) -> str:
+    """The value alone, or an interval that stands for it."""
+    if cell.written:
+        return cell.written
+    if isinstance(cell.value, str):
+        return cell.value
+    if cell.value is not None:
+        return number_text(cell.value, cell.form)
+    return "" if cell.interval is None else _ends(cell.interval, cell.form)
+
+
+def interval_text(cell: Cell) -> str:
+    """What is shown behind the value: its half width, or the ends of its interval."""
+    if cell.value is None:
+        return ""
+    if cell.half_width is not None:
+        return f"± {_digits(cell.half_width, cell.form)}"
+    if cell.interval is None:
+        return ""
+    ends = _ends(cell.interval, cell.form)
+    return f"({ends})" if cell.form.ends == "to" else ends
+
+
+def number_text(value: float, form: NumberFormat) -> str:
+    """A number with its sign, or as smaller than the smallest that is shown."""
+    if form.smallest and value < form.smallest:
+        return f"< {form.smallest:.{form.digits}f}"
+    return _digits(value, form, sign="+" if form.signed else "")
+
+
+def _digits(value: float, form: NumberFormat, sign: str = "") -> str:
+    grouping = "," if form.thousands else ""
+    if isinstance(value, int) and form.digits == 0 and form.scale == 1:
+        return f"{value:{sign}{grouping}d}"
+    return f"{form.scale * value:{sign}{grouping}.{form.digits}{'g' if form.significant else 'f'}}"
+
+
+def _ends(interval: tuple[float, float], form: NumberFormat) -> str:
+    low, high = (number_text(end, form) for end in interval)
+    return f"{low} to {high}" if form.ends == "to" else f"[{low}, {high}]"

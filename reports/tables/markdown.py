@@ -1,0 +1,30 @@
+"""Tables as Markdown."""
+
+from reports.tables.cell_text import cell_text
+from reports.tables.table import Cell, Mark, Table
+
+_SIGNS: dict[Mark, tuple[str, str]] = {"best": ("**", "**"), "tied": ("*", "*"), "untested": ("", "?")}
+
+
+def to_markdown(table: Table) -> str:
+    """A pipe table with its title, caption and notes; marks are bold and italic."""
+    names = [table.first, *([""] if table.has_line_names else [])]
+    names += [" ".join(part for part in (column.group, column.name) if part) for column in table.columns]
+    aligned = ["---"] * (len(names) - len(table.columns))
+    aligned += ["--:" if column.numeric else "---" for column in table.columns]
+    lines = [f"**{table.title}**", "", _piped(names), "|" + "|".join(aligned) + "|"]
+    for row in table.rows:
+        for line in row.lines:
+            heads = [row.heads(line), *([line.name] if table.has_line_names else [])]
+            lines.append(_piped([*heads, *(_cell(cell) for cell in line.cells)]))
+    notes = [f"\n- {note}" for note in (*table.notes, *table.remarks)]
+    return "\n".join([*lines, "", table.full_caption, *notes]) + "\n"
+
+
+def _piped(fields: list[str]) -> str:
+    return "| " + " | ".join(" ".join(field.split()).replace("|", r"\|") for field in fields) + " |"
+
+
+def _cell(cell: Cell) -> str:
+    before, after = _SIGNS.get(cell.mark, ("", ""))
+    return " ".join(part for part in (f"{before}{cell_text(cell)}{after}", cell.note) if part)
