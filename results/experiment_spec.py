@@ -108,7 +108,12 @@ class Experiment(Record):
     test_curves: bool = False
 
     def fingerprint(self, name: str, data_fingerprint: str) -> str:
-        """What names this experiment's rows in the store: all that could change its table but not where data lie."""
+        """The name of this experiment's rows in the store: a hash of all that could change its table.
+
+        Args:
+            name: the experiment's name; one that was renamed counts under its first name, so that its rows are found.
+            data_fingerprint: fingerprint of the dataset. The folder of its images does not count.
+        """
         settings = self.model_dump(
             mode="json", exclude={"title": True, "methods": True, "variants": True, "dataset": {"root"}}
         )
