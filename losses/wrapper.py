@@ -22,6 +22,7 @@ def merged_needs(own: Needs, inner: nn.Module) -> Needs:
         samples_per_class=own.samples_per_class or inner.needs.samples_per_class,
         raw_embeddings=own.raw_embeddings or inner.needs.raw_embeddings,
         normalization=own.normalization if own.normalization != "unit" else inner.needs.normalization,
+        validation=own.validation or inner.needs.validation,
     )
 
 
