@@ -18,8 +18,8 @@ from losses.checks import checked_labels, require_similarity
 from losses.plugin import TrainingPlugin
 from losses.precision import FullPrecisionForward, at_least_float32
 
-Variant = Literal["prob", "classic", "port", "anchor_form"]
-ProxyInit = Literal["eighth", "normal", "kaiming"]
+ProxyNCAVariant = Literal["prob", "classic", "port", "anchor_form"]
+ProxyNCAStart = Literal["eighth", "normal", "kaiming"]
 
 # How the proxies start; the variance of `kaiming` on (C, d) with fan-out is 2 / C.
 _INITS: Mapping[str, c_f.TorchInitWrapper] = MappingProxyType(
@@ -115,7 +115,7 @@ class ProxyNCALoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
         self,
         num_classes: int,
         embedding_size: int,
-        variant: Variant = "prob",
+        variant: ProxyNCAVariant = "prob",
         *,
         scale: float | None = None,
         softmax_scale: float | None = None,
@@ -125,7 +125,7 @@ class ProxyNCALoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
         alpha: float | None = None,
         margin: float | None = None,
         positive_enumeration: Literal["proxies", "batch"] | None = None,
-        proxy_init: ProxyInit | None = None,
+        proxy_init: ProxyNCAStart | None = None,
         **kwargs: Any,
     ) -> None:
         if proxy_init is not None:
@@ -151,7 +151,9 @@ class ProxyNCALoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
         self.variant, self.num_classes, self.embedding_size = variant, num_classes, embedding_size
         self.proxies = torch.nn.Parameter(torch.empty(num_classes, embedding_size))
         self.weight_init_func(self.proxies)
-        self.add_to_recordable_attributes(list_of_names=["num_classes", "variant"], is_stat=False)
+        for name, value in self.settings.items():
+            setattr(self, name, value)  # the library records attributes
+        self.add_to_recordable_attributes(list_of_names=["num_classes", "variant", *self.settings], is_stat=False)
 
     def compute_loss(
         self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor

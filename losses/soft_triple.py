@@ -12,7 +12,7 @@ from losses.checks import checked_labels, require_similarity
 from losses.plugin import TrainingPlugin
 from losses.precision import FullPrecisionForward, at_least_float32
 
-Regularizer = Literal["halved", "mean"]
+SoftTripleRegularizer = Literal["halved", "mean"]
 
 _ROOT_OFFSET = 1e-5  # the authors'; keeps the gradient finite where two centres coincide
 
@@ -81,7 +81,7 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
         margin: float = 0.01,
         *,
         tau: float = 0.2,
-        regularizer: Regularizer = "halved",
+        regularizer: SoftTripleRegularizer = "halved",
         **kwargs: Any,
     ) -> None:
         if regularizer not in ("halved", "mean"):

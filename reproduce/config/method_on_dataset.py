@@ -7,6 +7,7 @@ from protocols.search.open_method import HyperparameterError, OpenMethod
 from protocols.training.build_method import MethodError, check_method, component_class
 from reproduce.config.checked_card import open_card
 from reproduce.config.method_card import MethodCard
+from reproduce.config.protocol_limits import check_protocol
 from reproduce.errors import InputError
 from results.experiment_spec import Experiment
 
@@ -24,6 +25,7 @@ def open_method(experiment: Experiment, card: MethodCard) -> OpenMethod:
         for parameter in searched
         if parameter.target not in given
     )
+    check_protocol(experiment, card)
     try:
         method = opened.at(given)
         check_method(method)

@@ -145,3 +145,10 @@ def test_one_class_is_refused_where_another_is_needed() -> None:
     with pytest.raises(ValueError, match="two classes"):
         ProxyNCALoss(1, 4, "classic")
     assert ProxyNCALoss(1, 4)(torch.randn(3, 4), torch.zeros(3, dtype=torch.long)).item() == 0
+
+
+@pytest.mark.parametrize("variant", ["prob", "classic", "port", "anchor_form"])
+def test_settings_are_recorded_as_the_librarys_are(variant: Any) -> None:
+    loss = ProxyNCALoss(3, 4, variant)
+    assert set(loss.settings) <= set(loss._record_these)
+    assert {name: getattr(loss, name) for name in loss.settings} == loss.settings

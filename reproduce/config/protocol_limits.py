@@ -1,0 +1,34 @@
+"""Which methods a protocol cannot run as what they are."""
+
+from losses.plugin import TrainingPlugin
+from protocols.training.build_method import component_class
+from reproduce.config.method_card import MethodCard
+from reproduce.errors import InputError
+from results.experiment_spec import Experiment
+
+
+def check_protocol(experiment: Experiment, card: MethodCard) -> None:
+    """Refuse a method that needs what the experiment's protocol does not give it.
+
+    Under `standard` the final training has no validation classes. CCP, which starts a new problem when the validation
+    score no longer rises, would stay in its first one.
+
+    Args:
+        experiment: names the protocol.
+        card: the method.
+
+    Raises:
+        InputError: if the protocol is `standard` and the loss acts on validation scores.
+    """
+    if experiment.protocol == "standard" and _acts_on_validation(card):
+        raise InputError(
+            f"method {card.key!r} acts on validation scores, which the final training of protocol standard does not "
+            "have; use protocol mlrc"
+        )
+
+
+def _acts_on_validation(card: MethodCard) -> bool:
+    if card.loss is None:
+        return False
+    loss = component_class("loss", card.loss.name)
+    return issubclass(loss, TrainingPlugin) and loss.needs.validation
