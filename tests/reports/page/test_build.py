@@ -7,7 +7,6 @@ import pytest
 from reports.page.build import build_page
 from reports.page.material import Material
 from reports.page.render import figure_groups, render_page
-from reproduce.monitoring.trackers import report_of
 from tests.support.page_material import A, B, C, exhibit, material, search, values
 from tests.support.printed_world import MLRC, changed, runs_of
 from tests.support.sample_records import some_summary
@@ -86,7 +85,7 @@ def test_settings_that_are_not_kept_or_cannot_be_read_end_no_page(settings):
     whole = material(runs, titles={"contrastive": "Contrastive"}, name="mlrc_cub200")
     summary = whole.measured.summary.model_dump() | {"settings": settings}
     measured = replace(whole.measured, summary=some_summary(**summary))
-    content = report_of(replace(whole, measured=measured, panels={"one": measured})).content
+    content = build_page(replace(whole, measured=measured, panels={"one": measured})).content
     facts = {name: value for group in content.protocol for name, value in group.items}
     assert facts.get("protocol") == (None if settings is None else "mlrc")
     compared = [verdict for verdict in content.verdicts if verdict.sentence.startswith("Not compared")]

@@ -17,7 +17,7 @@ from reports.tables.markdown import to_markdown
 from reports.tables.result_table import build_table, missing_runs, result_cells
 from results.experiment_results import MeasuredExperiment
 from results.headline_metrics import HEADLINE_METRICS
-from tests.support.sample_records import some_run
+from tests.support.sample_records import some_run, some_summary
 from tests.support.sound_latex import check_latex
 
 TITLES = {"untrained": "Untrained trunk", "triplet": "Triplet", "cosface": "CosFace"}
@@ -35,7 +35,7 @@ def table(given=None, **changes):
 
 
 def missing(given=None, methods=TITLES, runs=None):
-    summary = {"methods": methods, "runs": runs or {}}
+    summary = some_summary(methods=methods, runs=runs or {})
     return missing_runs(MeasuredExperiment(summary, tuple(records() if given is None else given)))
 
 

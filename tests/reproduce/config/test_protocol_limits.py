@@ -2,8 +2,8 @@
 
 import pytest
 
+from reproduce.config.checked_card import load_card
 from reproduce.config.experiment_file import load_experiment
-from reproduce.config.method_card import load_card
 from reproduce.config.method_on_dataset import open_method
 from reproduce.errors import InputError
 
