@@ -22,6 +22,7 @@ from reproduce.outputs.page import page_or_reason
 from reproduce.storage import open_store, open_studies, studies_in_one_line
 from results.experiment_results import MeasuredExperiment
 from results.store import Store
+from results.whole_files import write_whole
 
 
 @dataclass(frozen=True)
@@ -109,11 +110,10 @@ def stored_table(store: Store, experiment: str) -> ResultTable:
 def write_table(table: ResultTable, session: Session) -> tuple[Path, ...]:
     """The table as Markdown, CSV and LaTeX."""
     folder = session.places.tables
-    folder.mkdir(parents=True, exist_ok=True)
     files = []
     for suffix, text in (("md", table.to_markdown()), ("csv", table.to_csv()), ("tex", table.to_latex())):
         path = folder / f"{session.name.replace('/', '_')}.{suffix}"
-        path.write_text(text, encoding="utf-8")
+        write_whole(path, text)
         files.append(path)
     return tuple(files)
 

@@ -1,7 +1,6 @@
 """Where jobs are carried out: in this process, or in local processes side by side."""
 
 import io
-import os
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from protocols.training.train_fold import train_fold
 from reproduce.monitoring.observer import Tick
 from results.artifacts import vectors_path
 from results.records import FoldResult, RunRecord, TestCurve
+from results.whole_files import write_whole
 
 
 @dataclass(frozen=True)
@@ -127,10 +127,4 @@ def _write_tensors(weights: Any, path: Path) -> None:
     # Through memory, since torch reports a full disk as an internal error of its file writer.
     buffer = io.BytesIO()
     torch.save(weights, buffer)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(f".{os.getpid()}.partial")
-    try:
-        partial.write_bytes(buffer.getbuffer())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_whole(path, buffer.getbuffer())

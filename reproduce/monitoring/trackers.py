@@ -5,7 +5,6 @@ not reported again. A tracker that fails is told of once and dropped: it must ne
 """
 
 import os
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from reproduce.monitoring.observer import Tick
 from reproduce.storage import beside
 from results.frames import VARIANTS
 from results.records import CurvePoint, FoldResult, RunRecord
+from results.whole_files import whole_folder
 
 Setting = bool | int | float | str
 
@@ -60,18 +60,12 @@ class TensorBoard:
         folder = self.folder / report.name
         if folder.exists():
             return
-        # Beside the folder that TensorBoard watches, so that it never sees half a report.
-        partial = self.folder.with_name(f".{self.folder.name}.{os.getpid()}.partial")
-        try:
-            with self._writer(log_dir=str(partial)) as writer:
-                for iteration, values in report.points:
-                    for name, value in values.items():
-                        writer.add_scalar(name, value, iteration)
-                writer.add_hparams(report.settings, report.scores, run_name=".")
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            partial.rename(folder)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
+        # Filled beside the folder that TensorBoard watches, so that it never sees half a report.
+        with whole_folder(folder, beside=self.folder) as partial, self._writer(log_dir=str(partial)) as writer:
+            for iteration, values in report.points:
+                for name, value in values.items():
+                    writer.add_scalar(name, value, iteration)
+            writer.add_hparams(report.settings, report.scores, run_name=".")
 
 
 class WeightsAndBiases:

@@ -18,6 +18,7 @@ from reproduce.storage import Places, open_store, open_studies, studies_in_one_l
 from results.artifacts import Exhibit, exhibit_path
 from results.experiment_results import MeasuredExperiment
 from results.store import Store
+from results.whole_files import write_whole
 
 _NEEDED = {"title", "methods", "trials", "reproductions"}
 
@@ -34,9 +35,7 @@ def write_page(name: str, fingerprint: str, store: Store, where: Places, folder:
     try:
         _write_figures(report.figures, place / "figures")
         page = place / "index.html"
-        partial = page.with_suffix(".partial")
-        partial.write_text(render_page(report.content), encoding="utf-8")
-        partial.replace(page)
+        write_whole(page, render_page(report.content))
     except OSError as error:
         reason = f"{place}: cannot be written ({error.strerror or error})"
         raise InputError(f"{reason}; choose another place with --to") from error
