@@ -26,7 +26,7 @@ from results.records import CurvePoint, FoldResult, Scores
 from results.training_spec import FoldSpec
 from results.values import derive_seed
 
-Progress = Callable[[int], None]
+IterationsObserver = Callable[[int], None]
 """Told the iterations done, at every validation."""
 
 ModelObserver = Callable[[EmbeddingModel, int], None]
@@ -57,7 +57,7 @@ def train_fold(
     data: FoldData,
     *,
     device: str = "cpu",
-    on_validation: Progress | None = None,
+    on_validation: IterationsObserver | None = None,
     observe: ModelObserver | None = None,
 ) -> TrainedFold:
     """Trains what `spec` says on `data` and scores it on the validation classes, if it has any.
@@ -107,7 +107,7 @@ class _Training:
         spec: FoldSpec,
         data: FoldData,
         device: torch.device,
-        on_validation: Progress | None,
+        on_validation: IterationsObserver | None,
         observe: ModelObserver | None,
     ) -> None:
         self.spec, self.data, self.device = spec, data, device

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -12,6 +12,7 @@ from reproduce.commands.options import Choices
 from reproduce.errors import InputError
 
 if TYPE_CHECKING:
+    from protocols.progress import Progress
     from reproduce.execution.session import Session
     from reproduce.storage import Places
     from results.experiment_spec import Experiment
@@ -40,7 +41,7 @@ def open_sessions(name: str, choices: Choices, where: Places, console: Console, 
         yield session
 
 
-def _shown(bar: RichProgress, what: str) -> Callable[[int, int], None]:
+def _shown(bar: RichProgress, what: str) -> Progress:
     """A line of the bar that appears with the first progress."""
     task = bar.add_task(what, visible=False)
     return lambda done, total: bar.update(task, completed=done, total=total, visible=True)

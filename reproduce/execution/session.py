@@ -8,13 +8,13 @@ import optuna
 from protocols.datasets.dataset import DataError, DataRequest, Dataset
 from protocols.datasets.dataset_registry import DATASETS, open_dataset
 from protocols.datasets.stand_in import stand_in
-from protocols.images.packing import BrokenImageError, Progress
+from protocols.images.packing import BrokenImageError
 from protocols.problem import Problem
+from protocols.progress import Progress
 from protocols.protocol_registry import PROTOCOLS, Protocol
 from protocols.search.open_method import OpenMethod
 from protocols.search.study import Budget, Study
 from protocols.splits import SplitError, named_split
-from protocols.trunks.download import Progress as DownloadProgress
 from protocols.trunks.embedding_model import TrunkError
 from protocols.trunks.trunk_registry import settled_trunk, trunk_entry
 from reproduce.config.method_card import MethodCard, load_card, load_variant
@@ -87,7 +87,7 @@ def open_session(
     where: Places,
     progress: Progress | None,
     weights: Path | None = None,
-    fetching: DownloadProgress | None = None,
+    fetching: Progress | None = None,
     *,
     outline: bool = False,
 ) -> Session:

@@ -17,7 +17,8 @@ from protocols.datasets.dataset import DataError, DataRequest, Dataset
 from protocols.datasets.dataset_registry import entry_of, open_dataset
 from protocols.evaluation.evaluate_run import embed_test, normalization_of
 from protocols.evaluation.test_data import TestData, test_data
-from protocols.images.packing import BrokenImageError, Progress
+from protocols.images.packing import BrokenImageError
+from protocols.progress import Progress
 from protocols.splits import SplitError, named_split
 from protocols.trunks.embedding_model import TrunkError
 from reproduce.errors import InputError
