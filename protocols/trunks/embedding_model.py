@@ -30,6 +30,11 @@ def model_of(spec: FoldSpec) -> "EmbeddingModel":
     )
 
 
+def without_published_weights(spec: FoldSpec) -> FoldSpec:
+    """The same specification with a randomly drawn trunk, for models whose published weights need not be found."""
+    return spec.model_copy(update={"trunk": spec.trunk.model_copy(update={"weights": RANDOM})})
+
+
 def trained_model(spec: FoldSpec, weights: Mapping[str, Tensor], device: torch.device) -> "EmbeddingModel":
     """The model that a training came to, on `device`; torch's random numbers stay as they were."""
     with torch.random.fork_rng([]):

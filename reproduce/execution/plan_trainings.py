@@ -11,7 +11,7 @@ from protocols.search.study import Study
 from protocols.splits import as_ranges
 from protocols.training.fold_data import FoldData
 from protocols.training.train_fold import train_fold
-from protocols.trunks.embedding_model import TrunkError
+from protocols.trunks.embedding_model import TrunkError, without_published_weights
 from reproduce.execution.devices import prepare_process
 from reproduce.execution.session import Session
 from results.store import Store
@@ -122,8 +122,7 @@ def measure_rates(session: Session, device: str) -> Rates:
     data = session.problem.training_data(spec)
     few, ranks = _few(data.validation)
     # Drawn weights take the same time, and a plan is possible before the published ones are here.
-    trunk = spec.trunk.model_copy(update={"weights": "random"})
-    spec = spec.model_copy(update={"validation_classes": as_ranges(ranks), "trunk": trunk})
+    spec = without_published_weights(spec).model_copy(update={"validation_classes": as_ranges(ranks)})
     data = FoldData(data.train, few)
     # The first epoch also warms up; a second of one iteration shows what a validation takes.
     short = _last_interval(spec, data, device, epochs=2, iterations=1)

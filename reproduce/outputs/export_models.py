@@ -20,7 +20,7 @@ from protocols.evaluation.test_data import TestData, test_data
 from protocols.images.packing import BrokenImageError
 from protocols.progress import Progress
 from protocols.splits import SplitError, named_split
-from protocols.trunks.embedding_model import TrunkError
+from protocols.trunks.embedding_model import TrunkError, without_published_weights
 from reproduce.errors import InputError
 from reproduce.outputs import load_model
 from reproduce.outputs.find_runs import StoredRun, training_of
@@ -78,7 +78,7 @@ def export_embeddings(store: Store, run: StoredRun, folds: list[int], images: Im
     weights = [kept_weights(store, run, spec) for spec in specs]
     try:
         dataset, data = _test_images(run, specs[0], images)
-        models = [load_model.without_weights(spec) for spec in specs]
+        models = [without_published_weights(spec) for spec in specs]
         embedded = embed_test(models, weights, data, torch.device(images.device), images.batch)
     except (DataError, BrokenImageError, SplitError, TrunkError) as error:
         raise InputError(str(error)) from error
