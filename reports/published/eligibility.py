@@ -70,7 +70,7 @@ def concerns(table: PublishedTable, name: str, summary: Mapping[str, Any]) -> bo
     if dataset not in {column.dataset for column in table.columns}:
         return False
     named = name == table.name or name.startswith(f"{table.name}/")
-    return named or (table.name in mlrc_constants.TABLES and settings.get("protocol") == "mlrc")
+    return named or (mlrc_constants.is_mlrc_table(table.name) and settings.get("protocol") == "mlrc")
 
 
 def objections(table: PublishedTable, row: PublishedRow, cell: PublishedCell, found: StoredExperiment) -> list[str]:
@@ -92,7 +92,7 @@ def objections(table: PublishedTable, row: PublishedRow, cell: PublishedCell, fo
     if trunk.pooling != _POOLING.get(table.name, trunk.pooling):
         reasons.append(f"{trunk.pooling} pooling")
     reasons += _shape(row, cell, found.runs(cell.key or "")[0], ImageSettings.model_validate(settings["images"]))
-    if table.name in mlrc_constants.TABLES:
+    if mlrc_constants.is_mlrc_table(table.name):
         reasons += _against_mlrc(cell, settings, trunk)
     return reasons
 

@@ -13,6 +13,7 @@ from reports.tables.table import Drawing
 from reproduce.config.deviations import departures
 from reproduce.config.yaml_files import METHODS, read_mapping
 from results.experiment_results import MeasuredExperiment
+from results.mlrc_constants import is_mlrc_table
 from results.published.tables import PublishedTable, published_table
 from results.store import Store
 
@@ -31,7 +32,7 @@ def _stored(store: Store, table: PublishedTable) -> list[StoredExperiment]:
         if concerns(table, name, summary):
             measured = MeasuredExperiment.from_store(store, str(row.fingerprint))
             # MLRC's tables take any experiment of MLRC's settings, whatever its file is called.
-            own_file = name.partition("/")[0] == table.name and not table.name.startswith("mlrc_")
+            own_file = name.partition("/")[0] == table.name and not is_mlrc_table(table.name)
             apart = departures(name, summary["settings"]) if own_file else ()
             found.append(StoredExperiment(name, measured, apart))
     return found

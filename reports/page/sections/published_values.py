@@ -8,6 +8,7 @@ from reports.page.sections.wording import runs
 from reports.published.eligibility import StoredExperiment, concerns
 from reports.published.join import PrintedCell, PrintedTable, join
 from reports.published.layout import metric_name
+from results.mlrc_constants import is_mlrc_table
 from results.published.tables import PublishedCell, published_table, published_tables
 
 PrintedValues = Mapping[tuple[str, Score], tuple[float, float, str]]
@@ -24,8 +25,8 @@ def printed_of(material: Material) -> tuple[PrintedTable, ...]:
         table = published_table(name)
         if concerns(table, material.name, material.measured.summary):
             # MLRC's tables take any experiment of MLRC's settings, whatever its file is called.
-            free = name.startswith("mlrc_")
-            joined.append(join(table, [StoredExperiment(own.name, own.measured) if free else own]))
+            compared = StoredExperiment(own.name, own.measured) if is_mlrc_table(name) else own
+            joined.append(join(table, [compared]))
     return tuple(one for one in joined if one.notes)
 
 
