@@ -8,13 +8,13 @@ code. Everything else the protocol consists of is in the values handed in: the c
 
 from pydantic import JsonValue
 
-from protocols.jobs import TrainJob, Work, evaluations, trainings
-from protocols.problem import test_of
+from protocols.jobs import TrainJob, Work, evaluation_job, evaluations, trainings
 from protocols.search.study import Study
 from results.records import RunRecord
 from results.training_spec import FoldSpec
 
 PROTOCOL = "mlrc"
+SPLIT = "mlrc"
 
 
 def mlrc(study: Study) -> Work[list[RunRecord]]:
@@ -36,7 +36,7 @@ def mlrc(study: Study) -> Work[list[RunRecord]]:
     for run, specs in enumerate(runs):
         folds = results[run * len(specs) : (run + 1) * len(specs)]
         named = [(f"fold {spec.fold}", result) for spec, result in zip(specs, folds, strict=True)]
-        jobs.append(test_of(study.problem, PROTOCOL, specs, named, hyperparameters, run))
+        jobs.append(evaluation_job(study.problem, PROTOCOL, specs, named, hyperparameters, run))
     return (yield from evaluations(jobs))
 
 

@@ -9,13 +9,13 @@ can be shown from recorded test curves, beside the honest number and never inste
 
 from pydantic import JsonValue
 
-from protocols.jobs import TrainJob, Work, evaluations, trainings
-from protocols.problem import test_of
+from protocols.jobs import TrainJob, Work, evaluation_job, evaluations, trainings
 from protocols.search.study import Study
 from results.records import FoldResult, RunRecord
 from results.training_spec import FoldSpec
 
 PROTOCOL = "standard"
+SPLIT = "conventional"
 
 
 def standard(study: Study) -> Work[list[RunRecord]]:
@@ -29,7 +29,7 @@ def standard(study: Study) -> Work[list[RunRecord]]:
     for run, (spec, result) in enumerate(zip(finals, results, strict=True)):
         choice = [("choosing the epoch", chosen[run])] if chosen else []
         named = [*choice, ("training on all classes", result)]
-        jobs.append(test_of(study.problem, PROTOCOL, (spec,), named, hyperparameters, run))
+        jobs.append(evaluation_job(study.problem, PROTOCOL, (spec,), named, hyperparameters, run))
     return (yield from evaluations(jobs))
 
 

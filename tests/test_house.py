@@ -87,6 +87,32 @@ def test_no_import_leads_up_or_sideways(path):
         assert foreign(path) <= allowed
 
 
+def suite_modules_imported_by(path: Path) -> set[str]:
+    """Full names of the suite's modules and of their attributes that a file imports, inside functions too."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return {name for name in names if name.partition(".")[0] in ROOMS}
+
+
+def test_test_classes_enter_only_in_the_evaluation():
+    """Search and training must not reach the images of the test classes."""
+    evaluation = ROOT / "protocols" / "evaluation"
+    outside = [path for path in (ROOT / "protocols").rglob("*.py") if evaluation not in path.parents]
+    assert len(outside) < len(list((ROOT / "protocols").rglob("*.py")))
+    guilty = {
+        str(path.relative_to(ROOT)): names
+        for path in outside
+        if (names := sorted(n for n in suite_modules_imported_by(path) if n.startswith("protocols.evaluation")))
+    }
+    assert guilty == {}, (
+        f"only protocols/evaluation and reproduce may import protocols.evaluation, which has the test classes: {guilty}"
+    )
+
+
 def test_rooms_form_no_circle():
     arrows = {room: set() for room in ROOMS}
     for path in FILES:

@@ -135,7 +135,7 @@ def _cards(experiment: Experiment) -> tuple[MethodCard, ...]:
 
 def problem_of(experiment: Experiment, dataset: Dataset) -> Problem:
     """What all methods of an experiment share, on its dataset; raises SplitError."""
-    name, queries_given = split_name(experiment), dataset.is_query is not None
+    name, queries_given = experiment.split or PROTOCOLS[experiment.protocol].split, dataset.is_query is not None
     split = named_split(name, dataset.n_classes, dataset.trainval_classes, queries_given=queries_given)
     return Problem(
         dataset,
@@ -158,8 +158,3 @@ def outline_of(experiment: Experiment) -> Dataset | None:
         return None
     side = experiment.images.resize or 256
     return stand_in(experiment.dataset.name, publication.counts, shorter_side=side)
-
-
-def split_name(experiment: Experiment) -> str:
-    """The class split: the experiment's own choice, or its protocol's."""
-    return experiment.split or {"mlrc": "mlrc", "standard": "conventional"}[experiment.protocol]

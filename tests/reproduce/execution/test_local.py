@@ -7,6 +7,7 @@ from concurrent.futures.process import BrokenProcessPool
 import pytest
 import torch
 
+from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.jobs import EvaluateJob, TrainJob
 from reproduce.execution.devices import threads_per_training
 from reproduce.execution.local import InProcess, LocalProcesses, open_executor
@@ -42,7 +43,11 @@ def carry_out_all(executor, problem, folder):
         folds = [future.result(120).result for future in [executor.submit(task) for task in tasks]]
         jobs = [EvaluateJob(tuple(specs[i : i + 2]), "mlrc", {}, 0, 5, 1.0) for i in range(0, len(specs), 2)]
         tests = [
-            EvaluateTask(job, problem.test_data(), tuple(weights_path(folder, spec) for spec in job.specs))
+            EvaluateTask(
+                job,
+                data_for_testing(problem.dataset, problem.split),
+                tuple(weights_path(folder, spec) for spec in job.specs),
+            )
             for job in jobs
         ]
         runs = [future.result(120) for future in [executor.submit(task) for task in tests]]
