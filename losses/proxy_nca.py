@@ -18,7 +18,7 @@ from losses.checks import checked_labels, require_similarity
 from losses.plugin import TrainingPlugin
 from losses.precision import FullPrecisionForward, at_least_float32
 
-Variant = Literal["prob", "classic", "port", "anchor_form"]
+ProxyNCAVariant = Literal["prob", "classic", "port", "anchor_form"]
 
 # What each form takes, and its default: a setting of another form is refused rather than ignored.
 _DEFAULTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
@@ -94,7 +94,7 @@ class ProxyNCALoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
         self,
         num_classes: int,
         embedding_size: int,
-        variant: Variant = "prob",
+        variant: ProxyNCAVariant = "prob",
         *,
         scale: float | None = None,
         softmax_scale: float | None = None,
