@@ -263,3 +263,43 @@ def test_test_modules_have_names_of_their_own():
     """Folders of tests are no packages, so two modules of one name would hide one another."""
     names = [path.name for path in (ROOT / "tests").rglob("*.py") if path.name not in ("__init__.py", "conftest.py")]
     assert len(names) == len(set(names))
+
+
+def test_module_names_are_unique_within_a_room():
+    modules: dict[tuple[str, str], list[str]] = {}
+    for path in FILES:
+        if path.name != "__init__.py":
+            name = path.relative_to(ROOT)
+            modules.setdefault((name.parts[0], path.name), []).append(str(name))
+    assert [files for files in modules.values() if len(files) > 1] == []
+
+
+def public_types(tree: ast.Module) -> set[str]:
+    """Names of public classes and type aliases of a module: what is written in CamelCase at its top level."""
+    names = set()
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return {name for name in names if re.fullmatch(r"[A-Z]\w*[a-z]\w*", name)}
+
+
+# Names that two modules of reports, or reports and another room, still share. Nothing may be added; take out what is
+# renamed.
+SHARED_TYPES = {"Cell", "Column", "Row", "Verdict", "Variant", "Search", "Trial"}
+
+
+def test_public_classes_and_type_aliases_have_names_of_their_own():
+    homes: dict[str, list[str]] = {}
+    for path in FILES:
+        for name in public_types(ast.parse(path.read_text())):
+            homes.setdefault(name, []).append(str(path.relative_to(ROOT)))
+    shared = {name: files for name, files in homes.items() if len(files) > 1 and name not in SHARED_TYPES}
+    assert shared == {}
+
+
+def test_the_search_for_type_names_sees_classes_and_aliases():
+    text = "class A1b: pass\nclass _Private: pass\nAlias = int\nTyped: type = int\nCONSTANT = 1\nlower = 2\nT = 3\n"
+    assert public_types(ast.parse(text)) == {"A1b", "Alias", "Typed"}

@@ -16,7 +16,7 @@ from protocols.images.batch_source import BatchSource
 from protocols.images.evaluation_crops import EvaluationCrops
 from protocols.metrics.retrieval import normalized, retrieval_scores
 from protocols.training.batches import batches
-from protocols.training.build_method import Method, build_method, build_optimizer
+from protocols.training.build_method import BuiltMethod, build_method, build_optimizer
 from protocols.training.class_pool import ClassPool
 from protocols.training.fold_data import FoldData
 from protocols.trunks.embed import embed_crops
@@ -153,7 +153,7 @@ class _Training:
         """Another training's validation has said which epoch's weights are the model's."""
         return self.spec.checkpoint_epoch is not None
 
-    def _build_method(self) -> Method:
+    def _build_method(self) -> BuiltMethod:
         spec, targets = self.spec, torch.from_numpy(self.targets)
         torch.manual_seed(derive_seed("loss", spec.seed))
         n_classes = int(targets.max()) + 1

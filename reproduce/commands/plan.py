@@ -16,7 +16,7 @@ from reproduce.commands.options import (
     Cache,
     Choices,
     Device,
-    Name,
+    ExperimentName,
     StoreAt,
     Workers,
     check_workers,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @with_choices
 def plan(
-    experiment: Name,
+    experiment: ExperimentName,
     choices: Choices,
     rate: Annotated[
         float | None,

@@ -6,19 +6,23 @@ from typing import Annotated
 import typer
 
 from reproduce.commands.options import STORE, Artifacts, StoreAt
-from reproduce.commands.terminal import output_console
+from reproduce.commands.terminal import output_console, say
 from reproduce.errors import InputError
 
-Names = Annotated[
+StoredNames = Annotated[
     list[str] | None,
     typer.Argument(
         help="Experiments as the store names them, NAME/PANEL for one panel of several; the latest if none is given."
     ),
 ]
-To = Annotated[Path | None, typer.Option("--to", help="Folder for pages and figures; reports beside the store.")]
+ReportFolder = Annotated[
+    Path | None, typer.Option("--to", help="Folder for pages and figures; reports beside the store.")
+]
 
 
-def report(name: Names = None, store: StoreAt = STORE, artifacts: Artifacts = None, to: To = None) -> None:
+def report(
+    name: StoredNames = None, store: StoreAt = STORE, artifacts: Artifacts = None, to: ReportFolder = None
+) -> None:
     """Write an experiment's page: verdicts, tables, figures, protocol, origin of every number, in one HTML file.
 
     A file with panels makes a page for each: panels differ in dataset or settings, so nothing is compared across them.
@@ -34,9 +38,9 @@ def report(name: Names = None, store: StoreAt = STORE, artifacts: Artifacts = No
     if not known:
         raise InputError(f"{opened.url} holds no experiment yet; make one with `reproduce run`")
     console = output_console()
-    for each in _wanted(name or [next(iter(known))], known, opened.url):
-        page = write_page(each, known[each], opened, where, to or where.reports)
-        console.print(f"{each}: {page}", highlight=False, soft_wrap=True)
+    for experiment in _wanted(name or [next(iter(known))], known, opened.url):
+        page = write_page(experiment, known[experiment], opened, where, to or where.reports)
+        say(console, f"{experiment}: {page}")
 
 
 def _wanted(names: list[str], known: dict[str, str], url: str) -> list[str]:

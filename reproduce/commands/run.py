@@ -11,7 +11,7 @@ from reproduce.commands.options import (
     Cache,
     Choices,
     Device,
-    Name,
+    ExperimentName,
     Ray,
     StoreAt,
     Tables,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @with_choices
 def run(
-    experiment: Name,
+    experiment: ExperimentName,
     choices: Choices,
     device: Device = "auto",
     workers: Workers = None,

@@ -25,7 +25,7 @@ Setting = bool | int | float | str
 
 
 @dataclass(frozen=True)
-class Report:
+class JobReport:
     """A finished training, or the test of a run.
 
     name: experiment/method/purpose/fold. group: experiment/method. settings: hyperparameters and what else decided the
@@ -43,7 +43,7 @@ class Report:
 class Tracker(Protocol):
     """Shows reports."""
 
-    def report(self, report: Report) -> None:
+    def report(self, report: JobReport) -> None:
         """Takes one; whatever it raises is told and ends the tracking, nothing else."""
 
 
@@ -55,7 +55,7 @@ class TensorBoard:
 
         self.folder, self._writer = folder, SummaryWriter
 
-    def report(self, report: Report) -> None:
+    def report(self, report: JobReport) -> None:
         """Writes curves as scalars, settings and scores as TensorBoard's hyperparameters."""
         folder = self.folder / report.name
         if folder.exists():
@@ -78,7 +78,7 @@ class WeightsAndBiases:
 
         self._wandb: Any = wandb
 
-    def report(self, report: Report) -> None:
+    def report(self, report: JobReport) -> None:
         """Logs curves by iteration, scores with the last one; settings are the run's config."""
         run = self._wandb.init(
             project=os.environ.get("WANDB_PROJECT", self.project),
@@ -146,7 +146,7 @@ class Tracking:
         """Nothing: a training is reported when it is over."""
 
 
-def report_of(experiment: str, method: str, job: Job, outcome: Outcome) -> Report:
+def report_of(experiment: str, method: str, job: Job, outcome: Outcome) -> JobReport:
     """The report of a job's outcome."""
     group = f"{experiment}/{method}"
     if isinstance(job, TrainJob):
@@ -156,12 +156,12 @@ def report_of(experiment: str, method: str, job: Job, outcome: Outcome) -> Repor
     return _test(group, job, outcome)
 
 
-def _training(group: str, job: TrainJob, result: FoldResult) -> Report:
+def _training(group: str, job: TrainJob, result: FoldResult) -> JobReport:
     spec = job.spec
     purpose: Literal["search", "reproduction"] = "search" if job.run is None else "reproduction"
     kept = {"method", "training", "trunk", "images", "embedding_size", "dataset", "split", "fold", "seed"}
     scores = {"best/map_at_r": result.best_map_at_r, "best/iteration": float(result.best_iteration)}
-    return Report(
+    return JobReport(
         name=f"{group}/{purpose}/fold-{spec.fold}-{spec.fingerprint[:8]}",
         group=group,
         purpose=purpose,
@@ -171,13 +171,13 @@ def _training(group: str, job: TrainJob, result: FoldResult) -> Report:
     )
 
 
-def _test(group: str, job: EvaluateJob, record: RunRecord) -> Report:
+def _test(group: str, job: EvaluateJob, record: RunRecord) -> JobReport:
     settings = record.model_dump(mode="json", include={"dataset", "protocol", "run", "seed", "hyperparameters"})
     scores: dict[str, float] = {}
     for variant in VARIANTS:
         for found in (getattr(record, variant).model_dump(), getattr(record, f"metrics_{variant}")):
             scores |= {f"test/{variant}_{name}": value for name, value in found.items()}
-    return Report(
+    return JobReport(
         name=f"{group}/test/run-{record.run}-{job.fingerprint[:8]}",
         group=group,
         purpose="test",
