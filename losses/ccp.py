@@ -80,7 +80,7 @@ class CCPLoss(FullPrecisionForward, TrainingPlugin, BaseMetricLossFunction):
     Source: Gurbuz et al., Deep Metric Learning with Chance Constraints, as specified by supplement and authors' code.
     """
 
-    needs = Needs(samples_per_class=4, raw_embeddings=True, normalization="ball")
+    needs = Needs(samples_per_class=4, normalization="ball")
 
     proxy_labels: Tensor
     best_proxies: Tensor
