@@ -19,10 +19,10 @@ from protocols.jobs import EvaluateJob
 from protocols.training.train_fold import train_fold
 from protocols.trunks.bn_inception import BNInception
 from reports.tables.result_table import table_of
-from reproduce.config.experiment_file import load_experiment
 from reproduce.execution.session import open_session
 from reproduce.storage import places
 from results.experiment_results import FOLDER, MeasuredExperiment
+from tests.support.experiment_files import load_experiment
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

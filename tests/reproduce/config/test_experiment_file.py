@@ -5,10 +5,11 @@ import yaml
 
 from protocols.datasets.dataset_registry import DATASETS
 from protocols.trunks.trunk_registry import trunk_entry
-from reproduce.config.experiment_file import experiment_names, load_experiment, load_experiments
+from reproduce.config.experiment_file import experiment_names, load_experiments
 from reproduce.config.method_card import card_names, load_card
 from reproduce.config.yaml_files import short_name
 from reproduce.errors import InputError
+from tests.support.experiment_files import load_experiment
 
 
 @pytest.mark.parametrize("name", experiment_names())

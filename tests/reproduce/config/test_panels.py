@@ -7,13 +7,14 @@ import torch
 import yaml
 
 from reproduce.commands.options import Choices
-from reproduce.config.experiment_file import load_experiment, load_experiments
+from reproduce.config.experiment_file import load_experiments
 from reproduce.config.method_card import load_card
 from reproduce.config.method_on_dataset import open_method
 from reproduce.config.yaml_files import short_name
 from reproduce.errors import InputError
 from results.experiment_spec import Experiment
 from tests.support.command_line import ask
+from tests.support.experiment_files import load_experiment
 
 SHARED = {
     "title": "Two panels",
@@ -78,11 +79,6 @@ def test_a_slip_in_a_panel_is_one_line(tmp_path, panels, name, said):
         load_experiments(path + name, {})
     assert said in str(error.value)
     assert "\n" not in str(error.value)
-
-
-def test_one_of_several_panels_must_be_named(tmp_path):
-    with pytest.raises(InputError, match="several panels; name one: both/small, both/wide"):
-        load_experiment(table_file(tmp_path, PANELS), {})
 
 
 def test_no_search_takes_the_published_values(tmp_path):
