@@ -8,7 +8,6 @@ from torch import Tensor, nn
 from torch.nn.utils import convert_conv2d_weight_memory_format
 
 from protocols.trunks.trunk_registry import RANDOM, TrunkEntry, trunk_entry
-from protocols.trunks.weights import TrunkError as TrunkError
 from protocols.trunks.weights import read_weights
 from results.training_spec import FoldSpec, TrunkSpec
 

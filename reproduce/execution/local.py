@@ -1,4 +1,4 @@
-"""Jobs carried out in this process or in local processes side by side."""
+"""Executors on this machine: tasks in this process, or in local processes side by side."""
 
 import multiprocessing
 import os
@@ -8,8 +8,10 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from queue import Empty
 from typing import Any
 
+from reproduce.execution.carry_out import carry_out
 from reproduce.execution.devices import prepare_process, threads_in_environment
-from reproduce.execution.tasks import Done, Executor, Task, carry_out
+from reproduce.execution.executor import Executor
+from reproduce.execution.tasks import Done, Task
 from reproduce.monitoring.observer import Tick
 
 

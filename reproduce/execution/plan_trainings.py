@@ -11,7 +11,8 @@ from protocols.search.study import Study
 from protocols.splits import as_ranges
 from protocols.training.fold_data import FoldData
 from protocols.training.train_fold import train_fold
-from protocols.trunks.embedding_model import TrunkError, without_published_weights
+from protocols.trunks.embedding_model import without_published_weights
+from protocols.trunks.weights import TrunkError
 from reproduce.execution.devices import prepare_process
 from reproduce.execution.session import Session
 from results.store import Store

@@ -21,10 +21,11 @@ import torch
 
 from protocols.trunks.weights import WEIGHTS_VARIABLE
 from reproduce.errors import InputError, WorkFailedError
+from reproduce.execution.carry_out import carry_out
 from reproduce.execution.devices import THREAD_VARIABLES, prepare_process, threads_per_training
 from reproduce.execution.ray_capacity import Room, room_in, usable_nodes
 from reproduce.execution.ray_shared_folders import check_nodes
-from reproduce.execution.tasks import Done, Task, carry_out
+from reproduce.execution.tasks import Done, Task
 from reproduce.monitoring.observer import Tick
 
 _LOCAL = "local"

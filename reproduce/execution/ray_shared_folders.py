@@ -72,7 +72,7 @@ def _question() -> Any:
 
         unseen = [each for each in marks if not os.path.exists(each)]
         try:
-            importlib.import_module("reproduce.execution.tasks")
+            importlib.import_module("reproduce.execution.carry_out")
         except Exception as error:
             return unseen, f"{type(error).__name__}: {error}".splitlines()[0]
         return unseen, ""

@@ -16,7 +16,8 @@ from protocols.problem import Problem
 from protocols.splits import SplitError
 from protocols.training.build_method import MethodError
 from reproduce.errors import WorkFailedError
-from reproduce.execution.tasks import Done, EvaluateTask, Executor, Exhibition, Task, Trained, TrainTask
+from reproduce.execution.executor import Executor
+from reproduce.execution.tasks import Done, EvaluateTask, Exhibition, Task, Trained, TrainTask
 from reproduce.monitoring.observer import Observer
 from results.artifacts import exhibit_path, weights_path
 from results.records import RunRecord

@@ -15,8 +15,8 @@ from protocols.protocol_registry import PROTOCOLS, Protocol
 from protocols.search.open_method import OpenMethod
 from protocols.search.study import Budget, Study
 from protocols.splits import SplitError, named_split
-from protocols.trunks.embedding_model import TrunkError
 from protocols.trunks.trunk_registry import settled_trunk, trunk_entry
+from protocols.trunks.weights import TrunkError
 from reproduce.config.method_card import MethodCard, load_card, load_variant
 from reproduce.config.method_on_dataset import open_method
 from reproduce.errors import InputError

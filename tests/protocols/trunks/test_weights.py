@@ -16,9 +16,9 @@ from torch import Tensor, nn
 
 from protocols.download import DownloadError, download
 from protocols.trunks import embedding_model as build
-from protocols.trunks.embedding_model import EmbeddingModel, TrunkError
+from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.trunks.trunk_registry import TRUNKS, InputFormat, TrunkEntry, settled_trunk
-from protocols.trunks.weights import PublishedFile
+from protocols.trunks.weights import PublishedFile, TrunkError
 from results.training_spec import TrunkSpec
 
 VARIABLE = "METRIC_LEARNING_WEIGHTS"
