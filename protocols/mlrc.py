@@ -1,9 +1,9 @@
 """The protocol of A Metric Learning Reality Check (Musgrave, Belongie, Lim, ECCV 2020), for one method on one dataset.
 
-The numbers in brackets are the sections of the specification that this suite follows, which was read off the authors'
-code. Everything else the protocol consists of is in the values handed in: the class split and its four folds (2) in
-`Problem.split`, transforms (3), network (4), optimizer and batches (5), validation, stopping and checkpoint (6) in
-`protocols.training.train_fold`, the search itself (7) in `protocols.search.study`.
+The numbers in brackets are sections of the specification that this suite follows, which was written from the authors'
+code. The rest of the protocol is elsewhere: the class split and its four folds (2) in `Problem.split`; transforms (3),
+network (4), optimizer and batches (5), validation, stopping and checkpoint (6) in `protocols.training.train_fold`; the
+search itself (7) in `protocols.search.study`.
 """
 
 from pydantic import JsonValue
@@ -18,7 +18,17 @@ SPLIT = "mlrc"
 
 
 def mlrc(study: Study) -> Work[list[RunRecord]]:
-    """Searches the method's hyperparameters on validation classes, reproduces the best setting, tests it."""
+    """Searches the method's hyperparameters on validation classes, reproduces the best setting and tests it.
+
+    Args:
+        study: The method, its search space and budget, and the problem that all methods of the experiment share.
+
+    Yields:
+        Lists of jobs that may run side by side. Send their outcomes back in the same order.
+
+    Returns:
+        One record per reproduction.
+    """
     # 7. Bayesian search, one trial after another, each trained on every fold and scored on validation classes.
     hyperparameters = yield from study.best_hyperparameters()
 

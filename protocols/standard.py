@@ -19,7 +19,17 @@ SPLIT = "conventional"
 
 
 def standard(study: Study) -> Work[list[RunRecord]]:
-    """Searches where there is anything to search, chooses the epoch of every run, trains on all classes, tests."""
+    """Searches if there is anything to search, chooses the epoch of every run, trains on all classes and tests.
+
+    Args:
+        study: The method, its search space and budget, and the problem that all methods of the experiment share.
+
+    Yields:
+        Lists of jobs that may run side by side. Send their outcomes back in the same order.
+
+    Returns:
+        One record per reproduction.
+    """
     hyperparameters = yield from study.best_hyperparameters()
     choosing = choices(study, hyperparameters)
     chosen = yield from trainings([TrainJob(spec) for spec in choosing])
@@ -50,8 +60,8 @@ def final(study: Study, hyperparameters: dict[str, JsonValue], run: int, chosen:
 def best_epoch(study: Study, chosen: FoldResult) -> int:
     """The epoch with the best validation score: epochs carry over to all classes, iterations do not."""
     settings = study.problem.training
-    place = next(i for i, point in enumerate(chosen.curve) if point.iteration == chosen.best_iteration)
-    return min(place * settings.validate_every, settings.max_epochs)
+    validation = next(i for i, point in enumerate(chosen.curve) if point.iteration == chosen.best_iteration)
+    return min(validation * settings.validate_every, settings.max_epochs)
 
 
 def trainings_of(study: Study) -> int:

@@ -49,12 +49,24 @@ def evaluate_run(
     device: str = "cpu",
     show: Show | None = None,
 ) -> RunRecord:
-    """Scores of one reproduction on the test classes.
+    """Scores one reproduction on the test classes.
 
-    `weights`: of the specs' models, fold by fold. Separated: every fold's model by itself, then the mean.
-    Concatenated: each model's normalised embeddings behind one another, normalised again, scored once; with a single
-    model the two are the same. Raises SplitError if a model was trained or selected on a test class, ValueError for
-    metrics that are not known.
+    Separated scores are the mean over the folds' models. Concatenated scores are those of the ensemble: the models'
+    normalised embeddings are joined, normalised again and scored once. With a single model both are the same.
+
+    Args:
+        job: Which trainings are tested, and what they were made with.
+        weights: State dicts of the trained models, fold by fold.
+        data: Images of the test classes.
+        device: cpu, cuda or cuda:N.
+        show: Given the record and the test embeddings, to keep something to look at.
+
+    Returns:
+        The record of the run, with scores as fractions of 1.
+
+    Raises:
+        SplitError: A model was trained or selected on a test class.
+        ValueError: A metric's name is not known.
     """
     started = time.perf_counter()
     check_metric_names(job.metrics)

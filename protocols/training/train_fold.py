@@ -60,10 +60,25 @@ def train_fold(
     on_validation: IterationsObserver | None = None,
     observe: ModelObserver | None = None,
 ) -> TrainedFold:
-    """Trains what `spec` says on `data` and scores it on the validation classes, if it has any.
+    """Trains a model on one fold and scores it on the fold's validation classes.
 
     The same spec gives bit-equal results on the same machine, device and thread count: every random number comes from
-    the spec's seed. Raises SplitError if `data` is not what the spec names, and what the method's classes raise.
+    the spec's seed.
+
+    Args:
+        spec: All that decides the outcome.
+        data: Images of the training and the validation classes that the spec names, and no others.
+        device: cpu, cuda or cuda:N.
+        on_validation: Told the iterations done at every validation.
+        observe: Shown the model and the iterations done at every validation.
+
+    Returns:
+        The record of the training, and the weights of the best checkpoint.
+
+    Raises:
+        SplitError: The images are not those of the classes in the spec.
+        MethodError: The loss or the miner cannot be built.
+        TrunkError: The trunk or its weights are not on this machine.
     """
     started = time.perf_counter()
     data.check(spec)

@@ -1,4 +1,4 @@
-"""From names on the command line to what a run works with: problem, methods, store."""
+"""An experiment opened for a run or a plan: its cards read, its weights settled, its dataset opened and split."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,7 @@ from results.experiment_spec import Experiment
 
 @dataclass(frozen=True)
 class Session:
-    """An experiment with its data opened and its cards read."""
+    """An opened experiment."""
 
     name: str
     experiment: Experiment
@@ -93,9 +93,17 @@ def open_session(
 ) -> Session:
     """Reads the cards, settles the trunk's weights, opens the dataset and splits it.
 
-    weights: where the trunk's come from, if not from where they are looked for (protocols.trunks.weights). outline: for
-    a plan, which needs no weights, and a dataset that is not located is stood in for by its published counts. Raises
-    InputError with one line on what to do.
+    Args:
+        name: The experiment's name in the store.
+        experiment: The experiment, with the folder of its images.
+        where: Where the store, the checkpoints and the decoded images lie.
+        progress: Told how many images are decoded.
+        weights: File of the trunk's weights or its folder; by default the places in `protocols.trunks.weights`.
+        fetching: Told how much of the trunk's weights has come.
+        outline: Open for a plan: no weights are needed, and the published counts stand in for images without a folder.
+
+    Raises:
+        InputError: Something is missing or wrong; the message is one line that says what to do.
     """
     cards = _cards(experiment)
     request = DataRequest(
@@ -110,7 +118,7 @@ def open_session(
     try:
         outlined = outline_of(experiment) if outline and needs_folder(experiment) else None
         if outlined is None and needs_folder(experiment):
-            open_dataset(request)  # Says which folder it wants, before weights are fetched for nothing.
+            open_dataset(request)  # Raises an error that names the folder, before weights are fetched for nothing.
         if not outline or weights is not None:
             trunk = settled_trunk(experiment.trunk, weights, fetching)
             experiment = experiment.model_copy(update={"trunk": trunk})
@@ -128,14 +136,15 @@ def _cards(experiment: Experiment) -> tuple[MethodCard, ...]:
         *(load_variant(variant) for variant in experiment.variants),
     )
     keys = [card.key for card in cards]
-    if twice := [key for key in keys if keys.count(key) > 1]:
-        raise InputError(f"method {twice[0]!r} is named twice; name it once")
+    if repeated := [key for key in keys if keys.count(key) > 1]:
+        raise InputError(f"method {repeated[0]!r} is named twice; name it once")
     return cards
 
 
 def problem_of(experiment: Experiment, dataset: Dataset) -> Problem:
     """What all methods of an experiment share, on its dataset; raises SplitError."""
-    name, queries_given = experiment.split or PROTOCOLS[experiment.protocol].split, dataset.is_query is not None
+    name = experiment.split or PROTOCOLS[experiment.protocol].split
+    queries_given = dataset.is_query is not None
     split = named_split(name, dataset.n_classes, dataset.trainval_classes, queries_given=queries_given)
     return Problem(
         dataset,
