@@ -1,4 +1,4 @@
-"""What an experiment would train, what of it is in the store, and how long the rest takes."""
+"""Plans an experiment: what it would train, how much of that is in the store, and how long the rest takes."""
 
 import time
 from dataclasses import dataclass
@@ -28,8 +28,14 @@ _ANY_METHOD = MethodSpec(name="any", loss=Component(name="ContrastiveLoss"), sam
 class MethodPlan:
     """One method's trainings.
 
-    shortest, longest: possible trainings; early stopping decides which it is, and tests are not counted. seconds_each:
-    mean of the trainings stored for dataset and method, None if there are none.
+    Attributes:
+        key: The method's key.
+        title: The method's title.
+        trainings: How many trainings its runs take in all.
+        in_store: How many of them the store has.
+        seconds_each: Mean duration of the trainings stored for dataset and method; None if there are none.
+        shortest: The training that early stopping ends first. Tests are not counted.
+        longest: The training that early stopping never ends.
     """
 
     key: str

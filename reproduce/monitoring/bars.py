@@ -1,4 +1,4 @@
-"""Progress bars for what takes long before a run begins."""
+"""Progress bars for downloads and for reading images, before a run begins."""
 
 from types import TracebackType
 

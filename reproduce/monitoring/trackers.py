@@ -1,7 +1,7 @@
 """Curves and scores of what is newly made, shown in TensorBoard or Weights & Biases while a run goes on.
 
-A tracker gets one report per finished training or test. What comes from the store was reported when it was made, and is
-not reported again. A tracker that fails is told of once and dropped: it must never end the trainings.
+A tracker gets one report per finished training or test. Results from the store were reported when they were made, and
+are not reported again. A tracker that fails is removed with one message: it must never end the trainings.
 """
 
 import os
@@ -175,8 +175,8 @@ def _test(group: str, job: EvaluateJob, record: RunRecord) -> JobReport:
     settings = record.model_dump(mode="json", include={"dataset", "protocol", "run", "seed", "hyperparameters"})
     scores: dict[str, float] = {}
     for variant in VARIANTS:
-        for found in (getattr(record, variant).model_dump(), getattr(record, f"metrics_{variant}")):
-            scores |= {f"test/{variant}_{name}": value for name, value in found.items()}
+        for metrics in (getattr(record, variant).model_dump(), getattr(record, f"metrics_{variant}")):
+            scores |= {f"test/{variant}_{name}": value for name, value in metrics.items()}
     return JobReport(
         name=f"{group}/test/run-{record.run}-{job.fingerprint[:8]}",
         group=group,
