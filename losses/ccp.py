@@ -91,7 +91,7 @@ class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
     Source: Gurbuz et al., Deep Metric Learning with Chance Constraints, as specified by supplement and authors' code.
     """
 
-    needs = Needs(samples_per_class=4, raw_embeddings=True, normalization="ball", validation=True)
+    needs = Needs(samples_per_class=4, normalization="ball", validation=True)
     named_bases = MappingProxyType({"c1": _c1, "c2": _c2, "ms": _ms, "triplet": _triplet})
     default_base = "c2"
 

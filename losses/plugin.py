@@ -22,14 +22,12 @@ class Needs:
     warmup_epochs: the authors' epochs, that is passes over the training images, in which the trunk is frozen and only
         embedder and loss train.
     samples_per_class: images per class in a batch; None leaves it to the method card.
-    raw_embeddings: the loss wants un-normalised embeddings (all our trunks give them; recorded for other loops).
     normalization: how evaluation normalises, `unit`: v/|v|, `ball`: v/max(1, |v|).
     validation: the loss acts on validation scores (`on_evaluation`), so a training without any is not its method.
     """
 
     warmup_epochs: int = 0
     samples_per_class: int | None = None
-    raw_embeddings: bool = False
     normalization: Normalization = "unit"
     validation: bool = False
 

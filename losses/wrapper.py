@@ -20,7 +20,6 @@ def merged_needs(own: Needs, inner: nn.Module) -> Needs:
     return Needs(
         warmup_epochs=max(own.warmup_epochs, inner.needs.warmup_epochs),
         samples_per_class=own.samples_per_class or inner.needs.samples_per_class,
-        raw_embeddings=own.raw_embeddings or inner.needs.raw_embeddings,
         normalization=own.normalization if own.normalization != "unit" else inner.needs.normalization,
         validation=own.validation or inner.needs.validation,
     )

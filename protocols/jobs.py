@@ -4,12 +4,13 @@ A protocol is a generator: it yields jobs that may run side by side and is sent 
 where, and whether they were done before is not its concern.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from pydantic import JsonValue
 
+from protocols.problem import Problem
 from results.records import FoldResult, RunRecord, run_fingerprint
 from results.training_spec import FoldSpec
 
@@ -26,8 +27,8 @@ class TrainJob:
 class EvaluateJob:
     """The test evaluation of one reproduction, whose trainings are done.
 
-    training_time: their seconds, summed. flags: what they have to say about it. steps: iterations up to the models'
-    checkpoints, summed. metrics: further metrics to measure, by name.
+    training_time: the trainings' seconds, summed. flags: warnings about the trainings. steps: iterations up to the
+    models' checkpoints, summed. metrics: further metrics to measure, by name.
     """
 
     specs: tuple[FoldSpec, ...]
@@ -50,6 +51,37 @@ Job = TrainJob | EvaluateJob
 Outcome = FoldResult | RunRecord
 T = TypeVar("T")
 Work = Generator[list[Job], list[Outcome], T]
+
+
+def evaluation_job(
+    problem: Problem,
+    protocol: str,
+    specs: tuple[FoldSpec, ...],
+    results: Sequence[tuple[str, FoldResult]],
+    hyperparameters: dict[str, JsonValue],
+    run: int,
+) -> EvaluateJob:
+    """The test evaluation of trained models.
+
+    Args:
+        problem: What the experiment's methods share.
+        protocol: The protocol's name.
+        specs: The trainings whose models are tested, one per fold.
+        results: Each training that the models needed, with a name for its warnings; those of `specs` come last.
+        hyperparameters: The setting that was trained, by target.
+        run: Number of the reproduction, from 0.
+    """
+    return EvaluateJob(
+        specs,
+        protocol,
+        hyperparameters,
+        run,
+        problem.seed,
+        training_time=sum(result.wall_time for _, result in results),
+        flags=tuple(f"{name}: {result.flag}" for name, result in results if result.flag),
+        steps=sum(result.best_iteration for _, result in results[-len(specs) :]),
+        metrics=problem.metrics,
+    )
 
 
 def trainings(jobs: list[TrainJob]) -> Work[list[FoldResult]]:

@@ -1,24 +1,34 @@
 """The protocol of A Metric Learning Reality Check (Musgrave, Belongie, Lim, ECCV 2020), for one method on one dataset.
 
-The numbers in brackets are the sections of the specification that this suite follows, which was read off the authors'
-code. Everything else the protocol consists of is in the values handed in: the class split and its four folds (2) in
-`Problem.split`, transforms (3), network (4), optimizer and batches (5), validation, stopping and checkpoint (6) in
-`protocols.training.train_fold`, the search itself (7) in `protocols.search.study`.
+The numbers in brackets are sections of the specification that this suite follows, which was written from the authors'
+code. The rest of the protocol is elsewhere: the class split and its four folds (2) in `Problem.split`; transforms (3),
+network (4), optimizer and batches (5), validation, stopping and checkpoint (6) in `protocols.training.train_fold`; the
+search itself (7) in `protocols.search.study`.
 """
 
 from pydantic import JsonValue
 
-from protocols.jobs import TrainJob, Work, evaluations, trainings
-from protocols.problem import test_of
+from protocols.jobs import TrainJob, Work, evaluation_job, evaluations, trainings
 from protocols.search.study import Study
 from results.records import RunRecord
 from results.training_spec import FoldSpec
 
 PROTOCOL = "mlrc"
+SPLIT = "mlrc"
 
 
 def mlrc(study: Study) -> Work[list[RunRecord]]:
-    """Searches the method's hyperparameters on validation classes, reproduces the best setting, tests it."""
+    """Searches the method's hyperparameters on validation classes, reproduces the best setting and tests it.
+
+    Args:
+        study: The method, its search space and budget, and the problem that all methods of the experiment share.
+
+    Yields:
+        Lists of jobs that may run side by side. Send their outcomes back in the same order.
+
+    Returns:
+        One record per reproduction.
+    """
     # 7. Bayesian search, one trial after another, each trained on every fold and scored on validation classes.
     hyperparameters = yield from study.best_hyperparameters()
 
@@ -36,7 +46,7 @@ def mlrc(study: Study) -> Work[list[RunRecord]]:
     for run, specs in enumerate(runs):
         folds = results[run * len(specs) : (run + 1) * len(specs)]
         named = [(f"fold {spec.fold}", result) for spec, result in zip(specs, folds, strict=True)]
-        jobs.append(test_of(study.problem, PROTOCOL, specs, named, hyperparameters, run))
+        jobs.append(evaluation_job(study.problem, PROTOCOL, specs, named, hyperparameters, run))
     return (yield from evaluations(jobs))
 
 

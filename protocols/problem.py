@@ -1,16 +1,13 @@
 """What all methods of a comparison share, so that none has better conditions than another."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pydantic import JsonValue
 
 from protocols.datasets.dataset import Dataset
-from protocols.evaluation.test_data import TestData, test_data
-from protocols.jobs import EvaluateJob
 from protocols.splits import ClassSplit, FoldClasses, SplitError, as_ranges, from_ranges
 from protocols.training.fold_data import FoldData, fold_data
-from results.records import FoldResult, run_fingerprint
+from results.records import run_fingerprint
 from results.training_spec import FoldSpec, ImageSettings, MethodSpec, TrainingSettings, TrunkSpec
 from results.values import derive_seed
 
@@ -77,10 +74,6 @@ class Problem:
             raise SplitError(f"fold {spec.fold}: test class {min(leaked)} is named for training or validation")
         return fold_data(self.dataset, FoldClasses(spec.fold, train, validation))
 
-    def test_data(self) -> TestData:
-        """Test images, for the evaluation of reproductions."""
-        return test_data(self.dataset, self.split)
-
     def identity(self) -> dict[str, JsonValue]:
         """All that decides a study besides method and search."""
         return {
@@ -96,27 +89,3 @@ class Problem:
             # Said only where it is not the usual, so that studies keep their names.
             **({} if self.embedder_bias else {"embedder_bias": False}),
         }
-
-
-def test_of(
-    problem: Problem,
-    protocol: str,
-    specs: tuple[FoldSpec, ...],
-    results: Sequence[tuple[str, FoldResult]],
-    hyperparameters: dict[str, JsonValue],
-    run: int,
-) -> EvaluateJob:
-    """The test of the models of `specs`. results: of all trainings that went into them, each with what it is called;
-    those of the models themselves come last.
-    """
-    return EvaluateJob(
-        specs,
-        protocol,
-        hyperparameters,
-        run,
-        problem.seed,
-        training_time=sum(result.wall_time for _, result in results),
-        flags=tuple(f"{called}: {result.flag}" for called, result in results if result.flag),
-        steps=sum(result.best_iteration for _, result in results[-len(specs) :]),
-        metrics=problem.metrics,
-    )

@@ -12,14 +12,22 @@ from results.training_spec import FoldSpec
 
 @dataclass(frozen=True)
 class Protocol:
-    """How runs of a method are made. foreseeable: the trainings that are settled so far."""
+    """How the runs of a method are made.
 
+    Attributes:
+        split: Name of the class split that an experiment gets if it names none.
+        run: Asks for the trainings and test evaluations of a study's method.
+        trainings_of: How many trainings that takes in all.
+        foreseeable: The trainings that can be named before anything is run, or with what was run so far.
+    """
+
+    split: str
     run: Callable[[Study], Work[list[RunRecord]]]
     trainings_of: Callable[[Study], int]
     foreseeable: Callable[[Study], list[FoldSpec]]
 
 
 PROTOCOLS = {
-    mlrc.PROTOCOL: Protocol(mlrc.mlrc, mlrc.trainings_of, mlrc.foreseeable),
-    standard.PROTOCOL: Protocol(standard.standard, standard.trainings_of, standard.foreseeable),
+    mlrc.PROTOCOL: Protocol(mlrc.SPLIT, mlrc.mlrc, mlrc.trainings_of, mlrc.foreseeable),
+    standard.PROTOCOL: Protocol(standard.SPLIT, standard.standard, standard.trainings_of, standard.foreseeable),
 }

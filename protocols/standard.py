@@ -9,17 +9,27 @@ can be shown from recorded test curves, beside the honest number and never inste
 
 from pydantic import JsonValue
 
-from protocols.jobs import TrainJob, Work, evaluations, trainings
-from protocols.problem import test_of
+from protocols.jobs import TrainJob, Work, evaluation_job, evaluations, trainings
 from protocols.search.study import Study
 from results.records import FoldResult, RunRecord
 from results.training_spec import FoldSpec
 
 PROTOCOL = "standard"
+SPLIT = "conventional"
 
 
 def standard(study: Study) -> Work[list[RunRecord]]:
-    """Searches where there is anything to search, chooses the epoch of every run, trains on all classes, tests."""
+    """Searches if there is anything to search, chooses the epoch of every run, trains on all classes and tests.
+
+    Args:
+        study: The method, its search space and budget, and the problem that all methods of the experiment share.
+
+    Yields:
+        Lists of jobs that may run side by side. Send their outcomes back in the same order.
+
+    Returns:
+        One record per reproduction.
+    """
     hyperparameters = yield from study.best_hyperparameters()
     choosing = choices(study, hyperparameters)
     chosen = yield from trainings([TrainJob(spec) for spec in choosing])
@@ -29,7 +39,7 @@ def standard(study: Study) -> Work[list[RunRecord]]:
     for run, (spec, result) in enumerate(zip(finals, results, strict=True)):
         choice = [("choosing the epoch", chosen[run])] if chosen else []
         named = [*choice, ("training on all classes", result)]
-        jobs.append(test_of(study.problem, PROTOCOL, (spec,), named, hyperparameters, run))
+        jobs.append(evaluation_job(study.problem, PROTOCOL, (spec,), named, hyperparameters, run))
     return (yield from evaluations(jobs))
 
 
@@ -50,8 +60,8 @@ def final(study: Study, hyperparameters: dict[str, JsonValue], run: int, chosen:
 def best_epoch(study: Study, chosen: FoldResult) -> int:
     """The epoch with the best validation score: epochs carry over to all classes, iterations do not."""
     settings = study.problem.training
-    place = next(i for i, point in enumerate(chosen.curve) if point.iteration == chosen.best_iteration)
-    return min(place * settings.validate_every, settings.max_epochs)
+    validation = next(i for i, point in enumerate(chosen.curve) if point.iteration == chosen.best_iteration)
+    return min(validation * settings.validate_every, settings.max_epochs)
 
 
 def trainings_of(study: Study) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from results.training_spec import FoldSpec
+from results.whole_files import write_whole
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -46,10 +47,7 @@ class Exhibit:
         """Writes the file; it is whole or absent."""
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **{field.name: getattr(self, field.name) for field in fields(self)})
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(".partial")
-        partial.write_bytes(buffer.getbuffer())
-        partial.replace(path)
+        write_whole(path, buffer.getbuffer())
 
     @classmethod
     def load(cls, path: Path) -> "Exhibit":

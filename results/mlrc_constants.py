@@ -19,3 +19,8 @@ SOP_TRAINING = TrainingSettings(validate_every=20, patience=39)
 
 TABLES = ("mlrc_cub200", "mlrc_cars196", "mlrc_sop")
 """The published tables that are MLRC's own."""
+
+
+def is_mlrc_table(name: str) -> bool:
+    """Whether the published table of that name is one of MLRC's own, which take any experiment of MLRC's settings."""
+    return name in TABLES

@@ -26,7 +26,7 @@ def _fold_columns() -> list[sa.Column[object]]:
 
 
 VERSION = sa.Table("suite_schema", METADATA, sa.Column("version", sa.Integer, nullable=False))
-FOLDS = sa.Table("fold_results", METADATA, *_fold_columns())
+FOLD_RESULTS = sa.Table("fold_results", METADATA, *_fold_columns())
 TEST_CURVES = sa.Table(
     "test_curves",
     METADATA,
@@ -106,9 +106,9 @@ def _upgrade_from_1(connection: sa.Connection) -> None:
     """A column cannot lose its NOT NULL in SQLite, so that `fold_results` is copied to a new table of the same name."""
     fresh = sa.Table("fold_results_version_2", sa.MetaData(), *_fold_columns())
     fresh.create(connection)
-    connection.execute(sa.insert(fresh).from_select(fresh.columns.keys(), sa.select(*FOLDS.c)))
-    FOLDS.drop(connection)
+    connection.execute(sa.insert(fresh).from_select(fresh.columns.keys(), sa.select(*FOLD_RESULTS.c)))
+    FOLD_RESULTS.drop(connection)
     quoted = connection.dialect.identifier_preparer.quote
-    connection.execute(sa.text(f"ALTER TABLE {quoted(fresh.name)} RENAME TO {quoted(FOLDS.name)}"))
+    connection.execute(sa.text(f"ALTER TABLE {quoted(fresh.name)} RENAME TO {quoted(FOLD_RESULTS.name)}"))
     TEST_CURVES.create(connection)
     connection.execute(sa.update(VERSION).values(version=SCHEMA_VERSION))

@@ -24,7 +24,7 @@ from results.schema import (
     EXPERIMENT_RUNS,
     EXPERIMENTS,
     FAILURES,
-    FOLDS,
+    FOLD_RESULTS,
     RUNS,
     SCHEMA_VERSION,
     TEST_CURVES,
@@ -80,14 +80,14 @@ class Store:
         """The result of a training, or None if it was never finished."""
         with self._guard(), self._engine.connect() as connection:
             text = connection.execute(
-                sa.select(FOLDS.c.result).where(FOLDS.c.fingerprint == fingerprint)
+                sa.select(FOLD_RESULTS.c.result).where(FOLD_RESULTS.c.fingerprint == fingerprint)
             ).scalar_one_or_none()
         return None if text is None else FoldResult.model_validate_json(text)
 
     def wall_times(self, dataset: str, method: str) -> list[tuple[FoldSpec, float]]:
         """Seconds of every finished training of a method on a dataset."""
-        query = sa.select(FOLDS.c.spec, FOLDS.c.wall_time).where(
-            (FOLDS.c.dataset == dataset) & (FOLDS.c.method == method)
+        query = sa.select(FOLD_RESULTS.c.spec, FOLD_RESULTS.c.wall_time).where(
+            (FOLD_RESULTS.c.dataset == dataset) & (FOLD_RESULTS.c.method == method)
         )
         with self._guard(), self._engine.connect() as connection:
             return [(FoldSpec.model_validate_json(spec), seconds) for spec, seconds in connection.execute(query)]
@@ -106,7 +106,7 @@ class Store:
             "spec": spec.model_dump_json(),
             "result": result.model_dump_json(),
         }
-        self._insert_once(FOLDS, row)
+        self._insert_once(FOLD_RESULTS, row)
 
     def run(self, fingerprint: str) -> RunRecord | None:
         """The test evaluation of a reproduction, or None."""
@@ -160,12 +160,12 @@ class Store:
 
     def finished_folds(self, fingerprints: list[str]) -> set[str]:
         """Which of these trainings are in the store."""
-        return {row.fingerprint for row in self._of(fingerprints, FOLDS, FOLDS.c.fingerprint)}
+        return {row.fingerprint for row in self._of(fingerprints, FOLD_RESULTS, FOLD_RESULTS.c.fingerprint)}
 
     def fold_results(self, fingerprints: Iterable[str]) -> dict[str, tuple[FoldSpec, FoldResult]]:
         """What these trainings were and what came of them, by fingerprint; unfinished ones are left out."""
-        columns = FOLDS.c
-        found = self._of(fingerprints, FOLDS, columns.fingerprint, columns.spec, columns.result)
+        columns = FOLD_RESULTS.c
+        found = self._of(fingerprints, FOLD_RESULTS, columns.fingerprint, columns.spec, columns.result)
         return {
             row.fingerprint: (FoldSpec.model_validate_json(row.spec), FoldResult.model_validate_json(row.result))
             for row in found
@@ -198,13 +198,15 @@ class Store:
 
     def folds(self) -> pd.DataFrame:
         """Every training: fingerprint, dataset, method, fold, status, best_map_at_r, iterations, wall_time."""
-        columns = [c for c in FOLDS.c if c.name not in ("spec", "result")]
-        return self._frame(sa.select(*columns).order_by(FOLDS.c.dataset, FOLDS.c.method, FOLDS.c.fold))
+        columns = [c for c in FOLD_RESULTS.c if c.name not in ("spec", "result")]
+        return self._frame(
+            sa.select(*columns).order_by(FOLD_RESULTS.c.dataset, FOLD_RESULTS.c.method, FOLD_RESULTS.c.fold)
+        )
 
     def curves(self) -> pd.DataFrame:
         """Every validation of every training: fingerprint, iteration, map_at_r, r_precision, precision_at_1, loss."""
         with self._guard(), self._engine.connect() as connection:
-            texts = connection.execute(sa.select(FOLDS.c.result)).scalars().all()
+            texts = connection.execute(sa.select(FOLD_RESULTS.c.result)).scalars().all()
         return curves_frame(FoldResult.model_validate_json(text) for text in texts)
 
     def test_points(self) -> pd.DataFrame:

@@ -87,6 +87,32 @@ def test_no_import_leads_up_or_sideways(path):
         assert foreign(path) <= allowed
 
 
+def suite_modules_imported_by(path: Path) -> set[str]:
+    """Full names of the suite's modules and of their attributes that a file imports, inside functions too."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return {name for name in names if name.partition(".")[0] in ROOMS}
+
+
+def test_test_classes_enter_only_in_the_evaluation():
+    """Search and training must not reach the images of the test classes."""
+    evaluation = ROOT / "protocols" / "evaluation"
+    outside = [path for path in (ROOT / "protocols").rglob("*.py") if evaluation not in path.parents]
+    assert len(outside) < len(list((ROOT / "protocols").rglob("*.py")))
+    guilty = {
+        str(path.relative_to(ROOT)): names
+        for path in outside
+        if (names := sorted(n for n in suite_modules_imported_by(path) if n.startswith("protocols.evaluation")))
+    }
+    assert guilty == {}, (
+        f"only protocols/evaluation and reproduce may import protocols.evaluation, which has the test classes: {guilty}"
+    )
+
+
 def test_rooms_form_no_circle():
     arrows = {room: set() for room in ROOMS}
     for path in FILES:
@@ -266,3 +292,38 @@ def test_no_helper_is_imported_from_a_test():
             if any(re.search(r"(^|\.)(test_\w+|conftest)$", name) for name in names if name.startswith("tests.")):
                 guilty.append(str(path.relative_to(ROOT)))
     assert guilty == []
+
+
+def test_module_names_are_unique_within_a_room():
+    modules: dict[tuple[str, str], list[str]] = {}
+    for path in FILES:
+        if path.name != "__init__.py":
+            name = path.relative_to(ROOT)
+            modules.setdefault((name.parts[0], path.name), []).append(str(name))
+    assert [files for files in modules.values() if len(files) > 1] == []
+
+
+def public_types(tree: ast.Module) -> set[str]:
+    """Names of public classes and type aliases of a module: what is written in CamelCase at its top level."""
+    names = set()
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return {name for name in names if re.fullmatch(r"[A-Z]\w*[a-z]\w*", name)}
+
+
+def test_public_classes_and_type_aliases_have_names_of_their_own():
+    homes: dict[str, list[str]] = {}
+    for path in FILES:
+        for name in public_types(ast.parse(path.read_text())):
+            homes.setdefault(name, []).append(str(path.relative_to(ROOT)))
+    shared = {name: files for name, files in homes.items() if len(files) > 1}
+    assert shared == {}
+
+
+def test_the_search_for_type_names_sees_classes_and_aliases():
+    text = "class A1b: pass\nclass _Private: pass\nAlias = int\nTyped: type = int\nCONSTANT = 1\nlower = 2\nT = 3\n"
+    assert public_types(ast.parse(text)) == {"A1b", "Alias", "Typed"}

@@ -14,15 +14,16 @@ import torch
 from PIL import Image
 
 from protocols.evaluation.evaluate_run import evaluate_run
+from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.jobs import EvaluateJob
 from protocols.training.train_fold import train_fold
 from protocols.trunks.bn_inception import BNInception
 from reports.tables.markdown import to_markdown
 from reports.tables.result_table import result_cells, table_of
-from reproduce.config.experiment_file import load_experiment
 from reproduce.execution.session import open_session
 from reproduce.storage import storage_paths
 from results.experiment_results import FOLDER, MeasuredExperiment
+from tests.support.experiment_files import load_experiment
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -141,7 +142,7 @@ def test_a_kept_run_can_be_made_again(tmp_path: Path) -> None:
     torch.set_num_threads(1)
     trained = train_fold(specs[0], session.problem.training_data(specs[0]))
     job = EvaluateJob(specs[:1], record.protocol, record.hyperparameters, 0, record.seed, trained.result.wall_time)
-    again = evaluate_run(job, [trained.weights], session.problem.test_data())
+    again = evaluate_run(job, [trained.weights], data_for_testing(session.problem.dataset, session.problem.split))
     # Twice the half width of the row's interval: other machines and library builds round differently.
     assert again.separated.map_at_r == pytest.approx(record.fold_scores[0].map_at_r, abs=0.03)
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocols.images.packed_images import LabelledImages
-from protocols.images.packing import Packing, Progress, pack_files
+from protocols.images.packing import Packing, pack_files
+from protocols.progress import Progress
 from protocols.splits import MIN_CLASSES
 from results.training_spec import ImageSettings
 from results.values import fingerprint_of

@@ -71,7 +71,7 @@ def require_images(root: Path, names: Sequence[str], named_in: str) -> None:
 
 
 @dataclass(frozen=True)
-class Count:
+class CountComparison:
     """One figure of a dataset as found and as published."""
 
     what: str
@@ -79,24 +79,24 @@ class Count:
     published: int
 
 
-def compare_counts(listing: ImageListing, published: Counts) -> tuple[Count, ...]:
+def compare_counts(listing: ImageListing, published: Counts) -> tuple[CountComparison, ...]:
     """Every figure that the publisher gives beside the one found."""
     images = listing.labels
     rows = [
-        Count("classes", len(listing.class_names), published.classes),
-        Count("images", len(images), published.images),
-        Count(
+        CountComparison("classes", len(listing.class_names), published.classes),
+        CountComparison("images", len(images), published.images),
+        CountComparison(
             f"images of the first {published.trainval_classes} classes",
             int((images < published.trainval_classes).sum()),
             published.trainval_images,
         ),
     ]
     if listing.trainval_classes is not None:
-        rows.append(Count("training classes", listing.trainval_classes, published.trainval_classes))
+        rows.append(CountComparison("training classes", listing.trainval_classes, published.trainval_classes))
     if listing.is_query is not None and published.queries is not None and published.gallery is not None:
         tested = images >= (listing.trainval_classes or 0)
-        rows.append(Count("queries", int(np.sum(listing.is_query & tested)), published.queries))
-        rows.append(Count("gallery images", int(np.sum(~listing.is_query & tested)), published.gallery))
+        rows.append(CountComparison("queries", int(np.sum(listing.is_query & tested)), published.queries))
+        rows.append(CountComparison("gallery images", int(np.sum(~listing.is_query & tested)), published.gallery))
     return tuple(rows)
 
 

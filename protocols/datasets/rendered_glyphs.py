@@ -11,6 +11,7 @@ from protocols.datasets import glyph_alphabet, glyphs
 from protocols.datasets.dataset import DataRequest, Dataset, from_packing
 from protocols.images.packed_images import PackedImages
 from protocols.images.packing import Packing, pack_arrays
+from results.whole_files import write_whole
 
 
 def open_glyphs(request: DataRequest) -> Dataset:
@@ -24,9 +25,7 @@ def open_glyphs(request: DataRequest) -> Dataset:
         rendered = glyphs.render()
         pack_arrays(rendered.images[..., None], folder)
         listing = [rendered.class_names, rendered.image_names, rendered.labels.tolist()]
-        partial = names.with_suffix(".partial")
-        partial.write_text(json.dumps(listing))
-        partial.replace(names)
+        write_whole(names, json.dumps(listing))
     class_names, image_names, labels = json.loads(names.read_text())
     images = PackedImages(folder)
     packing = Packing(images, (), str(images.description["content"]))

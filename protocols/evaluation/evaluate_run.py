@@ -49,25 +49,45 @@ def evaluate_run(
     device: str = "cpu",
     show: Show | None = None,
 ) -> RunRecord:
-    """Scores of one reproduction on the test classes.
+    """Scores one reproduction on the test classes.
 
-    `weights`: of the specs' models, fold by fold. Separated: every fold's model by itself, then the mean.
-    Concatenated: each model's normalised embeddings behind one another, normalised again, scored once; with a single
-    model the two are the same. Raises SplitError if a model was trained or selected on a test class, ValueError for
-    metrics that are not known.
+    Separated scores are the mean over the folds' models. Concatenated scores are those of the ensemble: the models'
+    normalised embeddings are joined, normalised again and scored once. With a single model both are the same.
+
+    Args:
+        job: Which trainings are tested, and what they were made with.
+        weights: State dicts of the trained models, fold by fold.
+        data: Images of the test classes.
+        device: cpu, cuda or cuda:N.
+        show: Given the record and the test embeddings, to keep something to look at.
+
+    Returns:
+        The record of the run, with scores as fractions of 1.
+
+    Raises:
+        SplitError: A model was trained or selected on a test class.
+        ValueError: A metric's name is not known.
     """
     started = time.perf_counter()
     check_metric_names(job.metrics)
-    labels = torch.from_numpy(data.images.labels)
     embedded = embed_test(job.specs, weights, data, torch.device(device))
-    embeddings, joined, several = embedded.by_model, embedded.joint, len(weights) > 1
-    found = [query_scores(*sides(e, labels, data.is_query)) for e in embeddings]
-    found_joined = query_scores(*sides(joined, labels, data.is_query)) if several else found[0]
-    folds = [queries.mean().scores for queries in found]
-    further = [measure(job.metrics, e, labels, data.is_query) for e in embeddings]
-    further_joined = measure(job.metrics, joined, labels, data.is_query) if several else further[0]
+    record = _record(job, data, embedded, device, started)
+    if show is not None:
+        show(record, embedded)
+    return record
+
+
+def _record(job: EvaluateJob, data: TestData, embedded: Embedded, device: str, started: float) -> RunRecord:
+    """The record of a run, scored here. started: when its evaluation began, by `time.perf_counter`."""
+    labels = torch.from_numpy(data.images.labels)
+    embeddings, joint, several = embedded.by_model, embedded.joint, len(embedded.by_model) > 1
+    queries = [query_scores(*sides(e, labels, data.is_query)) for e in embeddings]
+    joint_queries = query_scores(*sides(joint, labels, data.is_query)) if several else queries[0]
+    folds = [fold.mean().scores for fold in queries]
+    metrics = [measure(job.metrics, e, labels, data.is_query) for e in embeddings]
+    joint_metrics = measure(job.metrics, joint, labels, data.is_query) if several else metrics[0]
     first = job.specs[0]
-    record = RunRecord(
+    return RunRecord(
         fingerprint=job.fingerprint,
         protocol=job.protocol,
         dataset=first.dataset,
@@ -79,21 +99,18 @@ def evaluate_run(
         fold_fingerprints=tuple(spec.fingerprint for spec in job.specs),
         fold_scores=tuple(folds),
         separated=_mean(folds),
-        concatenated=found_joined.mean().scores,
+        concatenated=joint_queries.mean().scores,
         dimensions=embeddings[0].shape[1],
         test_classes=len(labels.unique()),
         test_images=len(labels),
         flags=job.flags,
         steps=job.steps,
-        metrics_separated={name: sum(fold[name] for fold in further) / len(further) for name in job.metrics},
-        metrics_concatenated=further_joined,
-        class_scores=class_scores(found, found_joined, labels.unique()),
+        metrics_separated={name: sum(fold[name] for fold in metrics) / len(metrics) for name in job.metrics},
+        metrics_concatenated=joint_metrics,
+        class_scores=class_scores(queries, joint_queries, labels.unique()),
         wall_time=job.training_time + time.perf_counter() - started,
         provenance=provenance(device_name(torch.device(device)), torch.get_num_threads()),
     )
-    if show is not None:
-        show(record, embedded)
-    return record
 
 
 def embed_test(

@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from protocols.images.packed_images import PackedImages
+from protocols.progress import Progress
+from results.whole_files import put_in_place, whole_folder
 
-Progress = Callable[[int, int], None]
 _BATCH = 256
 _TODO, _DONE, _BROKEN = 0, 1, 2
 
@@ -70,11 +71,10 @@ def pack_arrays(images: NDArray[np.uint8], folder: Path) -> Packing:
     content = hashlib.sha256(images.data).hexdigest()
     with _alone(folder):
         if not _is_pack_of(folder, content):
-            partial = folder.with_name(folder.name + ".partial")
-            partial.mkdir(parents=True, exist_ok=True)
-            images.tofile(partial / "pixels.bin")
             shapes = np.tile(np.asarray(images.shape[1:], dtype=np.int64), (len(images), 1))
-            _finish(partial, folder, shapes, {"stamp": content, "skipped": [], "content": content})
+            with whole_folder(folder) as partial:
+                images.tofile(partial / "pixels.bin")
+                _describe(partial, shapes, {"stamp": content, "skipped": [], "content": content})
     return Packing(PackedImages(folder), (), content)
 
 
@@ -110,6 +110,7 @@ def _write(
 ) -> None:
     shapes = _shapes([root / name for name in names], resize)
     offsets = _offsets(shapes)
+    # A fixed name: the next call goes on with what an interrupted one has written. The lock keeps others away.
     partial = folder.with_name(folder.name + ".partial")
     _prepare_partial(partial, stamp, int(offsets[-1]), len(names))
     pixels = np.memmap(partial / "pixels.bin", dtype=np.uint8, mode="r+")
@@ -138,7 +139,10 @@ def _write(
     pixels.flush()
     skipped = [name for name, flag in zip(names, state, strict=True) if flag == _BROKEN]
     content = hashlib.sha256(hashes[state == _DONE].tobytes()).hexdigest()
-    _finish(partial, folder, shapes, {"stamp": stamp, "skipped": skipped, "content": content})
+    _describe(partial, shapes, {"stamp": stamp, "skipped": skipped, "content": content})
+    for name in ("state.bin", "hashes.bin", "stamp"):
+        (partial / name).unlink()
+    put_in_place(partial, folder)
 
 
 def _shorter_side_to(size: tuple[int, int], target: int) -> tuple[int, int]:
@@ -215,10 +219,7 @@ def _prepare_partial(partial: Path, stamp: str, n_bytes: int, n_images: int) -> 
     known.write_text(f"{stamp} {n_bytes}")
 
 
-def _finish(partial: Path, folder: Path, shapes: NDArray[np.int64], description: dict[str, object]) -> None:
-    """Writes the description and renames at the end: a folder of the final name is always whole."""
-    np.savez(partial / "layout.npz", offsets=_offsets(shapes)[:-1], shapes=shapes)
-    (partial / "description.json").write_text(json.dumps(description))
-    for name in ("state.bin", "hashes.bin", "stamp"):
-        (partial / name).unlink(missing_ok=True)
-    partial.rename(folder)
+def _describe(folder: Path, shapes: NDArray[np.int64], description: dict[str, object]) -> None:
+    """Writes where each image lies in the pixels, and what the pack is."""
+    np.savez(folder / "layout.npz", offsets=_offsets(shapes)[:-1], shapes=shapes)
+    (folder / "description.json").write_text(json.dumps(description))

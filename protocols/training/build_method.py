@@ -33,8 +33,8 @@ class MethodError(ValueError):
 
 
 @dataclass(frozen=True)
-class Method:
-    """What a method is made of, ready for a device."""
+class BuiltMethod:
+    """The modules of a method, with the sizes of a training filled in."""
 
     loss: nn.Module
     miner: nn.Module | None
@@ -56,7 +56,9 @@ class _Bystander(TrainingPlugin):
         return []
 
 
-def build_method(spec: MethodSpec, num_classes: int, embedding_size: int, training_images: int | None = None) -> Method:
+def build_method(
+    spec: MethodSpec, num_classes: int, embedding_size: int, training_images: int | None = None
+) -> BuiltMethod:
     """The modules of a method for that many training classes, dimensions and images; raises MethodError."""
     assert spec.loss is not None, "the untrained trunk has no loss to build"
     sizes = {"num_classes": num_classes, "embedding_size": embedding_size}
@@ -70,7 +72,7 @@ def build_method(spec: MethodSpec, num_classes: int, embedding_size: int, traini
         }
     loss = build_component("loss", spec.loss, sizes, extra)
     miner = None if spec.miner is None else build_component("miner", spec.miner, sizes)
-    return Method(loss, miner)
+    return BuiltMethod(loss, miner)
 
 
 def build_component(
@@ -159,7 +161,7 @@ def check_method(method: MethodSpec) -> None:
 
 
 def build_optimizer(
-    settings: OptimizerSettings, network: nn.Module, method: Method, spec: MethodSpec
+    settings: OptimizerSettings, network: nn.Module, method: BuiltMethod, spec: MethodSpec
 ) -> torch.optim.Optimizer:
     """One optimizer: the protocol's settings for trunk and embedder, the method's for the loss's own parameters."""
     loss_lr = settings.lr if spec.loss_lr is None else spec.loss_lr

@@ -1,7 +1,7 @@
-"""What a training may see, and what only an evaluation may see, as two types.
+"""What a training may see and what only an evaluation may see are two types.
 
-`FoldData` holds the images of one fold's training and validation classes; `TestData` those of the test classes.
-`train_fold` takes the first; nothing in the search can get at the second.
+`FoldData` holds the images of one fold's training and validation classes, and `train_fold` takes it. `TestData` holds
+those of the test classes. It is in `protocols.evaluation`, which search and training do not import; a test checks it.
 """
 
 from dataclasses import dataclass

@@ -16,7 +16,7 @@ from protocols.images.batch_source import BatchSource
 from protocols.images.evaluation_crops import EvaluationCrops
 from protocols.metrics.retrieval import normalized, retrieval_scores
 from protocols.training.batches import batches
-from protocols.training.build_method import Method, build_method, build_optimizer
+from protocols.training.build_method import BuiltMethod, build_method, build_optimizer
 from protocols.training.class_pool import ClassPool
 from protocols.training.fold_data import FoldData
 from protocols.trunks.embed import embed_crops
@@ -26,7 +26,7 @@ from results.records import CurvePoint, FoldResult, Scores
 from results.training_spec import FoldSpec
 from results.values import derive_seed
 
-Progress = Callable[[int], None]
+IterationsObserver = Callable[[int], None]
 """Told the iterations done, at every validation."""
 
 ModelObserver = Callable[[EmbeddingModel, int], None]
@@ -57,13 +57,28 @@ def train_fold(
     data: FoldData,
     *,
     device: str = "cpu",
-    on_validation: Progress | None = None,
+    on_validation: IterationsObserver | None = None,
     observe: ModelObserver | None = None,
 ) -> TrainedFold:
-    """Trains what `spec` says on `data` and scores it on the validation classes, if it has any.
+    """Trains a model on one fold and scores it on the fold's validation classes.
 
     The same spec gives bit-equal results on the same machine, device and thread count: every random number comes from
-    the spec's seed. Raises SplitError if `data` is not what the spec names, and what the method's classes raise.
+    the spec's seed.
+
+    Args:
+        spec: All that decides the outcome.
+        data: Images of the training and the validation classes that the spec names, and no others.
+        device: cpu, cuda or cuda:N.
+        on_validation: Told the iterations done at every validation.
+        observe: Shown the model and the iterations done at every validation.
+
+    Returns:
+        The record of the training, and the weights of the best checkpoint.
+
+    Raises:
+        SplitError: The images are not those of the classes in the spec.
+        MethodError: The loss or the miner cannot be built.
+        TrunkError: The trunk or its weights are not on this machine.
     """
     started = time.perf_counter()
     data.check(spec)
@@ -107,7 +122,7 @@ class _Training:
         spec: FoldSpec,
         data: FoldData,
         device: torch.device,
-        on_validation: Progress | None,
+        on_validation: IterationsObserver | None,
         observe: ModelObserver | None,
     ) -> None:
         self.spec, self.data, self.device = spec, data, device
@@ -153,7 +168,7 @@ class _Training:
         """Another training's validation has said which epoch's weights are the model's."""
         return self.spec.checkpoint_epoch is not None
 
-    def _build_method(self) -> Method:
+    def _build_method(self) -> BuiltMethod:
         spec, targets = self.spec, torch.from_numpy(self.targets)
         torch.manual_seed(derive_seed("loss", spec.seed))
         n_classes = int(targets.max()) + 1

@@ -8,7 +8,6 @@ from torch import Tensor, nn
 from torch.nn.utils import convert_conv2d_weight_memory_format
 
 from protocols.trunks.trunk_registry import RANDOM, TrunkEntry, trunk_entry
-from protocols.trunks.weights import TrunkError as TrunkError
 from protocols.trunks.weights import read_weights
 from results.training_spec import FoldSpec, TrunkSpec
 
@@ -28,6 +27,11 @@ def model_of(spec: FoldSpec) -> "EmbeddingModel":
     return EmbeddingModel(
         spec.trunk, spec.embedding_size, embedder_bias=spec.embedder_bias, precision=spec.training.precision
     )
+
+
+def without_published_weights(spec: FoldSpec) -> FoldSpec:
+    """The same specification with a randomly drawn trunk, for models whose published weights need not be found."""
+    return spec.model_copy(update={"trunk": spec.trunk.model_copy(update={"weights": RANDOM})})
 
 
 def trained_model(spec: FoldSpec, weights: Mapping[str, Tensor], device: torch.device) -> "EmbeddingModel":

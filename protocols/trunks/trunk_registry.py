@@ -8,14 +8,13 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from protocols.progress import Progress
 from protocols.trunks import efficientnet_lite
 from protocols.trunks.bn_inception import BN_INCEPTION_FILE, BNInception
-from protocols.trunks.download import Progress
 from protocols.trunks.efficientnet_lite import EfficientNetLite0
 from protocols.trunks.small_conv import SmallConv
 from protocols.trunks.torchvision_trunks import GOOGLENET_FILE, RESNET50_FILE, RESNET101_FILE, torchvision_trunk
-from protocols.trunks.weights import IMAGENET, PublishedFile, names_own_file, settle_weights, use_weights
-from protocols.trunks.weights import TrunkError as TrunkError
+from protocols.trunks.weights import IMAGENET, PublishedFile, TrunkError, names_own_file, settle_weights, use_weights
 from results.training_spec import TrunkSpec
 
 RANDOM = "random"

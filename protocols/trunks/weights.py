@@ -18,10 +18,13 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from protocols.trunks.download import DownloadError, Progress, download
+from protocols.download import DownloadError, download
+from protocols.progress import Progress
 
 WEIGHTS_VARIABLE = "METRIC_LEARNING_WEIGHTS"
 IMAGENET = "imagenet"
+_TIMEOUT = 10.0
+"""Seconds without an answer after which the server is given up: the file can also be put there by hand."""
 _OWN_FILE = re.compile(r"sha256:[0-9a-f]{16}")
 
 Shapes = Mapping[str, torch.Size]
@@ -75,9 +78,12 @@ def settle_weights(file: PublishedFile, weights: str, shapes: Shapes, progress: 
     path = _place(file)
     if weights == IMAGENET and _named() is None and not path.is_file():
         try:
-            download(file.url, path, file.sha256, progress)
+            # Processes of several runs may fetch it at once, so nothing is kept of a broken download.
+            download(file.url, path, sha256=file.sha256, progress=progress, timeout=_TIMEOUT, resume=False)
         except DownloadError as error:
-            raise TrunkError(_missing(file, path, f"; {file.url} is not to be had ({error})")) from error
+            raise TrunkError(_missing(file, path, f"; {error}")) from error
+        except OSError as error:
+            raise TrunkError(_missing(file, path, f"; cannot be written ({error})")) from error
     identity, _ = _open(file, shapes)
     return identity if weights == IMAGENET else _checked(file, weights, identity)
 

@@ -63,7 +63,7 @@ def concerns(table: PublishedTable, name: str, summary: ExperimentSummary) -> bo
     if summary.dataset not in {column.dataset for column in table.columns}:
         return False
     named = name == table.name or name.startswith(f"{table.name}/")
-    return named or (table.name in mlrc_constants.TABLES and summary.protocol == "mlrc")
+    return named or (mlrc_constants.is_mlrc_table(table.name) and summary.protocol == "mlrc")
 
 
 def objections(table: PublishedTable, row: PublishedRow, cell: PublishedCell, stored: StoredExperiment) -> list[str]:
@@ -71,7 +71,7 @@ def objections(table: PublishedTable, row: PublishedRow, cell: PublishedCell, st
 
     The experiment has runs of that method, on the cell's dataset.
     """
-    experiment, of_mlrc = stored.measured.summary.experiment, table.name in mlrc_constants.TABLES
+    experiment, of_mlrc = stored.measured.summary.experiment, mlrc_constants.is_mlrc_table(table.name)
     if experiment is None:
         return [OTHER_VERSION]
     trunk = experiment.trunk

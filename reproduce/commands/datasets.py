@@ -1,4 +1,4 @@
-"""`datasets`: the datasets."""
+"""`datasets`: lists the datasets."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def show_datasets(datasets: Mapping[str, DatasetEntry], console: Console) -> Non
     """The datasets, one line each."""
     from protocols.datasets.embedded import EMBEDDED
 
-    drawn = Table(title="datasets")
+    table = Table(title="datasets")
     for name in ("dataset", "what", "classes", "images", "needs"):
-        drawn.add_column(name, justify="right" if name in ("classes", "images") else "left")
+        table.add_column(name, justify="right" if name in ("classes", "images") else "left")
     for name, entry in datasets.items():
         counts = entry.publication.counts if entry.publication else None
         size = (f"{counts.classes:,}", f"{counts.images:,}") if counts else ("-", "-")
-        drawn.add_row(name, entry.description, *size, "nothing" if name in EMBEDDED else "--data FOLDER")
-    console.print(drawn)
+        table.add_row(name, entry.description, *size, "nothing" if name in EMBEDDED else "--data FOLDER")
+    console.print(table)
     console.print("`reproduce data fetch NAME --to FOLDER` gets one, or says from whom to get it.", highlight=False)

@@ -1,4 +1,4 @@
-"""`experiments`: the experiment files."""
+"""`experiments`: lists the experiment files."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ def experiments() -> None:
 
 def show_experiments(files: Mapping[str, Mapping[str, Experiment]], console: Console) -> None:
     """The experiment files, one line each; one with several panels says how many datasets it covers."""
-    drawn = Table(title="experiments")
+    table = Table(title="experiments")
     for name in ("experiment", "title", "protocol", "dataset", "methods", "trials", "reproductions"):
-        drawn.add_column(name)
+        table.add_column(name)
     for name, panels in files.items():
         first = next(iter(panels.values()))
-        drawn.add_row(
+        table.add_row(
             name,
             first.title,
             first.protocol,
-            ", ".join(dict.fromkeys(each.dataset.name for each in panels.values())),
-            str(max(len(each.methods) + len(each.variants) for each in panels.values())),
+            ", ".join(dict.fromkeys(panel.dataset.name for panel in panels.values())),
+            str(max(len(panel.methods) + len(panel.variants) for panel in panels.values())),
             str(first.search.trials),
             str(first.reproductions),
         )
-    console.print(drawn)
+    console.print(table)

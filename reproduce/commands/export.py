@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from reproduce.commands.options import STORE, Artifacts, Cache, Device, StoreAt
-from reproduce.commands.terminal import output_console
+from reproduce.commands.terminal import output_console, say
 from reproduce.storage import opened_store
 
 app = typer.Typer(
@@ -16,18 +16,18 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-Name = Annotated[str, typer.Argument(help="Name of an experiment in the store; `reproduce status` lists them.")]
-Method = Annotated[str, typer.Option("--method", help="Method, as in `reproduce methods`.")]
-Run = Annotated[int, typer.Option("--run", help="Which reproduction, from 0.")]
-To = Annotated[Path, typer.Option("--to", help="Folder to write; a new or an empty one.")]
+StoredName = Annotated[str, typer.Argument(help="Name of an experiment in the store; `reproduce status` lists them.")]
+MethodKey = Annotated[str, typer.Option("--method", help="Method, as in `reproduce methods`.")]
+RunNumber = Annotated[int, typer.Option("--run", help="Which reproduction, from 0.")]
+NewFolder = Annotated[Path, typer.Option("--to", help="Folder to write; a new or an empty one.")]
 
 
 @app.command()
 def model(
-    name: Name,
-    method: Method,
-    to: To,
-    run: Run = 0,
+    name: StoredName,
+    method: MethodKey,
+    to: NewFolder,
+    run: RunNumber = 0,
     fold: Annotated[int, typer.Option("--fold", help="Which fold's model, from 0.")] = 0,
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
@@ -49,10 +49,10 @@ def model(
 
 @app.command()
 def embeddings(
-    name: Name,
-    method: Method,
-    to: To,
-    run: Run = 0,
+    name: StoredName,
+    method: MethodKey,
+    to: NewFolder,
+    run: RunNumber = 0,
     fold: Annotated[
         int | None, typer.Option("--fold", help="Only this fold's model, from 0; by default all and their ensemble.")
     ] = None,
@@ -85,7 +85,7 @@ def embeddings(
 
 @app.command()
 def runs(
-    to: To,
+    to: NewFolder,
     output: Annotated[str, typer.Option("--format", help="parquet or csv.")] = "parquet",
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
@@ -101,4 +101,4 @@ def runs(
 
 def _say_written(to: Path) -> None:
     files = ", ".join(sorted(path.name for path in to.iterdir()))
-    output_console().print(f"written to {to}: {files}", highlight=False, markup=False, soft_wrap=True)
+    say(output_console(), f"written to {to}: {files}")

@@ -1,4 +1,4 @@
-"""`methods`: the method cards."""
+"""`methods`: lists the method cards, or shows one."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ def methods(
     if schema:
         sys.stdout.write(card_schema())
     elif name is None:
-        show_cards([load_card(each) for each in card_names()], output_console())
+        show_cards([load_card(key) for key in card_names()], output_console())
     else:
         show_card(load_card(name), output_console())
 
 
 def show_cards(cards: Sequence[MethodCard], console: Console) -> None:
     """The methods, one line each."""
-    drawn = Table(title="methods")
+    table = Table(title="methods")
     for name in ("method", "title", "loss", "images per class", "searched"):
-        drawn.add_column(name)
+        table.add_column(name)
     for card in cards:
         loss = "-" if card.loss is None else card.loss.name
         searched = ", ".join(target.removeprefix("loss.") for target in card.search) or "-"
-        drawn.add_row(card.key, card.title, loss, str(card.batch.samples_per_class), searched)
-    console.print(drawn)
+        table.add_row(card.key, card.title, loss, str(card.batch.samples_per_class), searched)
+    console.print(table)
     console.print("`reproduce methods NAME` shows one of them whole.")
 
 
 def show_card(card: MethodCard, console: Console) -> None:
-    """One card, as a card file would say it."""
+    """One card in the form of its file, without what is left at its default."""
     content = card.model_dump(mode="json", exclude_defaults=True)
     console.print(yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100), highlight=False, end="")

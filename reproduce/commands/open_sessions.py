@@ -1,8 +1,8 @@
-"""From a command's arguments to opened experiments."""
+"""Opens the experiments that a command names, for `run` and `plan`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -12,6 +12,7 @@ from reproduce.commands.options import Choices
 from reproduce.errors import InputError
 
 if TYPE_CHECKING:
+    from protocols.progress import Progress
     from reproduce.execution.session import Session
     from reproduce.storage import StoragePaths
     from results.experiment_spec import Experiment
@@ -20,7 +21,19 @@ if TYPE_CHECKING:
 def open_sessions(
     name: str, choices: Choices, where: StoragePaths, console: Console, *, plan: bool
 ) -> Iterator[Session]:
-    """The experiments of a file one after another, each with a bar while its weights or images are made ready."""
+    """Opens the experiments of a file one after another, with a bar while weights are fetched or images are read.
+
+    Args:
+        name: A file that comes with the suite, a path, or either with `/panel` behind it.
+        choices: What the command line changes about the experiments.
+        where: Where the store, the checkpoints and the decoded images lie.
+        console: Where the bars are shown.
+        plan: Open for a plan, which needs neither images nor weights.
+
+    Raises:
+        InputError: An experiment cannot be opened. Panels whose images are not located are left out with a line, as
+            long as there are others.
+    """
     from reproduce.config.check_names import check_names
     from reproduce.config.experiment_file import load_experiments
     from reproduce.execution.session import needs_folder, open_session
@@ -38,17 +51,17 @@ def open_sessions(
         if key in without and len(located) > 1:
             console.print(f"{key}: not run, no --data {experiment.dataset.name}=FOLDER", highlight=False)
             continue
-        with RichProgress(console=console, transient=True, disable=not console.is_terminal) as bar:
-            reading = _shown(bar, "reading images")
-            fetching = _shown(bar, "fetching the trunk's weights")
+        with RichProgress(console=console, transient=True, disable=not console.is_terminal) as bars:
+            reading = _bar_for(bars, "reading images")
+            fetching = _bar_for(bars, "fetching the trunk's weights")
             session = open_session(key, experiment, where, reading, choices.weights, fetching, outline=plan)
         yield session
 
 
-def _shown(bar: RichProgress, what: str) -> Callable[[int, int], None]:
-    """A line of the bar that appears with the first progress."""
-    task = bar.add_task(what, visible=False)
-    return lambda done, total: bar.update(task, completed=done, total=total, visible=True)
+def _bar_for(bars: RichProgress, what: str) -> Progress:
+    """A bar of its own that appears with the first progress."""
+    task = bars.add_task(what, visible=False)
+    return lambda done, total: bars.update(task, completed=done, total=total, visible=True)
 
 
 def _located(experiment: Experiment, choices: Choices, datasets: set[str]) -> Experiment:

@@ -11,14 +11,14 @@ import typer
 
 from reproduce.errors import InputError
 
-Name = Annotated[
+ExperimentName = Annotated[
     str,
     typer.Argument(
         help="Name of an experiment (`reproduce experiments` lists them), or path of a .yaml file; NAME/PANEL for one "
         "panel of a table with several."
     ),
 ]
-Data = Annotated[
+DataFolders = Annotated[
     list[str] | None,
     typer.Option(
         "--data", help="Folder where the dataset's images lie; DATASET=FOLDER, repeated, for a table with several."
@@ -65,7 +65,7 @@ STORE = "runs/store.sqlite"
 class Choices:
     """What a person may change about an experiment from the command line."""
 
-    data: Data = None
+    data: DataFolders = None
     subset: Subset = False
     skip_broken_images: Skip = False
     methods: Methods = None

@@ -1,4 +1,4 @@
-"""`plan`: what an experiment would train, and how long that takes."""
+"""`plan`: shows what an experiment would train, and how long that takes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reproduce.commands.options import (
     Cache,
     Choices,
     Device,
-    Name,
+    ExperimentName,
     StoreAt,
     Workers,
     check_workers,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @with_choices
 def plan(
-    experiment: Name,
+    experiment: ExperimentName,
     choices: Choices,
     rate: Annotated[
         float | None,
@@ -70,32 +70,37 @@ def plan(
 def show_plan(
     plans: Sequence[MethodPlan], rates: Rates | str, workers: int, session: Session, console: Console
 ) -> None:
-    """What would be trained, what is there, and the time left: measured where the store knows, bounds otherwise.
+    """What would be trained, how much of it is in the store, and the time left.
 
-    rates: or why there are none.
+    Args:
+        plans: One per method.
+        rates: Images per second, or the reason why they are not known.
+        workers: Trainings side by side.
+        session: The experiment.
+        console: Where the table is shown.
     """
-    drawn = Table(title=f"{session.name}: {session.experiment.title}")
+    table = Table(title=f"{session.name}: {session.experiment.title}")
     for name in ("method", "trainings", "in store", "to do", "iterations each", "each", "time left"):
-        drawn.add_column(name, justify="left" if name == "method" else "right")
+        table.add_column(name, justify="left" if name == "method" else "right")
     least, most = 0.0, 0.0
-    for each in plans:
-        to_do = each.trainings - each.in_store
-        bounds = _seconds(each, rates)
+    for method in plans:
+        to_do = method.trainings - method.in_store
+        bounds = _seconds(method, rates)
         left = "?"
         if bounds is not None:
             least, most = least + to_do * bounds[0] / workers, most + to_do * bounds[1] / workers
             left = _between(*(in_words(to_do * bound / workers) for bound in bounds))
-        drawn.add_row(
-            each.title,
-            str(each.trainings),
-            str(each.in_store),
+        table.add_row(
+            method.title,
+            str(method.trainings),
+            str(method.in_store),
             str(to_do),
-            _between(f"{each.shortest.iterations:,}", f"{each.longest.iterations:,}"),
+            _between(f"{method.shortest.iterations:,}", f"{method.longest.iterations:,}"),
             "?" if bounds is None else _between(*(in_words(bound) for bound in bounds)),
             "-" if to_do == 0 else left,
         )
-    console.print(drawn)
-    done, trainings = sum(each.in_store for each in plans), sum(each.trainings for each in plans)
+    console.print(table)
+    done, trainings = sum(method.in_store for method in plans), sum(method.trainings for method in plans)
     if isinstance(rates, str):
         console.print(f"{trainings} trainings, {done} in the store; no times: {rates}; give --rate", highlight=False)
         return
@@ -108,11 +113,11 @@ def show_plan(
     )
 
 
-def _seconds(plan: MethodPlan, rates: Rates | str) -> tuple[float, float] | None:
-    """Bounds of a training's duration; one value twice where it was measured; None if nothing is known."""
-    if plan.seconds_each is not None:
-        return plan.seconds_each, plan.seconds_each
-    return None if isinstance(rates, str) else (plan.shortest.seconds(rates), plan.longest.seconds(rates))
+def _seconds(method: MethodPlan, rates: Rates | str) -> tuple[float, float] | None:
+    """Shortest and longest duration of a training; equal if the store has some; None if nothing is known."""
+    if method.seconds_each is not None:
+        return method.seconds_each, method.seconds_each
+    return None if isinstance(rates, str) else (method.shortest.seconds(rates), method.longest.seconds(rates))
 
 
 def _between(least: str, most: str) -> str:

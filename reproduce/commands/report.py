@@ -6,19 +6,23 @@ from typing import Annotated
 import typer
 
 from reproduce.commands.options import STORE, Artifacts, StoreAt
-from reproduce.commands.terminal import output_console
+from reproduce.commands.terminal import output_console, say
 from reproduce.errors import InputError
 
-Names = Annotated[
+StoredNames = Annotated[
     list[str] | None,
     typer.Argument(
         help="Experiments as the store names them, NAME/PANEL for one panel of several; the latest if none is given."
     ),
 ]
-To = Annotated[Path | None, typer.Option("--to", help="Folder for pages and figures; reports beside the store.")]
+ReportFolder = Annotated[
+    Path | None, typer.Option("--to", help="Folder for pages and figures; reports beside the store.")
+]
 
 
-def report(name: Names = None, store: StoreAt = STORE, artifacts: Artifacts = None, to: To = None) -> None:
+def report(
+    name: StoredNames = None, store: StoreAt = STORE, artifacts: Artifacts = None, to: ReportFolder = None
+) -> None:
     """Write an experiment's page: verdicts, tables, figures, protocol, origin of every number, in one HTML file.
 
     A file with panels makes a page for each: panels differ in dataset or settings, so nothing is compared across them.
@@ -34,4 +38,4 @@ def report(name: Names = None, store: StoreAt = STORE, artifacts: Artifacts = No
     console = output_console()
     for experiment in find_experiments(opened, name) if name else [latest_experiment(opened)]:
         page = write_page(experiment.name, experiment.fingerprint, opened, where, to or where.reports)
-        console.print(f"{experiment.name}: {page}", highlight=False, soft_wrap=True)
+        say(console, f"{experiment.name}: {page}")

@@ -1,4 +1,4 @@
-"""`run`: an experiment carried out."""
+"""`run`: carries an experiment out."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from reproduce.commands.options import (
     Cache,
     Choices,
     Device,
-    Name,
+    ExperimentName,
     Ray,
     StoreAt,
     Tables,
@@ -20,16 +20,19 @@ from reproduce.commands.options import (
     check_workers,
     with_choices,
 )
-from reproduce.commands.terminal import output_console
+from reproduce.commands.terminal import output_console, say
+from reproduce.monitoring.time_left import in_words
 
 if TYPE_CHECKING:
-    from reproduce.execution.tasks import Executor
+    from reproduce.execution.executor import Executor
+    from reproduce.execution.run_experiment import Finished
+    from reproduce.execution.session import Session
     from reproduce.storage import StoragePaths
 
 
 @with_choices
 def run(
-    experiment: Name,
+    experiment: ExperimentName,
     choices: Choices,
     device: Device = "auto",
     workers: Workers = None,
@@ -60,12 +63,21 @@ def run(
         started = time.perf_counter()
         finished = run_experiment.run(session, start, console, trackers)
         show_table(finished.table, console)
-        seconds = time.perf_counter() - started
-        console.print(run_experiment.ending(finished, seconds, session), highlight=False, soft_wrap=True)
+        say(console, _ending(finished, time.perf_counter() - started, session))
+
+
+def _ending(finished: "Finished", seconds: float, session: "Session") -> str:
+    """The last lines of a run: how much was trained, and where its table and its page are. Writes the page."""
+    from reproduce.outputs.page import page_or_reason
+
+    files = ", ".join(str(path) for path in finished.files)
+    page = page_or_reason(session.name, session.fingerprint, session.paths)
+    made = f"{finished.made} trainings made in {in_words(seconds)}, {finished.found} found in the store"
+    return f"{made}; written: {files}\n{page}"
 
 
 def _executors(device: str, workers: int | None, ray: str | None, where: "StoragePaths") -> "Callable[[], Executor]":
-    """What opens the executor that was asked for, once per experiment of a file; raises InputError."""
+    """A function that opens the executor asked for, to be called for each experiment of a file; raises InputError."""
     from reproduce.execution.devices import check_device, default_workers
     from reproduce.execution.local import open_executor
     from reproduce.execution.ray_cluster import RayCluster, import_ray

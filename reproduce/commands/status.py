@@ -1,4 +1,4 @@
-"""`status`: what a store holds."""
+"""`status`: shows what a store holds."""
 
 from rich.console import Console
 from rich.table import Table
@@ -11,12 +11,11 @@ from results.store import Store
 
 def status(store: StoreAt = STORE, artifacts: Artifacts = None) -> None:
     """Say what the store holds: experiments, trainings, test evaluations, failures."""
-
     show_status(opened_store(store, artifacts), output_console())
 
 
 def show_status(store: Store, console: Console) -> None:
-    """What is in a store."""
+    """Experiments, trainings and failures of a store."""
     experiments, folds, runs, failures = store.experiments(), store.folds(), store.runs(), store.failures()
     console.print(
         f"{store.url}: {len(experiments)} experiment(s), {len(folds)} training(s), {len(runs)} test evaluation(s), "
@@ -25,19 +24,19 @@ def show_status(store: Store, console: Console) -> None:
         soft_wrap=True,
     )
     if len(experiments):
-        drawn = Table(title="experiments, the latest first")
+        table = Table(title="experiments, the latest first")
         for name in ("experiment", "id", "last started", "runs"):
-            drawn.add_column(name)
+            table.add_column(name)
         for row in experiments.itertuples():
             count = len(store.experiment_runs(str(row.fingerprint)))
-            drawn.add_row(str(row.name), str(row.fingerprint)[:12], str(row.last_started)[:19], str(count))
-        console.print(drawn)
+            table.add_row(str(row.name), str(row.fingerprint)[:12], str(row.last_started)[:19], str(count))
+        console.print(table)
     if len(folds):
-        drawn = Table(title="trainings")
+        table = Table(title="trainings")
         for name in ("dataset", "method", "trainings", "diverged", "best validation MAP@R", "hours"):
-            drawn.add_column(name)
+            table.add_column(name)
         for (dataset, method), group in folds.groupby(["dataset", "method"]):
-            drawn.add_row(
+            table.add_row(
                 str(dataset),
                 str(method),
                 str(len(group)),
@@ -45,6 +44,6 @@ def show_status(store: Store, console: Console) -> None:
                 f"{group['best_map_at_r'].max():.4f}",
                 f"{group['wall_time'].sum() / 3600:.2f}",
             )
-        console.print(drawn)
+        console.print(table)
     for row in failures.tail(5).itertuples():
         console.print(f"failure at {str(row.at)[:19]}: {row.reason}", highlight=False)

@@ -100,3 +100,8 @@ def _styled_text(cell: Cell, *, styled: bool) -> Text:
 def output_console() -> Console:
     """Standard output: a table needs its columns, and a pipe or a log has no width of its own."""
     return Console() if sys.stdout.isatty() else Console(width=140)
+
+
+def say(console: Console, text: str) -> None:
+    """Plain text as it is: without colours, markup or added line breaks."""
+    console.print(text, highlight=False, markup=False, soft_wrap=True)

@@ -3,8 +3,8 @@
 from protocols.datasets.dataset import DataError
 from protocols.datasets.dataset_registry import entry_of
 from protocols.metrics.metric_registry import check_metric_names
-from protocols.trunks.embedding_model import TrunkError
 from protocols.trunks.trunk_registry import trunk_entry
+from protocols.trunks.weights import TrunkError
 from reproduce.errors import InputError
 from results.experiment_spec import Experiment
 

@@ -42,14 +42,6 @@ def load_experiments(name: str, overrides: Mapping[str, Any]) -> dict[str, Exper
     }
 
 
-def load_experiment(name: str, overrides: Mapping[str, Any]) -> Experiment:
-    """The one experiment of that name, which a file with several panels does not have; raises InputError."""
-    experiments = load_experiments(name, overrides)
-    if len(experiments) > 1:
-        raise InputError(f"{name} has several panels; name one: {', '.join(experiments)}")
-    return next(iter(experiments.values()))
-
-
 def _file_and_panel(name: str) -> tuple[Path, str | None]:
     if name.endswith((".yaml", ".yml")):
         return named_file(name, [EXPERIMENTS], "experiment"), None

@@ -53,7 +53,7 @@ def prepare_process(device: str, threads: int | None = None) -> None:
 
 
 @contextmanager
-def _threads_in_environment() -> Iterator[None]:
+def threads_in_environment() -> Iterator[None]:
     """Libraries of a starting process read their thread count from the environment."""
     before = {name: os.environ.get(name) for name in THREAD_VARIABLES}
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(threads_per_training())))

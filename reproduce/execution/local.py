@@ -1,4 +1,4 @@
-"""Jobs carried out in this process or in local processes side by side."""
+"""Executors on this machine: tasks in this process, or in local processes side by side."""
 
 import multiprocessing
 import os
@@ -8,8 +8,10 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from queue import Empty
 from typing import Any
 
-from reproduce.execution.devices import _threads_in_environment, prepare_process
-from reproduce.execution.tasks import Done, Executor, Task, carry_out
+from reproduce.execution.carry_out import carry_out
+from reproduce.execution.devices import prepare_process, threads_in_environment
+from reproduce.execution.executor import Executor
+from reproduce.execution.tasks import Done, Task
 from reproduce.monitoring.observer import Tick
 
 
@@ -55,7 +57,7 @@ class LocalProcesses:
         self._pool = self._start()
 
     def _start(self) -> ProcessPoolExecutor:
-        with _threads_in_environment():
+        with threads_in_environment():
             return ProcessPoolExecutor(
                 self.workers,
                 mp_context=self._context,
@@ -65,7 +67,7 @@ class LocalProcesses:
 
     def submit(self, task: Task) -> "Future[Done]":
         """Hands the task to the next free process."""
-        with _threads_in_environment():
+        with threads_in_environment():
             return self._pool.submit(_carry_out_in_worker, task)
 
     def restart(self) -> None:

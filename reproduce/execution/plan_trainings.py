@@ -1,4 +1,4 @@
-"""What an experiment would train, what of it is in the store, and how long the rest takes."""
+"""Plans an experiment: what it would train, how much of that is in the store, and how long the rest takes."""
 
 import time
 from dataclasses import dataclass
@@ -11,7 +11,8 @@ from protocols.search.study import Study
 from protocols.splits import as_ranges
 from protocols.training.fold_data import FoldData
 from protocols.training.train_fold import train_fold
-from protocols.trunks.embedding_model import TrunkError
+from protocols.trunks.embedding_model import without_published_weights
+from protocols.trunks.weights import TrunkError
 from reproduce.execution.devices import prepare_process
 from reproduce.execution.session import Session
 from results.store import Store
@@ -27,8 +28,14 @@ _ANY_METHOD = MethodSpec(name="any", loss=Component(name="ContrastiveLoss"), sam
 class MethodPlan:
     """One method's trainings.
 
-    shortest, longest: possible trainings; early stopping decides which it is, and tests are not counted. seconds_each:
-    mean of the trainings stored for dataset and method, None if there are none.
+    Attributes:
+        key: The method's key.
+        title: The method's title.
+        trainings: How many trainings its runs take in all.
+        in_store: How many of them the store has.
+        seconds_each: Mean duration of the trainings stored for dataset and method; None if there are none.
+        shortest: The training that early stopping ends first. Tests are not counted.
+        longest: The training that early stopping never ends.
     """
 
     key: str
@@ -122,8 +129,7 @@ def measure_rates(session: Session, device: str) -> Rates:
     data = session.problem.training_data(spec)
     few, ranks = _few(data.validation)
     # Drawn weights take the same time, and a plan is possible before the published ones are here.
-    trunk = spec.trunk.model_copy(update={"weights": "random"})
-    spec = spec.model_copy(update={"validation_classes": as_ranges(ranks), "trunk": trunk})
+    spec = without_published_weights(spec).model_copy(update={"validation_classes": as_ranges(ranks)})
     data = FoldData(data.train, few)
     # The first epoch also warms up; a second of one iteration shows what a validation takes.
     short = _last_interval(spec, data, device, epochs=2, iterations=1)

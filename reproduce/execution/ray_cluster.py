@@ -21,10 +21,11 @@ import torch
 
 from protocols.trunks.weights import WEIGHTS_VARIABLE
 from reproduce.errors import InputError, WorkFailedError
+from reproduce.execution.carry_out import carry_out
 from reproduce.execution.devices import THREAD_VARIABLES, prepare_process, threads_per_training
 from reproduce.execution.ray_capacity import Room, room_in, usable_nodes
 from reproduce.execution.ray_shared_folders import check_nodes
-from reproduce.execution.tasks import Done, Task, carry_out
+from reproduce.execution.tasks import Done, Task
 from reproduce.monitoring.observer import Tick
 
 _LOCAL = "local"
@@ -195,18 +196,21 @@ def import_ray() -> Any:
 def environment_of_workers(threads: int) -> dict[str, str]:
     """Variables of every process on the nodes: threads, and where this process finds modules and weights."""
     installed = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    places = [str(Path(__file__).resolve().parents[2]), *(str(Path(place).absolute()) for place in sys.path)]
-    own = [place for place in dict.fromkeys(places) if place not in installed and Path(place).is_dir()]
+    folders = [str(Path(__file__).resolve().parents[2]), *(str(Path(entry).absolute()) for entry in sys.path)]
+    source_folders = [folder for folder in dict.fromkeys(folders) if folder not in installed and Path(folder).is_dir()]
     variables = dict.fromkeys(THREAD_VARIABLES, str(threads))
     # Trunks are looked for among torch.hub's downloads, which need not be at home on every node.
-    variables |= {"PYTHONPATH": os.pathsep.join(own), "TORCH_HOME": str(Path(torch.hub.get_dir()).parent.absolute())}
+    variables |= {
+        "PYTHONPATH": os.pathsep.join(source_folders),
+        "TORCH_HOME": str(Path(torch.hub.get_dir()).parent.absolute()),
+    }
     if named := os.environ.get(WEIGHTS_VARIABLE):
         variables[WEIGHTS_VARIABLE] = str(Path(named).expanduser().absolute())
     return variables
 
 
 def _carry_out_on_node(task: Task, device: str, threads: int, told: Any) -> Done | Exception:
-    """Runs on a node. What goes wrong is an answer like any other, since Ray would wrap it into an error of its own."""
+    """Runs on a node. An error is returned and not raised, since Ray would wrap it into an error of its own."""
     prepare_process(device, threads)
     try:
         return carry_out(task, device, lambda tick: told.put.remote(tick.fingerprint, tick.iterations))

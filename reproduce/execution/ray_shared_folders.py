@@ -1,4 +1,4 @@
-"""Whether all nodes of a cluster see the folders that trainings read and write."""
+"""Checks that all nodes of a cluster see the folders that trainings read and write."""
 
 import uuid
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ _ANSWER_SECONDS = 120
 def check_nodes(ray: Any, nodes: Sequence[Node], folders: Sequence[Path]) -> None:
     """Asks every node whether it sees the folders' content and can import this package; raises InputError.
 
-    A file is put into each folder for the time of the question, since a node may have a folder of the same name to
-    itself.
+    A file is put into each folder while the nodes are asked, since a node may have a folder of the same name on a disk
+    of its own.
     """
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -26,15 +26,15 @@ def check_nodes(ray: Any, nodes: Sequence[Node], folders: Sequence[Path]) -> Non
         # All are asked before the first answer is waited for.
         answers = [
             ask.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)).remote(
-                [str(each) for each in marks]
+                [str(path) for path in marks]
             )
             for node in nodes
         ]
         for node, answer in zip(nodes, answers, strict=True):
             _check(ray, node, answer)
     finally:
-        for each in marks:
-            each.unlink(missing_ok=True)
+        for path in marks:
+            path.unlink(missing_ok=True)
 
 
 def mark(folder: Path) -> Path:
@@ -70,9 +70,9 @@ def _question() -> Any:
         import importlib
         import os
 
-        unseen = [each for each in marks if not os.path.exists(each)]
+        unseen = [path for path in marks if not os.path.exists(path)]
         try:
-            importlib.import_module("reproduce.execution.tasks")
+            importlib.import_module("reproduce.execution.carry_out")
         except Exception as error:
             return unseen, f"{type(error).__name__}: {error}".splitlines()[0]
         return unseen, ""

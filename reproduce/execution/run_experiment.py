@@ -1,4 +1,4 @@
-"""`run`: an experiment from its file to its table."""
+"""Carries an experiment out: its search, its reproductions, its test evaluations and its table."""
 
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -13,22 +13,22 @@ from reports.tables.formats import WRITERS
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
 from reproduce.execution.devices import prepare_process, threads_per_training
+from reproduce.execution.executor import Executor
 from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.session import Session
-from reproduce.execution.tasks import Executor
 from reproduce.monitoring.observer import Observers
 from reproduce.monitoring.progress import RunProgress
-from reproduce.monitoring.time_left import Forecast, in_words
+from reproduce.monitoring.time_left import Forecast
 from reproduce.monitoring.trackers import Tracker, Tracking
-from reproduce.outputs.page import page_or_reason
 from reproduce.storage import open_store, open_studies, studies_in_one_line
 from results.experiment_results import MeasuredExperiment
 from results.store import Store
+from results.whole_files import write_whole
 
 
 @dataclass(frozen=True)
 class Finished:
-    """The table of a run, where it was written, and how many trainings were made now and found in the store."""
+    """The table of a run, its files, and how many trainings were made now and how many were in the store before."""
 
     table: Table
     files: tuple[Path, ...]
@@ -39,10 +39,17 @@ class Finished:
 def run(
     session: Session, start: Callable[[], Executor], console: Console, trackers: dict[str, Tracker] | None = None
 ) -> Finished:
-    """Carries the experiment through, or what is missing of it, and writes its table.
+    """Carries out what the store lacks of an experiment and writes its table.
 
-    start: opens what carries out the trainings; closed again in the end. trackers: by name, are told of what is newly
-    made; those that fail are taken out.
+    Args:
+        session: The opened experiment.
+        start: Opens the executor of the trainings, which is closed at the end.
+        console: Where the progress is shown.
+        trackers: Trackers by name, which are told of every new training and test. One that fails is removed.
+
+    Raises:
+        WorkFailedError: A job cannot be done; what was finished before is in the store.
+        StoreError: The store cannot be read or written.
     """
     with closing(start()) as executor:
         store, studies = open_store(session.paths), open_studies(session.paths)
@@ -50,8 +57,8 @@ def run(
         totals = {key: session.protocol.trainings_of(study) for key, study in methods.items()}
         forecast = Forecast(totals, executor.workers)
         with studies_in_one_line(session.paths):
-            note_told_trials(methods, store, forecast)
-        say_start(session, executor, console)
+            count_told_trials(methods, store, forecast)
+        _say_start(session, executor, console)
         store.put_experiment(session.fingerprint, session.name, session.summary())
         # This process draws the samples of the search; its threads must not depend on the number of workers either.
         prepare_process(executor.device)
@@ -74,8 +81,8 @@ def run(
     return Finished(table, write_table(table, session), forecast.made_now, forecast.n_done - forecast.made_now)
 
 
-def note_told_trials(studies: Mapping[str, Study], store: Store, forecast: Forecast) -> None:
-    """Counts the trainings of trials that earlier runs finished: a search goes on behind them without asking again."""
+def count_told_trials(studies: Mapping[str, Study], store: Store, forecast: Forecast) -> None:
+    """Counts the trainings of finished trials as done: a resumed search does not ask for them again."""
     for key, study in studies.items():
         for spec, over in study.asked_specs():
             if over:
@@ -83,7 +90,7 @@ def note_told_trials(studies: Mapping[str, Study], store: Store, forecast: Forec
                 forecast.finished(key, known.wall_time if known else 0.0, now=False)
 
 
-def say_start(session: Session, executor: Executor, console: Console) -> None:
+def _say_start(session: Session, executor: Executor, console: Console) -> None:
     """What is about to be done, and with what."""
     dataset, problem = session.problem.dataset, session.problem
     console.print(f"[bold]{session.experiment.title}[/bold]")
@@ -111,18 +118,9 @@ def stored_table(store: Store, experiment: str) -> Table:
 def write_table(table: Table, session: Session) -> tuple[Path, ...]:
     """The table as Markdown, CSV and LaTeX."""
     folder = session.paths.tables
-    folder.mkdir(parents=True, exist_ok=True)
     files = []
     for suffix, form in (("md", "markdown"), ("csv", "csv"), ("tex", "latex")):
         path = folder / f"{session.name.replace('/', '_')}.{suffix}"
-        path.write_text(WRITERS[form](table), encoding="utf-8")
+        write_whole(path, WRITERS[form](table))
         files.append(path)
     return tuple(files)
-
-
-def ending(finished: Finished, seconds: float, session: Session) -> str:
-    """The last lines of a run: what was made, and where its page is, which is written here."""
-    files = ", ".join(str(path) for path in finished.files)
-    page = page_or_reason(session.name, session.fingerprint, session.paths)
-    made = f"{finished.made} trainings made in {in_words(seconds)}, {finished.found} found in the store"
-    return f"{made}; written: {files}\n{page}"

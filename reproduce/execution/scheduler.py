@@ -10,12 +10,14 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 
+from protocols.evaluation.test_data import TestData, test_data
 from protocols.jobs import EvaluateJob, Job, Outcome, TrainJob, Work
 from protocols.problem import Problem
 from protocols.splits import SplitError
 from protocols.training.build_method import MethodError
 from reproduce.errors import WorkFailedError
-from reproduce.execution.tasks import Done, EvaluateTask, Executor, Exhibition, Task, Trained, TrainTask
+from reproduce.execution.executor import Executor
+from reproduce.execution.tasks import Done, EvaluateTask, Exhibition, Task, Trained, TrainTask
 from reproduce.monitoring.observer import Observer
 from results.artifacts import exhibit_path, weights_path
 from results.records import RunRecord
@@ -120,10 +122,13 @@ class Scheduler:
         artifacts = self.store.artifacts
         if isinstance(job, TrainJob):
             weights = None if job.run is None else weights_path(artifacts, job.spec)
-            observed_on = self.problem.test_data() if self.test_curves and job.run is not None else None
+            observed_on = self._test_data() if self.test_curves and job.run is not None else None
             return TrainTask(job, self.problem.training_data(job.spec), weights, observed_on)
         paths = tuple(weights_path(artifacts, spec) for spec in job.specs)
-        return EvaluateTask(job, self.problem.test_data(), paths, self._exhibition(job))
+        return EvaluateTask(job, self._test_data(), paths, self._exhibition(job))
+
+    def _test_data(self) -> TestData:
+        return test_data(self.problem.dataset, self.problem.split)
 
     def _exhibition(self, job: EvaluateJob) -> Exhibition | None:
         """The first reproduction of a method is kept to be looked at."""

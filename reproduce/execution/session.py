@@ -1,4 +1,4 @@
-"""From names on the command line to what a run works with: problem, methods, store."""
+"""An experiment opened for a run or a plan: its cards read, its weights settled, its dataset opened and split."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,15 +9,15 @@ from protocols.datasets.dataset import DataError, DataRequest, Dataset
 from protocols.datasets.dataset_registry import DATASETS, open_dataset
 from protocols.datasets.embedded import EMBEDDED
 from protocols.datasets.stand_in import stand_in
-from protocols.images.packing import BrokenImageError, Progress
+from protocols.images.packing import BrokenImageError
 from protocols.problem import Problem
+from protocols.progress import Progress
 from protocols.protocol_registry import PROTOCOLS, Protocol
 from protocols.search.open_method import OpenMethod
 from protocols.search.study import Budget, Study
 from protocols.splits import SplitError, named_split
-from protocols.trunks.download import Progress as DownloadProgress
-from protocols.trunks.embedding_model import TrunkError
 from protocols.trunks.trunk_registry import settled_trunk, trunk_entry
+from protocols.trunks.weights import TrunkError
 from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.method_card import MethodCard
 from reproduce.config.method_on_dataset import open_method
@@ -29,7 +29,7 @@ from results.experiment_summary import ExperimentSummary
 
 @dataclass(frozen=True)
 class Session:
-    """An experiment with its data opened and its cards read."""
+    """An opened experiment."""
 
     name: str
     experiment: Experiment
@@ -89,15 +89,23 @@ def open_session(
     where: StoragePaths,
     progress: Progress | None,
     weights: Path | None = None,
-    fetching: DownloadProgress | None = None,
+    fetching: Progress | None = None,
     *,
     outline: bool = False,
 ) -> Session:
     """Reads the cards, settles the trunk's weights, opens the dataset and splits it.
 
-    weights: where the trunk's come from, if not from where they are looked for (protocols.trunks.weights). outline: for
-    a plan, which needs no weights, and a dataset that is not located is stood in for by its published counts. Raises
-    InputError with one line on what to do.
+    Args:
+        name: The experiment's name in the store.
+        experiment: The experiment, with the folder of its images.
+        where: Where the store, the checkpoints and the decoded images lie.
+        progress: Told how many images are decoded.
+        weights: File of the trunk's weights or its folder; by default the places in `protocols.trunks.weights`.
+        fetching: Told how much of the trunk's weights has come.
+        outline: Open for a plan: no weights are needed, and the published counts stand in for images without a folder.
+
+    Raises:
+        InputError: Something is missing or wrong; the message is one line that says what to do.
     """
     cards = _cards(experiment)
     request = DataRequest(
@@ -112,7 +120,7 @@ def open_session(
     try:
         outlined = outline_of(experiment) if outline and needs_folder(experiment) else None
         if outlined is None and needs_folder(experiment):
-            open_dataset(request)  # Says which folder it wants, before weights are fetched for nothing.
+            open_dataset(request)  # Raises an error that names the folder, before weights are fetched for nothing.
         if not outline or weights is not None:
             trunk = settled_trunk(experiment.trunk, weights, fetching)
             experiment = experiment.model_copy(update={"trunk": trunk})
@@ -130,14 +138,15 @@ def _cards(experiment: Experiment) -> tuple[MethodCard, ...]:
         *(load_variant(variant) for variant in experiment.variants),
     )
     keys = [card.key for card in cards]
-    if twice := [key for key in keys if keys.count(key) > 1]:
-        raise InputError(f"method {twice[0]!r} is named twice; name it once")
+    if repeated := [key for key in keys if keys.count(key) > 1]:
+        raise InputError(f"method {repeated[0]!r} is named twice; name it once")
     return cards
 
 
 def problem_of(experiment: Experiment, dataset: Dataset) -> Problem:
     """What all methods of an experiment share, on its dataset; raises SplitError."""
-    name, queries_given = split_name(experiment), dataset.is_query is not None
+    name = experiment.split or PROTOCOLS[experiment.protocol].split
+    queries_given = dataset.is_query is not None
     split = named_split(name, dataset.n_classes, dataset.trainval_classes, queries_given=queries_given)
     return Problem(
         dataset,
@@ -160,8 +169,3 @@ def outline_of(experiment: Experiment) -> Dataset | None:
         return None
     side = experiment.images.resize or 256
     return stand_in(experiment.dataset.name, publication.counts, shorter_side=side)
-
-
-def split_name(experiment: Experiment) -> str:
-    """The class split: the experiment's own choice, or its protocol's."""
-    return experiment.split or {"mlrc": "mlrc", "standard": "conventional"}[experiment.protocol]

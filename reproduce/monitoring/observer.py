@@ -1,4 +1,4 @@
-"""Who is told how a run goes."""
+"""What is told about the progress of a run: the interface of progress displays and trackers."""
 
 from dataclasses import dataclass
 from typing import Protocol

@@ -1,11 +1,10 @@
 """Curves and scores of what is newly made, shown in TensorBoard or Weights & Biases while a run goes on.
 
-A tracker gets one report per finished training or test. What comes from the store was reported when it was made, and is
-not reported again. A tracker that fails is told of once and dropped: it must never end the trainings.
+A tracker gets one report per finished training or test. Results from the store were reported when they were made, and
+are not reported again. A tracker that fails is removed with one message: it must never end the trainings.
 """
 
 import os
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +19,13 @@ from reproduce.monitoring.observer import Tick
 from reproduce.storage import beside
 from results.records import CurvePoint, FoldResult, RunRecord
 from results.statistics.run_values import EMBEDDING_KINDS
+from results.whole_files import whole_folder
 
 Setting = bool | int | float | str
 
 
 @dataclass(frozen=True)
-class Report:
+class JobReport:
     """A finished training, or the test of a run.
 
     name: experiment/method/purpose/fold. group: experiment/method. settings: hyperparameters and what else decided the
@@ -43,7 +43,7 @@ class Report:
 class Tracker(Protocol):
     """Shows reports."""
 
-    def report(self, report: Report) -> None:
+    def report(self, report: JobReport) -> None:
         """Takes one; whatever it raises is told and ends the tracking, nothing else."""
 
 
@@ -55,23 +55,17 @@ class TensorBoard:
 
         self.folder, self._writer = folder, SummaryWriter
 
-    def report(self, report: Report) -> None:
+    def report(self, report: JobReport) -> None:
         """Writes curves as scalars, settings and scores as TensorBoard's hyperparameters."""
         folder = self.folder / report.name
         if folder.exists():
             return
-        # Beside the folder that TensorBoard watches, so that it never sees half a report.
-        partial = self.folder.with_name(f".{self.folder.name}.{os.getpid()}.partial")
-        try:
-            with self._writer(log_dir=str(partial)) as writer:
-                for iteration, values in report.points:
-                    for name, value in values.items():
-                        writer.add_scalar(name, value, iteration)
-                writer.add_hparams(report.settings, report.scores, run_name=".")
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            partial.rename(folder)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
+        # Filled beside the folder that TensorBoard watches, so that it never sees half a report.
+        with whole_folder(folder, beside=self.folder) as partial, self._writer(log_dir=str(partial)) as writer:
+            for iteration, values in report.points:
+                for name, value in values.items():
+                    writer.add_scalar(name, value, iteration)
+            writer.add_hparams(report.settings, report.scores, run_name=".")
 
 
 class WeightsAndBiases:
@@ -84,7 +78,7 @@ class WeightsAndBiases:
 
         self._wandb: Any = wandb
 
-    def report(self, report: Report) -> None:
+    def report(self, report: JobReport) -> None:
         """Logs curves by iteration, scores with the last one; settings are the run's config."""
         run = self._wandb.init(
             project=os.environ.get("WANDB_PROJECT", self.project),
@@ -152,7 +146,7 @@ class Tracking:
         """Nothing: a training is reported when it is over."""
 
 
-def report_of(experiment: str, method: str, job: Job, outcome: Outcome) -> Report:
+def report_of(experiment: str, method: str, job: Job, outcome: Outcome) -> JobReport:
     """The report of a job's outcome."""
     group = f"{experiment}/{method}"
     if isinstance(job, TrainJob):
@@ -162,12 +156,12 @@ def report_of(experiment: str, method: str, job: Job, outcome: Outcome) -> Repor
     return _test(group, job, outcome)
 
 
-def _training(group: str, job: TrainJob, result: FoldResult) -> Report:
+def _training(group: str, job: TrainJob, result: FoldResult) -> JobReport:
     spec = job.spec
     purpose: Literal["search", "reproduction"] = "search" if job.run is None else "reproduction"
     kept = {"method", "training", "trunk", "images", "embedding_size", "dataset", "split", "fold", "seed"}
     scores = {"best/map_at_r": result.best_map_at_r, "best/iteration": float(result.best_iteration)}
-    return Report(
+    return JobReport(
         name=f"{group}/{purpose}/fold-{spec.fold}-{spec.fingerprint[:8]}",
         group=group,
         purpose=purpose,
@@ -177,13 +171,13 @@ def _training(group: str, job: TrainJob, result: FoldResult) -> Report:
     )
 
 
-def _test(group: str, job: EvaluateJob, record: RunRecord) -> Report:
+def _test(group: str, job: EvaluateJob, record: RunRecord) -> JobReport:
     settings = record.model_dump(mode="json", include={"dataset", "protocol", "run", "seed", "hyperparameters"})
     scores: dict[str, float] = {}
     for kind in EMBEDDING_KINDS:
-        for found in (getattr(record, kind).model_dump(), getattr(record, f"metrics_{kind}")):
-            scores |= {f"test/{kind}_{name}": value for name, value in found.items()}
-    return Report(
+        for metrics in (getattr(record, kind).model_dump(), getattr(record, f"metrics_{kind}")):
+            scores |= {f"test/{kind}_{name}": value for name, value in metrics.items()}
+    return JobReport(
         name=f"{group}/test/run-{record.run}-{job.fingerprint[:8]}",
         group=group,
         purpose="test",

@@ -1,6 +1,5 @@
 """Models and test embeddings of stored runs for other tools: state dicts and arrays."""
 
-import io
 import json
 import pickle
 import shutil
@@ -18,10 +17,13 @@ from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.embedded import EMBEDDED
 from protocols.evaluation.evaluate_run import embed_test, normalization_of
 from protocols.evaluation.test_data import TestData, test_data
-from protocols.images.packing import BrokenImageError, Progress
+from protocols.images.packing import BrokenImageError
+from protocols.progress import Progress
 from protocols.splits import SplitError, named_split
-from protocols.trunks.embedding_model import TrunkError
+from protocols.trunks.embedding_model import without_published_weights
+from protocols.trunks.weights import TrunkError
 from reproduce.errors import InputError
+from reproduce.execution.carry_out import write_tensors
 from reproduce.outputs import load_model
 from reproduce.outputs.find_runs import StoredRun, training_of
 from results.artifacts import weights_path
@@ -48,10 +50,7 @@ def export_model(store: Store, run: StoredRun, fold: int, folder: Path) -> None:
         "spec": spec.model_dump(mode="json"),
         "provenance": result.provenance.model_dump(mode="json"),
     }
-    # Through memory, since torch reports a full disk as an internal error of its file writer.
-    buffer = io.BytesIO()
-    torch.save(weights, buffer)
-    (folder / "model.pt").write_bytes(buffer.getbuffer())
+    write_tensors(folder / "model.pt", weights)
     _write_json(folder / "model.json", about)
     shutil.copyfile(load_model.__file__, folder / "load_model.py")
 
@@ -78,7 +77,7 @@ def export_embeddings(store: Store, run: StoredRun, folds: list[int], images: Im
     weights = [kept_weights(store, run, spec) for spec in specs]
     try:
         dataset, data = _test_images(run, specs[0], images)
-        models = [load_model.without_weights(spec) for spec in specs]
+        models = [without_published_weights(spec) for spec in specs]
         embedded = embed_test(models, weights, data, torch.device(images.device), images.batch)
     except (DataError, BrokenImageError, SplitError, TrunkError) as error:
         raise InputError(str(error)) from error

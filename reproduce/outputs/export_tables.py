@@ -1,13 +1,12 @@
 """Results for other tools, as tables in a folder that is whole or absent; without torch."""
 
-import os
-import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from reproduce.errors import InputError
 from results.store import Store
+from results.whole_files import whole_folder
 
 FORMATS = ("parquet", "csv")
 
@@ -19,18 +18,14 @@ def new_folder(to: Path) -> Iterator[Path]:
     Raises InputError if `to` holds something already or cannot be made.
     """
     target = to.absolute()
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        if target.exists() and any(target.iterdir()):
-            raise InputError(f"--to {to}: is not empty; name a new folder")
-        partial.mkdir(parents=True)
-    except OSError as error:
-        raise InputError(f"--to {to}: cannot be written ({error.strerror}); choose another place") from error
-    try:
-        yield partial
-        partial.replace(target)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    with ExitStack() as stack:
+        try:
+            if target.exists() and any(target.iterdir()):
+                raise InputError(f"--to {to}: is not empty; name a new folder")
+            folder = stack.enter_context(whole_folder(target))
+        except OSError as error:
+            raise InputError(f"--to {to}: cannot be written ({error.strerror}); choose another place") from error
+        yield folder
 
 
 def export_tables(store: Store, form: str, folder: Path) -> None:

@@ -19,6 +19,7 @@ from reproduce.storage import StoragePaths, open_store, open_studies, studies_in
 from results.artifacts import Exhibit, exhibit_path
 from results.experiment_results import MeasuredExperiment
 from results.store import IncompleteExperimentError, Store
+from results.whole_files import write_whole
 
 
 def write_page(name: str, fingerprint: str, store: Store, where: StoragePaths, folder: Path) -> Path:
@@ -33,9 +34,7 @@ def write_page(name: str, fingerprint: str, store: Store, where: StoragePaths, f
     try:
         _write_figures(built.figures, page_folder / "figures")
         page = page_folder / "index.html"
-        partial = page.with_suffix(".partial")
-        partial.write_text(render_page(built.content), encoding="utf-8")
-        partial.replace(page)
+        write_whole(page, render_page(built.content))
     except OSError as error:
         reason = f"{page_folder}: cannot be written ({error.strerror or error})"
         raise InputError(f"{reason}; choose another place with --to") from error

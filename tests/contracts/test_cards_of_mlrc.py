@@ -5,11 +5,11 @@ import torch
 from torch import nn
 
 from losses import SignalToNoiseRatioContrastiveLoss
-from protocols.training.build_method import Method, build_method
+from protocols.training.build_method import BuiltMethod, build_method
 from reproduce.config.checked_card import load_card, open_card
 
 
-def method(card: str, num_classes: int = 200, embedding_size: int = 64) -> Method:
+def method(card: str, num_classes: int = 200, embedding_size: int = 64) -> BuiltMethod:
     torch.manual_seed(0)
     return build_method(open_card(load_card(card), "cub200").method, num_classes, embedding_size)
 

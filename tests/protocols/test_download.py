@@ -6,6 +6,7 @@ import os
 import stat
 import tarfile
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,7 @@ def test_a_partial_file_longer_than_the_file_is_of_another(server, to):
     ("said", "words"),
     [
         ({"md5": "0" * 32}, (f"MD5 checksum {MD5} instead of 00000",)),
+        ({"sha256": "0" * 9}, ("its SHA-256 begins with", "instead of 000000000")),
         ({"size": 300_001}, ("300,000 bytes instead of the published 300,001",)),
     ],
 )
@@ -121,6 +123,23 @@ def test_another_part_than_asked_for_is_not_appended(server, to):
     with refused("another part", "goes on from byte 1,000"):
         download(server.url, to, md5=MD5)
     assert partial_of(to).read_bytes() == CONTENT[:1000]
+
+
+def test_without_resuming_nothing_is_kept_of_a_broken_download(server, to):
+    server.cut_after = 100_000
+    with refused("connection ended before the file did") as error:
+        download(server.url, to, resume=False)
+    assert "goes on" not in str(error.value)
+    assert list(to.parent.iterdir()) == []
+
+
+def test_without_resuming_one_file_can_be_fetched_by_several_at_once(server, to):
+    sha256 = hashlib.sha256(CONTENT).hexdigest()
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(lambda _: download(server.url, to, sha256=sha256, resume=False), range(12)))
+    assert to.read_bytes() == CONTENT
+    assert list(to.parent.iterdir()) == [to]
+    assert server.asked == [None] * 12
 
 
 def test_a_file_that_is_gone(server, to):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.problem import Problem
 from protocols.splits import as_ranges, mlrc_split
 from results.training_spec import FoldSpec, TrunkSpec
@@ -61,4 +62,4 @@ def test_a_specification_survives_json(problem: Problem) -> None:
 
 
 def test_test_images_are_those_of_the_test_classes(problem: Problem) -> None:
-    assert set(problem.test_data().images.labels.tolist()) == set(range(8, 16))
+    assert set(data_for_testing(problem.dataset, problem.split).images.labels.tolist()) == set(range(8, 16))

@@ -142,7 +142,7 @@ import os, sys
 import sqlalchemy as sa
 from results import schema
 from results.store import Store
-sa.event.listen(schema.FOLDS, "after_drop", lambda *_, **__: os._exit(9))
+sa.event.listen(schema.FOLD_RESULTS, "after_drop", lambda *_, **__: os._exit(9))
 Store(sys.argv[1], None)
 """
 
@@ -205,5 +205,5 @@ def test_what_postgresql_is_told():
     for text, kind in zip(texts, kinds, strict=True):
         assert text.startswith(kind)
     assert "best_map_at_r FLOAT," in texts[0]
-    names = ", ".join(schema.FOLDS.columns.keys())
+    names = ", ".join(schema.FOLD_RESULTS.columns.keys())
     assert f"({names}) SELECT fold_results.{names.replace(', ', ', fold_results.')} FROM fold_results" in texts[1]

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import yaml
 
-from reproduce.config.experiment_file import load_experiment
 from results.experiment_spec import Experiment
+from tests.support.experiment_files import load_experiment
 
 SHARED = {
     "title": "Two panels",

@@ -2,6 +2,7 @@
 
 import torch
 
+from protocols.evaluation.test_data import test_data
 from protocols.jobs import EvaluateJob, TrainJob, evaluations, trainings
 from reproduce.execution.tasks import EvaluateTask, TrainTask
 from results.artifacts import weights_path
@@ -41,7 +42,9 @@ def carry_out_all(executor, problem, folder):
         folds = [future.result(120).result for future in [executor.submit(task) for task in tasks]]
         jobs = [EvaluateJob(tuple(specs[i : i + 2]), "mlrc", {}, 0, 5, 1.0) for i in range(0, len(specs), 2)]
         tests = [
-            EvaluateTask(job, problem.test_data(), tuple(weights_path(folder, spec) for spec in job.specs))
+            EvaluateTask(
+                job, test_data(problem.dataset, problem.split), tuple(weights_path(folder, spec) for spec in job.specs)
+            )
             for job in jobs
         ]
         runs = [future.result(120) for future in [executor.submit(task) for task in tests]]

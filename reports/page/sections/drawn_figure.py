@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from reports.figures.style import FigureError, png_of, svg_of
 from reports.page.content import FigureView
 from reports.page.data_uris import embedded
+from results.whole_files import write_whole
 
 
 @dataclass(frozen=True)
@@ -22,9 +23,9 @@ class Drawn:
     view: FigureView | None
 
     def save(self, folder: Path) -> None:
-        """Writes both files into a folder that is there."""
-        (folder / f"{self.name}.svg").write_text(self.svg, encoding="utf-8")
-        (folder / f"{self.name}.png").write_bytes(self.png)
+        """Writes both files."""
+        write_whole(folder / f"{self.name}.svg", self.svg)
+        write_whole(folder / f"{self.name}.png", self.png)
 
 
 def drawn(

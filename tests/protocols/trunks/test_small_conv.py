@@ -4,9 +4,10 @@ import pytest
 import torch
 from torch import nn
 
-from protocols.trunks.embedding_model import EmbeddingModel, TrunkError
+from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.trunks.small_conv import SmallConv
 from protocols.trunks.trunk_registry import TRUNKS, trunk_entry
+from protocols.trunks.weights import TrunkError
 from results.training_spec import TrunkSpec
 
 SMALL = TrunkSpec(name="small_conv", weights="random")

@@ -15,10 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from protocols.trunks import torchvision_trunks
-from protocols.trunks.embedding_model import EmbeddingModel, TrunkError
+from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.trunks.torchvision_trunks import torchvision_trunk
 from protocols.trunks.trunk_registry import IMAGENET_MEAN, IMAGENET_STD, TRUNKS, settled_trunk
-from protocols.trunks.weights import PublishedFile
+from protocols.trunks.weights import PublishedFile, TrunkError
 from results.training_spec import TrunkSpec
 
 NAMES = ("googlenet", "resnet50", "resnet101")

@@ -14,11 +14,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from protocols.download import DownloadError, download
 from protocols.trunks import embedding_model as build
-from protocols.trunks.download import DownloadError, download
-from protocols.trunks.embedding_model import EmbeddingModel, TrunkError
+from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.trunks.trunk_registry import TRUNKS, InputFormat, TrunkEntry, settled_trunk
-from protocols.trunks.weights import PublishedFile
+from protocols.trunks.weights import PublishedFile, TrunkError
 from results.training_spec import TrunkSpec
 
 VARIABLE = "METRIC_LEARNING_WEIGHTS"
@@ -208,19 +208,19 @@ def test_no_network_is_told_at_once(world: World, monkeypatch: pytest.MonkeyPatc
     started = time.perf_counter()
     text = _refused(lambda: settled_trunk(TOY))
     assert time.perf_counter() - started < 5
-    assert f"{url} is not to be had (" in text
+    assert f"{url}: cannot be fetched (" in text
     assert f"put {world.file.name} into {world.hub}, or name the file or its folder with --weights" in text
 
 
 def test_a_file_that_the_server_does_not_have_is_told(world: World) -> None:
     (world.served / world.file.name).unlink()
-    assert "is not to be had (HTTP Error 404: File not found); put" in _refused(lambda: settled_trunk(TOY))
+    assert "cannot be fetched (404 File not found); put" in _refused(lambda: settled_trunk(TOY))
 
 
 def test_a_hub_folder_that_cannot_be_made_is_told(world: World, tmp_path: Path) -> None:
     (tmp_path / "hub").write_text("a file where the folder should be")
     text = _refused(lambda: settled_trunk(TOY))
-    assert "is not to be had ([Errno" in text
+    assert "cannot be written ([Errno" in text
     assert str(world.hub) in text
 
 
@@ -245,7 +245,7 @@ def test_a_server_that_falls_silent_is_given_up(tmp_path: Path, answer: bytes) -
     url = f"http://127.0.0.1:{_serve_raw(answer, done)}/x-00000000.pth"
     started = time.perf_counter()
     with pytest.raises(DownloadError, match="timed out"):
-        download(url, tmp_path / "x", "00000000", silence=0.3)
+        download(url, tmp_path / "x", sha256="00000000", timeout=0.3, resume=False)
     assert time.perf_counter() - started < 5
     done.set()
     assert list(tmp_path.iterdir()) == []
@@ -259,7 +259,7 @@ def test_a_transfer_that_breaks_off_leaves_what_was_there(tmp_path: Path, answer
     done.set()
     (tmp_path / "x").write_bytes(b"old")
     with pytest.raises(DownloadError):
-        download(f"http://127.0.0.1:{_serve_raw(answer, done)}/x", tmp_path / "x", "00000000")
+        download(f"http://127.0.0.1:{_serve_raw(answer, done)}/x", tmp_path / "x", sha256="00000000", resume=False)
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("x", b"old")]
 
 

@@ -1,5 +1,6 @@
 """`reproduce export`: what is in the store, handed to other tools and read back with them."""
 
+import ast
 import json
 import os
 import runpy
@@ -15,6 +16,7 @@ import torch
 
 from reproduce.errors import InputError
 from reproduce.outputs import export_models as exporting_models
+from reproduce.outputs import load_model
 from reproduce.outputs.export_tables import new_folder
 from reproduce.outputs.find_runs import find_run
 from results.store import Store
@@ -91,6 +93,14 @@ def test_the_loader_beside_a_model_embeds_images_as_the_test_did(export, tiny_ru
         np.testing.assert_allclose(found["embeddings"], expected, atol=1e-6)
         named = [classes[str(label)] for label in np.load(tmp_path / "e" / "labels.npy")]
         assert [Path(name).parent.name for name in found["names"]] == named
+
+
+def test_the_loader_imports_one_module_of_the_suite():
+    tree = ast.parse(Path(load_model.__file__).read_text())
+    modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    modules |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    rooms = ("losses", "results", "protocols", "reports", "reproduce")
+    assert {module for module in modules if module.startswith(rooms)} == {"protocols.load_exported"}
 
 
 def test_the_loader_says_in_one_line_what_it_cannot_read(export, tmp_path, monkeypatch):

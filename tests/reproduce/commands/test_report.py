@@ -11,7 +11,6 @@ import optuna
 import pytest
 import yaml
 
-from reproduce.config.experiment_file import load_experiment
 from reproduce.outputs.page import page_or_reason
 from reproduce.outputs.rerun_commands import rerun_commands
 from reproduce.outputs.search_histories import searches
@@ -19,6 +18,7 @@ from reproduce.storage import open_studies, storage_paths
 from results.experiment_results import MeasuredExperiment
 from results.store import Store
 from tests.support.command_line import ROOT, TINY, ask, reproduce
+from tests.support.experiment_files import load_experiment
 from tests.support.sample_page import measured as sample
 from tests.support.sample_records import put_incomplete_experiment, some_run, some_summary
 

@@ -7,10 +7,11 @@ from protocols.datasets.dataset_registry import DATASETS
 from protocols.datasets.embedded import EMBEDDED
 from protocols.trunks.trunk_registry import trunk_entry
 from reproduce.config.checked_card import load_card
-from reproduce.config.experiment_file import experiment_names, load_experiment, load_experiments
+from reproduce.config.experiment_file import experiment_names, load_experiments
 from reproduce.config.method_card import card_names
 from reproduce.config.yaml_files import short_name
 from reproduce.errors import InputError
+from tests.support.experiment_files import load_experiment
 from tests.support.panels import PANELS, table_file
 
 
@@ -192,8 +193,3 @@ def test_a_slip_in_a_panel_is_one_line(tmp_path, panels, name, said):
         load_experiments(path + name, {})
     assert said in str(error.value)
     assert "\n" not in str(error.value)
-
-
-def test_one_of_several_panels_must_be_named(tmp_path):
-    with pytest.raises(InputError, match="several panels; name one: both/small, both/wide"):
-        load_experiment(table_file(tmp_path, PANELS), {})

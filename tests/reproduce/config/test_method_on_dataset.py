@@ -4,9 +4,9 @@ import pytest
 from optuna.distributions import FloatDistribution
 
 from reproduce.config.checked_card import load_card
-from reproduce.config.experiment_file import load_experiment
 from reproduce.config.method_on_dataset import open_method
 from reproduce.errors import InputError
+from tests.support.experiment_files import load_experiment
 from tests.support.panels import written
 
 

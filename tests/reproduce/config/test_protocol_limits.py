@@ -3,9 +3,9 @@
 import pytest
 
 from reproduce.config.checked_card import load_card
-from reproduce.config.experiment_file import load_experiment
 from reproduce.config.method_on_dataset import open_method
 from reproduce.errors import InputError
+from tests.support.experiment_files import load_experiment
 
 
 @pytest.mark.parametrize("card", ["c1_ccp", "c2_ccp", "ms_ccp", "triplet_ccp"])

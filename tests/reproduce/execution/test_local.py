@@ -8,10 +8,11 @@ import pytest
 import torch
 
 from protocols.jobs import TrainJob
+from reproduce.execution.carry_out import write_tensors
 from reproduce.execution.devices import threads_per_training
 from reproduce.execution.local import InProcess, LocalProcesses, open_executor
 from reproduce.execution.scheduler import Scheduler
-from reproduce.execution.tasks import TrainTask, _write_tensors
+from reproduce.execution.tasks import TrainTask
 from results.artifacts import weights_path
 from results.store import Store
 from tests.support.scheduling import Observer, carry_out_all, reproduction, without_time
@@ -70,7 +71,7 @@ def test_a_search_writes_no_weights(problem, tmp_path):
 
 def test_weights_are_whole_or_absent(tmp_path, monkeypatch):
     path = tmp_path / "ab" / "abc.pt"
-    _write_tensors({"w": torch.ones(3)}, path)
+    write_tensors(path, {"w": torch.ones(3)})
     assert torch.equal(torch.load(path, weights_only=True)["w"], torch.ones(3))
 
     def full_disk(self, data):
@@ -80,7 +81,7 @@ def test_weights_are_whole_or_absent(tmp_path, monkeypatch):
 
     monkeypatch.setattr("pathlib.Path.write_bytes", full_disk)
     with pytest.raises(OSError, match="No space left"):
-        _write_tensors({"w": torch.zeros(3)}, path)
+        write_tensors(path, {"w": torch.zeros(3)})
     assert [each.name for each in path.parent.iterdir()] == ["abc.pt"]
     assert torch.equal(torch.load(path, weights_only=True)["w"], torch.ones(3))
 

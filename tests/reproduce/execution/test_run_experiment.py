@@ -6,7 +6,7 @@ import pytest
 from protocols.search.open_method import OpenMethod
 from protocols.search.space import SearchParameter
 from protocols.search.study import Budget, Study
-from reproduce.execution.run_experiment import note_told_trials
+from reproduce.execution.run_experiment import count_told_trials
 from reproduce.monitoring.time_left import Forecast
 from results.experiment_spec import SamplerSettings
 from results.store import Store
@@ -38,7 +38,7 @@ def test_trainings_of_finished_trials_count_and_those_of_unfinished_ones_do_not(
     store.put_fold(jobs[0].spec, some_result(jobs[0].spec, wall_time=1000.0))
 
     forecast = Forecast({"triplet": TRIALS * FOLDS, "untrained": 0}, workers=1)
-    note_told_trials(studies, store, forecast)
+    count_told_trials(studies, store, forecast)
     assert dict(forecast.done) == {"triplet": 2 * FOLDS}
     assert forecast.made_now == 0
     assert forecast.seconds_left() == pytest.approx(3.0 * 3 * FOLDS)

@@ -1,0 +1,103 @@
+"""Loads a model that `reproduce export model` wrote, and embeds image files with it.
+
+The script in every exported folder imports this module and nothing else of the suite. So the names, arguments and
+results of what is public here stay as they are; add to them, but do not change them.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from losses.plugin import Normalization
+from protocols.datasets.folder import images_below
+from protocols.images.packed_images import LabelledImages
+from protocols.images.packing import BrokenImageError, pack_files
+from protocols.metrics.retrieval import normalized
+from protocols.trunks.embed import embed
+from protocols.trunks.embedding_model import EmbeddingModel, model_of, without_published_weights
+from results.training_spec import FoldSpec
+
+
+class UnreadableImageError(ValueError):
+    """An image is missing or cannot be decoded; the message is one line that names it."""
+
+
+@dataclass(frozen=True)
+class ExportedModel:
+    """A trained model and what it takes to use it.
+
+    Attributes:
+        model: The network in evaluation mode, on the CPU: uint8 images (n, c, h, w) to raw embeddings (n, d).
+        spec: All that decided its training.
+        normalization: How its embeddings are normalised before they are compared: unit or ball.
+    """
+
+    model: EmbeddingModel
+    spec: FoldSpec
+    normalization: Normalization
+
+
+def load_exported_model(folder: Path) -> ExportedModel:
+    """Loads the model in an exported folder. Exported scripts depend on this function.
+
+    Args:
+        folder: The folder with `model.json` and `model.pt`.
+
+    Returns:
+        The model with its trained weights. The trunk's published weights are not needed.
+
+    Raises:
+        OSError: A file is missing.
+    """
+    description = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+    spec = FoldSpec.model_validate(description["spec"])
+    model = model_of(without_published_weights(spec))
+    model.load_state_dict(torch.load(folder / "model.pt", map_location="cpu", weights_only=True))
+    return ExportedModel(model.eval(), spec, description["normalization"])
+
+
+def image_files(paths: Sequence[Path]) -> list[Path]:
+    """The given files, and the image files below the given folders in alphabetical order.
+
+    Exported scripts depend on this function.
+
+    Raises:
+        UnreadableImageError: A path does not exist, or there is no image at all.
+    """
+    files = [file for path in paths for file in (images_below(path) if path.is_dir() else [path])]
+    if missing := [file for file in files if not file.is_file()]:
+        raise UnreadableImageError(f"{missing[0]}: no such file or folder")
+    if not files:
+        raise UnreadableImageError(f"no image below {', '.join(str(path) for path in paths)}")
+    return files
+
+
+def embed_files(exported: ExportedModel, files: Sequence[Path], device: str = "cpu") -> Tensor:
+    """Embeds image files, read and cropped as for the model's test. Exported scripts depend on this function.
+
+    Args:
+        exported: The model; it is moved to `device`.
+        files: Image files that Pillow can decode.
+        device: cpu or cuda.
+
+    Returns:
+        Normalised embeddings (n, d), float32, on `device`, in the order of the files.
+
+    Raises:
+        UnreadableImageError: A file cannot be decoded.
+    """
+    images, target = exported.spec.images, torch.device(device)
+    with TemporaryDirectory() as cache:
+        try:
+            packing = pack_files(Path(), [str(file) for file in files], images.resize, Path(cache) / "images")
+        except BrokenImageError as error:
+            raise UnreadableImageError(str(error).partition(";")[0]) from error
+        rows = np.arange(len(files))
+        labelled = LabelledImages(packing.images, rows, np.zeros_like(rows))
+        return normalized(embed(exported.model.place(target), labelled, images, target), exported.normalization)

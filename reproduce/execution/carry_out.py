@@ -1,0 +1,82 @@
+"""Doing a task in this process: a training or a test evaluation."""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from protocols.evaluation.curve_recorder import CurveRecorder
+from protocols.evaluation.evaluate_run import Embedded, Show, evaluate_run
+from protocols.evaluation.make_exhibit import FirstFold, exhibit_of
+from protocols.training.train_fold import train_fold
+from reproduce.execution.tasks import Done, EvaluateTask, Task, Trained, TrainTask
+from reproduce.monitoring.observer import Tick
+from results.artifacts import vectors_path
+from results.records import RunRecord
+from results.whole_files import write_whole
+
+
+def carry_out(task: Task, device: str, report: Callable[[Tick], None]) -> Done:
+    """Does a task and writes its files, each of which is whole or absent.
+
+    Args:
+        task: A training or a test evaluation.
+        device: cpu, cuda or cuda:N.
+        report: Told the progress of a training at each of its validations.
+
+    Raises:
+        SplitError: A training sees a test class, or a test a class that was trained on.
+        MethodError: The method's loss or miner cannot be built.
+        OSError: A checkpoint cannot be read or written.
+    """
+    return _train(task, device, report) if isinstance(task, TrainTask) else _evaluate(task, device)
+
+
+def _train(task: TrainTask, device: str, report: Callable[[Tick], None]) -> Trained:
+    spec = task.job.spec
+    recorder = None if task.observed_on is None else CurveRecorder(spec, task.observed_on, device)
+    trained = train_fold(
+        spec,
+        task.data,
+        device=device,
+        on_validation=lambda iterations: report(Tick(spec.fingerprint, iterations)),
+        observe=recorder,
+    )
+    if task.weights is not None:
+        # The weights come last: who finds them finds the proxies too.
+        if trained.class_vectors is not None:
+            write_tensors(vectors_path(task.weights), trained.class_vectors)
+        write_tensors(task.weights, trained.weights)
+    return Trained(trained.result, recorder and recorder.curve())
+
+
+def _evaluate(task: EvaluateTask, device: str) -> RunRecord:
+    weights = [torch.load(path, map_location="cpu", weights_only=True) for path in task.weights]
+    return evaluate_run(task.job, weights, task.data, device=device, show=_exhibitor(task, weights[0], device))
+
+
+def _exhibitor(task: EvaluateTask, weights: dict[str, Tensor], device: str) -> Show | None:
+    """Writes the run's exhibit once it is scored; None if the task asks for no exhibit."""
+    exhibition = task.exhibition
+    if exhibition is None:
+        return None
+    vectors_file = vectors_path(task.weights[0])
+    vectors = torch.load(vectors_file, map_location="cpu", weights_only=True) if vectors_file.exists() else None
+    first = FirstFold(task.job.specs[0], weights, exhibition.train, vectors)
+
+    def show(record: RunRecord, embedded: Embedded) -> None:
+        exhibit = exhibit_of(record, embedded, task.data, first, exhibition.class_names, torch.device(device))
+        exhibit.save(exhibition.path)
+
+    return show
+
+
+def write_tensors(path: Path, tensors: Any) -> None:
+    """Writes what `torch.load` reads, whole or not at all; raises OSError."""
+    # Through memory, since torch reports a full disk as an internal error of its file writer.
+    buffer = io.BytesIO()
+    torch.save(tensors, buffer)
+    write_whole(path, buffer.getbuffer())

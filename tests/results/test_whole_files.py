@@ -1,0 +1,86 @@
+"""Files and folders that are whole or absent: interrupted writes, full disks, several writers at once."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from results.whole_files import partial_name, whole_folder, write_whole
+
+
+def test_a_file_is_written_with_its_folder(tmp_path):
+    path = tmp_path / "new" / "deeper" / "text.md"
+    write_whole(path, "± 0.1")
+    assert path.read_bytes() == "± 0.1".encode()
+    write_whole(path, b"bytes")
+    write_whole(path, memoryview(b"more bytes"))
+    assert path.read_bytes() == b"more bytes"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_failed_write_keeps_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    write_whole(path, "old")
+
+    def full_disk(self, data):
+        with self.open("wb") as file:
+            file.write(bytes(data)[:2])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        write_whole(path, "new content")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_threads_that_write_one_file_do_not_disturb_each_other(tmp_path):
+    path, contents = tmp_path / "file", [str(writer) * 300_000 for writer in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(20):
+            list(pool.map(lambda content: write_whole(path, content), contents))
+            assert path.read_text() in contents
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_partial_names_differ(tmp_path):
+    names = {partial_name(tmp_path / "file") for _ in range(100)}
+    assert len(names) == 100
+    assert {name.parent for name in names} == {tmp_path}
+
+
+def test_a_folder_appears_when_it_is_whole(tmp_path):
+    path = tmp_path / "new" / "folder"
+    with whole_folder(path) as folder:
+        (folder / "file").write_text("1")
+        assert not path.exists()
+    assert [entry.name for entry in path.iterdir()] == ["file"]
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_folder_whose_filling_fails_is_absent(tmp_path):
+    def fill() -> None:
+        with whole_folder(tmp_path / "folder") as folder:
+            (folder / "file").write_text("1")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fill()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_holds_something_is_not_replaced(tmp_path):
+    mine = tmp_path / "folder" / "mine"
+    mine.parent.mkdir()
+    mine.write_text("mine")
+    with pytest.raises(OSError, match="not empty"), whole_folder(mine.parent):
+        pass
+    assert list(tmp_path.rglob("*")) == [mine.parent, mine]
+
+
+def test_a_folder_can_be_filled_elsewhere(tmp_path):
+    watched = tmp_path / "watched"
+    with whole_folder(watched / "a" / "folder", beside=watched) as folder:
+        assert folder.parent == tmp_path
+        assert not watched.exists()
+    assert list(tmp_path.rglob("*")) == [watched, watched / "a", watched / "a" / "folder"]
