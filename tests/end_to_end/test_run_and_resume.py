@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from results.store import Store
-from tests.support.command_line import TINY, ask, command, environment, reproduce
+from tests.support.command_line import TINY, ask, command, environment, interruptible, reproduce
 
 pytestmark = pytest.mark.slow
 
@@ -157,7 +157,7 @@ class Started:
     """A run in the background, in a process group of its own as a terminal would start it."""
 
     def __init__(self, folder: Path, store: str) -> None:
-        arguments = command("run", "tiny.yaml", "--workers", "2", "--store", store)
+        arguments = interruptible(command("run", "tiny.yaml", "--workers", "2", "--store", store))
         self.process = subprocess.Popen(
             arguments,
             cwd=folder,
