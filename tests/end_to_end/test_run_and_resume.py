@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from results.store import Store
-from tests.support.command_line import TINY, ask, command, environment, reproduce
+from tests.support.command_line import TINY, ask, command, environment, interruptible, reproduce
 
 pytestmark = pytest.mark.slow
 
@@ -20,7 +20,7 @@ TRAININGS = 2 + 2 * (2 + 1)
 """Untrained: one run of two folds; contrastive: two trials and one reproduction of two folds."""
 
 # Twelve trainings, each long enough to be caught in the middle.
-LONGER = TINY.replace("iterations_per_epoch: 5", "iterations_per_epoch: 200").replace("trials: 2", "trials: 4")
+LONGER = TINY.replace("iterations_per_epoch: 5", "iterations_per_epoch: 100").replace("trials: 2", "trials: 4")
 LONGER_TRAININGS = 2 + 2 * (4 + 1)
 
 
@@ -157,7 +157,7 @@ class Started:
     """A run in the background, in a process group of its own as a terminal would start it."""
 
     def __init__(self, folder: Path, store: str) -> None:
-        arguments = command("run", "tiny.yaml", "--workers", "2", "--store", store)
+        arguments = interruptible(command("run", "tiny.yaml", "--workers", "2", "--store", store))
         self.process = subprocess.Popen(
             arguments,
             cwd=folder,
@@ -203,32 +203,28 @@ def longer(tmp_path_factory):
     return folder
 
 
-def test_a_killed_run_leaves_no_worker_and_ends_in_the_same_table(longer):
-    started = Started(longer, "killed/store.sqlite")
-    started.until("contrastive: search")
-    os.kill(started.process.pid, signal.SIGKILL)
-    assert started.process.wait(60) == -signal.SIGKILL
-    assert wait_until_gone(started.process.pid) == []
-    kept = len(Store(f"sqlite:///{longer}/killed/store.sqlite", longer).folds())
+def test_a_run_that_was_killed_and_then_stopped_ends_in_the_same_table(longer):
+    killed = Started(longer, "cut/store.sqlite")
+    killed.until("contrastive: search")
+    os.kill(killed.process.pid, signal.SIGKILL)
+    assert killed.process.wait(60) == -signal.SIGKILL
+    assert wait_until_gone(killed.process.pid) == [], "a worker outlives the killed run"
+    store = Store(f"sqlite:///{longer}/cut/store.sqlite", longer)
+    kept = len(store.folds())
     assert 0 < kept < LONGER_TRAININGS
-    again = run(longer, "--workers", "2", "--store", "killed/store.sqlite")
+
+    stopped = Started(longer, "cut/store.sqlite")
+    stopped.until("contrastive: search")
+    os.killpg(stopped.process.pid, signal.SIGINT)
+    _, said = stopped.process.communicate(timeout=60)
+    assert stopped.process.returncode == 130
+    assert said == "stopped; everything finished is kept, the same command goes on from there\n"
+    assert wait_until_gone(stopped.process.pid) == [], "a worker outlives the stopped run"
+    assert kept < len(store.folds()) < LONGER_TRAININGS
+    kept = len(store.folds())
+
+    again = run(longer, "--workers", "2", "--store", "cut/store.sqlite")
     assert again.code == 0, again.err
     assert made(again.out) == (LONGER_TRAININGS - kept, kept)
     csv = Path("tables") / "tiny.csv"
-    assert (longer / "killed" / csv).read_bytes() == (longer / "whole" / csv).read_bytes()
-
-
-def test_ctrl_c_says_that_nothing_is_lost_and_the_run_goes_on(longer):
-    started = Started(longer, "stopped/store.sqlite")
-    started.until("contrastive: search")
-    os.killpg(started.process.pid, signal.SIGINT)
-    _, said = started.process.communicate(timeout=60)
-    assert started.process.returncode == 130
-    assert said == "stopped; everything finished is kept, the same command goes on from there\n"
-    assert wait_until_gone(started.process.pid) == []
-    kept = len(Store(f"sqlite:///{longer}/stopped/store.sqlite", longer).folds())
-    assert 0 < kept < LONGER_TRAININGS
-    again = run(longer, "--workers", "2", "--store", "stopped/store.sqlite")
-    assert made(again.out) == (LONGER_TRAININGS - kept, kept)
-    csv = Path("tables") / "tiny.csv"
-    assert (longer / "stopped" / csv).read_bytes() == (longer / "whole" / csv).read_bytes()
+    assert (longer / "cut" / csv).read_bytes() == (longer / "whole" / csv).read_bytes()

@@ -53,6 +53,15 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "reproduce", *arguments]
 
 
+def interruptible(arguments: list[str]) -> list[str]:
+    """A command that Ctrl-C stops, also where the tests themselves ignore it (`nohup`, a CI's job in the background).
+
+    A process inherits from its parent that a signal is ignored, and Python then leaves it so.
+    """
+    code = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
+    return [sys.executable, "-c", code, *arguments]
+
+
 def environment() -> dict[str, str]:
     """That of a person in the checkout, whatever is installed."""
     return {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}

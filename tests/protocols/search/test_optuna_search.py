@@ -6,8 +6,6 @@ from typing import Any
 
 import optuna
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from optuna.trial import TrialState
 from scipy.stats import qmc
 
@@ -24,6 +22,8 @@ SPACE = (
     SearchParameter(target="loss.centers", scale="int", low=1, high=12),
     SearchParameter(target="loss.kind", scale="choice", choices=("soft", "hard", None)),
 )
+
+
 LINE = SPACE[:1]
 
 
@@ -217,40 +217,6 @@ def test_the_start_depends_on_the_seed_and_not_on_the_method() -> None:
     assert _open(_memory(), seed=1).ask().hyperparameters != _open(_memory(), seed=2).ask().hyperparameters
 
 
-PARAMETERS = st.one_of(
-    st.tuples(st.sampled_from(["linear"]), st.floats(-100, 100), st.floats(0.001, 100)),
-    st.tuples(st.sampled_from(["log"]), st.floats(1e-6, 10), st.floats(0.001, 100)),
-    st.tuples(st.sampled_from(["int", "int_log"]), st.integers(1, 50), st.integers(1, 50)),
-)
-
-
-@given(PARAMETERS, st.floats(0, 1, exclude_max=True))
-def test_every_position_is_inside_the_range_as_optuna_sees_it(spec: tuple[Any, Any, Any], position: float) -> None:
-    scale, low, width = spec
-    parameter = SearchParameter(target="loss.x", scale=scale, low=low, high=low + width)
-    value = parameter.at(position)
-    distribution = parameter.distribution()
-    assert distribution._contains(distribution.to_internal_repr(value))
-    assert isinstance(value, int) == scale.startswith("int")
-
-
-@pytest.mark.parametrize(
-    ("scale", "low", "high", "middle"),
-    [("linear", -0.2, 2.0, 0.9), ("log", 1e-6, 1.0, 1e-3), ("int", 1, 3, 2), ("int_log", 1, 31, 4)],
-)
-def test_the_middle_of_a_range_is_on_its_scale(scale: Any, low: float, high: float, middle: float) -> None:
-    parameter = SearchParameter(target="loss.x", scale=scale, low=low, high=high)
-    assert parameter.at(0.5) == pytest.approx(middle)
-    assert parameter.at(0.0) == pytest.approx(low)
-    assert parameter.at(1 - 1e-12) == pytest.approx(high)
-
-
-def test_whole_numbers_have_equal_shares() -> None:
-    parameter = SearchParameter(target="loss.x", scale="int", low=2, high=5)
-    values = [parameter.at((i + 0.5) / 4000) for i in range(4000)]
-    assert [values.count(value) for value in (2, 3, 4, 5)] == [1000] * 4
-
-
 # Exhaustive parameters
 
 
@@ -261,14 +227,6 @@ def test_an_exhaustive_parameter_takes_every_value_once() -> None:
     search = _open(_memory(), space)
     trials_asked = _tell_values(search, [0.1] * 7)
     assert [trial.hyperparameters["loss.num_bins"] for trial in trials_asked] == [2, 3, 4, 5, 6, 7, 8]
-
-
-@pytest.mark.parametrize("trials", [1, 6])
-def test_a_budget_too_small_for_all_values_is_searched(trials: int) -> None:
-    bins = SearchParameter(target="loss.num_bins", scale="int", low=2, high=8, exhaustive=True)
-    (parameter,), count = settled((bins,), trials)
-    assert count == trials
-    assert not parameter.exhaustive
 
 
 def test_exhaustive_beside_others_is_searched() -> None:

@@ -3,9 +3,11 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
-from protocols.search.space import SearchParameter
+from protocols.search.space import SearchParameter, settled
 
 
 @pytest.mark.parametrize(
@@ -24,3 +26,45 @@ def test_optuna_gets_the_range_on_its_scale(scale: Any, expected: BaseDistributi
 def test_optuna_gets_choices_in_their_order() -> None:
     parameter = SearchParameter(target="loss.x", scale="choice", choices=("soft", "hard", None))
     assert parameter.distribution() == CategoricalDistribution(("soft", "hard", None))
+
+
+PARAMETERS = st.one_of(
+    st.tuples(st.sampled_from(["linear"]), st.floats(-100, 100), st.floats(0.001, 100)),
+    st.tuples(st.sampled_from(["log"]), st.floats(1e-6, 10), st.floats(0.001, 100)),
+    st.tuples(st.sampled_from(["int", "int_log"]), st.integers(1, 50), st.integers(1, 50)),
+)
+
+
+@given(PARAMETERS, st.floats(0, 1, exclude_max=True))
+def test_every_position_is_inside_the_range_as_optuna_sees_it(spec: tuple[Any, Any, Any], position: float) -> None:
+    scale, low, width = spec
+    parameter = SearchParameter(target="loss.x", scale=scale, low=low, high=low + width)
+    value = parameter.at(position)
+    distribution = parameter.distribution()
+    assert distribution._contains(distribution.to_internal_repr(value))
+    assert isinstance(value, int) == scale.startswith("int")
+
+
+@pytest.mark.parametrize(
+    ("scale", "low", "high", "middle"),
+    [("linear", -0.2, 2.0, 0.9), ("log", 1e-6, 1.0, 1e-3), ("int", 1, 3, 2), ("int_log", 1, 31, 4)],
+)
+def test_the_middle_of_a_range_is_on_its_scale(scale: Any, low: float, high: float, middle: float) -> None:
+    parameter = SearchParameter(target="loss.x", scale=scale, low=low, high=high)
+    assert parameter.at(0.5) == pytest.approx(middle)
+    assert parameter.at(0.0) == pytest.approx(low)
+    assert parameter.at(1 - 1e-12) == pytest.approx(high)
+
+
+def test_whole_numbers_have_equal_shares() -> None:
+    parameter = SearchParameter(target="loss.x", scale="int", low=2, high=5)
+    values = [parameter.at((i + 0.5) / 4000) for i in range(4000)]
+    assert [values.count(value) for value in (2, 3, 4, 5)] == [1000] * 4
+
+
+@pytest.mark.parametrize("trials", [1, 6])
+def test_a_budget_too_small_for_all_values_is_searched(trials: int) -> None:
+    bins = SearchParameter(target="loss.num_bins", scale="int", low=2, high=8, exhaustive=True)
+    (parameter,), count = settled((bins,), trials)
+    assert count == trials
+    assert not parameter.exhaustive

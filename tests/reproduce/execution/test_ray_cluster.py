@@ -23,7 +23,7 @@ from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.tasks import TrainTask
 from results.artifacts import weights_path
 from results.store import Store
-from tests.support.command_line import TINY, ask, command, environment, reproduce
+from tests.support.command_line import TINY, ask, command, environment, interruptible, reproduce
 from tests.support.scheduling import Observer, carry_out_all, reproduction, without_time
 from tests.support.small_problem import COSFACE, TRIPLET, small_problem
 
@@ -314,7 +314,7 @@ def test_stopping_the_command_leaves_no_process(tmp_path, how):
     text = TINY.replace("max_epochs: 2", "max_epochs: 100000").replace("patience: 3", "patience: 100000")
     (tmp_path / "tiny.yaml").write_text(text)
     running = subprocess.Popen(
-        command("run", "tiny.yaml", "--device", "cpu", "--ray", "local", "--workers", "2"),
+        interruptible(command("run", "tiny.yaml", "--device", "cpu", "--ray", "local", "--workers", "2")),
         cwd=tmp_path,
         env=environment(),
         stdout=subprocess.DEVNULL,
