@@ -59,19 +59,20 @@ class CCPLoss(FullPrecisionForward, TrainingPlugin, BaseMetricLossFunction):
     best proxies, and problem n + 1 begins; the weights themselves are not reset. `indices_tuple` chooses pairs or
     triplets within the batch.
 
-    num_classes, embedding_size: C and d.
-    base: `c1` (dot products, sum over pairs / B; `margin` 0.5, `epsilon` 1e-5), `c2` (Euclidean, mean over active
-        pairs; `pos_margin` 0, `neg_margin` 0.3841), `ms` (multi-similarity without miner; `alpha` 2, `beta` 40,
-        `threshold` 0.5) or `triplet` (all triplets; `margin` 0.0961). Further keywords are those of the base.
-    proxies_per_class: K, 8 (SOP, In-shop 4).
-    pool_size: b, embeddings per class to pick from, 12 (SOP, In-shop 7); fewer than K: b K; 1: K of them, unpicked.
-    lam, lam_decay: strength of the proximal term, 2e-4, and its factor per problem, 1.
-    w_proxy, w_sample: weights of the two terms, 1 and 0.1.
-    patience, min_evaluations, min_delta: evaluations without a rise that end a problem, 3; those before any counts, 1;
-        what counts as a rise, 1e-5.
-    early_stopping: False ends a problem after `min_evaluations`, whatever the score.
-    normalize_pool: pick by distances between unit vectors, False.
-    monitor: the score among the metrics, `map_at_r`.
+    Args:
+        num_classes, embedding_size: C and d.
+        base: `c1` (dot products, sum over pairs / B; `margin` 0.5, `epsilon` 1e-5), `c2` (Euclidean, mean over active
+            pairs; `pos_margin` 0, `neg_margin` 0.3841), `ms` (multi-similarity without miner; `alpha` 2, `beta` 40,
+            `threshold` 0.5) or `triplet` (all triplets; `margin` 0.0961). Further keywords are those of the base.
+        proxies_per_class: K, 8 (SOP, In-shop 4).
+        pool_size: b, embeddings per class to pick from, 12 (SOP, In-shop 7); fewer than K: b K; 1: K of them, unpicked.
+        lam, lam_decay: strength of the proximal term, 2e-4, and its factor per problem, 1.
+        w_proxy, w_sample: weights of the two terms, 1 and 0.1.
+        patience, min_evaluations, min_delta: evaluations without a rise that end a problem, 3; those before any counts,
+            1; what counts as a rise, 1e-5.
+        early_stopping: False ends a problem after `min_evaluations`, whatever the score.
+        normalize_pool: pick by distances between unit vectors, False.
+        monitor: the score among the metrics, `map_at_r`.
 
     All state is in buffers; `previous_weights` and `best_weights` take their size from the trunk in `bind`. `bind` on a
     loss with loaded state keeps that state. Raises ValueError for an unknown base and every batch `checked_labels`

@@ -50,22 +50,23 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
     `indices_tuple` weighs the samples. With several centres per class (SoftTriple) the condition is the class vector of
     the sample, whose soft assignment is taken as constant: f must not depend on x through its condition.
 
-    base_loss: a proxy loss (with `proxies` (C, d), or `class_vectors(embeddings, labels)`), or the name of one:
-        `proxy_anchor`, `proxy_nca` (Eq. 6), `soft_triple`. A named one takes `num_classes` and further keywords.
-    embedding_size: d.
-    omega: weight of the base loss, 0.0075 (Cars 0.01, SOP 0.3).
-    preset: size of the flow, `paper` (8 blocks, depth 3, width 128) or `code` (5, 8, 128); `paper`.
-    n_blocks, depth, width: in place of the preset's.
-    clamp: bound of the log-scales, 2.
-    cond: which blocks see the proxy, `dense`, `start`, `mid` or `end`; `dense`.
-    proxy_backprop: whether the flow's gradient reaches the proxies, True.
-    noise: n in `x <- normalize(x + n u)`, u uniform on [0, 1), for the flow only, 0.
-    sigma, temperature: `exp` for `exp(nll / temperature)` or `softplus` of the same; `exp`, 1.
-    self_regularization: also train on samples `f^-1(zeta | p_y)`, one per sample of the batch, with weight omega:
-        `generate` moves the proxies, `reverse_match` the flow, `generate_and_match` both; None.
-    warmup_epochs: with frozen trunk, 1 (SOP 5).
-    flow_lr_factor: learning rate of the flow over that of the proxies, 0.0125 (50 / 4000).
-    xavier: initialise the flow by Xavier-uniform, False.
+    Args:
+        base_loss: a proxy loss (with `proxies` (C, d), or `class_vectors(embeddings, labels)`), or the name of one:
+            `proxy_anchor`, `proxy_nca` (Eq. 6), `soft_triple`. A named one takes `num_classes` and further keywords.
+        embedding_size: d.
+        omega: weight of the base loss, 0.0075 (Cars 0.01, SOP 0.3).
+        preset: size of the flow, `paper` (8 blocks, depth 3, width 128) or `code` (5, 8, 128); `paper`.
+        n_blocks, depth, width: in place of the preset's.
+        clamp: bound of the log-scales, 2.
+        cond: which blocks see the proxy, `dense`, `start`, `mid` or `end`; `dense`.
+        proxy_backprop: whether the flow's gradient reaches the proxies, True.
+        noise: n in `x <- normalize(x + n u)`, u uniform on [0, 1), for the flow only, 0.
+        sigma, temperature: `exp` for `exp(nll / temperature)` or `softplus` of the same; `exp`, 1.
+        self_regularization: also train on samples `f^-1(zeta | p_y)`, one per sample of the batch, with weight omega:
+            `generate` moves the proxies, `reverse_match` the flow, `generate_and_match` both; None.
+        warmup_epochs: with frozen trunk, 1 (SOP 5).
+        flow_lr_factor: learning rate of the flow over that of the proxies, 0.0125 (50 / 4000).
+        xavier: initialise the flow by Xavier-uniform, False.
 
     Neither proxies nor flow decay. A step with a gradient that is not finite is skipped. Raises ValueError for unknown
     names, TypeError for a base loss without proxies.

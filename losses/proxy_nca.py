@@ -68,15 +68,17 @@ class ProxyNCALoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
     Embeddings (B, d) may be raw, labels (B,) are in 0..C-1. `indices_tuple` weighs the samples. All in log space, so
     no sample is lost to underflow as in pytorch-metric-learning's class, which equals `prob` elsewhere.
 
-    num_classes, embedding_size: C and d.
-    variant: the form, `prob`.
-    scale: square root of the inverse temperature of squared distances, 3; for `prob` and `classic`.
-    softmax_scale: `scale` squared, under the name pytorch-metric-learning has for it; give one of the two.
-    smoothing_const: probability mass on the other classes, 0.1; for `port`, like the next two.
-    scaling_x, scaling_p: lengths of embeddings and proxies, 1 and 3.
-    alpha, margin: sharpness, 32, and margin in cosine units, 0.1; for `anchor_form`, like the next.
-    positive_enumeration: `proxies` has n_i = 1, as printed; `batch` counts the samples of class y_i in the batch, as
-        the authors' code does.
+    Args:
+        num_classes, embedding_size: C and d.
+        variant: the form, `prob`.
+        scale: square root of the inverse temperature of squared distances, 3; for `prob` and `classic`.
+        softmax_scale: `scale` squared, under the name pytorch-metric-learning has for it; give one of the two.
+        smoothing_const: probability mass on the other classes, 0.1; for `port`, like the next two.
+        scaling_x, scaling_p: lengths of embeddings and proxies, 1 and 3.
+        alpha, margin: sharpness, 32, and margin in cosine units, 0.1; for `anchor_form`, like the next.
+        positive_enumeration: `proxies` has n_i = 1, as printed; `batch` counts the samples of class y_i in the batch,
+            as the authors' code does.
+
     Further keywords go to pytorch-metric-learning's base class; proxies start from N(0, 1) / 8.
 
     Raises ValueError for a setting of another form, for C < 2 where the form needs another class, and for every batch

@@ -39,12 +39,14 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
     pytorch-metric-learning, whose class computes the first term; the second is ours, because the library's
     `SparseCentersRegularizer` has no offset under the root and gives NaN where centres coincide.
 
-    num_classes, embedding_size: C and d.
-    centers_per_class: K, 10 (2 on SOP).
-    la: scale of the logits, 20.
-    gamma: temperature of the soft assignment, 0.1.
-    tau: weight of the regulariser, 0.2.
-    margin: taken off the similarity to the own class, 0.01.
+    Args:
+        num_classes, embedding_size: C and d.
+        centers_per_class: K, 10 (2 on SOP).
+        la: scale of the logits, 20.
+        gamma: temperature of the soft assignment, 0.1.
+        tau: weight of the regulariser, 0.2.
+        margin: taken off the similarity to the own class, 0.01.
+
     Further keywords go to pytorch-metric-learning's base class. Raises ValueError for labels out of range.
 
     Source: Qian et al., SoftTriple Loss, ICCV 2019, as in the authors' code.

@@ -39,12 +39,14 @@ class XBMLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
     From then on a batch enters the queue, without gradient, before it is compared; a sample never meets its own copy.
     Only a loss in training mode counts steps and fills its queue. `indices_tuple` chooses pairs within the batch.
 
-    embedding_size: d.
-    memory_size: M in rows, at least B.
-    base: `c1` (`CosineContrastiveLoss`: `margin` 0.5, `epsilon` 1e-5), `c2` (Euclidean, mean over active pairs:
-        `pos_margin` 0, `neg_margin` 0.3841), or any of pytorch-metric-learning's pair losses as a module.
-    start_iteration: optimizer steps with the plain loss first, 1000.
-    weight: of the memory term, 1.
+    Args:
+        embedding_size: d.
+        memory_size: M in rows, at least B.
+        base: `c1` (`CosineContrastiveLoss`: `margin` 0.5, `epsilon` 1e-5), `c2` (Euclidean, mean over active pairs:
+            `pos_margin` 0, `neg_margin` 0.3841), or any of pytorch-metric-learning's pair losses as a module.
+        start_iteration: optimizer steps with the plain loss first, 1000.
+        weight: of the memory term, 1.
+
     Further keywords are those of a base loss given by name.
 
     State in buffers: the queue with its position, and `iteration`, which `on_step_start` sets from the clock and a loop
