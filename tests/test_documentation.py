@@ -54,7 +54,7 @@ ADDED_OPTIONS = {
     "python -m reproduce data check cub200 --data CUB_200_2011": ["--subset"],
     "python -m reproduce data prepare cub200 --data CUB_200_2011": ["--subset"],
     "python -m reproduce data check folder --data my_images": [],
-    "python -m reproduce plan folder --data my_images": TINY,
+    "python -m reproduce plan folder --data my_images": ["--rate", "800"],
     "python -m reproduce plan mlrc_cub200": TINY,
     "python -m reproduce plan mlrc_cub200 --rate 800": [],
     "python -m reproduce plan proxy_isa_table1 --rate 800": [],
