@@ -8,12 +8,12 @@ PIP := $(RUN) -m pip --disable-pip-version-check install
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: quickstart test test-fast check bench bench-images clean
+.PHONY: quickstart test test-fast check docs diagrams bench bench-images clean
 
 quickstart: $(VENV)/runtime.stamp
 	$(RUN) -m reproduce run quickstart $(ARGS)
 
-test: $(VENV)/dev.stamp check
+test: $(VENV)/dev.stamp check docs
 	$(RUN) -m pytest -n 2 --dist loadfile
 
 test-fast: $(VENV)/dev.stamp
@@ -23,6 +23,16 @@ check: $(VENV)/dev.stamp
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+
+# Reads nothing from the network. A warning is an error, a broken reference too.
+docs: $(VENV)/dev.stamp
+	$(RUN) -m sphinx --builder html --nitpicky --fail-on-warning --keep-going --quiet docs docs/_build/html
+
+# The drawings are kept beside their sources, so that only who changes one needs Graphviz.
+diagrams: docs/images/rooms.svg docs/images/way_of_a_number.svg
+
+docs/images/%.svg: docs/images/%.dot
+	dot -Tsvg $< -o $@
 
 bench: $(VENV)/dev.stamp
 	$(RUN) -m tests.benchmarks
@@ -45,4 +55,4 @@ $(VENV)/dev.stamp: requirements-dev.lock $(VENV)/runtime.stamp
 	touch $@
 
 clean:
-	rm -rf $(VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) docs/_build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

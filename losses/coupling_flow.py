@@ -32,10 +32,12 @@ class CouplingBlock(nn.Module):
 
     The first half has `round(d / 2)` coordinates, halves rounded to even.
 
-    dim: d.  condition_dim: size of c, 0 for a block without condition.
-    depth, width: linear layers of a subnet and their width.
-    clamp: the log-scale stays within about +-clamp.
-    permutation: (d,) of int64, saved with the weights.
+    Args:
+        dim: d.
+        condition_dim: size of c, 0 for a block without condition.
+        depth, width: linear layers of a subnet and their width.
+        clamp: the log-scale stays within about +-clamp.
+        permutation: (d,) of int64, saved with the weights.
     """
 
     permutation: Tensor
@@ -79,10 +81,11 @@ class CouplingBlock(nn.Module):
 class CouplingFlow(nn.Module):
     """`n_blocks` coupling blocks in a row: a density of x (B, d) given c (B, condition_dim).
 
-    dim, condition_dim: d and the size of c.
-    n_blocks, depth, width, clamp: as in `CouplingBlock`; 8, 3, 128, 2.
-    condition: which blocks see c: `dense` all, `start` the first, `mid` number `n_blocks // 2`, `end` the last.
-    xavier: Xavier-uniform weights and no bias in every layer of the subnets but the first.
+    Args:
+        dim, condition_dim: d and the size of c.
+        n_blocks, depth, width, clamp: as in `CouplingBlock`; 8, 3, 128, 2.
+        condition: which blocks see c: `dense` all, `start` the first, `mid` number `n_blocks // 2`, `end` the last.
+        xavier: Xavier-uniform weights and no bias in every layer of the subnets but the first.
 
     The permutation of block k is `numpy.random.RandomState(k).permutation(d)`, drawn without touching the global state.
     Raises ValueError for fewer than two dimensions, an empty flow or an unknown `condition`.
@@ -117,7 +120,7 @@ class CouplingFlow(nn.Module):
             self._initialise_xavier()
 
     def forward(self, x: Tensor, condition: Tensor) -> tuple[Tensor, Tensor]:
-        """Residuals z (B, d) and log |det dz/dx| (B,)."""
+        """Residuals z (B, d) and `log |det dz/dx|` (B,)."""
         total = x.new_zeros(len(x))
         for block in self.blocks:
             x, log_det = block(x, condition)
@@ -125,7 +128,7 @@ class CouplingFlow(nn.Module):
         return x, total
 
     def inverse(self, z: Tensor, condition: Tensor) -> tuple[Tensor, Tensor]:
-        """Samples x (B, d) with `forward(x) = z`, and log |det dx/dz| (B,)."""
+        """Samples x (B, d) with `forward(x) = z`, and `log |det dx/dz|` (B,)."""
         total = z.new_zeros(len(z))
         for block in reversed(self.blocks):
             assert isinstance(block, CouplingBlock)

@@ -28,13 +28,15 @@ class HierarchicalProxyLoss(ProxyAnchorLoss):
 
     Embeddings (B, d) may be raw; sub-losses `pos_loss`, `neg_loss` (C), `coarse_pos_loss`, `coarse_neg_loss` (G).
 
-    num_classes, embedding_size: C and d.
-    num_groups: G, `max(2, C // 10)`, but at most C.
-    coarse_weight: weight of the second term, 0.1.
-    period: passes over the training images between two clusterings, 1.
-    coarse: `centroid`, where `R_j` is the normalised mean of the unit proxies of group j and moves them, or `learned`,
-        parameters of their own that start there; `centroid`.
-    margin, alpha: of both levels, 0.1 and 32.
+    Args:
+        num_classes, embedding_size: C and d.
+        num_groups: G, `max(2, C // 10)`, but at most C.
+        coarse_weight: weight of the second term, 0.1.
+        period: passes over the training images between two clusterings, 1.
+        coarse: `centroid`, where `R_j` is the normalised mean of the unit proxies of group j and moves them, or
+            `learned`, parameters of their own that start there; `centroid`.
+        margin, alpha: of both levels, 0.1 and 32.
+
     Further keywords go to `ProxyAnchorLoss`.
 
     State in buffers: `groups` (C, int64; -1 before the first clustering) and `clustered_at`, in passes. Raises

@@ -17,7 +17,10 @@ class MemoryQueue(nn.Module):
     instead, over the most recent rows, and writing restarts at slot 0. All slots are visible while the last one holds a
     label other than 0, otherwise those before the write position.
 
-    memory_size: T, slots.  embedding_size: d.  order: `fifo` or `authors`; `fifo`.
+    Args:
+        memory_size: T, slots.
+        embedding_size: d.
+        order: `fifo` or `authors`; `fifo`.
 
     Buffers: `embeddings` (T, d), `labels` (T, -1 where nothing was written), `position` (next slot; under `authors` up
     to T), `filled` (slots ever written).

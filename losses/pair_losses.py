@@ -46,8 +46,10 @@ class CosineContrastiveLoss(pml_losses.ContrastiveLoss):
     With S the cosine: `[ sum_{same label, S < 1 - epsilon} (1 - S) + sum_{other label, S > margin} S ] / B`. A negative
     pair costs S, not `S - margin`, so the loss jumps at the margin; its gradient is that of the usual hinge.
 
-    margin: cosine below which a negative pair is at rest, 0.5.
-    epsilon: a positive pair nearer than this to cosine 1 is taken for a copy and ignored, 1e-5.
+    Args:
+        margin: cosine below which a negative pair is at rest, 0.5.
+        epsilon: a positive pair nearer than this to cosine 1 is taken for a copy and ignored, 1e-5.
+
     Further keywords go to `ContrastiveLoss`.
 
     Source: Wang et al., Cross-Batch Memory for Embedding Learning, CVPR 2020, as in the authors' code.

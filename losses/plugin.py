@@ -19,11 +19,12 @@ Normalization = Literal["unit", "ball"]
 class Needs:
     """Static wishes of a loss about the training around it.
 
-    warmup_epochs: the authors' epochs, that is passes over the training images, in which the trunk is frozen and only
-        embedder and loss train.
-    samples_per_class: images per class in a batch; None leaves it to the method card.
-    normalization: how evaluation normalises, `unit`: v/|v|, `ball`: v/max(1, |v|).
-    validation: the loss acts on validation scores (`on_evaluation`), so a training without any is not its method.
+    Attributes:
+        warmup_epochs: the authors' epochs, that is passes over the training images, in which the trunk is frozen and
+            only embedder and loss train.
+        samples_per_class: images per class in a batch; None leaves it to the method card.
+        normalization: how evaluation normalises, `unit`: `v/|v|`, `ball`: `v/max(1, |v|)`.
+        validation: the loss acts on validation scores (`on_evaluation`), so a training without any is not its method.
     """
 
     warmup_epochs: int = 0
@@ -36,11 +37,12 @@ class Needs:
 class Clock:
     """Where a training stands, as hooks see it.
 
-    epoch: 0-based count of protocol epochs (a fixed number of iterations, 100 under MLRC).
-    step: 0-based count of optimizer steps.
-    steps_per_epoch: iterations in one protocol epoch.
-    passes: completed passes over the training images, `images_seen // training_images`: the authors' "epochs".
-    warmup: the trunk is frozen now.
+    Attributes:
+        epoch: 0-based count of protocol epochs (a fixed number of iterations, 100 under MLRC).
+        step: 0-based count of optimizer steps.
+        steps_per_epoch: iterations in one protocol epoch.
+        passes: completed passes over the training images, `images_seen // training_images`: the authors' "epochs".
+        warmup: the trunk is frozen now.
     """
 
     epoch: int
@@ -54,11 +56,13 @@ class Clock:
 class TrainingContext:
     """What a loop lends a loss for the length of one training.
 
-    trunk_parameters: the model's trainable parameters in a fixed order, none of the loss's.
-    num_classes: training classes.
-    generator: random numbers for the loss's own draws.
-    embed_pool: `embed_pool(per_class) -> (C, per_class, d)` raw embeddings of training images of every class in class
-        order, drawn without replacement inside a class until it is used up, in eval mode and without gradient.
+    Attributes:
+        trunk_parameters: the model's trainable parameters in a fixed order, none of the loss's.
+        num_classes: training classes.
+        generator: random numbers for the loss's own draws.
+        embed_pool: `embed_pool(per_class) -> (C, per_class, d)` raw embeddings of training images of every class in
+            class order, drawn without replacement inside a class until it is used up, in eval mode and without
+            gradient.
     """
 
     trunk_parameters: Sequence[nn.Parameter]

@@ -23,11 +23,13 @@ class ProxyAnchorLoss(FullPrecisionForward, TrainingPlugin, pml_losses.ProxyAnch
 
     Shapes: embeddings (B, d) of any norm, labels (B) in 0..C-1; sub-losses `pos_loss` and `neg_loss` (C).
 
-    num_classes: C.  embedding_size: d.
-    margin: delta, in cosine units; 0.1.
-    alpha: sharpness, without unit; 32.
-    kwargs: PML's `distance` (a similarity; cosine), `reducer` (`DivisorReducer`), `weight_init_func` (normal with
-        variance 2/C per entry), `weight_regularizer`, `embedding_regularizer` and their weights.
+    Args:
+        num_classes: C.
+        embedding_size: d.
+        margin: delta, in cosine units; 0.1.
+        alpha: sharpness, without unit; 32.
+        kwargs: PML's `distance` (a similarity; cosine), `reducer` (`DivisorReducer`), `weight_init_func` (normal with
+            variance 2/C per entry), `weight_regularizer`, `embedding_regularizer` and their weights.
 
     Raises ValueError for a distance that is no similarity, and for every batch `checked_labels` refuses.
 

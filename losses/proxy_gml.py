@@ -34,15 +34,18 @@ class ProxyGMLLoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
     Shapes: embeddings (B, d) of any norm, labels (B) in 0..C-1; sub-losses `loss` (B) and, with reg_weight > 0,
     `reg_loss` (scalar). `proxies` is (C N, d), row j of class j // N.
 
-    num_classes: C.  embedding_size: d.
-    proxies_per_class: N; 12 (the paper: 1 for Stanford Online Products).
-    r: share of all proxies a sample sees, in (0, 1]; 0.05.
-    reg_weight: lambda; 0.3. 0 leaves L_p out (Table 1).
-    positive_mask: False selects by similarity alone, without S^pos of Eq. 3 (Table 1). A sample without a selected
-        proxy of its class then adds nothing to L_s if the softmax is masked.
-    masked_softmax: False takes the softmax over all classes, unselected ones at Z = 0, without M of Eq. 6 (Table 1).
-    kwargs: PML's `distance` (a similarity; cosine), `reducer` (`MeanReducer`), `weight_init_func` (uniform in
-        +-1/sqrt(C N)), `weight_regularizer`, `embedding_regularizer` and their weights.
+    Args:
+        num_classes: C.
+        embedding_size: d.
+        proxies_per_class: N; 12 (the paper: 1 for Stanford Online Products).
+        r: share of all proxies a sample sees, in (0, 1]; 0.05.
+        reg_weight: lambda; 0.3. 0 leaves L_p out (Table 1).
+        positive_mask: False selects by similarity alone, without S^pos of Eq. 3 (Table 1). A sample without a selected
+            proxy of its class then adds nothing to L_s if the softmax is masked.
+        masked_softmax: False takes the softmax over all classes, unselected ones at Z = 0, without M of Eq. 6 (Table
+            1).
+        kwargs: PML's `distance` (a similarity; cosine), `reducer` (`MeanReducer`), `weight_init_func` (uniform in
+            +-1/sqrt(C N)), `weight_regularizer`, `embedding_regularizer` and their weights.
 
     Raises ValueError for r outside (0, 1] and for every batch `checked_labels` refuses. Warns where k <= N, since then
     own proxies fill the selection and L_s is 0.

@@ -18,11 +18,12 @@ PositivePenalty = Literal["sigma", "v", "inverse_effective_number", "none"]
 class ClassStatus(NamedTuple):
     """What the state says about every class, five vectors (C).
 
-    effective_number: E, number of samples seen, discounted for overlap (Eq. 8).
-    bound: v, the lower bound of the positive penalty (Eq. 14).
-    penalty: what easy and outlying positives are weighted with; sigma of Eq. 17, or its replacement of Table 3.
-    easy_above: l, similarity above which a positive is easy (Eq. 10).
-    outlier_below: o = l - eta, similarity below which a sample is an outlier (Eq. 15).
+    Args:
+        effective_number: E, number of samples seen, discounted for overlap (Eq. 8).
+        bound: v, the lower bound of the positive penalty (Eq. 14).
+        penalty: what easy and outlying positives are weighted with; sigma of Eq. 17, or its replacement of Table 3.
+        easy_above: l, similarity above which a positive is easy (Eq. 10).
+        outlier_below: o = l - eta, similarity below which a sample is an outlier (Eq. 15).
     """
 
     effective_number: Tensor
@@ -54,23 +55,29 @@ class ProxyISALoss(ProxyAnchorLoss):
 
     Shapes: embeddings (B, d) of any norm, labels (B) in 0..C-1; sub-losses `pos_loss` and `neg_loss` (C).
 
-    num_classes: C.  embedding_size: d.
-    margin, alpha: as in Proxy-Anchor; 0.1 (cosine) and 32.
-    V: bound of the effective number, in samples, at least 1; 100.
-    k: share of the class's hardness in the threshold; 0.9 (the README of the authors: 0.4 for Cars, 0.1 for In-Shop).
-    lam: lambda, constant part of the threshold, in cosine units; 0.1.
-    h: scale of the learned similarity; 0.15.
-    tau: timing of the decay, in samples, positive; 1.5.
-    memory_size: T, embeddings remembered; 55000.  queue: order of the memory, `fifo` (default) or `authors`.
-    memory_start_pass, filter_start_pass: completed passes over the training images at which the training loop's hook
-        switches memory and filter on; 2 and 3.
-    memory_start_step, filter_start_step: updating calls before the switch, in place of passes; None.
-    positive_penalty: `sigma`, or for Table 3 `v`, `inverse_effective_number` (1 / max(1, E_c)) or `none` (weight 1).
-    negative_penalty: False keeps the weights of negatives at 1 (Table 3); True.
-    negatives_wait_for_memory: True keeps them at 1 until the memory is on (text of section 3.3); False, Algorithm 1.
-    filter_needs_memory: True leaves a class unfiltered until its l_c was set once, so that a rare class cannot be
-        locked out of the memory; False as published.
-    kwargs: as in `ProxyAnchorLoss`.
+    Args:
+        num_classes: C.
+        embedding_size: d.
+        margin, alpha: as in Proxy-Anchor; 0.1 (cosine) and 32.
+        V: bound of the effective number, in samples, at least 1; 100.
+        k: share of the class's hardness in the threshold; 0.9 (the README of the authors: 0.4 for Cars, 0.1 for
+            In-Shop).
+        lam: lambda, constant part of the threshold, in cosine units; 0.1.
+        h: scale of the learned similarity; 0.15.
+        tau: timing of the decay, in samples, positive; 1.5.
+        memory_size: T, embeddings remembered; 55000.
+        queue: order of the memory, `fifo` (default) or `authors`.
+        memory_start_pass, filter_start_pass: completed passes over the training images at which the training loop's
+            hook switches memory and filter on; 2 and 3.
+        memory_start_step, filter_start_step: updating calls before the switch, in place of passes; None.
+        positive_penalty: `sigma`, or for Table 3 `v`, `inverse_effective_number` (1 / max(1, E_c)) or `none` (weight
+            1).
+        negative_penalty: False keeps the weights of negatives at 1 (Table 3); True.
+        negatives_wait_for_memory: True keeps them at 1 until the memory is on (text of section 3.3); False, Algorithm
+            1.
+        filter_needs_memory: True leaves a class unfiltered until its l_c was set once, so that a rare class cannot be
+            locked out of the memory; False as published.
+        kwargs: as in `ProxyAnchorLoss`.
 
     Without a loop that calls `on_step_start`, give start steps or call `start_memory` and `start_filter`.
 

@@ -277,7 +277,11 @@ def test_tests_mirror_the_modules():
 
 def test_tests_across_modules_have_folders_that_say_so():
     tests = [path.relative_to(ROOT / "tests") for path in (ROOT / "tests").rglob("test_*.py")]
-    assert {path.name for path in tests if len(path.parts) == 1} == {"test_house.py", "test_readme.py"}
+    assert {path.name for path in tests if len(path.parts) == 1} == {
+        "test_house.py",
+        "test_documentation.py",
+        "test_packaging.py",
+    }
     assert {path.parts[0] for path in tests if len(path.parts) > 1} <= {*ROOMS, "contracts", "end_to_end"}
     folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir() and any(path.rglob("*.*"))}
     assert folders - {"__pycache__"} == {*ROOMS, "contracts", "end_to_end", "support", "benchmarks", "golden"}

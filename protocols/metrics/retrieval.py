@@ -72,7 +72,7 @@ class QueryScores:
 
 
 def normalized(embeddings: Tensor, kind: Normalization = "unit") -> Tensor:
-    """Embeddings (n, d) as evaluation compares them, `unit`: v/|v|, `ball`: v/max(1, |v|)."""
+    """Embeddings (n, d) as evaluation compares them, `unit`: `v/|v|`, `ball`: `v/max(1, |v|)`."""
     norms: Tensor = torch.linalg.vector_norm(embeddings, dim=1, keepdim=True)
     return embeddings / norms.clamp_min(1.0 if kind == "ball" else 1e-12)
 

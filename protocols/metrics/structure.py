@@ -38,7 +38,7 @@ def spectral_decay(embeddings: Tensor) -> float:
 
 
 def uniformity(embeddings: Tensor) -> float:
-    """Mean Gaussian potential of all pairs of images, exp(-2 |x - y|^2): low if they spread over the sphere.
+    """Mean Gaussian potential of all pairs of images, `exp(-2 |x - y|^2)`: low if they spread over the sphere.
 
     Wang and Isola, Understanding Contrastive Representation Learning through Alignment and Uniformity (2020), section
     4.1.2, with their t = 2. They take its logarithm; NIR's figures, 0.07 to 0.08, are positive, so the mean itself.

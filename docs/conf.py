@@ -1,0 +1,33 @@
+"""How Sphinx builds these pages; `make docs` calls it. Nothing is read from the network."""
+
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+project = PROJECT["name"]
+author = "the authors of metric-learning-reproductions"
+project_copyright = f"2026, {author}"
+version = release = PROJECT["version"]
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = "Metric-learning reproductions"
+html_show_sourcelink = False
+html_copy_source = False
+
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_heading_anchors = 3
+
+# Single backticks in docstrings mark code.
+default_role = "code"
+autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_inherit_docstrings = False
+napoleon_numpy_docstring = False
+napoleon_use_rtype = False
+
+# A type in a signature that belongs to this suite must have an entry here; types of other packages have none.
+nitpick_ignore_regex = [("py:.*", r"(?!(losses|results|protocols|reports|reproduce)\.).*")]

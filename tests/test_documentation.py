@@ -1,0 +1,288 @@
+"""README, CONTRIBUTING and docs/: commands and snippets are run, tables and pictures are compared with the code."""
+
+import html
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import torch
+
+from protocols.datasets.dataset_registry import DATASETS, DatasetEntry
+from protocols.datasets.embedded import EMBEDDED
+from protocols.datasets.glyph_alphabet import ALPHABET
+from protocols.evaluation.evaluate_run import evaluate_run
+from protocols.jobs import EvaluateJob
+from protocols.training.train_fold import train_fold
+from protocols.trunks.bn_inception import BNInception
+from reports.tables.markdown import to_markdown
+from reports.tables.result_table import result_cells, table_of
+from reproduce.execution.session import open_session
+from reproduce.storage import storage_paths
+from results.experiment_results import FOLDER, MeasuredExperiment
+from tests.support import published_layouts
+from tests.support.documentation import (
+    PAGES,
+    README,
+    ROOT,
+    all_commands,
+    between,
+    blocks,
+    files_to_save,
+    languages,
+    local_links,
+    repository_paths,
+    text_of,
+)
+from tests.support.experiment_files import load_experiment
+
+ROOMS = ("losses", "results", "protocols", "reports", "reproduce")
+
+# What is added to a command so that it ends in seconds: later options win over earlier ones.
+BRIEF = ["--methods", "untrained", "--trials", "1", "--reproductions", "1", "--folds", "1", "--workers", "1"]
+TINY = [*BRIEF, "--image-size", "32"]
+TINY_CUB = [*TINY, "--subset"]
+ADDED_OPTIONS = {
+    "python -m reproduce experiments": [],
+    "python -m reproduce methods": [],
+    "python -m reproduce methods proxy_anchor": [],
+    "python -m reproduce datasets": [],
+    "python -m reproduce data check cub200 --data CUB_200_2011": ["--subset"],
+    "python -m reproduce data prepare cub200 --data CUB_200_2011": ["--subset"],
+    "python -m reproduce data check folder --data my_images": [],
+    "python -m reproduce plan folder --data my_images": ["--rate", "800"],
+    "python -m reproduce plan mlrc_cub200": TINY,
+    "python -m reproduce plan mlrc_cub200 --rate 800": [],
+    "python -m reproduce plan proxy_isa_table1 --rate 800": [],
+    "python -m reproduce run proxy_isa_table1/cub200 --data CUB_200_2011": TINY_CUB,
+    "python -m reproduce run mlrc_cub200 --data CUB_200_2011": TINY_CUB,
+    "python -m reproduce status": [],
+    "python -m reproduce run mlrc_cub200 --data CUB_200_2011 --methods untrained,contrastive,proxy_anchor "
+    "--trials 10 --reproductions 3": TINY_CUB,
+    "python -m reproduce run cub200_small --data CUB_200_2011 --subset": TINY_CUB,
+    "python -m reproduce table": [],
+    "python -m reproduce table proxy_isa_table1": [],
+    "python -m reproduce table mlrc_cub200 --what results --format latex": [],
+    "python -m reproduce table quickstart --what differences": [],
+    "python -m reproduce table quickstart --what peeking": [],
+    "python -m reproduce table folder --what differences": [],
+    "python -m reproduce report quickstart": [],
+    "python -m reproduce report folder": [],
+    "python -m reproduce export runs --to exported": [],
+    "python -m reproduce export model folder --method contrastive --to best_model": ["--method", "untrained"],
+    "python -m reproduce run folder --data my_images": TINY,
+    "python -m reproduce run folder --data my_images --methods untrained,contrastive,proxy_anchor "
+    "--trials 4 --reproductions 3": TINY,
+    "python -m reproduce run quickstart --methods contrastive,angular.yaml": [*BRIEF, "--methods", "angular.yaml"],
+}
+BY_MAKE = ["make quickstart", "make test", "make test-fast", "make check", "make docs"]
+BY_PIP = ["pip install -e '.[torchvision]'", "pip install -e '.[faiss-gpu]'", "pip install -e '.[ray]'"]
+BY_PYTEST = [
+    ".venv/bin/python -m pytest -q tests/losses/test_proxy_anchor.py",
+    ".venv/bin/python -m pytest -q tests/test_house.py -k circle",
+]
+# Over a gigabyte from a publisher's server; tests/reproduce/commands/test_data.py fetches from a server of its own.
+DOWNLOADS = ["python -m reproduce data fetch cub200 --to ."]
+
+# Blocks of these languages are run or saved; of `text` and of MyST's directives nothing can be run.
+CHECKED = {"bash", "python", "yaml"}
+DIRECTIVES = {"text", "{toctree}", "{eval-rst}", "{include}"}
+
+
+def test_every_command_has_a_rule() -> None:
+    assert set(all_commands()) == {*ADDED_OPTIONS, *BY_MAKE, *BY_PIP, *BY_PYTEST, *DOWNLOADS}
+
+
+def test_the_commands_that_are_not_run_here_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for command in BY_MAKE:
+        assert re.search(rf"^{command.removeprefix('make ')}:", makefile, flags=re.MULTILINE), command
+    assert "make test" in (ROOT / ".ci" / "run").read_text()
+    extras = project()["optional-dependencies"]
+    assert all(re.fullmatch(r"pip install -e '\.\[(.+)\]'", command)[1] in extras for command in BY_PIP)
+    for command in BY_PYTEST:
+        file, *words = command.split("-q ")[1].split(" -k ")
+        assert all(re.search(rf"def test_\w*{word}", (ROOT / file).read_text()) for word in words) or not words
+        assert (ROOT / file).is_file()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_block_of_a_page_is_of_a_kind_that_is_checked(page: Path) -> None:
+    assert languages(page) <= CHECKED | DIRECTIVES
+    assert len(files_to_save(page)) == len(blocks(page, "yaml")), "a YAML block needs the comment <!-- file: NAME -->"
+    assert text_of(page).count("\n```") % 2 == 0, "a block does not end"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_files_that_a_page_names_exist(page: Path) -> None:
+    assert [str(target) for target in local_links(page) if not target.exists()] == []
+    assert [path for path in repository_paths(page) if not list(ROOT.glob(path))] == []
+
+
+@pytest.mark.slow
+def test_the_commands_and_snippets_work_as_they_stand(tmp_path: Path) -> None:
+    make_inputs(tmp_path)
+    run("python -m reproduce run quickstart", [*BRIEF, "--reproductions", "2"], tmp_path)  # As `make quickstart` did.
+    for command in all_commands():
+        if command in ADDED_OPTIONS:
+            run(command, ADDED_OPTIONS[command], tmp_path)
+    outputs = [run_snippets(page, tmp_path) for page in PAGES if blocks(page, "python")]
+    assert len(outputs) >= 2
+    assert any("angular" in output for output in outputs)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+@pytest.mark.skipif(not (ROOT / ".venv" / "runtime.stamp").exists(), reason="make quickstart would install packages")
+def test_make_quickstart_runs_and_trains_nothing_the_second_time(tmp_path: Path) -> None:
+    arguments = (
+        f"--store {tmp_path}/store.sqlite --methods untrained,contrastive --trials 1 --reproductions 1 --folds 1"
+    )
+    outputs = [
+        subprocess.run(
+            ["make", "quickstart", f"ARGS={arguments}"], cwd=ROOT, capture_output=True, text=True, check=True
+        )
+        for _ in range(2)
+    ]
+    assert "3 trainings made" in outputs[0].stdout
+    assert "0 trainings made" in outputs[1].stdout
+    assert "3 found in the store" in outputs[1].stdout
+
+
+def test_the_readme_is_short() -> None:
+    assert len(text_of(README).splitlines()) <= 130
+
+
+def test_the_readmes_table_is_drawn_from_the_kept_records() -> None:
+    assert between(README, "table: quickstart", "end of table") == to_markdown(table_of(kept())).strip()
+
+
+def test_the_readmes_methods_are_those_of_the_cards() -> None:
+    named = re.findall(r"`(\w+)`", between(README, "methods", "end of methods"))
+    assert sorted(named) == sorted(path.stem for path in (ROOT / "reproduce" / "methods").glob("*.yaml"))
+
+
+def test_the_readmes_datasets_are_those_of_the_registry() -> None:
+    rows = between(README, "datasets", "end of datasets").splitlines()[2:]
+    assert rows == [dataset_row(name, entry) for name, entry in DATASETS.items()]
+
+
+def test_the_floor_plan_names_every_folder() -> None:
+    plan = text_of(ROOT / "docs" / "architecture.md").split("## The floor plan")[1].split("\n## ")[0]
+    folders = {path.parent for room in ROOMS for path in (ROOT / room).glob("*/*") if path.suffix in (".py", ".yaml")}
+    named = set(re.findall(r"^\| `(\S+)/` \|", plan, flags=re.MULTILINE))
+    assert {str(folder.relative_to(ROOT)) for folder in folders} <= named
+
+
+def test_the_picture_of_the_rooms_has_the_arrows_of_the_code() -> None:
+    imports = {
+        (room, other)
+        for room in ROOMS
+        for path in (ROOT / room).rglob("*.py")
+        for other in re.findall(rf"^\s*(?:from|import) ({'|'.join(ROOMS)})\b", path.read_text(), flags=re.MULTILINE)
+        if other != room
+    }
+    drawn = re.findall(r"^\s*(\w+) -> (\w+)$", (ROOT / "docs/images/rooms.dot").read_text(), flags=re.MULTILINE)
+    assert set(drawn) == imports
+
+
+@pytest.mark.parametrize("name", ["rooms", "way_of_a_number"])
+def test_the_drawings_are_those_of_their_sources(name: str) -> None:
+    """Without Graphviz: every label and every arrow of the source is in the drawing, and no other arrow."""
+    source = (ROOT / "docs" / "images" / f"{name}.dot").read_text()
+    drawing = html.unescape((ROOT / "docs" / "images" / f"{name}.svg").read_text())
+    for label in re.findall(r'label = "([^"]+)"', source):
+        assert all(f">{line}<" in drawing for line in label.split("\\n")), label
+    chains = [line.split(" [")[0].split("->") for line in source.splitlines() if "->" in line and "label" not in line]
+    arrows = {f"{a.strip()}->{b.strip()}" for chain in chains for a, b in pairwise(chain)}
+    assert arrows == set(re.findall(r"<title>(\w+->\w+)</title>", drawing)), "call `make diagrams`"
+
+
+def test_the_kept_records_show_trained_methods_far_above_the_untrained_trunk() -> None:
+    rows = {row.key: result_cells(row)["separated", "map_at_r"] for row in table_of(kept()).rows}
+    untrained = rows.pop("untrained")
+    assert len(rows) >= 4
+    for interval in rows.values():
+        assert interval.low is not None
+        assert interval.low > 3 * untrained.mean
+
+
+@pytest.mark.slow
+def test_a_kept_run_can_be_made_again(tmp_path: Path) -> None:
+    session = open_session(
+        "quickstart",
+        load_experiment("quickstart", {}),
+        storage_paths(str(tmp_path / "store.sqlite"), None, None, None),
+        None,
+    )
+    record = next(record for record in kept().records if (record.method, record.run) == ("normalized_softmax", 0))
+    method = session.open_methods()["normalized_softmax"].at(record.hyperparameters)
+    specs = session.problem.fold_specs(method, "reproduction", 0)
+    if session.problem.dataset.fingerprint == record.data_fingerprint:
+        assert tuple(spec.fingerprint for spec in specs) == record.fold_fingerprints
+    torch.set_num_threads(1)
+    trained = train_fold(specs[0], session.problem.training_data(specs[0]))
+    job = EvaluateJob(specs[:1], record.protocol, record.hyperparameters, 0, record.seed, trained.result.wall_time)
+    again = evaluate_run(job, [trained.weights], session.problem.test_data())
+    # Twice the half width of the row's interval: other machines and library builds round differently.
+    assert again.separated.map_at_r == pytest.approx(record.fold_scores[0].map_at_r, abs=0.03)
+
+
+def kept() -> MeasuredExperiment:
+    return MeasuredExperiment.from_json((FOLDER / "quickstart.json").read_text(encoding="utf-8"))
+
+
+def project() -> dict:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def dataset_row(name: str, entry: DatasetEntry) -> str:
+    """A row of the README's table of datasets."""
+    what = entry.description.split(";")[0].split(": one folder")[0]
+    if entry.publication is None:
+        classes = str(len(ALPHABET)) if name == "glyphs" else ""
+        return f"| `{name}` | {what} | {classes} |  | {'embedded' if name in EMBEDDED else 'your own'} |"
+    counts = entry.publication.counts
+    fetched = all(archive.url for archive in entry.publication.archives)
+    how = "`data fetch`" if fetched else "by hand"
+    return f"| `{name}` | {what} | {counts.classes:,} | {counts.images:,} | {how} |"
+
+
+def make_inputs(folder: Path) -> None:
+    """What the pages' commands find in their folder: images, weights, and the files that a page says to save."""
+    published_layouts.cub(folder / "CUB_200_2011")
+    for number in range(16):
+        published_layouts.paint(folder / "my_images" / f"class_{number // 2}" / f"{number}.png", number)
+    torch.manual_seed(0)
+    torch.save(BNInception().state_dict(), folder / "weights.pth")
+    for page in PAGES:
+        for name, content in files_to_save(page).items():
+            (folder / name).write_text(content)
+
+
+def run(command: str, extra: Sequence[str], folder: Path) -> None:
+    words = command.split()
+    assert words[:3] == ["python", "-m", "reproduce"]
+    done = subprocess.run(
+        [sys.executable, *words[1:], *extra],
+        cwd=folder,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "METRIC_LEARNING_WEIGHTS": str(folder / "weights.pth")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    assert done.stdout.strip(), command
+
+
+def run_snippets(page: Path, folder: Path) -> str:
+    """Output of a page's Python blocks, run as one program."""
+    code = "\n".join(blocks(page, "python"))
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, f"{page}\n{done.stderr}"
+    return done.stdout
