@@ -51,18 +51,20 @@ class DataChoice(Record):
 
 
 class SearchSettings(Record):
-    """trials: settings tried per method; 0 takes the values that each method's source published for the dataset.
+    """trials: settings tried per method; 0 takes the values that each method's source published.
 
     bounds: MLRC's search ranges as it ended or as it began. ranges: by method and hyperparameter, bounds of this
-    experiment's own.
+    experiment's own. published: name of the published values that are taken where nothing is searched; None takes those
+    for the dataset. MLRC published other values for batches of 256.
     """
 
-    later = frozenset({"ranges"})
+    later = frozenset({"ranges", "published"})
 
     trials: int = Field(default=TRIALS, ge=0)
     bounds: Literal["widened", "initial"] = "widened"
     sampler: SamplerSettings = SamplerSettings()
     ranges: dict[str, dict[str, Bounds]] = Field(default={})
+    published: str | None = None
 
 
 class ProxySettings(Record):

@@ -64,7 +64,7 @@ class FoldResult(Record):
     def flag(self) -> str | None:
         """What a reader of this fold's test score must know, if anything (specification, 11.13 and 11.22)."""
         if self.status == "nan":
-            return f"training diverged ({self.reason}); tested at the last checkpoint before"
+            return f"training diverged ({self.reason}); the best checkpoint before that counts"
         if not self.beats_untrained and self.stopped_by != "untrained":
             return "no trained epoch beat the untrained network"
         return None

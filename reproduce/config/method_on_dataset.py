@@ -36,11 +36,24 @@ def given_hyperparameters(experiment: Experiment, card: MethodCard) -> dict[str,
     """What is not searched, by target: published values where nothing is, the proxies' rate, the experiment's own."""
     given: dict[str, JsonValue] = {}
     if experiment.search.trials == 0:
-        given.update(card.published.get(experiment.dataset.name, {}))
+        given.update(published_hyperparameters(experiment, card))
     if experiment.proxies is not None and trains_proxies(card):
         given[PROXY_LR] = experiment.training.optimizer.lr * experiment.proxies.lr_multiplier
     given.update(experiment.settings.get(card.key, {}))
     return given
+
+
+def published_hyperparameters(experiment: Experiment, card: MethodCard) -> dict[str, JsonValue]:
+    """The values that the method's source published, by target.
+
+    Raises:
+        InputError: If the experiment names published values that the card does not have.
+    """
+    wanted = experiment.search.published
+    if wanted is not None and card.published and wanted not in card.published:
+        known = ", ".join(card.published)
+        raise InputError(f"search.published {wanted!r}: method {card.key!r} has published values for {known}")
+    return card.published.get(wanted or experiment.dataset.name, {})
 
 
 def trains_proxies(card: MethodCard) -> bool:

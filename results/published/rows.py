@@ -11,6 +11,8 @@ from typing import Literal
 
 from results.published.tables import PublishedRow, read_published
 
+_KEY = ("table", "label", "trunk", "dimensions", "setting")
+
 RowKind = Literal["measured", "quoted", "unclear"]
 """Measured by the paper that prints it, quoted from another paper, or not to be determined from text and code."""
 
@@ -53,9 +55,7 @@ def row_origin(table: str, row: PublishedRow, dataset: str) -> RowOrigin:
 def _origins() -> dict[tuple[str, ...], RowOrigin]:
     origins: dict[tuple[str, ...], RowOrigin] = {}
     for line in read_published("rows").to_dict("records"):
-        origin = RowOrigin(
-            line["kind"], line["quoted_from"], line["evidence"], line["conditions"], line["how_to_run"]
-        )
+        origin = RowOrigin(line["kind"], line["quoted_from"], line["evidence"], line["conditions"], line["how_to_run"])
         for dataset in line["datasets"].split(";"):
-            origins[(line["table"], line["label"], line["trunk"], line["dimensions"], line["setting"], dataset)] = origin
+            origins[(*(str(line[name]) for name in _KEY), dataset)] = origin
     return origins
