@@ -29,8 +29,12 @@ class MethodSpec(Record):
 
     loss: None for the untrained trunk. samples_per_class: m of the m-per-class batches; 0 draws images at random.
     loss_lr, loss_weight_decay: for the loss's own parameters; None takes the network's. warmup_passes: passes over the
-    training images with a frozen trunk; None takes what the loss's class asks for.
+    training images with a frozen trunk; None takes what the loss's class asks for. versions: by class name, what a
+    class of the method means, where that differs from what it meant before versions were written. A class that changes
+    gives the method's trainings other names.
     """
+
+    later: ClassVar[frozenset[str]] = frozenset({"versions"})
 
     name: str
     loss: Component | None
@@ -40,6 +44,7 @@ class MethodSpec(Record):
     loss_lr: float | None = None
     loss_weight_decay: float | None = None
     warmup_passes: int | None = Field(default=None, ge=0)
+    versions: dict[str, str] = Field(default={})
 
 
 class ImageSettings(Record):

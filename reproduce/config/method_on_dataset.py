@@ -4,6 +4,7 @@ from pydantic import JsonValue
 
 from protocols.search.open_method import HyperparameterError, OpenMethod
 from protocols.training.build_method import MethodError, check_method
+from protocols.training.component_versions import with_versions
 from reproduce.config.method_card import MethodCard
 from reproduce.errors import InputError
 from results.experiment_spec import Experiment
@@ -29,7 +30,7 @@ def open_method(experiment: Experiment, card: MethodCard) -> OpenMethod:
         raise InputError(f"settings of method {card.key!r}: {error}") from error
     if experiment.proxies is not None and trains_proxies(card):
         method = method.model_copy(update={"warmup_passes": experiment.proxies.warmup_passes})
-    return OpenMethod(method=method, space=space, given=given)
+    return OpenMethod(method=with_versions(method), space=space, given=given)
 
 
 def given_hyperparameters(experiment: Experiment, card: MethodCard) -> dict[str, JsonValue]:
