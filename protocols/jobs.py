@@ -27,7 +27,8 @@ class EvaluateJob:
     """The test evaluation of one reproduction, whose trainings are done.
 
     training_time: their seconds, summed. flags: what they have to say about it. steps: iterations up to the models'
-    checkpoints, summed. metrics: further metrics to measure, by name.
+    checkpoints, summed. iterations: up to the end of the models' trainings, summed. metrics: further metrics to
+    measure, by name.
     """
 
     specs: tuple[FoldSpec, ...]
@@ -38,6 +39,7 @@ class EvaluateJob:
     training_time: float
     flags: tuple[str, ...] = ()
     steps: int = 0
+    iterations: int = 0
     metrics: tuple[str, ...] = ()
 
     @property

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from pydantic import JsonValue
 
@@ -20,7 +21,8 @@ class Problem:
     """Data, split, network and training settings.
 
     folds: how many of the split's folds are trained, all of them under MLRC. seed: what all seeds derive from.
-    metrics: further test metrics, by name.
+    metrics: further test metrics, by name. normalization: of all methods' embeddings before they are compared; None
+    takes what each loss asks for.
     """
 
     dataset: Dataset
@@ -33,6 +35,7 @@ class Problem:
     seed: int
     embedder_bias: bool = True
     metrics: tuple[str, ...] = ()
+    normalization: Literal["unit", "ball"] | None = None
 
     def fold_specs(self, method: MethodSpec, purpose: str, number: int) -> tuple[FoldSpec, ...]:
         """One training per fold. Seeds depend on purpose ("search", "reproduction"), number and fold but not on the
@@ -64,6 +67,7 @@ class Problem:
             method=method,
             training=self.training,
             seed=derive_seed(self.seed, purpose, number, classes.fold),
+            normalization=self.normalization,
         )
 
     def run_name(self, specs: tuple[FoldSpec, ...]) -> str:
@@ -95,6 +99,7 @@ class Problem:
             "seed": self.seed,
             # Said only where it is not the usual, so that studies keep their names.
             **({} if self.embedder_bias else {"embedder_bias": False}),
+            **({} if self.normalization is None else {"normalization": self.normalization}),
         }
 
 
@@ -118,5 +123,6 @@ def test_of(
         training_time=sum(result.wall_time for _, result in results),
         flags=tuple(f"{called}: {result.flag}" for called, result in results if result.flag),
         steps=sum(result.best_iteration for _, result in results[-len(specs) :]),
+        iterations=sum(result.iterations for _, result in results[-len(specs) :]),
         metrics=problem.metrics,
     )

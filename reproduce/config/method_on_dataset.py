@@ -29,7 +29,9 @@ def open_method(experiment: Experiment, card: MethodCard) -> OpenMethod:
     except (HyperparameterError, MethodError) as error:
         raise InputError(f"settings of method {card.key!r}: {error}") from error
     if experiment.proxies is not None and trains_proxies(card):
-        method = method.model_copy(update={"warmup_passes": experiment.proxies.warmup_passes})
+        method = method.model_copy(
+            update={"warmup_passes": experiment.proxies.warmup_passes, "warmup_steps": experiment.proxies.warmup_steps}
+        )
     return OpenMethod(method=with_versions(method), space=space, given=given)
 
 

@@ -20,12 +20,13 @@ def value_of(record: RunRecord, metric: str = "map_at_r", variant: Variant = "co
     """A run's value of a metric, in the records' units (fractions of 1 for MLRC's three).
 
     metric: one of MLRC's three, a further metric that the run was evaluated with, or `total_training_steps`, the
-    steps per model as Chance Constraints' Table 3 counts them. Raises ValueError if the run has no such value.
+    iterations of a training up to its stop, mean over the run's models, as Chance Constraints' Table 3 counts them.
+    Raises ValueError if the run has no such value.
     """
     if metric in Scores.model_fields:
         return float(getattr(getattr(record, variant), metric))
-    if metric == "total_training_steps" and record.steps is not None:
-        return record.steps / len(record.fold_fingerprints)
+    if metric == "total_training_steps" and record.iterations is not None:
+        return record.iterations / len(record.fold_fingerprints)
     further: dict[str, float] = getattr(record, f"metrics_{variant}")
     if metric not in further:
         raise ValueError(f"run {record.run} of {record.method} has no {variant} {metric}; it was not evaluated with it")
