@@ -28,7 +28,8 @@ class EvaluateJob:
     """The test evaluation of one reproduction, whose trainings are done.
 
     training_time: the trainings' seconds, summed. flags: warnings about the trainings. steps: iterations up to the
-    models' checkpoints, summed. metrics: further metrics to measure, by name.
+    models' checkpoints, summed. iterations: up to the end of the models' trainings, summed. metrics: further metrics to
+    measure, by name.
     """
 
     specs: tuple[FoldSpec, ...]
@@ -39,6 +40,7 @@ class EvaluateJob:
     training_time: float
     flags: tuple[str, ...] = ()
     steps: int = 0
+    iterations: int = 0
     metrics: tuple[str, ...] = ()
 
     @property
@@ -80,6 +82,7 @@ def evaluation_job(
         training_time=sum(result.wall_time for _, result in results),
         flags=tuple(f"{name}: {result.flag}" for name, result in results if result.flag),
         steps=sum(result.best_iteration for _, result in results[-len(specs) :]),
+        iterations=sum(result.iterations for _, result in results[-len(specs) :]),
         metrics=problem.metrics,
     )
 

@@ -1,6 +1,7 @@
 """What all methods of a comparison share, so that none has better conditions than another."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from pydantic import JsonValue
 
@@ -17,7 +18,8 @@ class Problem:
     """Data, split, network and training settings.
 
     folds: how many of the split's folds are trained, all of them under MLRC. seed: what all seeds derive from.
-    metrics: further test metrics, by name.
+    metrics: further test metrics, by name. normalization: of all methods' embeddings before they are compared; None
+    takes what each loss asks for.
     """
 
     dataset: Dataset
@@ -30,6 +32,7 @@ class Problem:
     seed: int
     embedder_bias: bool = True
     metrics: tuple[str, ...] = ()
+    normalization: Literal["unit", "ball"] | None = None
 
     def fold_specs(self, method: MethodSpec, purpose: str, number: int) -> tuple[FoldSpec, ...]:
         """One training per fold. Seeds depend on purpose ("search", "reproduction"), number and fold but not on the
@@ -61,6 +64,7 @@ class Problem:
             method=method,
             training=self.training,
             seed=derive_seed(self.seed, purpose, number, classes.fold),
+            normalization=self.normalization,
         )
 
     def run_name(self, specs: tuple[FoldSpec, ...]) -> str:
@@ -88,4 +92,5 @@ class Problem:
             "seed": self.seed,
             # Said only where it is not the usual, so that studies keep their names.
             **({} if self.embedder_bias else {"embedder_bias": False}),
+            **({} if self.normalization is None else {"normalization": self.normalization}),
         }

@@ -58,10 +58,24 @@ def final(study: Study, hyperparameters: dict[str, JsonValue], run: int, chosen:
 
 
 def best_epoch(study: Study, chosen: FoldResult) -> int:
-    """The epoch with the best validation score: epochs carry over to all classes, iterations do not."""
+    """The trained epoch with the best validation score: epochs carry over to all classes, iterations do not.
+
+    Args:
+        study: The method's study, for the rhythm of validation.
+        chosen: The training on three quarters of the classes. If it diverged, the validations before that count.
+
+    Returns:
+        The epoch, or 0 if the training was never validated after its start.
+    """
     settings = study.problem.training
-    validation = next(i for i, point in enumerate(chosen.curve) if point.iteration == chosen.best_iteration)
-    return min(validation * settings.validate_every, settings.max_epochs)
+    # Equal scores go to the earlier epoch, as in the training itself.
+    validated = [
+        (point.map_at_r, -number)
+        for number, point in enumerate(chosen.curve)
+        if number > 0 and point.map_at_r is not None
+    ]
+    _, earlier = max(validated, default=(0.0, 0))
+    return min(-earlier * settings.validate_every, settings.max_epochs)
 
 
 def trainings_of(study: Study) -> int:

@@ -52,28 +52,33 @@ class DataChoice(Record):
 
 
 class SearchSettings(Record):
-    """trials: settings tried per method; 0 takes the values that each method's source published for the dataset.
+    """trials: settings tried per method; 0 takes the values that each method's source published.
 
     bounds: MLRC's search ranges as it ended or as it began. ranges: by method and hyperparameter, bounds of this
-    experiment's own.
+    experiment's own. published: name of the published values that are taken where nothing is searched; None takes those
+    for the dataset. MLRC published other values for batches of 256.
     """
 
-    later = frozenset({"ranges"})
+    later = frozenset({"ranges", "published"})
 
     trials: int = Field(default=TRIALS, ge=0)
     bounds: Literal["widened", "initial"] = "widened"
     sampler: SamplerSettings = SamplerSettings()
     ranges: dict[str, dict[str, Bounds]] = Field(default={})
+    published: str | None = None
 
 
 class ProxySettings(Record):
     """How losses with a learning rate of their own are trained: papers set it as a multiple of the network's.
 
-    warmup_passes: passes over the training images with a frozen trunk.
+    warmup_passes: passes over the training images with a frozen trunk. warmup_steps: steps in their place.
     """
+
+    later = frozenset({"warmup_steps"})
 
     lr_multiplier: float = Field(gt=0)
     warmup_passes: int = Field(default=0, ge=0)
+    warmup_steps: int | None = Field(default=None, ge=0)
 
 
 class Experiment(Record):
@@ -82,10 +87,11 @@ class Experiment(Record):
     methods: cards, in the order of the table's rows. variants: further rows, made of cards. seed: base of all seeds.
     folds: how many of the four are trained. split: which classes train; None is the protocol's own. settings: by
     method, hyperparameters that are set here and not searched. metrics: further test metrics. test_curves: record test
-    scores all along the reproductions' trainings, to show what peeking would be worth.
+    scores all along the reproductions' trainings, to show what peeking would be worth. normalization: of all methods'
+    embeddings before they are compared; None takes what each loss asks for.
     """
 
-    later = frozenset({"split", "embedder_bias", "proxies", "settings", "metrics", "test_curves"})
+    later = frozenset({"split", "embedder_bias", "proxies", "settings", "metrics", "test_curves", "normalization"})
 
     title: str
     protocol: Literal["mlrc", "standard"] = "mlrc"
@@ -106,6 +112,7 @@ class Experiment(Record):
     settings: dict[str, dict[str, JsonValue]] = Field(default={})
     metrics: tuple[str, ...] = ()
     test_curves: bool = False
+    normalization: Literal["unit", "ball"] | None = None
 
     def fingerprint(self, name: str, data_fingerprint: str) -> str:
         """The name of this experiment's rows in the store: a hash of all that could change its table.

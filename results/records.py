@@ -64,7 +64,7 @@ class FoldResult(Record):
     def flag(self) -> str | None:
         """What a reader of this fold's test score must know, if anything (specification, 11.13 and 11.22)."""
         if self.status == "nan":
-            return f"training diverged ({self.reason}); tested at the last checkpoint before"
+            return f"training diverged ({self.reason}); the best checkpoint before that counts"
         if not self.beats_untrained and self.stopped_by != "untrained":
             return "no trained epoch beat the untrained network"
         return None
@@ -124,11 +124,14 @@ class RunRecord(Record):
     run: 0-based number of the reproduction. seed: base seed that the folds' seeds derive from; runs of two methods with
     equal seed and run are matched. dimensions: of one fold's embedding. wall_time: seconds of the trainings and of the
     evaluation, summed. flags: what a reader must know, such as a fold whose training diverged. steps: iterations to the
-    models' checkpoints, summed. metrics_separated, metrics_concatenated: further metrics that the experiment asked for,
-    by name (`recall@2`, `nmi`, ...). class_scores: None in records from before they were kept.
+    models' checkpoints, summed. iterations: to the end of the models' trainings, summed. metrics_separated,
+    metrics_concatenated: further metrics that the experiment asked for, by name (`recall@2`, `nmi`, ...). class_scores:
+    None in records from before they were kept.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"metrics_separated", "metrics_concatenated", "class_scores", "steps"})
+    later: ClassVar[frozenset[str]] = frozenset(
+        {"metrics_separated", "metrics_concatenated", "class_scores", "steps", "iterations"}
+    )
 
     fingerprint: str
     protocol: str
@@ -148,6 +151,7 @@ class RunRecord(Record):
     wall_time: float
     flags: tuple[str, ...] = ()
     steps: int | None = None
+    iterations: int | None = None
     metrics_separated: dict[str, float] = Field(default={})
     metrics_concatenated: dict[str, float] = Field(default={})
     class_scores: ClassScores | None = None

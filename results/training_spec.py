@@ -29,8 +29,12 @@ class MethodSpec(Record):
 
     loss: None for the untrained trunk. samples_per_class: m of the m-per-class batches; 0 draws images at random.
     loss_lr, loss_weight_decay: for the loss's own parameters; None takes the network's. warmup_passes: passes over the
-    training images with a frozen trunk; None takes what the loss's class asks for.
+    training images with a frozen trunk; None takes what the loss's class asks for. versions: by class name, what a
+    class of the method means, where that differs from what it meant before versions were written. A class that changes
+    gives the method's trainings other names. warmup_steps: steps with a frozen trunk, in the place of `warmup_passes`.
     """
+
+    later: ClassVar[frozenset[str]] = frozenset({"versions", "warmup_steps"})
 
     name: str
     loss: Component | None
@@ -40,6 +44,8 @@ class MethodSpec(Record):
     loss_lr: float | None = None
     loss_weight_decay: float | None = None
     warmup_passes: int | None = Field(default=None, ge=0)
+    warmup_steps: int | None = Field(default=None, ge=0)
+    versions: dict[str, str] = Field(default={})
 
 
 class ImageSettings(Record):
@@ -98,11 +104,12 @@ class TrainingSettings(Record):
     """Length and rhythm of one training (specification, sections 5 and 6); `validate_every`, `patience` in epochs.
 
     iterations_per_epoch: None makes an epoch one pass over the training images, as the papers count. schedule: None
-    keeps the learning rates. clip_value: gradients of network and loss are clipped to [-value, value] each. precision:
-    `amp` computes trunk and embedder in mixed precision on a GPU.
+    keeps the learning rates. clip_norm: gradients of network and loss together are scaled down to this norm where
+    theirs is larger. clip_value: then each of them is clipped to [-value, value]. precision: `amp` computes trunk and
+    embedder in mixed precision on a GPU.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"schedule", "clip_value", "precision"})
+    later: ClassVar[frozenset[str]] = frozenset({"schedule", "clip_value", "clip_norm", "precision"})
 
     batch_size: int = Field(default=32, ge=1)
     iterations_per_epoch: int | None = Field(default=100, ge=1)
@@ -112,6 +119,7 @@ class TrainingSettings(Record):
     optimizer: OptimizerSettings = OptimizerSettings()
     schedule: StepSchedule | None = None
     clip_value: float | None = Field(default=None, gt=0)
+    clip_norm: float | None = Field(default=None, gt=0)
     precision: Literal["float32", "amp"] = "float32"
 
     def steps_per_epoch(self, training_images: int) -> int:
@@ -125,10 +133,11 @@ class FoldSpec(Record):
     train_classes, validation_classes: ranks as inclusive ranges. Test classes have no place here: the search must not
     see them. embedding_size: None leaves out the embedder. embedder_bias: whether its linear layer has one.
     checkpoint_epoch: the epoch whose weights are the model's, settled before by another training's validation; such a
-    training has no validation classes and runs to its last epoch.
+    training has no validation classes and runs to its last epoch. normalization: of embeddings before they are
+    compared; None takes what the loss asks for, which is `unit` for most.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"embedder_bias", "checkpoint_epoch"})
+    later: ClassVar[frozenset[str]] = frozenset({"embedder_bias", "checkpoint_epoch", "normalization"})
 
     training_version: int = TRAINING_VERSION
     dataset: str
@@ -145,6 +154,7 @@ class FoldSpec(Record):
     seed: int
     embedder_bias: bool = True
     checkpoint_epoch: int | None = Field(default=None, ge=0)
+    normalization: Literal["unit", "ball"] | None = None
 
     @model_validator(mode="after")
     def _validated_or_settled(self) -> "FoldSpec":

@@ -27,7 +27,7 @@ class CurveRecorder:
         self.spec, self.data = spec, data
         self.crops = EvaluationCrops(data.images, spec.images, torch.device(device))
         self.labels = torch.from_numpy(data.images.labels)
-        self.normalization = normalization_of(spec.method)
+        self.normalization = normalization_of(spec)
         self.points: list[TestPoint] = []
 
     def __call__(self, model: EmbeddingModel, iteration: int) -> None:

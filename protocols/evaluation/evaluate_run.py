@@ -22,7 +22,7 @@ from protocols.trunks.embed import embed_crops
 from protocols.trunks.embedding_model import trained_model
 from results.provenance import provenance
 from results.records import ClassScores, RunRecord, Scores
-from results.training_spec import FoldSpec, MethodSpec
+from results.training_spec import FoldSpec
 
 
 @dataclass(frozen=True)
@@ -105,6 +105,7 @@ def _record(job: EvaluateJob, data: TestData, embedded: Embedded, device: str, s
         test_images=len(labels),
         flags=job.flags,
         steps=job.steps,
+        iterations=job.iterations,
         metrics_separated={name: sum(fold[name] for fold in metrics) / len(metrics) for name in job.metrics},
         metrics_concatenated=joint_metrics,
         class_scores=class_scores(queries, joint_queries, labels.unique()),
@@ -121,7 +122,7 @@ def embed_test(
     batch: int = BATCH,
 ) -> Embedded:
     """The test images by every model of a run; raises SplitError if one was trained or selected on a test class."""
-    kind = normalization_of(specs[0].method)
+    kind = normalization_of(specs[0])
     # The folds of one run look at the same crops.
     crops = {s.images: EvaluationCrops(data.images, s.images, device, batch=batch) for s in specs}
     raw = []
@@ -153,11 +154,13 @@ def class_scores(folds: Sequence[QueryScores], joined: QueryScores, classes: Ten
     )
 
 
-def normalization_of(method: MethodSpec) -> Normalization:
-    """How the method's embeddings are compared, as its loss's class says."""
-    if method.loss is None:
+def normalization_of(spec: FoldSpec) -> Normalization:
+    """How the embeddings of a training's model are compared: as the training says, or else as its loss's class says."""
+    if spec.normalization is not None:
+        return spec.normalization
+    if spec.method.loss is None:
         return "unit"
-    loss = component_class("loss", method.loss.name)
+    loss = component_class("loss", spec.method.loss.name)
     return loss.needs.normalization if issubclass(loss, TrainingPlugin) else "unit"
 
 

@@ -12,7 +12,7 @@ from protocols.search.optuna_search import Search, Trial
 from protocols.search.space import settled
 from results.experiment_spec import SamplerSettings
 from results.mlrc_constants import REPRODUCTIONS, TRIALS
-from results.training_spec import FoldSpec
+from results.training_spec import TRAINING_VERSION, FoldSpec
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,9 @@ class Study:
         """The trials, new or continued."""
         space, _ = settled(self.method.space, self.budget.trials)
         identity = {**self.problem.identity(), "method": self.method.method.model_dump(mode="json")}
+        if TRAINING_VERSION > 1:
+            # Version 1 is not written, so that searches from before keep their names.
+            identity["training_version"] = TRAINING_VERSION
         label = f"{self.problem.dataset.name}/{self.method.method.name}"
         return Search(self.storage, label, identity, space, self.sampler, self.problem.seed)
 

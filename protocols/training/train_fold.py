@@ -196,9 +196,15 @@ class _Training:
     def _clock(self, epoch: int) -> Clock:
         # Authors count epochs as passes over the data; an epoch of this protocol is a number of iterations.
         passes = self.iterations * self.settings.batch_size // len(self.targets)
-        asked = self.spec.method.warmup_passes
-        warmup = passes < (self.method.plugin.needs.warmup_epochs if asked is None else asked)
-        return Clock(epoch, self.iterations, self.steps_per_epoch, passes, warmup)
+        return Clock(epoch, self.iterations, self.steps_per_epoch, passes, self._warming_up(passes))
+
+    def _warming_up(self, passes: int) -> bool:
+        """Whether the trunk is still frozen."""
+        method = self.spec.method
+        if method.warmup_steps is not None:
+            return self.iterations < method.warmup_steps
+        asked = method.warmup_passes
+        return passes < (self.method.plugin.needs.warmup_epochs if asked is None else asked)
 
     def _train_epoch(self, epoch: int) -> None:
         self.method.plugin.on_epoch_start(self._clock(epoch))
@@ -226,12 +232,18 @@ class _Training:
         # A method may skip steps whose gradients are not finite, as its authors' gradient scaler did.
         if plugin.on_gradients(clock):
             self._require_finite(loss, "loss")
-            if self.settings.clip_value is not None:
-                for group in self.optimizer.param_groups:
-                    nn.utils.clip_grad_value_(group["params"], self.settings.clip_value)
+            self._clip_gradients()
             self.optimizer.step()
             self.losses_since_validation.append(loss.item())
         self.iterations += 1
+
+    def _clip_gradients(self) -> None:
+        """By the norm of all gradients together, then each by its value (CCP's code does both, in this order)."""
+        parameters = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
+        if self.settings.clip_norm is not None:
+            nn.utils.clip_grad_norm_(parameters, self.settings.clip_norm)
+        if self.settings.clip_value is not None:
+            nn.utils.clip_grad_value_(parameters, self.settings.clip_value)
 
     def _validate(self, epoch: int, *, may_win: bool) -> None:
         losses = self.losses_since_validation
@@ -253,7 +265,8 @@ class _Training:
         embeddings = embed_crops(self.model, self.validation_crops)
         self._require_finite(embeddings, "validation embeddings")
         trained = self.spec.method.loss is not None
-        normalization = self.method.plugin.needs.normalization if trained else "unit"
+        asked = self.method.plugin.needs.normalization if trained else "unit"
+        normalization = self.spec.normalization or asked
         labels = torch.from_numpy(self.data.validation.labels)
         return retrieval_scores(normalized(embeddings, normalization), labels).scores
 

@@ -1,4 +1,4 @@
-"""What the methods cost: steps of training per model, as Chance Constraints' Table 3 counts them, and time."""
+"""What the methods cost: steps of training up to a model's checkpoint, and time."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,6 @@ from reports.tables.table import Cell, Column, NumberFormat, Row, Sheet, Table, 
 from results.experiment_results import MeasuredExperiment
 from results.records import RunRecord
 from results.statistics.intervals import Interval, student_t_interval
-from results.statistics.run_values import value_of
 
 _HEADER = (
     *("method", "n", "models", "steps", "steps_half_width", "seconds", "seconds_half_width", "seconds_in_all"),
@@ -49,6 +48,5 @@ def costs(measured: MeasuredExperiment) -> Table:
 
 
 def _steps(runs: Sequence[RunRecord]) -> Interval | None:
-    if any(run.steps is None for run in runs):
-        return None
-    return student_t_interval([value_of(run, "total_training_steps") for run in runs])
+    steps = [run.steps / len(run.fold_fingerprints) for run in runs if run.steps is not None]
+    return student_t_interval(steps) if len(steps) == len(runs) else None

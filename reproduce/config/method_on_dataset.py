@@ -2,9 +2,9 @@
 
 from pydantic import JsonValue
 
-from losses.plugin import TrainingPlugin
 from protocols.search.open_method import HyperparameterError, OpenMethod
-from protocols.training.build_method import MethodError, check_method, component_class
+from protocols.training.build_method import MethodError, check_method
+from protocols.training.component_versions import with_versions
 from reproduce.config.checked_card import open_card
 from reproduce.config.method_card import MethodCard
 from reproduce.config.protocol_limits import check_protocol
@@ -31,33 +31,35 @@ def open_method(experiment: Experiment, card: MethodCard) -> OpenMethod:
         check_method(method)
     except (HyperparameterError, MethodError) as error:
         raise InputError(f"settings of method {card.key!r}: {error}") from error
-    if experiment.protocol == "standard" and acts_on_validation(card):
-        raise InputError(
-            f"method {card.key!r} acts on validation scores, which the final training of protocol standard has not; "
-            "use protocol mlrc"
-        )
     if experiment.proxies is not None and trains_proxies(card):
-        method = method.model_copy(update={"warmup_passes": experiment.proxies.warmup_passes})
-    return OpenMethod(method=method, space=space, given=given)
+        method = method.model_copy(
+            update={"warmup_passes": experiment.proxies.warmup_passes, "warmup_steps": experiment.proxies.warmup_steps}
+        )
+    return OpenMethod(method=with_versions(method), space=space, given=given)
 
 
 def given_hyperparameters(experiment: Experiment, card: MethodCard) -> dict[str, JsonValue]:
     """What is not searched, by target: published values where nothing is, the proxies' rate, the experiment's own."""
     given: dict[str, JsonValue] = {}
     if experiment.search.trials == 0:
-        given.update(card.published.get(experiment.dataset.name, {}))
+        given.update(published_hyperparameters(experiment, card))
     if experiment.proxies is not None and trains_proxies(card):
         given[PROXY_LR] = experiment.training.optimizer.lr * experiment.proxies.lr_multiplier
     given.update(experiment.settings.get(card.key, {}))
     return given
 
 
-def acts_on_validation(card: MethodCard) -> bool:
-    """Whether the loss changes what it does by the validation scores it hears, as CCP does."""
-    if card.loss is None:
-        return False
-    loss = component_class("loss", card.loss.name)
-    return issubclass(loss, TrainingPlugin) and loss.needs.validation
+def published_hyperparameters(experiment: Experiment, card: MethodCard) -> dict[str, JsonValue]:
+    """The values that the method's source published, by target.
+
+    Raises:
+        InputError: If the experiment names published values that the card does not have.
+    """
+    wanted = experiment.search.published
+    if wanted is not None and card.published and wanted not in card.published:
+        known = ", ".join(card.published)
+        raise InputError(f"search.published {wanted!r}: method {card.key!r} has published values for {known}")
+    return card.published.get(wanted or experiment.dataset.name, {})
 
 
 def trains_proxies(card: MethodCard) -> bool:

@@ -159,6 +159,7 @@ def problem_of(experiment: Experiment, dataset: Dataset) -> Problem:
         experiment.seed,
         experiment.embedder_bias,
         experiment.metrics,
+        experiment.normalization,
     )
 
 

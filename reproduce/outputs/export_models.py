@@ -46,7 +46,7 @@ def export_model(store: Store, run: StoredRun, fold: int, folder: Path) -> None:
         "best_iteration": result.best_iteration,
         "validation_map_at_r": result.best_map_at_r,
         "test": run.record.fold_scores[run.record.fold_fingerprints.index(spec.fingerprint)].model_dump(),
-        "normalization": normalization_of(spec.method),
+        "normalization": normalization_of(spec),
         "spec": spec.model_dump(mode="json"),
         "provenance": result.provenance.model_dump(mode="json"),
     }

@@ -25,7 +25,8 @@ def value_of(record: RunRecord, metric: str = "map_at_r", kind: EmbeddingKind = 
     Args:
         record: The run.
         metric: One of the headline metrics, a further metric that the run was evaluated with, or
-            `total_training_steps`: steps per model, as Chance Constraints' Table 3 counts them.
+            `total_training_steps`: iterations of a training up to its stop, mean over the run's models, as Chance
+            Constraints' Table 3 counts them.
         kind: Of the embeddings that were tested.
 
     Returns:
@@ -36,8 +37,8 @@ def value_of(record: RunRecord, metric: str = "map_at_r", kind: EmbeddingKind = 
     """
     if metric in Scores.model_fields:
         return float(getattr(getattr(record, kind), metric))
-    if metric == "total_training_steps" and record.steps is not None:
-        return record.steps / len(record.fold_fingerprints)
+    if metric == "total_training_steps" and record.iterations is not None:
+        return record.iterations / len(record.fold_fingerprints)
     further: dict[str, float] = getattr(record, f"metrics_{kind}")
     if metric not in further:
         raise ValueError(f"run {record.run} of {record.method} has no {kind} {metric}; it was not evaluated with it")

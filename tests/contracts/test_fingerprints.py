@@ -69,6 +69,10 @@ def test_of_a_study(tmp_path: Path) -> None:
     assert study.open().study.study_name == f"stripes/triplet {study.open().fingerprint}"
 
 
+MEANING_HAS_CHANGED = {"proxy_nca", "snr_contrastive", "soft_triple"}
+"""Methods whose loss was corrected after the kept records were made: today's trainings must have other names."""
+
+
 @pytest.mark.parametrize(
     "name", ["quickstart", "all_methods_glyphs", "proxy_gml_table1_glyphs", "proxy_isa_table3_glyphs"]
 )
@@ -81,5 +85,9 @@ def test_of_every_kept_run_and_its_trainings(name: str) -> None:
     assert records
     for record in records:
         specs = problem.fold_specs(opened[record.method].at(record.hyperparameters), "reproduction", record.run)
-        assert tuple(spec.fingerprint for spec in specs) == record.fold_fingerprints, (record.method, record.run)
+        names = tuple(spec.fingerprint for spec in specs)
+        if record.method in MEANING_HAS_CHANGED:
+            assert names != record.fold_fingerprints, f"{record.method}: old results would be taken for new ones"
+            continue
+        assert names == record.fold_fingerprints, (record.method, record.run)
         assert problem.run_name(specs) == record.fingerprint

@@ -87,6 +87,9 @@ PROXY_GML = {
     "proxies.warmup_passes": 0,
 }
 CCP = {
+    "trunk.batch_norm": "frozen",
+    "normalization": "ball",
+    "training.clip_norm": 10.0,
     "protocol": "mlrc",
     "trunk.name": "bn_inception",
     "trunk.pooling": "average",
@@ -262,7 +265,8 @@ METHODS: list[tuple[str, str, dict[str, Any]]] = [
     ("ccp_table2/cars196", "c2_xbm", {"loss.arguments.memory_size": 800, "loss.arguments.neg_margin": 0.5409}),
     ("ccp_table2/cars196", "ms_ccp", {"loss.arguments.alpha": 14.35, "loss_lr": None, "warmup_passes": None}),
     ("ccp_table2/cars196", "triplet", {"loss.arguments": {"margin": 0.1190}}),
-    ("ccp_table2/cub200", "proxy_nca_pp", {"loss.arguments.softmax_scale": 5.0, "loss_lr": 1e-3, "warmup_passes": 1}),
+    ("ccp_table2/cub200", "proxy_nca_pp", {"loss.arguments.softmax_scale": 5.0, "loss_lr": 1e-3, "warmup_steps": 25}),
+    ("ccp_table1/sop", "proxy_anchor", {"loss_lr": 1e-3, "warmup_steps": 250}),
     ("ccp_table2/cub200", "proxy_nca_pp_t9", {"loss.arguments.softmax_scale": 9.0, "loss_lr": 1e-3}),
     ("ccp_table1/sop", "c2_ccp", {"loss.arguments.proxies_per_class": 4, "loss.arguments.pool_size": 7}),
     ("ccp_table1/sop", "c1_xbm", {"loss.arguments.memory_size": 44_800, "loss.arguments.start_iteration": 1000}),

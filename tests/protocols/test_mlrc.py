@@ -227,7 +227,7 @@ def test_flags_and_times_are_passed_on(problem: Problem) -> None:
 
     for job in _drive(problem, score=score).evaluations:
         assert job.flags == (
-            "fold 1: training diverged (loss not finite at iteration 7); tested at the last checkpoint before",
+            "fold 1: training diverged (loss not finite at iteration 7); the best checkpoint before that counts",
             "fold 3: no trained epoch beat the untrained network",
         )
         assert job.training_time == 10 + 10 + 12 + 13

@@ -39,7 +39,7 @@ def curve(*scores: float) -> tuple[CurvePoint, ...]:
     iterations = (0, 6, 12, 15)
     return tuple(
         CurvePoint(iteration=i, map_at_r=s, r_precision=s, precision_at_1=s, loss=1.0)
-        for i, s in zip(iterations, scores, strict=True)
+        for i, s in zip(iterations, scores, strict=False)
     )
 
 
@@ -96,17 +96,26 @@ def test_the_search_comes_first_and_sees_no_other_classes(problem: Problem) -> N
     assert tests[0].hyperparameters.keys() == {"loss.neg_margin"}
 
 
-def test_a_choosing_training_that_diverged_leaves_the_untrained_model_and_says_so(problem: Problem) -> None:
+@pytest.mark.parametrize(
+    ("scores", "epoch"),
+    [((0.1,), 0), ((0.1, 0.05), 2), ((0.1, 0.3), 2), ((0.1, 0.3, 0.2), 2), ((0.1, 0.2, 0.4), 4)],
+    ids=["at once", "below the untrained network", "after one validation", "best is the first", "best is the last"],
+)
+def test_a_choosing_training_that_diverged_counts_up_to_there_and_says_so(
+    problem: Problem, scores: tuple[float, ...], epoch: int
+) -> None:
     def diverged(spec: FoldSpec) -> FoldResult:
         result = made_up_result(spec.fingerprint, 0.0, reason="loss not finite at iteration 7")
-        changes = {"curve": curve(0.1, 0.1, 0.1, 0.1), "best_iteration": 0}
+        # As `train_fold` records it: whatever came before, a diverged training has iteration 0 as its best.
+        changes = {"curve": curve(*scores), "best_iteration": 0}
         return result.model_copy(update=changes) if spec.checkpoint_epoch is None else validated(spec)
 
     asked, tests = drive(study(problem, OpenMethod(method=CONTRASTIVE), Budget(0, 1)), diverged)
     assert isinstance(asked[1][0], TrainJob)
-    assert asked[1][0].spec.checkpoint_epoch == 0
+    assert asked[1][0].spec.checkpoint_epoch == epoch
     assert tests[0].flags == (
-        "choosing the epoch: training diverged (loss not finite at iteration 7); tested at the last checkpoint before",
+        "choosing the epoch: training diverged (loss not finite at iteration 7); "
+        "the best checkpoint before that counts",
     )
 
 

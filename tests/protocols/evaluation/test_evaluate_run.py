@@ -23,6 +23,7 @@ from protocols.trunks.embed import embed
 from protocols.trunks.embedding_model import EmbeddingModel
 from results.records import RunRecord, Scores, run_fingerprint
 from results.training_spec import Component, MethodSpec
+from tests.support.sample_records import some_spec
 from tests.support.toys import CONTRASTIVE, IMAGES, UNTRAINED, pattern_dataset, toy_fold
 
 
@@ -119,8 +120,8 @@ def test_concatenated_is_normalised_joined_and_normalised_again(dataset: Dataset
 def test_ball_joins_raw_embeddings(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(losses, "BallLoss", _Ball, raising=False)
     method = MethodSpec(name="ball", loss=Component(name="BallLoss"))
-    assert normalization_of(method) == "ball"
     job, weights, data, embeddings = _reproduction(dataset, method)
+    assert normalization_of(job.specs[0]) == "ball"
     for state in weights:
         for key in ("embedder.weight", "embedder.bias"):
             state[key] = state[key] * 1.5
@@ -148,7 +149,9 @@ def test_joined_embeddings() -> None:
 @pytest.mark.parametrize("name", ["ContrastiveLoss", "ProxyAnchorLoss", "NormalizedSoftmaxLoss", None])
 def test_most_methods_are_compared_on_the_unit_sphere(name: str | None) -> None:
     loss = None if name is None else Component(name=name)
-    assert normalization_of(MethodSpec(name="any", loss=loss)) == "unit"
+    spec = some_spec(method=MethodSpec(name="any", loss=loss))
+    assert normalization_of(spec) == "unit"
+    assert normalization_of(spec.model_copy(update={"normalization": "ball"})) == "ball"
 
 
 @pytest.mark.parametrize("fold", [0, 3])

@@ -268,7 +268,7 @@ def test_steps_are_steps_of_one_model_and_have_no_best():
     settings = changed(MLRC, dataset={"name": "sop"}, methods=["triplet", "c2"], embedder_bias=False)
     steps = [int(published.value) - 2000, int(published.value) + 2000]
     records = [
-        run.model_copy(update={"steps": 4 * count})
+        run.model_copy(update={"iterations": 4 * count})
         for method in ("triplet", "c2")
         for run, count in zip(runs_of(method, NEAR[:2], dataset="sop"), steps, strict=True)
     ]

@@ -29,7 +29,7 @@ def test_all_optima_are_there_and_what_is_not_known_is_none():
 
 
 def test_mlrcs_optima_are_the_settings_that_the_cards_give():
-    for dataset in ("cub200", "cars196", "sop"):
+    for dataset in ("cub200", "cars196", "sop", "cub200_batch256"):
         for one in mlrc_search_optima(dataset):
             card = CARDS[one.method]
             ours = next(name for name, bounds in card["search"].items() if bounds["published_as"] == one.parameter)

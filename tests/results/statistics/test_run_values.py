@@ -8,7 +8,7 @@ from tests.support.sample_records import some_run
 
 def test_values_are_those_of_the_record():
     record = some_run(
-        separated=0.4, metrics_separated={"recall@2": 0.6}, metrics_concatenated={"recall@2": 0.7}, steps=8
+        separated=0.4, metrics_separated={"recall@2": 0.6}, metrics_concatenated={"recall@2": 0.7}, iterations=8
     )
     assert value_of(record, "precision_at_1", "separated") == 0.4
     assert value_of(record) == record.concatenated.map_at_r

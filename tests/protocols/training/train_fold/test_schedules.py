@@ -8,6 +8,7 @@ import torch
 from pydantic import ValidationError
 
 from protocols.datasets.dataset import Dataset
+from protocols.training import train_fold as training_module
 from protocols.training.train_fold import train_fold
 from results.training_spec import FoldSpec, OptimizerSettings, StepSchedule
 from tests.support.toys import CONTRASTIVE, PROXIES, pattern_dataset, same_weights, settings, toy_fold
@@ -68,6 +69,63 @@ def test_gradients_of_network_and_loss_are_clipped_by_value(dataset: Dataset, mo
     assert not same_weights(free.weights, clipped.weights)
 
 
+def test_gradients_are_scaled_down_by_the_norm_of_all_together(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    norms: list[float] = []
+    step = torch.optim.SGD.step
+
+    def watched(self: torch.optim.SGD, closure: Any = None) -> Any:
+        gradients = [p.grad.flatten() for group in self.param_groups for p in group["params"] if p.grad is not None]
+        norms.append(float(torch.cat(gradients).norm()))
+        return step(self, closure)
+
+    monkeypatch.setattr(torch.optim.SGD, "step", watched)
+    train_fold(*toy_fold(dataset, PROXIES, settings(optimizer=SGD)))
+    unclipped = list(norms)
+    bound = min(unclipped) / 2
+    norms.clear()
+    train_fold(*toy_fold(dataset, PROXIES, settings(optimizer=SGD, clip_norm=bound)))
+    assert norms == pytest.approx([bound] * len(norms), rel=1e-4)
+    norms.clear()
+    train_fold(*toy_fold(dataset, PROXIES, settings(optimizer=SGD, clip_norm=2 * max(unclipped))))
+    assert norms == unclipped
+
+
+@pytest.mark.parametrize("steps", [0, 3])
+def test_a_warm_up_can_be_counted_in_steps(dataset: Dataset, monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
+    """With a frozen trunk the optimizer sees gradients of embedder and loss only."""
+    frozen: list[bool] = []
+    step = torch.optim.SGD.step
+
+    def watched(self: torch.optim.SGD, closure: Any = None) -> Any:
+        network = self.param_groups[0]["params"]
+        frozen.append(network[0].grad is None)
+        return step(self, closure)
+
+    monkeypatch.setattr(torch.optim.SGD, "step", watched)
+    method = PROXIES.model_copy(update={"warmup_passes": 9, "warmup_steps": steps})
+    train_fold(*toy_fold(dataset, method, settings(optimizer=SGD)))
+    assert frozen == [number < steps for number in range(len(frozen))]
+    assert len(frozen) > 3
+
+
+@pytest.mark.parametrize("asked", [None, "ball"])
+def test_validation_normalises_as_the_training_says(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch, asked: str | None
+) -> None:
+    used: set[str] = set()
+    normalized = training_module.normalized
+
+    def watched(embeddings: torch.Tensor, kind: str) -> torch.Tensor:
+        used.add(kind)
+        return normalized(embeddings, kind)
+
+    monkeypatch.setattr(training_module, "normalized", watched)
+    train_fold(*toy_fold(dataset, CONTRASTIVE, normalization=asked))
+    assert used == {asked or "unit"}
+
+
 def test_an_epoch_without_a_number_of_iterations_is_a_pass(dataset: Dataset) -> None:
     spec, data = toy_fold(dataset, CONTRASTIVE, settings(iterations_per_epoch=None, max_epochs=3))
     result = train_fold(spec, data).result
@@ -84,8 +142,9 @@ def test_a_batch_larger_than_the_data_still_makes_an_epoch(dataset: Dataset) -> 
 def test_new_settings_at_their_defaults_leave_a_trainings_name_alone(dataset: Dataset) -> None:
     spec, _ = toy_fold(dataset)
     written = spec.model_dump(mode="json")
-    assert not {"embedder_bias", "checkpoint_epoch"} & written.keys()
-    assert not {"schedule", "clip_value", "precision"} & written["training"].keys()
+    assert not {"embedder_bias", "checkpoint_epoch", "normalization"} & written.keys()
+    assert not {"schedule", "clip_value", "clip_norm", "precision"} & written["training"].keys()
+    assert not {"versions", "warmup_steps"} & written["method"].keys()
     assert not {"evaluation_resize", "augmentation"} & written["images"].keys()
     assert "pooling" not in written["trunk"]
     assert FoldSpec.model_validate(written) == spec
@@ -95,6 +154,10 @@ def test_new_settings_at_their_defaults_leave_a_trainings_name_alone(dataset: Da
     ("part", "change"),
     [
         ("training", {"clip_value": 1.0}),
+        ("training", {"clip_norm": 1.0}),
+        ("method", {"warmup_steps": 5}),
+        ("method", {"versions": {"ContrastiveLoss": "meaning 2"}}),
+        (None, {"normalization": "ball"}),
         ("training", {"precision": "amp"}),
         ("training", {"schedule": StepSchedule(milestones=(1,), factor=0.5)}),
         ("images", {"evaluation_resize": 9}),

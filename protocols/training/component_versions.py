@@ -1,0 +1,75 @@
+"""What a method's classes mean today, as part of the names of its trainings.
+
+A training is named by the classes of its method and their arguments. A class can change under the same name. Its
+version is then another one, and old results are not taken for new ones.
+"""
+
+import hashlib
+import inspect
+from collections.abc import Iterator, Mapping
+from importlib import metadata
+from pathlib import Path
+
+from pydantic import JsonValue
+from torch import nn
+
+from protocols.training.build_method import component_class
+from results.training_spec import MethodSpec
+
+SUITE_PACKAGE = "losses"
+"""The package of the suite's own classes. Each says its version of meaning as `MEANING`; without it, it is 1."""
+
+UNWRITTEN = {"pytorch-metric-learning": "2.9.0"}
+"""Releases that trainings were made with before versions were written: they leave no mark in a name."""
+
+
+def with_versions(method: MethodSpec) -> MethodSpec:
+    """The method with the versions of its classes, nested ones included.
+
+    Raises:
+        MethodError: If a class is not known.
+    """
+    versions = {cls.__name__: component_version(cls) for cls in _classes(method)}
+    written = {name: version for name, version in sorted(versions.items()) if version is not None}
+    return method.model_copy(update={"versions": written})
+
+
+def component_version(cls: type[nn.Module]) -> str | None:
+    """The version of a class, or None for the meaning that it had before versions were written.
+
+    Returns:
+        `meaning 2` for a class of the suite, `my-package 1.2` for a class of an installed package, and
+        `sha256:` with 16 digits for a class whose source file belongs to no package.
+    """
+    package = cls.__module__.partition(".")[0]
+    if package == SUITE_PACKAGE:
+        meaning = int(getattr(cls, "MEANING", 1))
+        return None if meaning == 1 else f"meaning {meaning}"
+    distributions = metadata.packages_distributions().get(package)
+    if distributions:
+        name = distributions[0]
+        release = metadata.version(name)
+        return None if UNWRITTEN.get(name) == release else f"{name} {release}"
+    source = Path(inspect.getfile(cls)).read_bytes()
+    return f"sha256:{hashlib.sha256(source).hexdigest()[:16]}"
+
+
+def _classes(method: MethodSpec) -> Iterator[type[nn.Module]]:
+    """Every class that the method is built of."""
+    parts = (("loss", method.loss), ("miner", method.miner), ("regularizer", method.embedding_regularizer))
+    for kind, component in parts:
+        if component is not None:
+            yield component_class(kind, component.name)
+            yield from _nested_classes(component.arguments)
+
+
+def _nested_classes(arguments: Mapping[str, JsonValue]) -> Iterator[type[nn.Module]]:
+    """The classes of components among the arguments, such as a wrapper's base loss."""
+    for value in arguments.values():
+        if isinstance(value, dict) and set(value) == {"component"}:
+            component = value["component"]
+            assert isinstance(component, dict)
+            yield component_class(str(component.get("kind", "loss")), str(component["name"]))
+            inner = component.get("arguments", {})
+            assert isinstance(inner, dict)
+            yield from _nested_classes(inner)

@@ -1,0 +1,61 @@
+"""Who measured a published row: the paper that prints it, or another paper that it is quoted from.
+
+A run of ours can reproduce a row only if the paper measured that row itself. A row that was copied from another paper
+was made under that paper's conditions. `rows.csv` says which is which, with the evidence; it was written from the
+papers and from the authors' code, independently of the experiment files of this suite.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from results.published.tables import PublishedRow, read_published
+
+_KEY = ("table", "label", "trunk", "dimensions", "setting")
+
+RowKind = Literal["measured", "quoted", "unclear"]
+"""Measured by the paper that prints it, quoted from another paper, or not to be determined from text and code."""
+
+
+@dataclass(frozen=True)
+class RowOrigin:
+    """Where the numbers of a published row come from.
+
+    Attributes:
+        kind: Whether the paper measured the row itself.
+        quoted_from: The paper that measured a quoted row; empty for a measured row, and where nobody can tell.
+        evidence: What shows it.
+        conditions: The conditions that the row was measured under, as far as they are known.
+        how_to_run: What a reproduction of the row takes.
+    """
+
+    kind: RowKind
+    quoted_from: str
+    evidence: str
+    conditions: str
+    how_to_run: str
+
+
+def row_origin(table: str, row: PublishedRow, dataset: str) -> RowOrigin:
+    """Where the numbers of a row on one dataset come from.
+
+    Args:
+        table: Name of the published table, as in `results.published.tables.published_tables`.
+        row: The row. A row may be quoted on one dataset and unclear on another (Proxy-ISA, Table 2).
+        dataset: Key of the dataset, such as `cub200`.
+
+    Raises:
+        KeyError: If `rows.csv` does not know the row.
+    """
+    size = "" if row.dimensions is None else str(row.dimensions)
+    return _origins()[(table, row.label, row.trunk, size, row.setting, dataset)]
+
+
+@cache
+def _origins() -> dict[tuple[str, ...], RowOrigin]:
+    origins: dict[tuple[str, ...], RowOrigin] = {}
+    for line in read_published("rows").to_dict("records"):
+        origin = RowOrigin(line["kind"], line["quoted_from"], line["evidence"], line["conditions"], line["how_to_run"])
+        for dataset in line["datasets"].split(";"):
+            origins[(*(str(line[name]) for name in _KEY), dataset)] = origin
+    return origins

@@ -1,0 +1,62 @@
+"""A training's name changes when a class of its method changes."""
+
+import importlib
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from torch import nn
+
+import losses
+from losses import ProxyAnchorLoss
+from protocols.training import component_versions
+from protocols.training.component_versions import component_version, with_versions
+from results.training_spec import Component, MethodSpec, WeightedComponent
+
+NESTED = {"base_loss": {"component": {"name": "ProxyAnchorLoss", "arguments": {"alpha": 16}}}}
+METHOD = MethodSpec(
+    name="wrapped",
+    loss=Component(name="XBMLoss", arguments=NESTED),
+    miner=Component(name="MultiSimilarityMiner"),
+    embedding_regularizer=WeightedComponent(name="LpRegularizer", weight=0.1),
+)
+
+
+def test_what_trainings_were_named_before_stays() -> None:
+    """Nothing is written for classes that mean what they meant then: old stores keep their names."""
+    assert with_versions(METHOD) == METHOD
+    assert "versions" not in with_versions(METHOD).model_dump(mode="json")
+
+
+def test_a_new_meaning_of_a_nested_class_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ProxyAnchorLoss, "MEANING", 2, raising=False)
+    assert with_versions(METHOD).versions == {"ProxyAnchorLoss": "meaning 2"}
+
+
+def test_another_release_of_a_package_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(component_versions, "UNWRITTEN", {})
+    release = f"pytorch-metric-learning {metadata.version('pytorch-metric-learning')}"
+    assert with_versions(METHOD).versions == {"LpRegularizer": release, "MultiSimilarityMiner": release}
+
+
+def test_a_file_of_ones_own_is_known_by_its_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    versions = []
+    for scale in (1.0, 2.0):
+        (tmp_path / "my_own_losses.py").write_text(
+            f"from torch import nn\nclass Mine(nn.Module):\n    scale = {scale}\n"
+        )
+        importlib.invalidate_caches()
+        sys.modules.pop("my_own_losses", None)
+        versions.append(component_version(importlib.import_module("my_own_losses").Mine))
+    sys.modules.pop("my_own_losses", None)
+    assert all(str(version).startswith("sha256:") for version in versions)
+    assert versions[0] != versions[1]
+
+
+def test_every_class_of_the_suite_has_a_version_that_can_be_written() -> None:
+    classes = [cls for cls in vars(losses).values() if isinstance(cls, type) and issubclass(cls, nn.Module)]
+    assert classes
+    for cls in classes:
+        assert component_version(cls) is None or component_version(cls) == f"meaning {cls.MEANING}"  # type: ignore[attr-defined]
