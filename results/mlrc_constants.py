@@ -1,7 +1,5 @@
 """The numbers of MLRC's protocol, each written once (specification, sections 2, 7 and 8)."""
 
-from results.training_spec import TrainingSettings
-
 FOLDS = 4
 """MLRC trains four models on four class-disjoint validation parts (section 2)."""
 
@@ -10,12 +8,6 @@ TRIALS = 50
 
 REPRODUCTIONS = 10
 """Re-trainings of the best setting (section 8)."""
-
-TRAINING = TrainingSettings()
-"""Training settings of MLRC's runs on CUB-200-2011 and Cars196; they are the defaults of this suite."""
-
-SOP_TRAINING = TrainingSettings(validate_every=20, patience=39)
-"""MLRC's configuration for Stanford Online Products (section 5)."""
 
 TABLES = ("mlrc_cub200", "mlrc_cars196", "mlrc_sop")
 """The published tables that are MLRC's own."""

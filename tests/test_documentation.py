@@ -18,6 +18,7 @@ from protocols.datasets.dataset_registry import DATASETS, DatasetEntry
 from protocols.datasets.embedded import EMBEDDED
 from protocols.datasets.glyph_alphabet import ALPHABET
 from protocols.evaluation.evaluate_run import evaluate_run
+from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.jobs import EvaluateJob
 from protocols.training.train_fold import train_fold
 from protocols.trunks.bn_inception import BNInception
@@ -42,6 +43,8 @@ from tests.support.documentation import (
 )
 from tests.support.experiment_files import load_experiment
 
+# What make targets write into the checkout.
+BUILT = {"docs/_build/html"}
 ROOMS = ("losses", "results", "protocols", "reports", "reproduce")
 
 # What is added to a command so that it ends in seconds: later options win over earlier ones.
@@ -122,7 +125,7 @@ def test_every_block_of_a_page_is_of_a_kind_that_is_checked(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_files_that_a_page_names_exist(page: Path) -> None:
     assert [str(target) for target in local_links(page) if not target.exists()] == []
-    assert [path for path in repository_paths(page) if not list(ROOT.glob(path))] == []
+    assert [path for path in repository_paths(page) if path not in BUILT and not list(ROOT.glob(path))] == []
 
 
 @pytest.mark.slow
@@ -208,9 +211,9 @@ def test_the_kept_records_show_trained_methods_far_above_the_untrained_trunk() -
     rows = {row.key: result_cells(row)["separated", "map_at_r"] for row in table_of(kept()).rows}
     untrained = rows.pop("untrained")
     assert len(rows) >= 4
-    for interval in rows.values():
-        assert interval.low is not None
-        assert interval.low > 3 * untrained.mean
+    for cell in rows.values():
+        assert cell.half_width is not None
+        assert cell.value - cell.half_width > 3 * untrained.value
 
 
 @pytest.mark.slow
@@ -229,7 +232,7 @@ def test_a_kept_run_can_be_made_again(tmp_path: Path) -> None:
     torch.set_num_threads(1)
     trained = train_fold(specs[0], session.problem.training_data(specs[0]))
     job = EvaluateJob(specs[:1], record.protocol, record.hyperparameters, 0, record.seed, trained.result.wall_time)
-    again = evaluate_run(job, [trained.weights], session.problem.test_data())
+    again = evaluate_run(job, [trained.weights], data_for_testing(session.problem.dataset, session.problem.split))
     # Twice the half width of the row's interval: other machines and library builds round differently.
     assert again.separated.map_at_r == pytest.approx(record.fold_scores[0].map_at_r, abs=0.03)
 

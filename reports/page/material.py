@@ -10,6 +10,7 @@ from reports.page.content import Command
 from reports.tables.hyperparameters import PublishedNames
 from results.artifacts import Exhibit
 from results.experiment_results import MeasuredExperiment
+from results.experiment_spec import Experiment
 from results.headline_metrics import HEADLINE_METRICS
 from results.records import RunRecord
 from results.statistics.intervals import student_t_interval
@@ -38,8 +39,8 @@ class Material:
     name: in the store. exhibits, searches: by method, where there are any. panels: the experiments of the same file,
     this one included, by panel; empty for a file with one. unreadable: files of exhibits that are broken.
     published_names: MLRC's names of hyperparameters, by method.
-    deviations: the settings that differ from the suite's file of its name, as phrases. commands: how to run it again.
-    made: when the page was drawn.
+    deviations: the settings that differ from the suite's file of its name, as phrases. mlrc: the suite's own
+    experiment for MLRC's table on the dataset. commands: how to run it again. made: when the page was drawn.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Material:
     unreadable: tuple[str, ...] = ()
     published_names: PublishedNames = field(default_factory=dict)
     deviations: tuple[str, ...] = ()
+    mlrc: Experiment | None = None
     commands: tuple[Command, ...] = ()
     made: str = ""
 

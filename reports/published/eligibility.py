@@ -5,8 +5,9 @@ A cell is filled from one experiment, never pooled from several. The experiment 
 - for a paper's table: the one of the table's name, or a panel of it, since papers' own training settings differ from
   table to table; it has to be run as its file says, which only rooms that read the files know
   (`StoredExperiment.deviations`);
-- for MLRC's tables: any under MLRC's protocol with MLRC's settings, which this suite's defaults are: images, training,
-  trunk, 128 dimensions, four folds, no bias left out, and hyperparameters from 50 trials or from MLRC's own optimum.
+- for MLRC's tables: any under MLRC's protocol with the settings of the suite's own file for that table
+  (`StoredExperiment.mlrc`): images, training, trunk, class split, and hyperparameters from as many trials or from
+  MLRC's own optimum. MLRC validated more often on some datasets than on others, so each dataset has its own file.
 
 In both cases these must be as published: dataset, whole and not a subset; trunk, started from its published
 ImageNet weights; dimensions of what was tested; one model, or four as separated or concatenated; image size; method.
@@ -14,6 +15,7 @@ ImageNet weights; dimensions of what was tested; one model, or four as separated
 
 import re
 from dataclasses import dataclass
+from typing import ClassVar
 
 from results import mlrc_constants
 from results.experiment_results import MeasuredExperiment
@@ -21,7 +23,7 @@ from results.experiment_spec import Experiment
 from results.experiment_summary import OTHER_VERSION, ExperimentSummary
 from results.published.tables import PublishedCell, PublishedRow, PublishedTable
 from results.records import RunRecord
-from results.training_spec import ImageSettings, TrunkSpec
+from results.training_spec import ImageSettings
 
 _TRUNKS = {
     **dict.fromkeys(
@@ -40,13 +42,19 @@ _POOLING = {"nir_table2": "average"}
 class StoredExperiment:
     """An experiment under the name that it was run by.
 
-    deviations: the settings that differ from the experiment file of that name, as phrases; such runs fill no cell of a
-    paper's table. MLRC's tables take any experiment that was run with MLRC's settings, whatever its file says.
+    Attributes:
+        name: The name.
+        measured: Its settings and runs.
+        deviations: The settings that differ from the experiment file of that name, as phrases. Runs with deviations
+            fill no cell of a paper's table.
+        mlrc: The suite's own experiment for MLRC's table on the dataset; None if MLRC has no table there. MLRC's
+            tables take any experiment with the settings of this one, whatever its own file is called.
     """
 
     name: str
     measured: MeasuredExperiment
     deviations: tuple[str, ...] = ()
+    mlrc: Experiment | None = None
 
     @property
     def dataset(self) -> str:
@@ -66,10 +74,35 @@ def concerns(table: PublishedTable, name: str, summary: ExperimentSummary) -> bo
     return named or (mlrc_constants.is_mlrc_table(table.name) and summary.protocol == "mlrc")
 
 
-def objections(table: PublishedTable, row: PublishedRow, cell: PublishedCell, stored: StoredExperiment) -> list[str]:
-    """Why an experiment's runs of the row's method cannot fill a cell; empty if they can.
+@dataclass(frozen=True)
+class TestedModels:
+    """What a run tests: how many models, and the dimensions of one of them."""
 
-    The experiment has runs of that method, on the cell's dataset.
+    __test__: ClassVar[bool] = False  # Not a test case, in spite of its name.
+
+    models: int
+    dimensions: int
+
+
+def models_of(run: RunRecord) -> TestedModels:
+    """The models of a finished run."""
+    return TestedModels(len(run.fold_fingerprints), run.dimensions)
+
+
+def objections(
+    table: PublishedTable, row: PublishedRow, cell: PublishedCell, stored: StoredExperiment, tested: TestedModels
+) -> list[str]:
+    """Why an experiment's runs of the row's method cannot fill a cell.
+
+    Args:
+        table: The published table.
+        row: A row of it.
+        cell: A cell of the row.
+        stored: An experiment on the cell's dataset.
+        tested: What its runs of the row's method test.
+
+    Returns:
+        Reasons as phrases; empty if the runs can fill the cell.
     """
     experiment, of_mlrc = stored.measured.summary.experiment, mlrc_constants.is_mlrc_table(table.name)
     if experiment is None:
@@ -86,9 +119,9 @@ def objections(table: PublishedTable, row: PublishedRow, cell: PublishedCell, st
         reasons.append(f"trunk started from {trunk.weights.partition(':')[0]} weights, not the published ones")
     if trunk.pooling != _POOLING.get(table.name, trunk.pooling):
         reasons.append(f"{trunk.pooling} pooling")
-    reasons += _shape(row, cell, stored.runs(cell.key or "")[0], experiment.images)
+    reasons += _shape(row, cell, tested, experiment.images)
     if of_mlrc:
-        reasons += _against_mlrc(cell, experiment)
+        reasons += _against_mlrc(cell, experiment, stored.mlrc)
     return reasons
 
 
@@ -100,40 +133,41 @@ def published_image_size(row: PublishedRow, cell: PublishedCell) -> int:
     return 224 if cell.kind == "single" else ImageSettings().crop
 
 
-def _shape(row: PublishedRow, cell: PublishedCell, run: RunRecord, images: ImageSettings) -> list[str]:
+def _shape(row: PublishedRow, cell: PublishedCell, tested: TestedModels, images: ImageSettings) -> list[str]:
     reasons = []
-    models = len(run.fold_fingerprints)
-    if models != (asked := 1 if cell.kind == "single" else mlrc_constants.FOLDS):
-        reasons.append(f"{models} model(s) a run, published for {asked}")
-    tested = run.dimensions * (models if cell.kind == "concatenated" else 1)
-    if cell.dimensions is not None and tested != cell.dimensions:
-        reasons.append(f"{tested} dimensions, published for {cell.dimensions}")
+    if tested.models != (asked := 1 if cell.kind == "single" else mlrc_constants.FOLDS):
+        reasons.append(f"{tested.models} model(s) a run, published for {asked}")
+    dimensions = tested.dimensions * (tested.models if cell.kind == "concatenated" else 1)
+    if cell.dimensions is not None and dimensions != cell.dimensions:
+        reasons.append(f"{dimensions} dimensions, published for {cell.dimensions}")
     if images.crop != (size := published_image_size(row, cell)):
         reasons.append(f"images of {images.crop} pixels, published for {size}")
     return reasons
 
 
-def _against_mlrc(cell: PublishedCell, experiment: Experiment) -> list[str]:
-    """Settings other than MLRC's. How crops are computed and at which precision is no setting of it."""
-    images = experiment.images.model_copy(update={"augmentation": "faithful"})
-    training = experiment.training.model_copy(update={"precision": "float32"})
-    trunk, search = experiment.trunk, experiment.search
+def _against_mlrc(cell: PublishedCell, experiment: Experiment, mlrc: Experiment | None) -> list[str]:
+    """Settings that differ from MLRC's on that dataset. Speed of crops and precision of arithmetic are none of them."""
+    if mlrc is None:
+        return ["MLRC has no table on this dataset"]
+    key = cell.key or ""
+    images = experiment.images.model_copy(update={"augmentation": mlrc.images.augmentation})
+    training = experiment.training.model_copy(update={"precision": mlrc.training.precision})
+    # Another network and other weights have reasons of their own.
+    trunk = experiment.trunk.model_copy(update={"name": mlrc.trunk.name, "weights": mlrc.trunk.weights})
+    search = experiment.search
+    enough = search.trials == 0 or search.trials >= mlrc.search.trials
     wrong = {
-        "another transform of images": images != ImageSettings(),
-        "other training settings": training
-        != (mlrc_constants.SOP_TRAINING if cell.dataset == "sop" else mlrc_constants.TRAINING),
-        "another trunk setting": trunk != TrunkSpec(name=trunk.name, weights=trunk.weights),
-        "another embedder": not experiment.embedder_bias,
-        "another class split": experiment.split not in (None, "mlrc"),
-        "proxies trained otherwise": experiment.proxies is not None,
-        "a variant of a method": cell.key not in experiment.methods,
-        "hyperparameters set by hand": cell.key in experiment.settings,
-        f"{search.trials} trials instead of {mlrc_constants.TRIALS}": not _searched_enough(search.trials),
-        "other search ranges": cell.key in search.ranges,
+        "another transform of images": images != mlrc.images,
+        "other training settings": training != mlrc.training,
+        "another trunk setting": trunk != mlrc.trunk,
+        "another embedder": experiment.embedder_bias != mlrc.embedder_bias,
+        "another normalization of embeddings": experiment.normalization != mlrc.normalization,
+        "another class split": (experiment.split or mlrc.split or "mlrc") != (mlrc.split or "mlrc"),
+        "proxies trained otherwise": experiment.proxies != mlrc.proxies,
+        "a variant of a method": key not in experiment.methods,
+        "hyperparameters set by hand": experiment.settings.get(key) != mlrc.settings.get(key),
+        f"{search.trials} trials instead of {mlrc.search.trials}": not enough,
+        "other search ranges": search.ranges.get(key) != mlrc.search.ranges.get(key),
+        "optima of another search": search.published != mlrc.search.published,
     }
-    return [reason for reason, is_so in wrong.items() if is_so]
-
-
-def _searched_enough(trials: int) -> bool:
-    """No trials take MLRC's optimum, which MLRC found in its full number of trials."""
-    return trials == 0 or trials >= mlrc_constants.TRIALS
+    return [reason for reason, differs in wrong.items() if differs]

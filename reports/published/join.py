@@ -6,7 +6,7 @@ Cells that were not run stay empty and say so; nothing is ever filled in (`eligi
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from reports.published.eligibility import StoredExperiment, concerns, objections
+from reports.published.eligibility import StoredExperiment, concerns, models_of, objections
 from reports.tables.best_marks import column_marks
 from reports.tables.table import Mark
 from results.published.tables import PublishedCell, PublishedColumn, PublishedRow, PublishedTable
@@ -121,7 +121,7 @@ def _most_runs(
 ) -> _CellRuns | None:
     candidates = []
     for one in stored:
-        if _has_runs(one, cell) and not objections(table, row, cell, one):
+        if _has_runs(one, cell) and not _objections(table, row, cell, one):
             values = _values(one, cell)
             candidates += [_CellRuns(one, values)] if values else []
     return max(candidates, key=lambda known: len(known.values), default=None)
@@ -129,6 +129,10 @@ def _most_runs(
 
 def _has_runs(one: StoredExperiment, cell: PublishedCell) -> bool:
     return cell.key is not None and one.dataset == cell.dataset and bool(one.runs(cell.key))
+
+
+def _objections(table: PublishedTable, row: PublishedRow, cell: PublishedCell, stored: StoredExperiment) -> list[str]:
+    return objections(table, row, cell, stored, models_of(stored.runs(cell.key or "")[0]))
 
 
 def _values(one: StoredExperiment, cell: PublishedCell) -> dict[RunKey, float]:
@@ -178,7 +182,7 @@ def _notes(table: PublishedTable, stored: Sequence[StoredExperiment], used: Sequ
             (reasons, row.key)
             for row in table.rows
             for cell in row.cells.values()
-            if _has_runs(one, cell) and (reasons := objections(table, row, cell, one))
+            if _has_runs(one, cell) and (reasons := _objections(table, row, cell, one))
         ]
         if near and not any(one is origin for origin in used):
             nearest = min((reasons for reasons, _ in near), key=len)

@@ -11,6 +11,7 @@ from reproduce.config.yaml_files import EXPERIMENTS, names_in
 from results.experiment_names import current_name
 from results.experiment_spec import Experiment
 from results.experiment_summary import OTHER_VERSION, ExperimentSummary
+from results.mlrc_constants import is_mlrc_table
 from results.values import Record
 
 _NOT_COMPARED = frozenset(
@@ -83,6 +84,17 @@ def suite_experiment(name: str) -> Experiment | str:
     if experiment is not None:
         return experiment
     return f"the suite's file has no panel {panel!r}" if panel else "the suite's file has panels"
+
+
+def mlrc_experiment(dataset: str) -> Experiment | None:
+    """The suite's own experiment for MLRC's table on a dataset; None if MLRC has no table on it.
+
+    Args:
+        dataset: Key of the dataset, such as `cars196`.
+    """
+    name = f"mlrc_{dataset}"
+    experiment = suite_experiment(name) if is_mlrc_table(name) else None
+    return experiment if isinstance(experiment, Experiment) else None
 
 
 def compared(stored: Experiment, in_file: Experiment) -> tuple[Deviation, ...]:

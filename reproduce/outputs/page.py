@@ -10,7 +10,7 @@ from reports.page.build import build_page
 from reports.page.material import Material
 from reports.page.render import render_page
 from reports.page.sections.drawn_figure import Drawn, file_name
-from reproduce.config.deviations import deviations
+from reproduce.config.deviations import deviations, mlrc_experiment
 from reproduce.errors import InputError
 from reproduce.outputs.rerun_commands import rerun_commands
 from reproduce.outputs.search_histories import searches
@@ -57,6 +57,7 @@ def gather(name: str, fingerprint: str, store: Store, where: StoragePaths) -> Ma
         commands=rerun_commands(name, measured),
         published_names=published_names(measured),
         deviations=deviations(name, measured.summary),
+        mlrc=mlrc_experiment(measured.summary.dataset),
         made=_made(fingerprint),
     )
 

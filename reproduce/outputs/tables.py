@@ -11,7 +11,7 @@ from reports.tables.hyperparameters import hyperparameters
 from reports.tables.peeking import peeking_table
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
-from reproduce.config.deviations import deviations
+from reproduce.config.deviations import deviations, mlrc_experiment
 from reproduce.config.method_card import published_hyperparameter_names
 from results.experiment_results import MeasuredExperiment
 from results.published.tables import PublishedTable, published_table
@@ -33,7 +33,8 @@ def _stored(store: Store, table: PublishedTable) -> list[StoredExperiment]:
             summary = store.experiment(fingerprint)
             if concerns(table, name, summary):
                 measured = MeasuredExperiment.from_store(store, fingerprint)
-                stored.append(StoredExperiment(name, measured, deviations(name, summary)))
+                mlrc = mlrc_experiment(summary.dataset)
+                stored.append(StoredExperiment(name, measured, deviations(name, summary), mlrc))
     return stored
 
 

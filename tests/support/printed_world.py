@@ -3,6 +3,7 @@
 from typing import Any
 
 from reports.published.eligibility import StoredExperiment
+from reproduce.config.deviations import mlrc_experiment
 from results.experiment_results import MeasuredExperiment
 from results.records import RunRecord
 from results.training_spec import ImageSettings, TrainingSettings
@@ -48,7 +49,8 @@ def experiment(
     name: str, settings: dict[str, Any], records: list[RunRecord], deviations: tuple[str, ...] = ()
 ) -> StoredExperiment:
     summary = some_summary(title=name, trials=50, reproductions=10, settings=settings)
-    return StoredExperiment(name, MeasuredExperiment(summary, tuple(records)), deviations)
+    measured = MeasuredExperiment(summary, tuple(records))
+    return StoredExperiment(name, measured, deviations, mlrc_experiment(summary.dataset))
 
 
 def runs_of(method: str, values: list[float], dataset: str = "cub200", **changes: Any) -> list[RunRecord]:

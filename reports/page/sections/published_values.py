@@ -30,7 +30,7 @@ PublishedValues = Mapping[tuple[str, Score], PublishedValue]
 
 def compared_tables(material: Material) -> tuple[ComparedTable, ...]:
     """The published tables that this experiment's runs fill a cell of, or are near enough to say why they do not."""
-    stored = StoredExperiment(material.name, material.measured, material.deviations)
+    stored = StoredExperiment(material.name, material.measured, material.deviations, material.mlrc)
     joined = [
         join(table, [stored])
         for table in map(published_table, published_tables())

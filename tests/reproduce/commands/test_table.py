@@ -90,7 +90,6 @@ def refusal(answer) -> str:
 
 
 @pytest.mark.parametrize("form", ["terminal", *WRITERS])
-@pytest.mark.parametrize("form", ["terminal", *WRITERS])
 @pytest.mark.parametrize("name", ["mlrc_cub200", "ccp_table1", "proxy_gml_table2"])
 def test_a_published_table_needs_no_store(say, name, form, tmp_path):
     answer = say(name, "--format", form)
