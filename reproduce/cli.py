@@ -1,4 +1,4 @@
-"""The command line: run, plan, status, table, report, methods, datasets, data, export."""
+"""The command line: run, plan, status, table, report, coverage, methods, datasets, data, export."""
 
 import sys
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import typer
 from rich.console import Console
 
+from reproduce.commands.coverage import coverage
 from reproduce.commands.data import app as data_app
 from reproduce.commands.datasets import datasets
 from reproduce.commands.experiments import experiments
@@ -34,6 +35,7 @@ app.command()(plan)
 app.command()(status)
 app.command()(table)
 app.command()(report)
+app.command()(coverage)
 app.command()(methods)
 app.command()(datasets)
 app.command()(experiments)

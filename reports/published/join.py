@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from reports.published.eligibility import StoredExperiment, concerns, models_of, objections
 from reports.tables.best_marks import column_marks
 from reports.tables.table import Mark
+from results.published.rows import RowOrigin, row_origin
 from results.published.tables import PublishedCell, PublishedColumn, PublishedRow, PublishedTable
 from results.statistics.comparisons import PublishedVerdict, verdict
 from results.statistics.intervals import Interval, student_t_interval
@@ -24,6 +25,9 @@ COSTS_AND_STRUCTURE = {
 """Metrics that are no part of 100, and that say nothing about which method is best."""
 
 
+_WITHOUT_COMPARISON: Mapping[str, PublishedVerdict] = {"quoted": "quoted", "unclear": "source unclear"}
+
+
 @dataclass(frozen=True)
 class ComparedCell:
     """One published number and ours.
@@ -34,6 +38,7 @@ class ComparedCell:
         origin: Name of the experiment that the runs are from.
         verdict: Where our interval lies by the published value.
         mark: Among our own results of the column.
+        row_origin: Whether the paper measured the number itself or quoted it.
     """
 
     published: PublishedCell
@@ -41,6 +46,7 @@ class ComparedCell:
     origin: str | None
     verdict: PublishedVerdict
     mark: Mark = ""
+    row_origin: RowOrigin | None = None
 
     @property
     def scale(self) -> float:
@@ -102,7 +108,7 @@ def join(table: PublishedTable, stored: Sequence[StoredExperiment]) -> ComparedT
     rows = []
     for place, (row, label) in enumerate(zip(table.rows, _labels(table), strict=True)):
         cells = {
-            column: _compared(row.cells[column], runs[place, column], marks.get((place, column), ""))
+            column: _compared(table, row, row.cells[column], runs[place, column], marks.get((place, column), ""))
             for column in table.columns
         }
         rows.append(ComparedRow(label, row, cells))
@@ -110,15 +116,24 @@ def join(table: PublishedTable, stored: Sequence[StoredExperiment]) -> ComparedT
     return ComparedTable(table, tuple(rows), tuple(_notes(table, relevant, used)))
 
 
-def _compared(cell: PublishedCell, runs: _CellRuns | None, mark: Mark) -> ComparedCell:
+def _compared(
+    table: PublishedTable, row: PublishedRow, cell: PublishedCell, runs: _CellRuns | None, mark: Mark
+) -> ComparedCell:
     ours = None if runs is None else student_t_interval(list(runs.values.values()))
-    origin = None if runs is None else runs.origin.name
-    return ComparedCell(cell, ours, origin, verdict(ours, cell.measure, cell.rounding), mark)
+    name = None if runs is None else runs.origin.name
+    origin = row_origin(table.name, row, cell.dataset)
+    without: PublishedVerdict | None = _WITHOUT_COMPARISON.get(origin.kind)
+    if without is None and row.key is None:
+        without = "method not in suite"
+    return ComparedCell(cell, ours, name, without or verdict(ours, cell.measure, cell.rounding), mark, origin)
 
 
 def _most_runs(
     table: PublishedTable, row: PublishedRow, cell: PublishedCell, stored: Sequence[StoredExperiment]
 ) -> _CellRuns | None:
+    """The runs that fill a cell; None for a row that the paper did not measure itself."""
+    if row_origin(table.name, row, cell.dataset).kind != "measured":
+        return None
     candidates = []
     for one in stored:
         if _has_runs(one, cell) and not _objections(table, row, cell, one):

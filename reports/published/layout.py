@@ -21,7 +21,8 @@ _HEADER = (
     *("table", "row", "dataset", "metric", "kind", "printed", "printed_interval"),
     *("mean", "low", "high", "n", "verdict", "mark"),
 )
-_ONLY_JSON = ("method", "variant", "note", "source", "origin")
+_ONLY_JSON = ("method", "variant", "note", "source", "origin", "row_kind", "quoted_from")
+_NOT_COMPARED = {"quoted", "source unclear", "method not in suite"}
 _READING = (
     "First line: as published. Below it our runs: mean ± half width of the 95 % Student-t interval, number of runs in "
     "brackets, in the published unit; then where our interval lies by the published value: inside it, above it or "
@@ -101,7 +102,9 @@ def _values(table: ComparedTable, row: ComparedRow, column: PublishedColumn, cel
     published = cell.published
     position = (table.published.name, row.label, column.dataset, column.metric, column.kind)
     as_published = (published.as_published or None, published.plus_minus)
-    source = (published.method, published.variant, published.note, published.source, cell.origin)
+    origin = cell.row_origin
+    measured_by = (None, None) if origin is None else (origin.kind, origin.quoted_from)
+    source = (published.method, published.variant, published.note, published.source, cell.origin, *measured_by)
     return (*position, *as_published, *measured, cell.verdict, cell.mark or None, *source)
 
 
@@ -112,17 +115,19 @@ def _scaled(interval: Interval, scale: float) -> Interval:
 
 def _summary(table: ComparedTable) -> list[str]:
     verdicts = [cell.verdict for cell in table.cells]
-    run = len(verdicts) - verdicts.count("not run")
-    if run == 0:
+    own = [kind for kind in verdicts if kind not in _NOT_COMPARED]
+    run = [kind for kind in own if kind != "not run"]
+    if not run:
         return ["Nothing of it was run."]
-    counts = [f"{verdicts.count(kind)} {kind}" for kind in dict.fromkeys(verdicts) if kind != "not run"]
-    return [f"{run} of {len(verdicts)} cells were run: {', '.join(counts)}."]
+    counts = [f"{run.count(kind)} {kind}" for kind in dict.fromkeys(run)]
+    return [f"{len(run)} of {len(own)} cells that can be reproduced were run: {', '.join(counts)}."]
 
 
 def _remarks(table: ComparedTable) -> list[str]:
     """Rows that we have no method for, and what is known about how the published numbers were read."""
     without = dict.fromkeys(row.label for row in table.rows if row.published.key is None)
     remarks = [f"No method of ours: {', '.join(without)}."] if without else []
+    remarks += _quotations(table)
     cells_by_note: dict[str, list[str]] = {}
     for row in table.rows:
         for column in table.published.columns:
@@ -131,6 +136,23 @@ def _remarks(table: ComparedTable) -> list[str]:
                 cells_by_note.setdefault(note, []).append(name)
     total = len(table.cells)
     return remarks + [f"{_which(cells, total)}: {note}." for note, cells in cells_by_note.items()]
+
+
+def _quotations(table: ComparedTable) -> list[str]:
+    """Which rows the paper did not measure itself, and where they are from."""
+    sources: dict[str, list[str]] = {}
+    unclear = []
+    for row in table.rows:
+        for origin in dict.fromkeys(cell.row_origin for cell in row.cells.values()):
+            if origin is not None and origin.kind == "quoted":
+                sources.setdefault(origin.quoted_from, []).append(row.label)
+            elif origin is not None and origin.kind == "unclear":
+                unclear.append(row.label)
+    quoted = "; ".join(f"{', '.join(labels)} from {source}" for source, labels in sources.items())
+    remarks = [f"Quoted by the paper, so our runs are no reproduction of them: {quoted}."] if quoted else []
+    if unclear:
+        remarks.append(f"Text and code do not say who measured {', '.join(dict.fromkeys(unclear))}.")
+    return remarks
 
 
 def _which(cells: list[str], total: int) -> str:

@@ -16,7 +16,22 @@ from scipy import stats
 from results.statistics.effects import Effect, negligible, paired_effect, unpaired_effect
 from results.statistics.intervals import Interval, student_t_interval
 
-PublishedVerdict = Literal["inside", "above", "below", "not run", "no interval", "not printed"]
+PublishedVerdict = Literal[
+    "inside",
+    "above",
+    "below",
+    "not run",
+    "no interval",
+    "not printed",
+    "quoted",
+    "source unclear",
+    "method not in suite",
+]
+"""Where our interval lies by a published value, or why the two are not compared.
+
+A value that its paper quoted from another paper has no verdict: our runs under the first paper's conditions cannot
+reproduce it.
+"""
 """Where our interval lies by a published value."""
 
 RunValues = Mapping[Any, float]

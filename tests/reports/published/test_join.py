@@ -8,8 +8,9 @@ from scipy import stats
 from reports.published.join import join
 from reports.published.layout import published_layout
 from reports.tables.markdown import to_markdown
+from reproduce.config.deviations import mlrc_experiment
 from results.published.tables import PublishedColumn, published_table, published_tables
-from tests.support.printed_world import MLRC, PAPER, changed, experiment, runs_of, single_runs
+from tests.support.printed_world import MLRC, NOT_FILLED, PAPER, changed, experiment, runs_of, single_runs
 
 P1 = PublishedColumn("cub200", "precision_at_1", "separated")
 JOINED_P1 = PublishedColumn("cub200", "precision_at_1", "concatenated")
@@ -31,7 +32,7 @@ def mlrc(records=None, name="mlrc_cub200", **changes):
 @pytest.mark.parametrize("name", published_tables())
 def test_from_an_empty_store_every_cell_is_not_run_and_none_is_filled(name):
     joined = join(published_table(name), [])
-    assert {found.verdict for found in joined.cells} == {"not run"}
+    assert {found.verdict for found in joined.cells} <= NOT_FILLED
     assert {(found.ours, found.origin, found.mark) for found in joined.cells} == {(None, None, "")}
     assert [found.published for found in joined.cells] == list(published_table(name).cells)
     labels = [row.label for row in joined.rows]
@@ -50,9 +51,9 @@ def test_a_cell_holds_mean_interval_and_where_the_published_value_lies():
     assert cell(higher, "Contrastive").verdict == "above"
     # RP is half of P@1 here, 29.9; 31.98 is published.
     assert cell(joined, "Contrastive", PublishedColumn("cub200", "r_precision", "separated")).verdict == "below"
-    assert {found.verdict for row in joined.rows if row.label != "Contrastive" for found in row.cells.values()} == {
-        "not run"
-    }
+    assert {
+        found.verdict for row in joined.rows if row.label != "Contrastive" for found in row.cells.values()
+    } <= NOT_FILLED
 
 
 def test_one_run_has_a_mean_and_no_interval():
@@ -83,7 +84,7 @@ def test_one_run_has_a_mean_and_no_interval():
 )
 def test_runs_that_are_not_what_is_published_fill_nothing_and_are_told(changes, said):
     joined = join(CUB, [mlrc(**changes)])
-    assert {found.verdict for found in joined.cells} == {"not run"}
+    assert {found.verdict for found in joined.cells} <= NOT_FILLED
     (note,) = joined.notes
     assert said in note
     assert "mlrc_cub200 (contrastive)" in note
@@ -98,7 +99,7 @@ def test_runs_that_are_not_what_is_published_fill_nothing_and_are_told(changes, 
 )
 def test_runs_of_other_models_fill_nothing(runs, said):
     joined = join(CUB, [mlrc(runs)])
-    assert {found.verdict for found in joined.cells} == {"not run"}
+    assert {found.verdict for found in joined.cells} <= NOT_FILLED
     assert said in joined.notes[0]
 
 
@@ -108,13 +109,13 @@ def test_variants_do_not_pass_for_a_method_of_mlrc():
         [mlrc(methods=["untrained"], variants=[{"key": "contrastive", "of": "contrastive", "title": "C", "set": {}}])],
     )
     assert "a variant of a method" in joined.notes[0]
-    assert {found.verdict for found in joined.cells} == {"not run"}
+    assert {found.verdict for found in joined.cells} <= NOT_FILLED
 
 
 def test_an_experiment_without_kept_settings_fills_nothing():
     assert {
         found.verdict for found in join(CUB, [experiment("mlrc_cub200", {}, runs_of("contrastive", NEAR))]).cells
-    } == {"not run"}
+    } <= NOT_FILLED
 
 
 @pytest.mark.parametrize(
@@ -133,10 +134,32 @@ def test_what_is_no_part_of_the_published_setting_may_differ(changes):
 
 def test_mlrcs_tables_take_any_experiment_of_mlrcs_settings_on_their_dataset():
     assert cell(join(CUB, [mlrc(name="my_comparison")]), "Contrastive").origin == "my_comparison"
-    assert {found.verdict for found in join(CUB, [mlrc(protocol="standard", name="mine")]).cells} == {"not run"}
+    assert {found.verdict for found in join(CUB, [mlrc(protocol="standard", name="mine")]).cells} <= NOT_FILLED
     elsewhere = join(published_table("mlrc_cars196"), [mlrc()])
-    assert {found.verdict for found in elsewhere.cells} == {"not run"}
+    assert {found.verdict for found in elsewhere.cells} <= NOT_FILLED
     assert elsewhere.notes == ()
+
+
+@pytest.mark.parametrize("dataset", ["cub200", "cars196", "sop"])
+def test_runs_of_the_shipped_file_fill_mlrcs_table_of_that_dataset(dataset):
+    """Every method of the table, at the settings of the suite's own file for the dataset."""
+    table, shipped = published_table(f"mlrc_{dataset}"), mlrc_experiment(dataset)
+    methods = [row.key for row in table.rows if row.key]
+    runs = [run for method in methods for run in runs_of(method, NEAR, dataset=dataset)]
+    stored = experiment(table.name, shipped.without_folder(), runs)
+    joined = join(table, [stored])
+    verdicts = {found.verdict for row in joined.rows if row.published.key for found in row.cells.values()}
+    assert verdicts <= {"inside", "above", "below"}
+    assert {row.label for row in joined.rows if not row.was_run} <= {"Pretrained (untrained baseline)"}
+
+
+def test_the_rhythm_of_another_dataset_is_not_that_of_cars196():
+    shipped = mlrc_experiment("cars196")
+    cubs = changed(shipped.without_folder(), training=mlrc_experiment("cub200").training.model_dump(mode="json"))
+    runs = runs_of("contrastive", NEAR, dataset="cars196")
+    joined = join(published_table("mlrc_cars196"), [experiment("mlrc_cars196", cubs, runs)])
+    assert "other training settings" in joined.notes[0]
+    assert not any(row.was_run for row in joined.rows)
 
 
 def test_mlrcs_training_on_sop_is_its_own():
@@ -175,14 +198,14 @@ def test_a_papers_table_takes_only_the_experiment_of_its_name_and_its_panels():
     table, runs = published_table("proxy_isa_table1"), single_runs("proxy_isa", [0.66, 0.67])
     for name, filled in (("proxy_isa_table1/cub200", 1), ("proxy_isa_table1", 1), ("proxy_isa_table10", 0), ("own", 0)):
         joined = join(table, [experiment(name, PAPER, runs)])
-        assert sum(found.verdict != "not run" for found in joined.cells) == filled, name
+        assert sum(found.ours is not None for found in joined.cells) == filled, name
 
 
 def test_a_run_otherwise_than_its_file_fills_nothing():
     table, runs = published_table("proxy_isa_table1"), single_runs("proxy_isa", [0.66, 0.67])
     apart = experiment("proxy_isa_table1/cub200", PAPER, runs, ("training.max_epochs 2 where the file has 100",))
     joined = join(table, [apart])
-    assert {found.verdict for found in joined.cells} == {"not run"}
+    assert {found.verdict for found in joined.cells} <= NOT_FILLED
     assert "not shown, training.max_epochs 2 where the file has 100." in joined.notes[0]
     # An older run as the file says is found behind it.
     whole = experiment("proxy_isa_table1/cub200", PAPER, single_runs("proxy_isa", [0.66]))
@@ -195,7 +218,7 @@ def test_an_ensemble_is_no_single_network():
     joined = join(
         published_table("proxy_isa_table1"), [experiment("proxy_isa_table1", PAPER, runs_of("proxy_isa", NEAR))]
     )
-    assert {found.verdict for found in joined.cells} == {"not run"}
+    assert {found.verdict for found in joined.cells} <= NOT_FILLED
     assert "4 model(s) a run, published for 1" in joined.notes[0]
 
 
@@ -251,14 +274,36 @@ def test_a_metric_that_a_run_was_not_evaluated_with_stays_empty():
     assert cell(joined, "PA + NIR (R50, 512)", nmi).verdict == "not run", "a part of the runs is another number"
 
 
-def test_a_dash_beside_our_number_is_not_printed():
+def test_a_quoted_row_has_no_verdict_even_where_its_method_was_run():
+    """SoftTriple's numbers in Proxy-ISA's Table 1 are those of its own paper, under that paper's settings."""
     table = published_table("proxy_isa_table1")
-    inshop = PublishedColumn("inshop", "precision_at_1", "single")
-    runs = single_runs("soft_triple", [0.8, 0.9], dataset="inshop")
-    joined = join(table, [experiment("proxy_isa_table1/inshop", changed(PAPER, dataset={"name": "inshop"}), runs)])
-    found = cell(joined, "SoftTriplet", inshop)
-    assert found.published.value is None
-    assert (found.verdict, found.ours.n) == ("not printed", 2)
+    column = PublishedColumn("cub200", "precision_at_1", "single")
+    runs = [*single_runs("soft_triple", [0.65, 0.66]), *single_runs("proxy_isa", [0.65, 0.66])]
+    joined = join(table, [experiment("proxy_isa_table1/cub200", PAPER, runs)])
+    quoted, measured = cell(joined, "SoftTriplet", column), cell(joined, "Proxy-ISA", column)
+    assert (quoted.verdict, quoted.ours, quoted.row_origin.quoted_from) == ("quoted", None, "Qian et al., ICCV 2019")
+    assert measured.ours.n == 2
+    layout = published_layout(joined)
+    assert "1 of 12 cells that can be reproduced were run" not in layout.caption  # 8 measured cells, 1 of them run.
+    assert "1 of 8 cells that can be reproduced were run" in layout.caption
+    assert any("SoftTriplet from Qian et al., ICCV 2019" in remark for remark in layout.remarks)
+    assert "Text and code do not say who measured Proxy-NCA." in layout.remarks
+
+
+def test_a_row_can_be_quoted_on_one_dataset_only():
+    joined = join(published_table("proxy_isa_table2"), [])
+    verdicts = {
+        column.dataset: found.verdict
+        for row in joined.rows
+        if row.label == "SoftTriplet"
+        for column, found in row.cells.items()
+    }
+    assert verdicts == {"cub200": "source unclear", "cars196": "quoted"}
+
+
+def test_rows_of_methods_that_the_suite_lacks_say_so():
+    joined = join(CUB, [])
+    assert {found.verdict for found in joined.rows[0].cells.values()} == {"method not in suite"}
 
 
 def test_steps_are_steps_of_one_model_and_have_no_best():

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from reports.page.build import build_page
 from reports.page.sections.published_values import compared_tables, published_verdicts
+from reproduce.config.deviations import mlrc_experiment
 from tests.support.page_material import material
 from tests.support.printed_world import MLRC, changed, runs_of
 
@@ -11,6 +12,7 @@ from tests.support.printed_world import MLRC, changed, runs_of
 def test_published_values_are_inside_or_outside_only_under_the_published_conditions():
     runs = {"contrastive": runs_of("contrastive", [0.59, 0.60, 0.605])}
     own = material(runs, titles={"contrastive": "Contrastive"}, settings=MLRC, name="mlrc_cub200")
+    own = replace(own, mlrc=mlrc_experiment("cub200"))
     report = build_page(own)
     kinds = {one.kind for one in report.content.verdicts}
     assert kinds >= {"inside", "outside"}

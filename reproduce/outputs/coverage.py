@@ -1,0 +1,98 @@
+"""Which published rows this suite can reproduce, and why not the others; without torch and without a store."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from reports.published.eligibility import StoredExperiment, TestedModels, concerns, objections
+from reproduce.config.deviations import mlrc_experiment
+from reproduce.config.experiment_file import experiment_names, load_experiments
+from results.experiment_results import MeasuredExperiment
+from results.experiment_spec import Experiment
+from results.experiment_summary import ExperimentSummary
+from results.published.rows import row_origin
+from results.published.tables import PublishedCell, PublishedRow, PublishedTable, published_table, published_tables
+
+Reproducibility = Literal["runnable", "not runnable", "quoted", "source unclear", "method not in suite"]
+
+
+@dataclass(frozen=True)
+class CoveredRow:
+    """One published row on one dataset.
+
+    Attributes:
+        table: Name of the published table.
+        label: The row as published.
+        dataset: Key of the dataset.
+        status: Whether a shipped experiment file reproduces the row; rows that the paper did not measure itself are
+            `quoted` or `source unclear`.
+        detail: The experiment that reproduces it, the paper that it is quoted from, or the reason why it cannot be run.
+    """
+
+    table: str
+    label: str
+    dataset: str
+    status: Reproducibility
+    detail: str
+
+
+def coverage() -> list[CoveredRow]:
+    """Every published row on every dataset that its table has, in the tables' order."""
+    shipped = [
+        _without_runs(name, experiment)
+        for file in experiment_names()
+        for name, experiment in load_experiments(file, {}).items()
+    ]
+    return [row for name in published_tables() for row in _covered(published_table(name), shipped)]
+
+
+def _without_runs(name: str, experiment: Experiment) -> StoredExperiment:
+    """A shipped experiment as a store would have it, without a run."""
+    summary = ExperimentSummary(
+        title=experiment.title,
+        methods={},
+        trials=experiment.search.trials,
+        reproductions=experiment.reproductions,
+        settings=experiment,
+    )
+    return StoredExperiment(name, MeasuredExperiment(summary, ()), mlrc=mlrc_experiment(experiment.dataset.name))
+
+
+def _covered(table: PublishedTable, shipped: list[StoredExperiment]) -> Iterator[CoveredRow]:
+    relevant = [stored for stored in shipped if concerns(table, stored.name, stored.measured.summary)]
+    for row in table.rows:
+        for dataset in dict.fromkeys(column.dataset for column in table.columns):
+            cell = next(cell for column, cell in row.cells.items() if column.dataset == dataset)
+            status, detail = _status(table, row, cell, relevant)
+            yield CoveredRow(table.name, row.label, dataset, status, detail)
+
+
+def _status(
+    table: PublishedTable, row: PublishedRow, cell: PublishedCell, shipped: list[StoredExperiment]
+) -> tuple[Reproducibility, str]:
+    origin = row_origin(table.name, row, cell.dataset)
+    if origin.kind == "quoted":
+        return "quoted", origin.quoted_from
+    if origin.kind == "unclear":
+        return "source unclear", origin.evidence
+    if row.key is None:
+        return "method not in suite", origin.conditions
+    reasons: list[list[str]] = [["no shipped experiment has this row"]]
+    for stored in shipped:
+        experiment = stored.measured.summary.experiment
+        if experiment is None or stored.dataset != cell.dataset or row.key not in _keys(experiment):
+            continue
+        against = objections(table, row, cell, stored, _tested(experiment))
+        if not against:
+            return "runnable", stored.name
+        reasons.append([f"{stored.name}: {reason}" for reason in against])
+    return "not runnable", "; ".join(min(reasons[1:] or reasons, key=lambda listed: len(listed)))
+
+
+def _keys(experiment: Experiment) -> tuple[str, ...]:
+    return (*experiment.methods, *(variant.key for variant in experiment.variants))
+
+
+def _tested(experiment: Experiment) -> TestedModels:
+    """What the runs of a trained method would test."""
+    return TestedModels(1 if experiment.protocol == "standard" else experiment.folds, experiment.embedding_size)
