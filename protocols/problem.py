@@ -99,7 +99,7 @@ class Problem:
         """
         train, validation = from_ranges(spec.train_classes), from_ranges(spec.validation_classes)
         if leaked := set(self.split.test) & {*train, *validation}:
-            raise SplitError(f"fold {spec.fold}: test class {min(leaked)} is named for training or validation")
+            raise SplitError(f"fold {spec.fold}: test class {min(leaked)} is used for training or validation")
         return fold_data(self.dataset, FoldClasses(spec.fold, train, validation))
 
     def identity(self) -> dict[str, JsonValue]:

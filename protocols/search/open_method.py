@@ -56,7 +56,7 @@ def _set_value(method: dict[str, Any], target: str, value: JsonValue) -> None:
         return
     part, _, key = target.partition(".")
     if part not in _COMPONENTS or not key or method[part] is None:
-        raise HyperparameterError(f"hyperparameter {target!r} has no place in method {method['name']!r}")
+        raise HyperparameterError(f"method {method['name']!r} has no hyperparameter {target!r}")
     if part == "embedding_regularizer" and key == "weight":
         method[part]["weight"] = value
         return
@@ -66,6 +66,6 @@ def _set_value(method: dict[str, Any], target: str, value: JsonValue) -> None:
         # A wrapped loss: loss.base_loss.alpha is the argument alpha of the component in the argument base_loss.
         nested = arguments.get(name)
         if not isinstance(nested, dict) or "component" not in nested:
-            raise HyperparameterError(f"hyperparameter {target!r} has no place in method {method['name']!r}")
+            raise HyperparameterError(f"method {method['name']!r} has no hyperparameter {target!r}")
         arguments = nested["component"].setdefault("arguments", {})
     arguments[last] = value
