@@ -44,12 +44,12 @@ def mlrc(study: Study) -> Work[list[RunRecord]]:
     runs = reproductions(study, hyperparameters)
     results = yield from trainings([job for specs in runs for job in _train_jobs(study, specs)])
 
-    # Test (8): test classes appear here for the first time. Each fold's model is scored alone (separated), then the
-    # models of all folds are scored together (concatenated).
+    # Test (8): test classes appear here for the first time. Each fold's model is scored alone (separated). Then the
+    # embeddings of all folds' models are joined and scored once (concatenated).
     tests = []
     for run, specs in enumerate(runs):
-        folds = results[run * len(specs) : (run + 1) * len(specs)]
-        tests.append(_test_job(study, hyperparameters, run, specs, folds))
+        fold_results = results[run * len(specs) : (run + 1) * len(specs)]
+        tests.append(_test_job(study, hyperparameters, run, specs, fold_results))
     return (yield from evaluations(tests))
 
 
@@ -95,8 +95,8 @@ def _test_job(
     hyperparameters: dict[str, JsonValue],
     run: int,
     specs: tuple[FoldSpec, ...],
-    folds: list[FoldResult],
+    results: list[FoldResult],
 ) -> EvaluateJob:
     """The test of one reproduction."""
-    named_results = [(f"fold {spec.fold}", result) for spec, result in zip(specs, folds, strict=True)]
+    named_results = [(f"fold {spec.fold}", result) for spec, result in zip(specs, results, strict=True)]
     return evaluation_job(study.problem, PROTOCOL, specs, named_results, hyperparameters, run)

@@ -82,17 +82,17 @@ class Search:
 
     def ask(self) -> Trial:
         """Propose the next setting; a setting without a score is proposed again."""
-        told = self.trials_told()
+        n_finished = self.trials_told()
         for pending in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
             if set(pending.params) == {parameter.target for parameter in self.space}:
-                return Trial(pending.number, dict(pending.params), told)
+                return Trial(pending.number, dict(pending.params), n_finished)
             # An interruption before the last parameter was drawn: the setting is incomplete and was never trained.
             self.study.tell(pending.number, state=TrialState.FAIL)
-        if told < self.sampler.startup_trials or self.space[0].exhaustive:
-            self._enqueue(told)
-        self.study.sampler = self._fresh_sampler(told)
+        if n_finished < self.sampler.startup_trials or self.space[0].exhaustive:
+            self._enqueue(n_finished)
+        self.study.sampler = self._fresh_sampler(n_finished)
         trial = self.study.ask({parameter.target: parameter.distribution() for parameter in self.space})
-        return Trial(trial.number, dict(trial.params), told)
+        return Trial(trial.number, dict(trial.params), n_finished)
 
     def tell(self, trial: Trial, folds: Sequence[FoldResult]) -> None:
         """Record a trial's score: the mean over folds of the best validation MAP@R; a diverged fold counts 0.
@@ -129,22 +129,24 @@ class Search:
     def _finished(self) -> list[FrozenTrial]:
         return self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
 
-    def _enqueue(self, told: int) -> None:
-        """Queue value or Sobol point number `told`, unless an interrupted run has left one in the queue."""
+    def _enqueue(self, n_finished: int) -> None:
+        """Queue value or Sobol point number `n_finished`, unless an interrupted run has left one in the queue."""
         if self.study.get_trials(deepcopy=False, states=(TrialState.WAITING,)):
             return
         first = self.space[0]
         if first.exhaustive:
             assert first.low is not None
-            self.study.enqueue_trial({first.target: int(first.low) + told})
+            self.study.enqueue_trial({first.target: int(first.low) + n_finished})
             return
         points = qmc.Sobol(len(self.space), scramble=True, rng=derive_seed("sobol", self.seed)).random_base2(
             max(1, math.ceil(math.log2(self.sampler.startup_trials)))
         )
-        self.study.enqueue_trial({p.target: p.at(float(x)) for p, x in zip(self.space, points[told], strict=True)})
+        self.study.enqueue_trial(
+            {p.target: p.at(float(x)) for p, x in zip(self.space, points[n_finished], strict=True)}
+        )
 
-    def _fresh_sampler(self, told: int) -> optuna.samplers.BaseSampler:
-        seed = derive_seed("sampler", self.fingerprint, told) % 2**32
+    def _fresh_sampler(self, n_finished: int) -> optuna.samplers.BaseSampler:
+        seed = derive_seed("sampler", self.fingerprint, n_finished) % 2**32
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
             return optuna.samplers.GPSampler(

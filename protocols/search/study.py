@@ -92,9 +92,9 @@ class Study:
         if not self.method.space:
             return []
         search = self.open()
-        told = search.trials_told()
+        n_finished = search.trials_told()
         return [
-            (spec, position < told)
+            (spec, position < n_finished)
             for position, trial in enumerate(search.asked()[: self.n_trials])
             for spec in self._specs(trial)
         ]

@@ -131,7 +131,7 @@ class _Training:
                 done = epoch + 1
                 if done % self.settings.validate_every == 0 or done == self.settings.max_epochs:
                     self._validate(done, eligible=True)
-                    if not self.settled and done - self.checkpoint.best_epoch > self.settings.patience:
+                    if not self.epoch_is_fixed and done - self.checkpoint.best_epoch > self.settings.patience:
                         return "patience", None
                 if done == self.spec.checkpoint_epoch:
                     self.checkpoint.save(done, self.model, self.loss)
@@ -140,7 +140,7 @@ class _Training:
         return "max_epochs", None
 
     @property
-    def settled(self) -> bool:
+    def epoch_is_fixed(self) -> bool:
         """Whether an earlier training has chosen the epoch of the checkpoint."""
         return self.spec.checkpoint_epoch is not None
 
@@ -228,7 +228,7 @@ class _Training:
         losses = self.losses_since_validation
         mean_loss = sum(losses) / len(losses) if losses else None
         self.losses_since_validation = []
-        scores = None if self.settled else self._validation_scores()
+        scores = None if self.epoch_is_fixed else self._validation_scores()
         values = scores.model_dump() if scores else dict.fromkeys(Scores.model_fields)
         self.curve.append(CurvePoint(iteration=self.iterations, loss=mean_loss, **values))
         if scores is not None:
@@ -256,8 +256,8 @@ class _Training:
     def result(self, stopped_by: StoppedBy, reason: str | None, wall_time: float) -> FoldResult:
         """The record of the training."""
         failed = stopped_by == "nan"
-        untrained = None if self.settled else self.curve[0].map_at_r if self.curve else 0.0
-        best = None if self.settled else 0.0 if failed else self.checkpoint.score
+        untrained = None if self.epoch_is_fixed else self.curve[0].map_at_r if self.curve else 0.0
+        best = None if self.epoch_is_fixed else 0.0 if failed else self.checkpoint.score
         return FoldResult(
             fingerprint=self.spec.fingerprint,
             status="nan" if failed else "ok",

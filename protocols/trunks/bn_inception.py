@@ -26,28 +26,28 @@ class _Block(NamedTuple):
 
     Attributes:
         name: Name of the block in the weights' keys.
-        one: Channels of the 1x1 convolution; 0 for none.
-        three: Channels of the 3x3 branch: reduction, convolution.
-        double: Channels of the double 3x3 branch: reduction, first and second convolution.
+        conv1x1: Channels of the 1x1 convolution; 0 for none.
+        conv3x3: Channels of the 3x3 branch: reduction, convolution.
+        double3x3: Channels of the double 3x3 branch: reduction, first and second convolution.
         pool: `average` or `max`.
         projection: Channels of the convolution after the pool; 0 for none.
     """
 
     name: str
-    one: int
-    three: tuple[int, int]
-    double: tuple[int, int, int]
+    conv1x1: int
+    conv3x3: tuple[int, int]
+    double3x3: tuple[int, int, int]
     pool: str
     projection: int
 
     @property
     def stride(self) -> int:
-        return 1 if self.one else 2
+        return 1 if self.conv1x1 else 2
 
     @property
     def outputs(self) -> int:
         """Channels of the convolution branches; without a projection the pooled input adds its own."""
-        return self.one + self.three[-1] + self.double[-1] + self.projection
+        return self.conv1x1 + self.conv3x3[-1] + self.double3x3[-1] + self.projection
 
 
 _BLOCKS = (
@@ -93,12 +93,12 @@ class BNInception(nn.Module):
 
     def _add_block(self, block: _Block, inputs: int) -> None:
         name, stride = f"inception_{block.name}", block.stride
-        if block.one:
-            self._add(f"{name}_1x1", inputs, block.one, 1)
-        reduced, outputs = block.three
+        if block.conv1x1:
+            self._add(f"{name}_1x1", inputs, block.conv1x1, 1)
+        reduced, outputs = block.conv3x3
         self._add(f"{name}_3x3_reduce", inputs, reduced, 1)
         self._add(f"{name}_3x3", reduced, outputs, 3, stride)
-        reduced, middle, outputs = block.double
+        reduced, middle, outputs = block.double3x3
         self._add(f"{name}_double_3x3_reduce", inputs, reduced, 1)
         self._add(f"{name}_double_3x3_1", reduced, middle, 3)
         self._add(f"{name}_double_3x3_2", middle, outputs, 3, stride)
@@ -113,7 +113,7 @@ class BNInception(nn.Module):
 
     def _apply_block(self, block: _Block, x: Tensor) -> Tensor:
         name = f"inception_{block.name}"
-        branches = [self._apply_layers(x, f"{name}_1x1")] if block.one else []
+        branches = [self._apply_layers(x, f"{name}_1x1")] if block.conv1x1 else []
         branches.append(self._apply_layers(x, f"{name}_3x3_reduce", f"{name}_3x3"))
         double = f"{name}_double_3x3"
         branches.append(self._apply_layers(x, f"{double}_reduce", f"{double}_1", f"{double}_2"))
