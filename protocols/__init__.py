@@ -1,1 +1,1 @@
-"""How a number comes to be: data, folds, training, search, evaluation."""
+"""The protocols and their parts: data, folds, training, search and test evaluation."""

@@ -1,7 +1,7 @@
-"""What a protocol asks to have done: trainings and evaluations, as values that an executor can carry anywhere.
+"""The jobs that a protocol yields: trainings and test evaluations, as values that an executor can send anywhere.
 
-A protocol is a generator: it yields jobs that may run side by side and is sent their outcomes, in order. Who runs them,
-where, and whether they were done before is not its concern.
+A protocol is a generator. It yields lists of jobs that may run in parallel and receives their outcomes in the same
+order. The protocol does not depend on where the jobs run, nor on whether their outcomes were in the store already.
 """
 
 from collections.abc import Generator, Sequence
@@ -17,7 +17,12 @@ from results.training_spec import FoldSpec
 
 @dataclass(frozen=True)
 class TrainJob:
-    """A training. `run`: name of the test evaluation that needs its weights; None in a search."""
+    """One training.
+
+    Attributes:
+        spec: All that decides its outcome.
+        run: Fingerprint of the test evaluation that needs the weights; None in a search.
+    """
 
     spec: FoldSpec
     run: str | None = None
@@ -25,11 +30,19 @@ class TrainJob:
 
 @dataclass(frozen=True)
 class EvaluateJob:
-    """The test evaluation of one reproduction, whose trainings are done.
+    """The test evaluation of one reproduction. Its trainings are done.
 
-    training_time: the trainings' seconds, summed. flags: warnings about the trainings. steps: iterations up to the
-    models' checkpoints, summed. iterations: up to the end of the models' trainings, summed. metrics: further metrics to
-    measure, by name.
+    Attributes:
+        specs: The trainings whose models are tested, one per fold.
+        protocol: Name of the protocol.
+        hyperparameters: The setting that was trained, by target.
+        run: Number of the reproduction, from 0.
+        seed: The experiment's seed.
+        training_time: Seconds of all trainings, summed.
+        flags: Warnings about the trainings.
+        steps: Iterations up to the checkpoints of the models, summed.
+        iterations: Iterations up to the end of the models' trainings, summed.
+        metrics: Names of further metrics to measure.
     """
 
     specs: tuple[FoldSpec, ...]
@@ -45,7 +58,7 @@ class EvaluateJob:
 
     @property
     def fingerprint(self) -> str:
-        """The name of the run record it makes."""
+        """Fingerprint of the run record that the evaluation makes."""
         return run_fingerprint(tuple(spec.fingerprint for spec in self.specs), self.metrics)
 
 
@@ -63,15 +76,19 @@ def evaluation_job(
     hyperparameters: dict[str, JsonValue],
     run: int,
 ) -> EvaluateJob:
-    """The test evaluation of trained models.
+    """Describe the test evaluation of one reproduction.
 
     Args:
-        problem: What the experiment's methods share.
-        protocol: The protocol's name.
+        problem: Data, split, network and training settings of the experiment.
+        protocol: Name of the protocol.
         specs: The trainings whose models are tested, one per fold.
-        results: Each training that the models needed, with a name for its warnings; those of `specs` come last.
+        results: Results of all trainings of the reproduction, each with a name for its warnings. The results of
+            `specs` come last.
         hyperparameters: The setting that was trained, by target.
         run: Number of the reproduction, from 0.
+
+    Returns:
+        The job, with the times, warnings and iterations of its trainings.
     """
     return EvaluateJob(
         specs,
@@ -88,12 +105,12 @@ def evaluation_job(
 
 
 def trainings(jobs: list[TrainJob]) -> Work[list[FoldResult]]:
-    """Asks for trainings and hands back their results."""
+    """Yield trainings and return their results in the same order."""
     outcomes = yield list(jobs)
     return [outcome for outcome in outcomes if isinstance(outcome, FoldResult)]
 
 
 def evaluations(jobs: list[EvaluateJob]) -> Work[list[RunRecord]]:
-    """Asks for test evaluations and hands back their records."""
+    """Yield test evaluations and return their records in the same order."""
     outcomes = yield list(jobs)
     return [outcome for outcome in outcomes if isinstance(outcome, RunRecord)]

@@ -1,7 +1,7 @@
-"""Loads a model that `reproduce export model` wrote, and embeds image files with it.
+"""Load a model that `reproduce export model` wrote, and embed image files with it.
 
-The script in every exported folder imports this module and nothing else of the suite. So the names, arguments and
-results of what is public here stay as they are; add to them, but do not change them.
+The script in every exported folder imports this module and nothing else of the suite. So never change a public name, an
+argument or a result here; only add to them.
 """
 
 import json
@@ -30,12 +30,12 @@ class UnreadableImageError(ValueError):
 
 @dataclass(frozen=True)
 class ExportedModel:
-    """A trained model and what it takes to use it.
+    """A trained model with its specification and normalisation.
 
     Attributes:
-        model: The network in evaluation mode, on the CPU: uint8 images (n, c, h, w) to raw embeddings (n, d).
-        spec: All that decided its training.
-        normalization: How its embeddings are normalised before they are compared: unit or ball.
+        model: The network in evaluation mode, on the CPU. It maps uint8 images (n, c, h, w) to raw embeddings (n, d).
+        spec: The specification of its training.
+        normalization: Normalisation of its embeddings before they are compared: `unit` or `ball`.
     """
 
     model: EmbeddingModel
@@ -44,7 +44,7 @@ class ExportedModel:
 
 
 def load_exported_model(folder: Path) -> ExportedModel:
-    """Loads the model in an exported folder. Exported scripts depend on this function.
+    """Load the model in an exported folder. Exported scripts depend on this function.
 
     Args:
         folder: The folder with `model.json` and `model.pt`.
@@ -53,7 +53,7 @@ def load_exported_model(folder: Path) -> ExportedModel:
         The model with its trained weights. The trunk's published weights are not needed.
 
     Raises:
-        OSError: A file is missing.
+        OSError: A file is missing or cannot be read.
     """
     description = json.loads((folder / "model.json").read_text(encoding="utf-8"))
     spec = FoldSpec.model_validate(description["spec"])
@@ -63,12 +63,16 @@ def load_exported_model(folder: Path) -> ExportedModel:
 
 
 def image_files(paths: Sequence[Path]) -> list[Path]:
-    """The given files, and the image files below the given folders in alphabetical order.
+    """List image files. Exported scripts depend on this function.
 
-    Exported scripts depend on this function.
+    Args:
+        paths: Files, and folders whose image files are listed in alphabetical order.
+
+    Returns:
+        The files in the order of `paths`.
 
     Raises:
-        UnreadableImageError: A path does not exist, or there is no image at all.
+        UnreadableImageError: A path does not exist, or there is no image.
     """
     files = [file for path in paths for file in (images_below(path) if path.is_dir() else [path])]
     if missing := [file for file in files if not file.is_file()]:
@@ -79,10 +83,10 @@ def image_files(paths: Sequence[Path]) -> list[Path]:
 
 
 def embed_files(exported: ExportedModel, files: Sequence[Path], device: str = "cpu") -> Tensor:
-    """Embeds image files, read and cropped as for the model's test. Exported scripts depend on this function.
+    """Embed image files with the centre crops of the model's test. Exported scripts depend on this function.
 
     Args:
-        exported: The model; it is moved to `device`.
+        exported: The model. The function moves it to `device`.
         files: Image files that Pillow can decode.
         device: cpu or cuda.
 

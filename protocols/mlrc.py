@@ -1,16 +1,22 @@
 """The protocol of A Metric Learning Reality Check (Musgrave, Belongie, Lim, ECCV 2020), for one method on one dataset.
 
-The numbers in brackets are sections of the specification that this suite follows, which was written from the authors'
-code. The rest of the protocol is elsewhere: the class split and its four folds (2) in `Problem.split`; transforms (3),
-network (4), optimizer and batches (5), validation, stopping and checkpoint (6) in `protocols.training.train_fold`; the
-search itself (7) in `protocols.search.study`.
+Numbers in brackets are sections of the specification that this suite follows. It was written from the authors' code.
+
+Other modules hold the rest of the protocol:
+
+- class split and its four folds (2): `protocols.splits`
+- transforms (3): `protocols.images`
+- network (4): `protocols.trunks.embedding_model`
+- optimizer and batches (5), validation, early stopping and checkpoint (6): `protocols.training.train_fold`
+- hyperparameter search (7): `protocols.search.study`
+- test scores (8): `protocols.evaluation.evaluate_run`
 """
 
 from pydantic import JsonValue
 
-from protocols.jobs import TrainJob, Work, evaluation_job, evaluations, trainings
+from protocols.jobs import EvaluateJob, TrainJob, Work, evaluation_job, evaluations, trainings
 from protocols.search.study import Study
-from results.records import RunRecord
+from results.records import FoldResult, RunRecord
 from results.training_spec import FoldSpec
 
 PROTOCOL = "mlrc"
@@ -18,52 +24,79 @@ SPLIT = "mlrc"
 
 
 def mlrc(study: Study) -> Work[list[RunRecord]]:
-    """Searches the method's hyperparameters on validation classes, reproduces the best setting and tests it.
+    """Run the protocol: search on validation classes, reproduce the best setting, test the reproductions.
 
     Args:
         study: The method, its search space and budget, and the problem that all methods of the experiment share.
 
     Yields:
-        Lists of jobs that may run side by side. Send their outcomes back in the same order.
+        Lists of jobs. The jobs of one list may run in parallel; send their outcomes back in the same order.
 
     Returns:
         One record per reproduction.
     """
-    # 7. Bayesian search, one trial after another, each trained on every fold and scored on validation classes.
+    # Search (7): Bayesian, one trial after another. A trial trains one setting on every fold; its score is the mean
+    # over the folds of the best MAP@R on validation classes.
     hyperparameters = yield from study.best_hyperparameters()
 
-    # 8. The winning setting is trained again from scratch, from fresh seeds, on every fold. The search trial itself is
-    # left out of the runs (11.5): it was selected for being lucky.
+    # Reproductions (8): the best setting is trained again from scratch, with fresh seeds, on every fold. The trial that
+    # won the search is not one of the runs, because it was selected for its score (11.5).
     runs = reproductions(study, hyperparameters)
-    names = [study.problem.run_name(specs) for specs in runs]
-    results = yield from trainings(
-        [TrainJob(spec, name) for specs, name in zip(runs, names, strict=True) for spec in specs]
-    )
+    results = yield from trainings([job for specs in runs for job in _train_jobs(study, specs)])
 
-    # 8. Test classes appear here for the first time: each fold's model alone (separated), then all of them joined
-    # (concatenated).
-    jobs = []
+    # Test (8): test classes appear here for the first time. Each fold's model is scored alone (separated). Then the
+    # embeddings of all folds' models are joined and scored once (concatenated).
+    tests = []
     for run, specs in enumerate(runs):
-        folds = results[run * len(specs) : (run + 1) * len(specs)]
-        named = [(f"fold {spec.fold}", result) for spec, result in zip(specs, folds, strict=True)]
-        jobs.append(evaluation_job(study.problem, PROTOCOL, specs, named, hyperparameters, run))
-    return (yield from evaluations(jobs))
+        fold_results = results[run * len(specs) : (run + 1) * len(specs)]
+        tests.append(_test_job(study, hyperparameters, run, specs, fold_results))
+    return (yield from evaluations(tests))
 
 
 def reproductions(study: Study, hyperparameters: dict[str, JsonValue]) -> list[tuple[FoldSpec, ...]]:
-    """The trainings of every reproduction."""
+    """Specify the trainings of every reproduction.
+
+    Args:
+        study: The method and its problem.
+        hyperparameters: The setting to train, by target (such as `loss.margin`).
+
+    Returns:
+        For each reproduction one specification per fold.
+    """
     method = study.method.at(hyperparameters)
     return [study.problem.fold_specs(method, "reproduction", run) for run in range(study.n_reproductions)]
 
 
 def trainings_of(study: Study) -> int:
-    """Trainings that a method takes in all."""
+    """Total number of trainings for one method: folds x (trials + reproductions)."""
     return study.problem.folds * (study.n_trials + study.n_reproductions)
 
 
 def foreseeable(study: Study) -> list[FoldSpec]:
-    """The trainings that are settled so far: later trials depend on earlier scores, so nobody can name them yet."""
+    """Trainings that are determined now.
+
+    Later trials depend on the scores of earlier ones, so their trainings are not in the list.
+    """
+    search = [spec for spec, _ in study.asked_specs()]
     hyperparameters = study.settled_hyperparameters()
-    asked = [spec for spec, _ in study.asked_specs()]
-    runs = [] if hyperparameters is None else reproductions(study, hyperparameters)
-    return [*asked, *(spec for specs in runs for spec in specs)]
+    if hyperparameters is None:
+        return search
+    return [*search, *(spec for specs in reproductions(study, hyperparameters) for spec in specs)]
+
+
+def _train_jobs(study: Study, specs: tuple[FoldSpec, ...]) -> list[TrainJob]:
+    """The trainings of one reproduction; each carries the name of the test that needs its weights."""
+    run_name = study.problem.run_name(specs)
+    return [TrainJob(spec, run_name) for spec in specs]
+
+
+def _test_job(
+    study: Study,
+    hyperparameters: dict[str, JsonValue],
+    run: int,
+    specs: tuple[FoldSpec, ...],
+    results: list[FoldResult],
+) -> EvaluateJob:
+    """The test of one reproduction."""
+    named_results = [(f"fold {spec.fold}", result) for spec, result in zip(specs, results, strict=True)]
+    return evaluation_job(study.problem, PROTOCOL, specs, named_results, hyperparameters, run)

@@ -1,4 +1,4 @@
-"""What all methods of a comparison share, so that none has better conditions than another."""
+"""The conditions that all methods of a comparison share: data, split, network, training settings and seeds."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -15,11 +15,20 @@ from results.values import derive_seed
 
 @dataclass(frozen=True)
 class Problem:
-    """Data, split, network and training settings.
+    """Data, split, network and training settings, equal for all methods of an experiment.
 
-    folds: how many of the split's folds are trained, all of them under MLRC. seed: what all seeds derive from.
-    metrics: further test metrics, by name. normalization: of all methods' embeddings before they are compared; None
-    takes what each loss asks for.
+    Attributes:
+        dataset: Images with class labels.
+        split: Test classes, and training and validation classes of each fold.
+        folds: Number of folds that are trained; MLRC trains all folds of the split.
+        images: Resizing and cropping.
+        trunk: Trunk, its weights and its batch normalisation.
+        embedding_size: Output dimensions of the embedder.
+        training: Optimizer, batch size, length and validation.
+        seed: The seed that all other seeds derive from.
+        embedder_bias: Whether the embedder's linear layer has a bias.
+        metrics: Names of further test metrics.
+        normalization: Normalisation of embeddings before they are compared, for all methods; None takes the loss's own.
     """
 
     dataset: Dataset
@@ -35,19 +44,30 @@ class Problem:
     normalization: Literal["unit", "ball"] | None = None
 
     def fold_specs(self, method: MethodSpec, purpose: str, number: int) -> tuple[FoldSpec, ...]:
-        """One training per fold. Seeds depend on purpose ("search", "reproduction"), number and fold but not on the
-        method: reproduction 3 of two methods starts from the same networks, so their scores can be paired.
+        """Specify one training per fold.
+
+        The seeds depend on `purpose`, `number` and fold, but not on the method. So reproduction 3 of two methods starts
+        from the same networks, and their scores can be paired.
+
+        Args:
+            method: The method with its hyperparameters.
+            purpose: `search` or `reproduction`.
+            number: Number of the trial or of the reproduction, from 0.
         """
         return tuple(self._spec(method, classes, purpose, number) for classes in self.split.folds[: self.folds])
 
     def final_spec(self, method: MethodSpec, number: int, epoch: int) -> FoldSpec:
-        """The training on all classes but the test's, from the seed of reproduction `number`; its model is the one
-        after `epoch`, which was chosen before.
+        """Specify the training on all training and validation classes of the first fold.
+
+        Args:
+            method: The method with its hyperparameters.
+            number: Number of the reproduction, from 0; it decides the seed.
+            epoch: The epoch whose weights are the model, chosen by an earlier training.
         """
         spec = self._spec(method, self.split.folds[0], "reproduction", number)
-        everything = tuple(sorted({*self.split.folds[0].train, *self.split.folds[0].validation}))
-        settled = {"train_classes": as_ranges(everything), "validation_classes": (), "checkpoint_epoch": epoch}
-        return FoldSpec.model_validate({**dict(spec), **settled})
+        classes = tuple(sorted({*self.split.folds[0].train, *self.split.folds[0].validation}))
+        changes = {"train_classes": as_ranges(classes), "validation_classes": (), "checkpoint_epoch": epoch}
+        return FoldSpec.model_validate({**dict(spec), **changes})
 
     def _spec(self, method: MethodSpec, classes: FoldClasses, purpose: str, number: int) -> FoldSpec:
         return FoldSpec(
@@ -68,18 +88,22 @@ class Problem:
         )
 
     def run_name(self, specs: tuple[FoldSpec, ...]) -> str:
-        """The fingerprint of the test of these trainings' models."""
+        """Fingerprint of the test evaluation of the models that these trainings make."""
         return run_fingerprint(tuple(spec.fingerprint for spec in specs), self.metrics)
 
     def training_data(self, spec: FoldSpec) -> FoldData:
-        """The images that a training may see; raises SplitError if it names a test class."""
+        """Select the images that a training may see.
+
+        Raises:
+            SplitError: The specification names a test class for training or validation.
+        """
         train, validation = from_ranges(spec.train_classes), from_ranges(spec.validation_classes)
         if leaked := set(self.split.test) & {*train, *validation}:
-            raise SplitError(f"fold {spec.fold}: test class {min(leaked)} is named for training or validation")
+            raise SplitError(f"fold {spec.fold}: test class {min(leaked)} is used for training or validation")
         return fold_data(self.dataset, FoldClasses(spec.fold, train, validation))
 
     def identity(self) -> dict[str, JsonValue]:
-        """All that decides a study besides method and search."""
+        """All that decides a study, except the method and the search; part of the study's fingerprint."""
         return {
             "dataset": self.dataset.name,
             "data_fingerprint": self.dataset.fingerprint,
@@ -90,7 +114,7 @@ class Problem:
             "embedding_size": self.embedding_size,
             "training": self.training.model_dump(mode="json"),
             "seed": self.seed,
-            # Said only where it is not the usual, so that studies keep their names.
+            # Defaults are left out, so that older studies keep their fingerprints.
             **({} if self.embedder_bias else {"embedder_bias": False}),
             **({} if self.normalization is None else {"normalization": self.normalization}),
         }

@@ -1,6 +1,6 @@
-"""How long work, such as a download or the decoding of images, says how far it is."""
+"""The type of callbacks that report the progress of long work, such as a download or the decoding of images."""
 
 from collections.abc import Callable
 
 Progress = Callable[[int, int | None], None]
-"""Told how much is done (bytes, files or images) and how much there is in all, or None while that is not known."""
+"""Receives the amount done and the total amount (bytes, files or images); the total is None while it is unknown."""

@@ -12,13 +12,13 @@ from results.training_spec import FoldSpec
 
 @dataclass(frozen=True)
 class Protocol:
-    """How the runs of a method are made.
+    """A protocol: from the study of a method to its run records.
 
     Attributes:
-        split: Name of the class split that an experiment gets if it names none.
-        run: Asks for the trainings and test evaluations of a study's method.
-        trainings_of: How many trainings that takes in all.
-        foreseeable: The trainings that can be named before anything is run, or with what was run so far.
+        split: Name of the class split for experiments that name none.
+        run: Generator that yields the trainings and test evaluations of a method and returns its run records.
+        trainings_of: Total number of trainings for one method.
+        foreseeable: The trainings that are determined by the results in the store.
     """
 
     split: str

@@ -1,8 +1,8 @@
-"""MLRC's class splits (specification, section 2), and the papers' conventional one.
+"""The class splits: MLRC's (specification, section 2) and the conventional one of the papers.
 
-Classes are ranked by id. The second half is the test set of every fold; the first half ("trainval") is cut into a
-training and a validation part, four times, as contiguous blocks with wrap-around. Where a dataset's convention says
-which classes are trained on (In-Shop; CCP's SOP), those are the trainval classes (specification, section 11).
+Classes are ranked by id. MLRC tests every fold on the second half of the classes. It cuts the first half ("trainval")
+four times into a training and a validation part; both are contiguous blocks with wrap-around. Some datasets have fixed
+training classes (In-Shop; SOP as used by CCP). There these are the trainval classes (specification, section 11).
 """
 
 from collections.abc import Sequence
@@ -11,19 +11,25 @@ from dataclasses import dataclass
 from results.mlrc_constants import FOLDS
 
 SPLITS = ("mlrc", "mlrc_conventional", "conventional")
-"""What an experiment may ask for."""
+"""Names of the splits that an experiment can use."""
 
 MIN_CLASSES = 8
-"""Below this the rule floor(n / 8) leaves no validation class."""
+"""With fewer classes, floor(n / 8) is 0 and there is no validation class."""
 
 
 class SplitError(ValueError):
-    """Classes cannot be split as the protocol asks."""
+    """The split is not possible or not allowed: too few classes, unknown name, or classes that overlap."""
 
 
 @dataclass(frozen=True)
 class FoldClasses:
-    """Ranks of one fold's classes, in the order of the rule."""
+    """The classes of one fold.
+
+    Attributes:
+        fold: Number of the fold, from 0.
+        train: Ranks of the training classes, in the order of the split rule.
+        validation: Ranks of the validation classes, in the order of the split rule.
+    """
 
     fold: int
     train: tuple[int, ...]
@@ -32,7 +38,13 @@ class FoldClasses:
 
 @dataclass(frozen=True)
 class ClassSplit:
-    """Test ranks, the same for every fold, and the folds."""
+    """A split of a dataset's classes.
+
+    Attributes:
+        name: `mlrc`, `mlrc_conventional` or `conventional`.
+        test: Ranks of the test classes, equal for every fold.
+        folds: Training and validation classes of every fold.
+    """
 
     name: str
     test: tuple[int, ...]
@@ -40,11 +52,19 @@ class ClassSplit:
 
 
 def mlrc_split(n_classes: int, trainval: int | None = None) -> ClassSplit:
-    """The MLRC rule for `n_classes`; raises SplitError for too few.
+    """Split classes by the MLRC rule (specification, section 2).
 
-    test = floor(n/2), validation = floor(n/8), train = the rest; fold p starts at floor(p * T / 4) of the T trainval
-    classes, trains on the next `train` of them (cyclically) and validates on those that follow. A `trainval` given
-    settles T: test = all other classes, validation = floor(T/4), and the split is called mlrc_conventional.
+    Of n classes, floor(n/2) are for the test, floor(n/8) for validation and the rest for training. Fold p starts at
+    class floor(p * T / 4) of the T trainval classes. It trains on the classes from there on, cyclically, and validates
+    on the classes after them.
+
+    Args:
+        n_classes: Number of classes n.
+        trainval: Number of trainval classes T, where the dataset fixes it. All other classes are then for the test,
+            floor(T/4) classes are for validation, and the split's name is `mlrc_conventional`.
+
+    Raises:
+        SplitError: There are too few classes.
     """
     if trainval is None:
         if n_classes < MIN_CLASSES:
@@ -64,9 +84,14 @@ def mlrc_split(n_classes: int, trainval: int | None = None) -> ClassSplit:
 
 
 def conventional_split(n_classes: int, trainval: int) -> ClassSplit:
-    """One fold: trains on the first of the `trainval` classes, validates on their last quarter, tests on all others.
+    """Split classes by the papers' convention, with one fold.
 
-    Raises SplitError for too few classes.
+    Args:
+        n_classes: Number of classes.
+        trainval: Number of classes that are not test classes. The last quarter of them is for validation.
+
+    Raises:
+        SplitError: There are too few classes.
     """
     n_train = trainval - _validation_of(n_classes, trainval)
     fold = FoldClasses(0, tuple(range(n_train)), tuple(range(n_train, trainval)))
@@ -76,10 +101,17 @@ def conventional_split(n_classes: int, trainval: int) -> ClassSplit:
 
 
 def named_split(name: str, n_classes: int, trainval_classes: int | None, *, queries_given: bool = False) -> ClassSplit:
-    """The split that `name` asks of a dataset: mlrc, mlrc_conventional or conventional; raises SplitError.
+    """Split a dataset's classes by the rule of that name.
 
-    trainval_classes: of the dataset's convention. queries_given: the publisher tells queries from gallery among its
-    test classes (In-Shop), so that no other class can be tested on: mlrc then is mlrc_conventional.
+    Args:
+        name: `mlrc`, `mlrc_conventional` or `conventional`.
+        n_classes: Number of classes.
+        trainval_classes: Number of trainval classes by the dataset's convention; None if it has none.
+        queries_given: Whether the publisher divides the test images into queries and gallery (In-Shop). Then only the
+            publisher's test classes can be tested, and `mlrc` means `mlrc_conventional`.
+
+    Raises:
+        SplitError: The name is unknown, there are too few classes, or the dataset has no conventional split.
     """
     if name not in SPLITS:
         raise SplitError(f"unknown split {name!r}; known are {', '.join(SPLITS)}")
@@ -93,7 +125,7 @@ def named_split(name: str, n_classes: int, trainval_classes: int | None, *, quer
 
 
 def _validation_of(n_classes: int, trainval: int) -> int:
-    """A quarter of the trainval classes."""
+    """Number of validation classes: a quarter of the trainval classes."""
     if not FOLDS <= trainval < n_classes:
         raise SplitError(
             f"{trainval} of {n_classes} classes for training and validation: the split needs at least {FOLDS} of them "
@@ -103,19 +135,23 @@ def _validation_of(n_classes: int, trainval: int) -> int:
 
 
 def assert_disjoint(split: ClassSplit) -> None:
-    """Raises SplitError unless train, validation and test share no class and validation parts share none either."""
-    seen: set[int] = set()
+    """Check that no class has two uses.
+
+    Raises:
+        SplitError: A fold's training, validation and test classes overlap, or the validation classes of two folds do.
+    """
+    validated: set[int] = set()
     for fold in split.folds:
         train, validation, test = set(fold.train), set(fold.validation), set(split.test)
         if train & validation or train & test or validation & test:
             raise SplitError(f"fold {fold.fold}: train, validation and test classes overlap")
-        if seen & validation:
-            raise SplitError(f"fold {fold.fold}: its validation classes were validated on in another fold")
-        seen |= validation
+        if validated & validation:
+            raise SplitError(f"fold {fold.fold}: its validation classes overlap with those of another fold")
+        validated |= validation
 
 
 def as_ranges(ranks: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Ranks in their order as inclusive ranges: (50, 51, 52, 0, 1) gives ((50, 52), (0, 1))."""
+    """Write ranks as inclusive ranges, in the same order: (50, 51, 52, 0, 1) gives ((50, 52), (0, 1))."""
     ranges: list[tuple[int, int]] = []
     for rank in ranks:
         if ranges and rank == ranges[-1][1] + 1:
@@ -126,5 +162,5 @@ def as_ranges(ranks: Sequence[int]) -> tuple[tuple[int, int], ...]:
 
 
 def from_ranges(ranges: Sequence[tuple[int, int]]) -> tuple[int, ...]:
-    """The inverse of `as_ranges`."""
+    """List the ranks of inclusive ranges; the inverse of `as_ranges`."""
     return tuple(rank for first, last in ranges for rank in range(first, last + 1))

@@ -1,1 +1,1 @@
-"""The test of trained models: the only package where test classes enter."""
+"""The test of trained models. No other package uses test classes."""

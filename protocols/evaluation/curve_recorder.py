@@ -1,4 +1,7 @@
-"""Test scores all along a training: what choosing the epoch by them would have been worth. Nothing selects by them."""
+"""Test scores at every validation of a training. They show what a choice of the epoch by test scores would give.
+
+Nothing selects by these scores.
+"""
 
 from typing import final
 
@@ -16,10 +19,17 @@ from results.training_spec import FoldSpec
 
 @final
 class CurveRecorder:
-    """Scores a training's model on the test classes at every validation, and leaves the training as it is.
+    """Scores a model on the test classes at every validation, without an effect on its training.
 
-    To be handed to `train_fold` as `observe`. It uses no random numbers, restores the model's mode and hands nothing
-    back. Raises SplitError if the training sees a test class.
+    Pass it to `train_fold` as `observe`. It uses no random numbers, restores the model's mode and returns nothing.
+
+    Args:
+        spec: The training.
+        data: Images of the test classes.
+        device: `cpu`, `cuda` or `cuda:N`.
+
+    Raises:
+        SplitError: The training uses a test class.
     """
 
     def __init__(self, spec: FoldSpec, data: TestData, device: str = "cpu") -> None:
@@ -31,12 +41,12 @@ class CurveRecorder:
         self.points: list[TestPoint] = []
 
     def __call__(self, model: EmbeddingModel, iteration: int) -> None:
-        """Adds a point; none where embeddings are not finite, which ends the training by itself."""
+        """Add a point to the curve. There is none for embeddings that are not finite; they end the training anyway."""
         embeddings = embed_crops(model, self.crops)
         if torch.isfinite(embeddings).all():
-            compared = sides(normalized(embeddings, self.normalization), self.labels, self.data.is_query)
-            self.points.append(TestPoint(iteration=iteration, scores=query_scores(*compared).mean().scores))
+            query_sides = sides(normalized(embeddings, self.normalization), self.labels, self.data.is_query)
+            self.points.append(TestPoint(iteration=iteration, scores=query_scores(*query_sides).mean().scores))
 
     def curve(self) -> TestCurve:
-        """The points so far."""
+        """The points recorded up to now."""
         return TestCurve(fingerprint=self.spec.fingerprint, points=tuple(self.points))

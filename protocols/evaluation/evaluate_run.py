@@ -1,6 +1,6 @@
-"""Test evaluation of a reproduction: separated and concatenated (specification, section 8).
+"""The test evaluation of a reproduction: separated and concatenated scores (specification, section 8).
 
-Test images meet a model here and in `protocols.evaluation.curve_recorder`, and nowhere else.
+Models embed test images only here and in `protocols.evaluation.curve_recorder`.
 """
 
 import time
@@ -27,9 +27,12 @@ from results.training_spec import FoldSpec
 
 @dataclass(frozen=True)
 class Embedded:
-    """The test images as a run's models see them, normalised as `kind` says.
+    """The normalised embeddings of the test images.
 
-    by_model: (n, d) of every fold's model. joint: (n, sum of d), all models together.
+    Attributes:
+        kind: The normalisation, `unit` or `ball`.
+        by_model: Embeddings (n, d) of every fold's model.
+        joint: Concatenated embeddings (n, sum of d) of all models.
     """
 
     kind: Normalization
@@ -38,7 +41,7 @@ class Embedded:
 
 
 Show = Callable[[RunRecord, Embedded], None]
-"""Is given what a run was scored on, to keep something to look at."""
+"""Receives a run's record and test embeddings, for example to save pictures of them."""
 
 
 def evaluate_run(
@@ -49,24 +52,25 @@ def evaluate_run(
     device: str = "cpu",
     show: Show | None = None,
 ) -> RunRecord:
-    """Scores one reproduction on the test classes.
+    """Score one reproduction on the test classes.
 
-    Separated scores are the mean over the folds' models. Concatenated scores are those of the ensemble: the models'
-    normalised embeddings are joined, normalised again and scored once. With a single model both are the same.
+    Separated scores are the mean of the scores of the folds' models. Concatenated scores are those of the ensemble: the
+    normalised embeddings of all models are concatenated, normalised again and scored once. With a single model both are
+    the same.
 
     Args:
-        job: Which trainings are tested, and what they were made with.
-        weights: State dicts of the trained models, fold by fold.
+        job: The trainings whose models are tested, and the reproduction they belong to.
+        weights: State dicts of the trained models, in the order of the folds.
         data: Images of the test classes.
-        device: cpu, cuda or cuda:N.
-        show: Given the record and the test embeddings, to keep something to look at.
+        device: `cpu`, `cuda` or `cuda:N`.
+        show: Called with the record and the test embeddings.
 
     Returns:
         The record of the run, with scores as fractions of 1.
 
     Raises:
         SplitError: A model was trained or selected on a test class.
-        ValueError: A metric's name is not known.
+        ValueError: A metric is unknown.
     """
     started = time.perf_counter()
     check_metric_names(job.metrics)
@@ -78,7 +82,7 @@ def evaluate_run(
 
 
 def _record(job: EvaluateJob, data: TestData, embedded: Embedded, device: str, started: float) -> RunRecord:
-    """The record of a run, scored here. started: when its evaluation began, by `time.perf_counter`."""
+    """Score the embeddings and make the record. started: start of the evaluation, from `time.perf_counter`."""
     labels = torch.from_numpy(data.images.labels)
     embeddings, joint, several = embedded.by_model, embedded.joint, len(embedded.by_model) > 1
     queries = [query_scores(*sides(e, labels, data.is_query)) for e in embeddings]
@@ -121,9 +125,20 @@ def embed_test(
     device: torch.device,
     batch: int = BATCH,
 ) -> Embedded:
-    """The test images by every model of a run; raises SplitError if one was trained or selected on a test class."""
+    """Embed the test images with every model of a run.
+
+    Args:
+        specs: The trainings, one per fold.
+        weights: State dicts of their models, in the same order.
+        data: Images of the test classes.
+        device: The device that the models run on.
+        batch: Images per batch.
+
+    Raises:
+        SplitError: A model was trained or selected on a test class.
+    """
     kind = normalization_of(specs[0])
-    # The folds of one run look at the same crops.
+    # All folds of a run use the same crops.
     crops = {s.images: EvaluationCrops(data.images, s.images, device, batch=batch) for s in specs}
     raw = []
     for spec, state in zip(specs, weights, strict=True):
@@ -134,18 +149,32 @@ def embed_test(
 
 
 def concatenated(embeddings: Sequence[Tensor], kind: Normalization) -> Tensor:
-    """The ensemble's embeddings (n, sum of d): each model's normalised, joined, normalised again.
+    """Concatenate the embeddings of an ensemble.
 
-    Under `ball` the raw embeddings are joined (CCP supplement): shorter vectors keep their lengths.
+    `unit` normalises each model's embeddings before. `ball` concatenates raw embeddings (CCP supplement), so that short
+    vectors keep their length.
+
+    Args:
+        embeddings: Raw embeddings (n, d) of each model.
+        kind: The normalisation, `unit` or `ball`.
+
+    Returns:
+        Normalised embeddings (n, sum of d).
     """
     parts = embeddings if kind == "ball" else [normalized(e, kind) for e in embeddings]
     return normalized(torch.cat(list(parts), dim=1), kind)
 
 
 def class_scores(folds: Sequence[QueryScores], joined: QueryScores, classes: Tensor) -> ClassScores:
-    """Mean scores of each of the sorted `classes`, to six digits; zeros for a class without a query.
+    """Average the query scores of each test class.
 
-    folds: of each fold's model, averaged for `separated`. joined: of all models together.
+    Args:
+        folds: Query scores of each fold's model.
+        joined: Query scores of the ensemble.
+        classes: The test classes, sorted.
+
+    Returns:
+        Scores rounded to six digits, in the order of `classes`; zeros for a class without a query.
     """
     counts, concatenated = joined.of_classes(classes)
     separated = torch.stack([fold.of_classes(classes)[1] for fold in folds]).mean(0)
@@ -155,7 +184,7 @@ def class_scores(folds: Sequence[QueryScores], joined: QueryScores, classes: Ten
 
 
 def normalization_of(spec: FoldSpec) -> Normalization:
-    """How the embeddings of a training's model are compared: as the training says, or else as its loss's class says."""
+    """The normalisation of a training's embeddings: the specification's, or else that of the loss's class."""
     if spec.normalization is not None:
         return spec.normalization
     if spec.method.loss is None:
@@ -171,6 +200,6 @@ def _mean(scores: Sequence[Scores]) -> Scores:
 
 def _rounded(rows: Tensor) -> tuple[Scores, ...]:
     return tuple(
-        Scores(precision_at_1=round(first, 6), r_precision=round(r_precision, 6), map_at_r=round(map_at_r, 6))
-        for first, r_precision, map_at_r in rows.tolist()
+        Scores(precision_at_1=round(precision_at_1, 6), r_precision=round(r_precision, 6), map_at_r=round(map_at_r, 6))
+        for precision_at_1, r_precision, map_at_r in rows.tolist()
     )

@@ -1,4 +1,4 @@
-"""What a reproduction leaves to look at, made where its models and images are at hand (see `results.artifacts`)."""
+"""The exhibit of a reproduction: data for its pictures (see `results.artifacts`), made while models are in memory."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +30,14 @@ _QUERIES, _NEIGHBOURS, _SIDE = 10, 5, 96
 
 @dataclass(frozen=True)
 class FirstFold:
-    """The first fold's model and what it was trained on. vectors: the loss's proxies and their classes, if any."""
+    """The first fold's model and its training images.
+
+    Attributes:
+        spec: The specification of its training.
+        weights: State dict of the model.
+        train: Images of the training classes.
+        vectors: The loss's proxies (k, d) and their classes (k,); None if it has none.
+    """
 
     spec: FoldSpec
     weights: dict[str, Tensor]
@@ -46,7 +53,16 @@ def exhibit_of(
     class_names: Sequence[str],
     device: torch.device,
 ) -> Exhibit:
-    """The exhibit of a tested run. class_names: by class rank."""
+    """Make the exhibit of a tested run.
+
+    Args:
+        record: The run's record.
+        embedded: The run's test embeddings.
+        data: Images of the test classes.
+        first: The first fold's model and training images.
+        class_names: Names of all classes of the dataset, by rank.
+        device: The device that embeds training images.
+    """
     kind, shown = embedded.kind, embedded.by_model[0].cpu()
     rows = _spread(data.images.labels, _TEST_CLASSES, _TEST_IMAGES)
     train = _spread(first.train.labels, _TRAIN_CLASSES, _TRAIN_IMAGES)
@@ -65,18 +81,19 @@ def exhibit_of(
 
 
 def _spread(labels: NDArray[np.int64], classes: int, images: int) -> NDArray[np.int64]:
-    """Positions of the first `images` of each of `classes` classes, evenly spaced over all of them."""
-    known = np.unique(labels)
-    chosen = known[np.linspace(0, len(known) - 1, min(classes, len(known))).round().astype(int)]
+    """Choose `classes` classes at equal intervals; return the positions of the first `images` images of each."""
+    ranks = np.unique(labels)
+    chosen = ranks[np.linspace(0, len(ranks) - 1, min(classes, len(ranks))).round().astype(int)]
     return np.concatenate([np.flatnonzero(labels == label)[:images] for label in chosen])
 
 
 def _train_embeddings(
     first: FirstFold, rows: NDArray[np.int64], kind: Normalization, device: torch.device
 ) -> NDArray[np.float32]:
+    """Normalised embeddings (n, d) of the chosen training images."""
     model = trained_model(first.spec, first.weights, device)
-    some = LabelledImages(first.train.images, first.train.rows[rows], first.train.labels[rows])
-    embeddings = normalized(embed(model, some, first.spec.images, device), kind)
+    chosen = LabelledImages(first.train.images, first.train.rows[rows], first.train.labels[rows])
+    embeddings = normalized(embed(model, chosen, first.spec.images, device), kind)
     shown: NDArray[np.float32] = embeddings.cpu().float().numpy()
     return shown
 
@@ -84,7 +101,7 @@ def _train_embeddings(
 def _proxies(
     first: FirstFold, classes: set[int], dimensions: int, kind: Normalization
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Those of the classes that are shown; none if the loss has vectors of another kind."""
+    """The proxies of the chosen classes; none if the loss's vectors do not have the embeddings' dimensions."""
     vectors, labels = first.vectors or (torch.empty(0, dimensions), torch.empty(0, dtype=torch.long))
     if vectors.shape[1] != dimensions:
         vectors, labels = torch.empty(0, dimensions), torch.empty(0, dtype=torch.long)
@@ -95,39 +112,40 @@ def _proxies(
 def _gallery(
     record: RunRecord, joint: Tensor, data: TestData, settings: ImageSettings, class_names: Sequence[str]
 ) -> dict[str, Any]:
-    """Retrievals of one image of each of the hardest classes."""
+    """Retrieval results for one query of each of the classes with the lowest MAP@R."""
     assert record.class_scores is not None
     labels = data.images.labels
     ranks = np.unique(labels)
     scores = np.asarray([score.map_at_r for score in record.class_scores.concatenated])
     counted = np.flatnonzero(np.asarray(record.class_scores.queries) > 0)
     hardest = counted[np.argsort(scores[counted], kind="stable")][:_QUERIES]
-    askable = np.arange(len(labels)) if data.is_query is None else np.flatnonzero(data.is_query)
-    queries = np.asarray([askable[labels[askable] == ranks[place]][0] for place in hardest])
-    found = _neighbours(joint, queries, data)
-    pictures = _thumbnails(data.images, np.concatenate([queries, found.reshape(-1)]), settings)
+    candidates = np.arange(len(labels)) if data.is_query is None else np.flatnonzero(data.is_query)
+    queries = np.asarray([candidates[labels[candidates] == ranks[position]][0] for position in hardest])
+    neighbours = _neighbours(joint, queries, data)
+    pictures = _thumbnails(data.images, np.concatenate([queries, neighbours.reshape(-1)]), settings)
     names = np.asarray(class_names)
     return {
         "query_images": pictures[: len(queries)],
-        "neighbour_images": pictures[len(queries) :].reshape(*found.shape, *pictures.shape[1:]),
-        "correct": labels[found] == labels[queries][:, None],
+        "neighbour_images": pictures[len(queries) :].reshape(*neighbours.shape, *pictures.shape[1:]),
+        "correct": labels[neighbours] == labels[queries][:, None],
         "class_names": names[labels[queries]],
-        "neighbour_names": names[labels[found]],
+        "neighbour_names": names[labels[neighbours]],
         "class_scores": scores[hardest].astype(np.float32),
     }
 
 
 def _neighbours(joint: Tensor, queries: NDArray[np.int64], data: TestData) -> NDArray[np.int64]:
-    """Positions (q, k) of the nearest test images, the query itself left out; the gallery's where there is one."""
+    """Positions (q, k) of the nearest images, without the query itself; with a gallery, of its images only."""
     others = np.arange(len(joint)) if data.is_query is None else np.flatnonzero(~data.is_query)
     depth = min(_NEIGHBOURS + 1, len(others))
-    found = others[nearest(joint[queries], joint[others], depth, exclude_self=False).numpy()]
-    kept = [row[row != query][: min(_NEIGHBOURS, len(others) - 1)] for row, query in zip(found, queries, strict=True)]
-    return np.stack(kept).astype(np.int64)
+    rows = others[nearest(joint[queries], joint[others], depth, exclude_self=False).numpy()]
+    count = min(_NEIGHBOURS, len(others) - 1)
+    without_query = [row[row != query][:count] for row, query in zip(rows, queries, strict=True)]
+    return np.stack(without_query).astype(np.int64)
 
 
 def _thumbnails(images: LabelledImages, rows: NDArray[np.int64], settings: ImageSettings) -> NDArray[np.uint8]:
-    """The centre crops that the model saw, (n, s, s, c)."""
+    """The centre crops that the model embeds, at most `_SIDE` pixels wide, (n, s, s, c)."""
     crops = evaluation_batch(images, rows, settings).permute(0, 2, 3, 1).numpy()
     if crops.shape[1] <= _SIDE:
         return crops

@@ -15,23 +15,29 @@ from results.training_spec import FoldSpec
 class TestData:
     """Images of the test classes.
 
-    is_query: for each image whether it is a query; the others are the gallery that queries are compared with. None
-    compares every image with all others.
+    Attributes:
+        images: The images with their labels.
+        is_query: For each image whether it is a query, (n,); the others are the gallery. With None every image is a
+            query, and it is compared with all others.
     """
 
     images: LabelledImages
     is_query: NDArray[np.bool_] | None = None
 
     def check_unseen(self, spec: FoldSpec) -> None:
-        """Raises SplitError if a model of this specification is trained or selected on a test class."""
+        """Check that a training uses no test class.
+
+        Raises:
+            SplitError: The specification has a test class among its training or validation classes.
+        """
         seen = set(from_ranges(spec.train_classes)) | set(from_ranges(spec.validation_classes))
-        both = seen & set(self.images.labels.tolist())
-        if both:
-            raise SplitError(f"fold {spec.fold}: test class {min(both)} was trained or validated on")
+        overlap = seen & set(self.images.labels.tolist())
+        if overlap:
+            raise SplitError(f"fold {spec.fold}: test class {min(overlap)} was used for training or validation")
 
 
 def test_data(dataset: Dataset, split: ClassSplit) -> TestData:
-    """The images of the test classes; for reproductions only."""
+    """Select the images of the test classes, for the test of reproductions."""
     images = dataset.images.of_classes(split.test)
     is_query = None if dataset.is_query is None else dataset.is_query[np.isin(dataset.images.labels, split.test)]
     return TestData(images, is_query)

@@ -1,1 +1,1 @@
-"""The search of a method's hyperparameters."""
+"""The search for a method's hyperparameters."""

@@ -1,4 +1,4 @@
-"""A method with some of its hyperparameters open, and how a setting closes them."""
+"""A method with its search space; a setting of the hyperparameters makes it a method that can be trained."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,13 +18,16 @@ _COMPONENTS = ("loss", "miner", "embedding_regularizer")
 
 
 class HyperparameterError(ValueError):
-    """A hyperparameter's target is not a place in the method."""
+    """A hyperparameter's target does not exist in the method."""
 
 
 class OpenMethod(Record):
-    """A method at its defaults and the ranges of what is searched.
+    """A method at its defaults, with its search space.
 
-    given: hyperparameters, by target, that an experiment sets or takes from a publication; they are in `method`.
+    Attributes:
+        method: The method with defaults for all hyperparameters.
+        space: The hyperparameters to search, with their ranges; may be empty.
+        given: Hyperparameters, by target, that the experiment sets or takes from a publication. `method` has them too.
     """
 
     method: MethodSpec
@@ -32,30 +35,37 @@ class OpenMethod(Record):
     given: dict[str, JsonValue] = Field(default={})
 
     def at(self, hyperparameters: Mapping[str, JsonValue]) -> MethodSpec:
-        """The method with `hyperparameters` (by target) in place of its defaults; raises HyperparameterError."""
-        whole = self.method.model_dump(mode="json")
+        """Set hyperparameters of the method.
+
+        Args:
+            hyperparameters: Values by target. They replace the defaults.
+
+        Raises:
+            HyperparameterError: A target does not exist in the method.
+        """
+        method = self.method.model_dump(mode="json")
         for target, value in hyperparameters.items():
-            _place(whole, target, value)
-        return MethodSpec.model_validate(whole)
+            _set_value(method, target, value)
+        return MethodSpec.model_validate(method)
 
 
-def _place(whole: dict[str, Any], target: str, value: JsonValue) -> None:
-    """Puts a value where its target says, e.g. `loss.margin`, `embedding_regularizer.weight`, `loss_optimizer.lr`."""
+def _set_value(method: dict[str, Any], target: str, value: JsonValue) -> None:
+    """Set the value at a target, e.g. `loss.margin`, `embedding_regularizer.weight`, `loss_optimizer.lr`."""
     if target in _SCALARS:
-        whole[_SCALARS[target]] = value
+        method[_SCALARS[target]] = value
         return
     part, _, key = target.partition(".")
-    if part not in _COMPONENTS or not key or whole[part] is None:
-        raise HyperparameterError(f"hyperparameter {target!r} has no place in method {whole['name']!r}")
+    if part not in _COMPONENTS or not key or method[part] is None:
+        raise HyperparameterError(f"method {method['name']!r} has no hyperparameter {target!r}")
     if part == "embedding_regularizer" and key == "weight":
-        whole[part]["weight"] = value
+        method[part]["weight"] = value
         return
     *outer, last = key.split(".")
-    arguments = whole[part]["arguments"]
+    arguments = method[part]["arguments"]
     for name in outer:
-        # A wrapped loss: loss.base_loss.alpha is argument alpha of the component given as base_loss.
+        # A wrapped loss: loss.base_loss.alpha is the argument alpha of the component in the argument base_loss.
         nested = arguments.get(name)
         if not isinstance(nested, dict) or "component" not in nested:
-            raise HyperparameterError(f"hyperparameter {target!r} has no place in method {whole['name']!r}")
+            raise HyperparameterError(f"method {method['name']!r} has no hyperparameter {target!r}")
         arguments = nested["component"].setdefault("arguments", {})
     arguments[last] = value

@@ -1,8 +1,8 @@
-"""Bayesian search over a method's hyperparameters with Optuna, ask and tell (specification, section 7 and 11.10).
+"""Bayesian search for hyperparameters with Optuna's ask-and-tell interface (specification, section 7 and 11.10).
 
-The first trials are seeded Sobol points, the rest come from a Gaussian process with (log) expected improvement. A
-search that was interrupted asks for exactly the settings that an uninterrupted one would have asked for: before every
-trial the sampler is made anew, seeded by the study's identity and the number of trials told so far.
+The first trials are seeded Sobol points. The others come from a Gaussian process with (log) expected improvement. A new
+sampler is made before every trial; its seed depends on the study's fingerprint and on the number of finished trials. So
+an interrupted search continues with exactly the settings of an uninterrupted one.
 """
 
 import math
@@ -21,15 +21,18 @@ from results.records import FoldResult
 from results.values import derive_seed, fingerprint_of
 
 SEARCH_VERSION = 1
-"""The meaning of a search: raise it with every change of sampler or start-up, so that old studies are not continued."""
+"""The version of the search. Raise it when the sampler or its start changes, so that old studies are not continued."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One hyperparameter setting, to be scored on all folds.
+    """One hyperparameter setting, which is scored on all folds.
 
-    number: what the storage calls it. position: how many trials were finished before it; an interruption at a bad
-    moment leaves a number without a setting, so it is the position that seeds are made of.
+    Attributes:
+        number: Optuna's number of the trial.
+        hyperparameters: The setting, by target.
+        position: Number of trials that were finished before this one. Seeds derive from it and not from `number`,
+            since an interruption can leave a number without a setting.
     """
 
     number: int
@@ -38,10 +41,17 @@ class Trial:
 
 
 class Search:
-    """The study of one method on one dataset.
+    """The search of one study: proposes settings and records their scores in Optuna's storage.
 
-    identity: all that decides the study besides the number of trials; its hash names the study in the storage.
-    Trials are asked one after another, as MLRC does; pruning and parallel trials would change the protocol.
+    It proposes one trial after another, as MLRC does. Pruning and parallel trials would change the protocol.
+
+    Args:
+        storage: Optuna's storage.
+        label: First part of the study's name in the storage; the fingerprint is the second part.
+        identity: All that decides the study, except space, sampler, seed and number of trials.
+        space: The hyperparameters with their ranges.
+        sampler: Settings of the sampler.
+        seed: The experiment's seed.
     """
 
     def __init__(
@@ -54,38 +64,43 @@ class Search:
         seed: int,
     ) -> None:
         self.storage, self.space, self.sampler, self.seed = storage, space, sampler, seed
-        whole = {
+        full_identity = {
             **identity,
             "space": [parameter.model_dump(mode="json") for parameter in space],
             "sampler": sampler.model_dump(mode="json"),
             "seed": seed,
             "version": SEARCH_VERSION,
         }
-        self.fingerprint = fingerprint_of(whole)
+        self.fingerprint = fingerprint_of(full_identity)
         self.study = _quiet_study(storage, f"{label} {self.fingerprint}")
         if "identity" not in self.study.user_attrs:
-            self.study.set_user_attr("identity", whole)
+            self.study.set_user_attr("identity", full_identity)
 
     def trials_told(self) -> int:
-        """Finished trials."""
+        """Number of finished trials."""
         return len(self._finished())
 
     def ask(self) -> Trial:
-        """The next setting; one that was asked for but not told comes again."""
-        told = self.trials_told()
+        """Propose the next setting; a setting without a score is proposed again."""
+        n_finished = self.trials_told()
         for pending in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
             if set(pending.params) == {parameter.target for parameter in self.space}:
-                return Trial(pending.number, dict(pending.params), told)
-            # Interrupted between the start of the trial and its last parameter: nobody can have trained it.
+                return Trial(pending.number, dict(pending.params), n_finished)
+            # An interruption before the last parameter was drawn: the setting is incomplete and was never trained.
             self.study.tell(pending.number, state=TrialState.FAIL)
-        if told < self.sampler.startup_trials or self.space[0].exhaustive:
-            self._enqueue(told)
-        self.study.sampler = self._fresh_sampler(told)
+        if n_finished < self.sampler.startup_trials or self.space[0].exhaustive:
+            self._enqueue(n_finished)
+        self.study.sampler = self._fresh_sampler(n_finished)
         trial = self.study.ask({parameter.target: parameter.distribution() for parameter in self.space})
-        return Trial(trial.number, dict(trial.params), told)
+        return Trial(trial.number, dict(trial.params), n_finished)
 
     def tell(self, trial: Trial, folds: Sequence[FoldResult]) -> None:
-        """Scores a trial by the mean over folds of the best validation MAP@R; a fold that went NaN counts 0."""
+        """Record a trial's score: the mean over folds of the best validation MAP@R; a diverged fold counts 0.
+
+        Args:
+            trial: The setting, from `ask`.
+            folds: The results of its trainings, one per fold.
+        """
         values = [fold.objective for fold in folds]
         self._annotate(trial, "fold_values", list(values))
         self._annotate(trial, "fold_fingerprints", [fold.fingerprint for fold in folds])
@@ -95,38 +110,43 @@ class Search:
         self.study.tell(trial.number, sum(values) / len(values))
 
     def best(self, n_trials: int) -> Trial:
-        """The setting with the highest observed mean among the first `n_trials`; ties go to the earlier one (11.11)."""
+        """Find the trial with the highest score among the first `n_trials`.
+
+        Of equal scores the earlier trial wins (specification, 11.11).
+        """
         finished = self._finished()[:n_trials]
-        position = max(range(len(finished)), key=lambda place: (finished[place].value, -place))
+        position = max(range(len(finished)), key=lambda position: (finished[position].value, -position))
         winner = finished[position]
         return Trial(winner.number, dict(winner.params), position)
 
     def asked(self) -> list[Trial]:
-        """Trials with all their hyperparameters settled, finished or not, in order."""
+        """List the trials that have a complete setting, finished or not, in order."""
         names = {parameter.target for parameter in self.space}
         trials = self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.RUNNING))
-        settled = [trial for trial in trials if set(trial.params) == names]
-        return [Trial(trial.number, dict(trial.params), place) for place, trial in enumerate(settled)]
+        complete = [trial for trial in trials if set(trial.params) == names]
+        return [Trial(trial.number, dict(trial.params), position) for position, trial in enumerate(complete)]
 
     def _finished(self) -> list[FrozenTrial]:
         return self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
 
-    def _enqueue(self, told: int) -> None:
-        """Queues value or Sobol point number `told`, unless an interrupted run left one queued."""
+    def _enqueue(self, n_finished: int) -> None:
+        """Queue value or Sobol point number `n_finished`, unless an interrupted run has left one in the queue."""
         if self.study.get_trials(deepcopy=False, states=(TrialState.WAITING,)):
             return
         first = self.space[0]
         if first.exhaustive:
             assert first.low is not None
-            self.study.enqueue_trial({first.target: int(first.low) + told})
+            self.study.enqueue_trial({first.target: int(first.low) + n_finished})
             return
         points = qmc.Sobol(len(self.space), scramble=True, rng=derive_seed("sobol", self.seed)).random_base2(
             max(1, math.ceil(math.log2(self.sampler.startup_trials)))
         )
-        self.study.enqueue_trial({p.target: p.at(float(x)) for p, x in zip(self.space, points[told], strict=True)})
+        self.study.enqueue_trial(
+            {p.target: p.at(float(x)) for p, x in zip(self.space, points[n_finished], strict=True)}
+        )
 
-    def _fresh_sampler(self, told: int) -> optuna.samplers.BaseSampler:
-        seed = derive_seed("sampler", self.fingerprint, told) % 2**32
+    def _fresh_sampler(self, n_finished: int) -> optuna.samplers.BaseSampler:
+        seed = derive_seed("sampler", self.fingerprint, n_finished) % 2**32
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
             return optuna.samplers.GPSampler(
@@ -138,14 +158,14 @@ class Search:
             )
 
     def _annotate(self, trial: Trial, key: str, value: JsonValue) -> None:
-        # A trial taken up again after an interruption is no optuna.Trial, so the storage is addressed itself.
+        # There is no optuna.Trial for a trial that an interrupted run began, so this writes to the storage directly.
         study_id = self.storage.get_study_id_from_name(self.study.study_name)
         trial_id = self.storage.get_trial_id_from_study_id_trial_number(study_id, trial.number)
         self.storage.set_trial_user_attr(trial_id, key, value)
 
 
 def _quiet_study(storage: optuna.storages.BaseStorage, name: str) -> optuna.Study:
-    """The study of that name, made if need be, without Optuna's line per call."""
+    """Open or create the study, without Optuna's log line per call."""
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:

@@ -1,4 +1,4 @@
-"""The hyperparameters that are searched and their ranges."""
+"""The search space: hyperparameters and their ranges."""
 
 import math
 from collections.abc import Sequence
@@ -11,9 +11,15 @@ from results.values import Record
 
 
 class SearchParameter(Record):
-    """One hyperparameter's range. `target` is where it goes, such as `loss.margin` or `loss_optimizer.lr`.
+    """The range of one hyperparameter.
 
-    exhaustive: every whole number from low to high is tried once instead of a search (specification, 11.14).
+    Attributes:
+        target: Where the value goes in the method, such as `loss.margin` or `loss_optimizer.lr`.
+        scale: `linear` or `log` for numbers, `int` or `int_log` for whole numbers, `choice` for a list of values.
+        low: Lower end of the range, included; not for `choice`.
+        high: Upper end of the range, included; not for `choice`.
+        choices: The values of a `choice`.
+        exhaustive: Try every whole number from `low` to `high` once instead of a search (specification, 11.14).
     """
 
     target: str
@@ -24,7 +30,7 @@ class SearchParameter(Record):
     exhaustive: bool = False
 
     def distribution(self) -> BaseDistribution:
-        """The range as Optuna says it."""
+        """The range as an Optuna distribution."""
         if self.scale == "choice":
             assert self.choices
             return CategoricalDistribution(self.choices)  # type: ignore[arg-type]
@@ -35,7 +41,11 @@ class SearchParameter(Record):
         return FloatDistribution(self.low, self.high, log=self.scale == "log")
 
     def at(self, position: float) -> JsonValue:
-        """The value at `position` in [0, 1) of the range, on its scale."""
+        """The value at a position of the range, on its scale.
+
+        Args:
+            position: From 0 (lower end) to less than 1 (upper end).
+        """
         if self.scale == "choice":
             assert self.choices
             return self.choices[int(position * len(self.choices))]
@@ -54,10 +64,15 @@ class SearchParameter(Record):
 
 
 def settled(space: Sequence[SearchParameter], trials: int) -> tuple[tuple[SearchParameter, ...], int]:
-    """The space as it will be searched, and in how many trials.
+    """Decide between an exhaustive trial of all values and a search.
 
-    A single exhaustive parameter takes one trial per value if `trials` covers them all; otherwise it is searched like
-    any other.
+    Args:
+        space: The hyperparameters of a method.
+        trials: The largest number of trials.
+
+    Returns:
+        The space and the number of trials. A space of one exhaustive parameter needs one trial per value, if `trials`
+        covers all values. In all other cases no parameter is exhaustive any more, and the number is `trials`.
     """
     if len(space) == 1 and space[0].exhaustive:
         assert space[0].low is not None

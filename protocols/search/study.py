@@ -1,4 +1,4 @@
-"""The search of one method's hyperparameters on one problem, as both protocols do it (specification, section 7)."""
+"""The hyperparameter search of one method on one problem, for both protocols (specification, section 7)."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ from results.training_spec import TRAINING_VERSION, FoldSpec
 
 @dataclass(frozen=True)
 class Budget:
-    """How much is spent on one method: MLRC's 50 trials and 10 reproductions (7, 8)."""
+    """The number of trials and reproductions of one method; MLRC's are 50 and 10 (specification, sections 7 and 8)."""
 
     trials: int = TRIALS
     reproductions: int = REPRODUCTIONS
@@ -25,7 +25,15 @@ class Budget:
 
 @dataclass(frozen=True)
 class Study:
-    """All trials of one method on one problem. storage: Optuna's, where they are kept."""
+    """All trials of one method on one problem.
+
+    Attributes:
+        problem: Data, split, network and training settings of the experiment.
+        method: The method with its search space.
+        budget: Number of trials and reproductions.
+        sampler: Settings of Optuna's sampler.
+        storage: Optuna's storage, which keeps the trials.
+    """
 
     problem: Problem
     method: OpenMethod
@@ -35,30 +43,36 @@ class Study:
 
     @property
     def n_trials(self) -> int:
-        """Trials in all: none for a method without a search space, fewer than the budget for a short exhaustive one."""
+        """Total number of trials: 0 without a search space, fewer than the budget for a small exhaustive space."""
         return settled(self.method.space, self.budget.trials)[1] if self.method.space else 0
 
     @property
     def n_reproductions(self) -> int:
-        """Runs to be made: an untrained trunk with downloaded weights is the same in every run, so one is enough."""
-        always_the_same = self.method.method.loss is None and self.problem.trunk.weights != "random"
-        return min(1, self.budget.reproductions) if always_the_same else self.budget.reproductions
+        """Number of reproductions: 1 for an untrained trunk with downloaded weights, since all runs are equal."""
+        runs_are_equal = self.method.method.loss is None and self.problem.trunk.weights != "random"
+        return min(1, self.budget.reproductions) if runs_are_equal else self.budget.reproductions
 
     def open(self) -> Search:
-        """The trials, new or continued."""
+        """Open the study in Optuna's storage; create it if it is new."""
         space, _ = settled(self.method.space, self.budget.trials)
         identity = {**self.problem.identity(), "method": self.method.method.model_dump(mode="json")}
         if TRAINING_VERSION > 1:
-            # Version 1 is not written, so that searches from before keep their names.
+            # Version 1 is left out, so that searches from before this key keep their fingerprints.
             identity["training_version"] = TRAINING_VERSION
         label = f"{self.problem.dataset.name}/{self.method.method.name}"
         return Search(self.storage, label, identity, space, self.sampler, self.problem.seed)
 
     def best_hyperparameters(self) -> Work[dict[str, JsonValue]]:
-        """Bayesian search, one trial after another: what is found on top of what is given.
+        """Search the hyperparameters, one trial after another.
 
-        A trial is one setting, trained on every fold; its score is the mean over folds of the best validation MAP@R.
-        Only training and validation classes are in a FoldSpec.
+        A trial trains one setting on every fold. Its score is the mean over folds of the best validation MAP@R. A
+        FoldSpec has training and validation classes only, so the search cannot see the test classes.
+
+        Yields:
+            The trainings of one trial, one per fold.
+
+        Returns:
+            The given hyperparameters and the best setting of the search, by target.
         """
         if not self.method.space:
             return dict(self.method.given)
@@ -70,19 +84,23 @@ class Study:
         return self._with_best(search)
 
     def asked_specs(self) -> list[tuple[FoldSpec, bool]]:
-        """The trainings of the trials asked so far, and whether their trial is over."""
+        """List the trainings of the trials that Optuna has proposed.
+
+        Returns:
+            Each training, and whether its trial is finished.
+        """
         if not self.method.space:
             return []
         search = self.open()
-        told = search.trials_told()
+        n_finished = search.trials_told()
         return [
-            (spec, place < told)
-            for place, trial in enumerate(search.asked()[: self.n_trials])
+            (spec, position < n_finished)
+            for position, trial in enumerate(search.asked()[: self.n_trials])
             for spec in self._specs(trial)
         ]
 
     def settled_hyperparameters(self) -> dict[str, JsonValue] | None:
-        """What `best_hyperparameters` came to, or None while the search goes on."""
+        """The result of `best_hyperparameters`, or None if the search is not finished."""
         if not self.method.space:
             return dict(self.method.given)
         search = self.open()

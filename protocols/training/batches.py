@@ -1,8 +1,9 @@
-"""Which images make a batch (specification, section 5).
+"""The choice of images for each batch (specification, section 5).
 
-m-per-class: repeat { shuffle the training classes; of each draw m images without replacement, or with replacement where
-a class has fewer }. The stream has about 100,000 entries and is cut into consecutive batches, the last partial one
-dropped; then it starts anew. A batch that straddles two passes may hold a class twice (specification, 11.18).
+m-per-class sampling repeats this pass: shuffle the training classes, then draw m images of each class. A class with
+fewer than m images is drawn with replacement, all others without. Passes make a stream of about 100,000 images.
+The stream is cut into consecutive batches; a last, incomplete batch is dropped, and a new stream starts. A batch with
+images of two passes can hold a class twice (specification, 11.18).
 """
 
 from collections.abc import Iterator
@@ -16,9 +17,19 @@ STREAM_LENGTH = 100_000
 def batches(
     labels: NDArray[np.int64], batch_size: int, samples_per_class: int, seed: int
 ) -> Iterator[NDArray[np.int64]]:
-    """Endless positions into `labels`, `batch_size` at a time; `samples_per_class` 0 draws whole shuffled passes.
+    """Yield batches of image positions without end.
 
-    Raises ValueError where `batch_size` is no multiple of `samples_per_class`, since groups would be torn.
+    Args:
+        labels: Class of every training image, (n,).
+        batch_size: Images per batch.
+        samples_per_class: m of the m-per-class sampling; 0 shuffles all images of each pass.
+        seed: Seed of the draws.
+
+    Yields:
+        Positions in `labels`, (batch_size,).
+
+    Raises:
+        ValueError: `batch_size` is no multiple of `samples_per_class`, so that a batch would cut a class's group.
     """
     if samples_per_class and batch_size % samples_per_class:
         raise ValueError(f"batch size {batch_size} is no multiple of {samples_per_class} images per class")
@@ -31,17 +42,18 @@ def batches(
 
 
 def _cut(stream: Iterator[NDArray[np.int64]], batch_size: int) -> Iterator[NDArray[np.int64]]:
+    """Cut a stream into batches."""
     rest = np.empty(0, dtype=np.int64)
     for part in stream:
         rest = np.concatenate([rest, part])
-        whole = len(rest) - len(rest) % batch_size
-        for first in range(0, whole, batch_size):
+        full_batches = len(rest) - len(rest) % batch_size
+        for first in range(0, full_batches, batch_size):
             yield rest[first : first + batch_size]
-        rest = rest[whole:]
+        rest = rest[full_batches:]
 
 
 def _m_per_class(labels: NDArray[np.int64], m: int, generator: np.random.Generator) -> Iterator[NDArray[np.int64]]:
-    """One pass over all classes at a time, as many whole passes as fit into the stream."""
+    """The passes of one stream: as many complete passes over all classes as fit into it."""
     members = [np.flatnonzero(labels == label) for label in np.unique(labels)]
     for _ in range(max(1, STREAM_LENGTH // (m * len(members)))):
         order = generator.permutation(len(members))

@@ -1,4 +1,4 @@
-"""A method's plain description turned into modules: loss, miner, regularizer, optimizer groups."""
+"""Build a method's modules from its specification: loss, miner, regularizer and optimizer."""
 
 import inspect
 import warnings
@@ -18,7 +18,7 @@ from losses.wrapper import PluginWrapper
 from results.training_spec import Component, MethodSpec, OptimizerSettings
 
 ENTRY_POINTS = "metric_learning_losses"
-"""Entry-point group through which other packages bring losses: name = "module:Class"."""
+"""Entry-point group for losses of other packages: name = "module:Class"."""
 
 _SIZES = {
     "$num_classes": "num_classes",
@@ -29,29 +29,42 @@ _NAMESPACES = {"loss": (losses, pml_losses), "miner": (miners,), "regularizer": 
 
 
 class MethodError(ValueError):
-    """A method names a class or an argument that there is not."""
+    """A component of a method cannot be built: unknown class, unknown argument or bad value."""
 
 
 @dataclass(frozen=True)
 class BuiltMethod:
-    """The modules of a method, with the sizes of a training filled in."""
+    """The modules of a method, built for one training.
+
+    Attributes:
+        loss: The loss, with its own parameters such as proxies.
+        miner: The miner, or None.
+    """
 
     loss: nn.Module
     miner: nn.Module | None
 
     @property
     def plugin(self) -> TrainingPlugin:
-        """The loss's hooks; hooks that do nothing for a loss without any."""
-        return self.loss if isinstance(self.loss, TrainingPlugin) else _Bystander()
+        """The loss's hooks, or hooks that do nothing if the loss has none."""
+        return self.loss if isinstance(self.loss, TrainingPlugin) else _NoHooks()
 
     def __call__(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        """The loss of a batch: embeddings (n, d) raw, labels (n,) from 0 to the number of training classes."""
+        """Compute the loss of a batch.
+
+        Args:
+            embeddings: Raw embeddings (n, d).
+            labels: Classes (n,) as 0..C-1, C being the number of training classes.
+
+        Returns:
+            The loss, a scalar.
+        """
         pairs = self.miner(embeddings, labels) if self.miner is not None else None
         value: Tensor = self.loss(embeddings, labels, pairs)
         return value
 
 
-class _Bystander(TrainingPlugin):
+class _NoHooks(TrainingPlugin):
     def param_groups(self, lr: float, weight_decay: float) -> list[dict[str, Any]]:
         return []
 
@@ -59,7 +72,17 @@ class _Bystander(TrainingPlugin):
 def build_method(
     spec: MethodSpec, num_classes: int, embedding_size: int, training_images: int | None = None
 ) -> BuiltMethod:
-    """The modules of a method for that many training classes, dimensions and images; raises MethodError."""
+    """Build the modules of a method.
+
+    Args:
+        spec: The method with its hyperparameters.
+        num_classes: Number of training classes.
+        embedding_size: Dimensions of the embeddings.
+        training_images: Number of training images, for arguments that are `$training_images`.
+
+    Raises:
+        MethodError: A component cannot be built.
+    """
     assert spec.loss is not None, "the untrained trunk has no loss to build"
     sizes = {"num_classes": num_classes, "embedding_size": embedding_size}
     if training_images is not None:
@@ -78,22 +101,32 @@ def build_method(
 def build_component(
     kind: str, component: Component, sizes: dict[str, int], extra: dict[str, Any] | None = None
 ) -> nn.Module:
-    """An instance of a component; `num_classes` and `embedding_size` are filled in where the class requires them."""
+    """Build a component.
+
+    Args:
+        kind: `loss`, `miner`, `regularizer`, `distance` or `reducer`.
+        component: The class by name, and its arguments.
+        sizes: Sizes of the training by argument name. They are passed where the class requires such an argument.
+        extra: Further keyword arguments.
+
+    Raises:
+        MethodError: The component cannot be built.
+    """
     cls = component_class(kind, component.name)
     arguments: dict[str, Any] = {key: _value(value, sizes) for key, value in component.arguments.items()}
     for key, parameter in accepted_arguments(cls).items():
         if key in sizes and key not in arguments and parameter.default is inspect.Parameter.empty:
             arguments[key] = sizes[key]
     try:
-        # A wrapper's card may name its base loss and give that loss's settings beside its own.
+        # A card can give a wrapper the name of its base loss, and the base loss's settings beside the wrapper's own.
         module: nn.Module = (cls.from_card if issubclass(cls, PluginWrapper) else cls)(**arguments, **(extra or {}))
-    except Exception as error:  # pytorch-metric-learning raises bare ones for combinations it does not support
+    except Exception as error:  # pytorch-metric-learning raises plain Exception for unsupported combinations
         raise MethodError(f"{component.name}({arguments}): {error}") from error
     return module
 
 
 def _value(value: JsonValue, sizes: dict[str, int]) -> Any:
-    """Sizes for their placeholders, and an instance for a nested {"component": {kind, name, arguments}}."""
+    """Replace a placeholder by its size, and a nested {"component": {kind, name, arguments}} by its instance."""
     if isinstance(value, str) and value in _SIZES:
         if _SIZES[value] not in sizes:
             raise MethodError(f"{value} is not known here")
@@ -110,20 +143,24 @@ def _value(value: JsonValue, sizes: dict[str, int]) -> Any:
 
 
 def component_class(kind: str, name: str) -> type[nn.Module]:
-    """The class of that name: ours first, then pytorch-metric-learning's, then other packages'."""
+    """Find a component's class by name: in this suite, then in pytorch-metric-learning, then in other packages.
+
+    Raises:
+        MethodError: There is no such class.
+    """
     namespaces = {**_NAMESPACES, "distance": (distances,), "reducer": (reducers,)}[kind]
     for namespace in namespaces:
-        found = getattr(namespace, name, None)
-        if inspect.isclass(found) and issubclass(found, nn.Module):
-            return found
+        cls = getattr(namespace, name, None)
+        if inspect.isclass(cls) and issubclass(cls, nn.Module):
+            return cls
     for point in metadata.entry_points(group=ENTRY_POINTS, name=name) if kind == "loss" else ():
-        loaded: type[nn.Module] = point.load()
-        return loaded
+        plugin_class: type[nn.Module] = point.load()
+        return plugin_class
     raise MethodError(f"no {kind} class {name!r} in this suite, in pytorch-metric-learning or in an installed package")
 
 
 def accepted_arguments(cls: type[nn.Module]) -> dict[str, inspect.Parameter]:
-    """Keyword arguments of a class, its bases' included as far as it passes `**kwargs` on."""
+    """List the keyword arguments of a class, with those of its base classes where it accepts `**kwargs`."""
     accepted: dict[str, inspect.Parameter] = {}
     for base in cls.__mro__:
         if "__init__" not in vars(base) or base is nn.Module:
@@ -138,22 +175,34 @@ def accepted_arguments(cls: type[nn.Module]) -> dict[str, inspect.Parameter]:
 
 
 def check_component(kind: str, component: Component) -> None:
-    """Raises MethodError for an unknown class, an argument it does not take, naming those it does, or a bad value."""
+    """Check that a component can be built.
+
+    Args:
+        kind: `loss`, `miner`, `regularizer`, `distance` or `reducer`.
+        component: The class by name, and its arguments.
+
+    Raises:
+        MethodError: The class or an argument is unknown, or a value is bad.
+    """
     cls = component_class(kind, component.name)
     accepted = accepted_arguments(cls)
-    # Which settings the base loss of a wrapper takes, only building it tells.
+    # The arguments of a wrapper's base loss are checked when the wrapper is built below.
     for key in () if issubclass(cls, PluginWrapper) else component.arguments:
         if key not in accepted:
             raise MethodError(f"{component.name} takes no argument {key!r}; it takes {', '.join(sorted(accepted))}")
     sizes = {"num_classes": 16, "embedding_size": 4, "training_images": 64}
     with torch.random.fork_rng([]), warnings.catch_warnings():
-        # Some losses warn about settings that such small sizes make degenerate.
+        # Some losses warn about these small sizes.
         warnings.simplefilter("ignore")
         build_component(kind, component, sizes)
 
 
 def check_method(method: MethodSpec) -> None:
-    """Raises MethodError for the first component of a method that cannot be built."""
+    """Check that all components of a method can be built.
+
+    Raises:
+        MethodError: A component cannot be built.
+    """
     components = {"loss": method.loss, "miner": method.miner, "regularizer": method.embedding_regularizer}
     for kind, component in components.items():
         if component is not None:
@@ -163,7 +212,14 @@ def check_method(method: MethodSpec) -> None:
 def build_optimizer(
     settings: OptimizerSettings, network: nn.Module, method: BuiltMethod, spec: MethodSpec
 ) -> torch.optim.Optimizer:
-    """One optimizer: the protocol's settings for trunk and embedder, the method's for the loss's own parameters."""
+    """Build the optimizer of a training.
+
+    Args:
+        settings: The protocol's settings, for trunk and embedder.
+        network: Trunk and embedder.
+        method: The loss, whose own parameters are optimized too.
+        spec: The method's learning rate and weight decay for the loss's own parameters; None takes the protocol's.
+    """
     loss_lr = settings.lr if spec.loss_lr is None else spec.loss_lr
     loss_decay = settings.weight_decay if spec.loss_weight_decay is None else spec.loss_weight_decay
     groups: list[dict[str, Any]] = [{"params": [p for p in network.parameters() if p.requires_grad]}]

@@ -13,23 +13,34 @@ from protocols.trunks.embedding_model import EmbeddingModel
 
 @dataclass
 class ClassPool:
-    """Draws images without replacement inside each class until the class is used up, then reshuffles it.
+    """Draws training images of every class and embeds them.
 
-    Has random numbers of its own: drawing a pool must not disturb the training's stream of batches.
+    Draws are without replacement inside a class until all its images were drawn; then the class is shuffled again. The
+    pool has its own random numbers, so that it does not change the training's batches.
+
+    Attributes:
+        model: The model in training.
+        source: The training images.
+        targets: Class of every training image as 0..C-1, (n,).
+        seed: Seed of the draws and of the random crops.
     """
 
     model: EmbeddingModel
     source: BatchSource
     targets: NDArray[np.int64]
     seed: int
-    _left: dict[int, list[int]] = field(default_factory=dict)
+    _remaining: dict[int, list[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._order = np.random.default_rng(self.seed)
         self._crops = torch.Generator().manual_seed(self.seed)
 
     def __call__(self, per_class: int) -> Tensor:
-        """Raw embeddings (C, per_class, d) in class order, model in eval mode, no gradient; its mode is restored."""
+        """Embed `per_class` images of every class, without gradient and with the model in evaluation mode.
+
+        Returns:
+            Raw embeddings (C, per_class, d) in class order. The model's mode is restored.
+        """
         n_classes = int(self.targets.max()) + 1
         rows = np.stack([self._draw(target, per_class) for target in range(n_classes)])
         was_training = self.model.training
@@ -43,10 +54,11 @@ class ClassPool:
         return torch.cat(parts).reshape(n_classes, per_class, -1)
 
     def _draw(self, target: int, count: int) -> NDArray[np.int64]:
-        drawn: list[int] = []
-        left = self._left.setdefault(target, [])
-        while len(drawn) < count:
-            if not left:
-                left.extend(self._order.permutation(np.flatnonzero(self.targets == target)).tolist())
-            drawn.append(left.pop())
-        return np.asarray(drawn, dtype=np.int64)
+        """Draw positions of images of one class."""
+        positions: list[int] = []
+        remaining = self._remaining.setdefault(target, [])
+        while len(positions) < count:
+            if not remaining:
+                remaining.extend(self._order.permutation(np.flatnonzero(self.targets == target)).tolist())
+            positions.append(remaining.pop())
+        return np.asarray(positions, dtype=np.int64)

@@ -1,7 +1,7 @@
-"""What a method's classes mean today, as part of the names of its trainings.
+"""Versions of a method's classes, as part of its trainings' fingerprints.
 
-A training is named by the classes of its method and their arguments. A class can change under the same name. Its
-version is then another one, and old results are not taken for new ones.
+A fingerprint contains the names of the method's classes and their arguments. A class can change under the same name.
+Then its version changes, so that results of the old class are never taken for results of the new one.
 """
 
 import hashlib
@@ -17,29 +17,36 @@ from protocols.training.build_method import component_class
 from results.training_spec import MethodSpec
 
 SUITE_PACKAGE = "losses"
-"""The package of the suite's own classes. Each says its version of meaning as `MEANING`; without it, it is 1."""
+"""The package of the suite's own classes. A class has its version in the attribute `MEANING`; the default is 1."""
 
 UNWRITTEN = {"pytorch-metric-learning": "2.9.0"}
-"""Releases that trainings were made with before versions were written: they leave no mark in a name."""
+"""Releases in use before fingerprints contained versions: they are left out, so that older fingerprints stay valid."""
 
 
 def with_versions(method: MethodSpec) -> MethodSpec:
-    """The method with the versions of its classes, nested ones included.
+    """Add the versions of a method's classes, including those of nested components.
+
+    Args:
+        method: The method.
+
+    Returns:
+        The method with `versions` by class name.
 
     Raises:
-        MethodError: If a class is not known.
+        MethodError: A class is unknown.
     """
     versions = {cls.__name__: component_version(cls) for cls in _classes(method)}
-    written = {name: version for name, version in sorted(versions.items()) if version is not None}
-    return method.model_copy(update={"versions": written})
+    recorded = {name: version for name, version in sorted(versions.items()) if version is not None}
+    return method.model_copy(update={"versions": recorded})
 
 
 def component_version(cls: type[nn.Module]) -> str | None:
-    """The version of a class, or None for the meaning that it had before versions were written.
+    """The version of a class.
 
     Returns:
-        `meaning 2` for a class of the suite, `my-package 1.2` for a class of an installed package, and
-        `sha256:` with 16 digits for a class whose source file belongs to no package.
+        `meaning 2` for a class of the suite, `my-package 1.2` for a class of an installed package, and `sha256:` with
+        16 digits for a class whose source file belongs to no package. None for the version that the class had before
+        fingerprints contained versions.
     """
     package = cls.__module__.partition(".")[0]
     if package == SUITE_PACKAGE:
@@ -55,7 +62,7 @@ def component_version(cls: type[nn.Module]) -> str | None:
 
 
 def _classes(method: MethodSpec) -> Iterator[type[nn.Module]]:
-    """Every class that the method is built of."""
+    """The classes of all components of a method."""
     parts = (("loss", method.loss), ("miner", method.miner), ("regularizer", method.embedding_regularizer))
     for kind, component in parts:
         if component is not None:
@@ -64,7 +71,7 @@ def _classes(method: MethodSpec) -> Iterator[type[nn.Module]]:
 
 
 def _nested_classes(arguments: Mapping[str, JsonValue]) -> Iterator[type[nn.Module]]:
-    """The classes of components among the arguments, such as a wrapper's base loss."""
+    """The classes of components that are arguments, such as a wrapper's base loss."""
     for value in arguments.values():
         if isinstance(value, dict) and set(value) == {"component"}:
             component = value["component"]

@@ -1,7 +1,7 @@
-"""What a training may see and what only an evaluation may see are two types.
+"""The data of one training: images of training and validation classes, without test classes.
 
-`FoldData` holds the images of one fold's training and validation classes, and `train_fold` takes it. `TestData` holds
-those of the test classes. It is in `protocols.evaluation`, which search and training do not import; a test checks it.
+Training data and test data have different types. `train_fold` takes a `FoldData`. The images of the test classes are in
+a `TestData` of `protocols.evaluation`. Search and training do not import that package; a test checks this.
 """
 
 from dataclasses import dataclass
@@ -17,25 +17,36 @@ from results.training_spec import FoldSpec
 
 @dataclass(frozen=True)
 class FoldData:
-    """Images of one fold's training and validation classes, and no others."""
+    """Images of one fold's training and validation classes, and no others.
+
+    Attributes:
+        train: Images of the training classes.
+        validation: Images of the validation classes.
+    """
 
     train: LabelledImages
     validation: LabelledImages
 
     def check(self, spec: FoldSpec) -> None:
-        """Raises SplitError unless the images are those of the spec's classes, and training and validation disjoint."""
+        """Check that the images belong to the classes of a specification.
+
+        Raises:
+            SplitError: The classes differ from the specification's, or a class is used for training and validation.
+        """
         train, validation = set(self.train.labels.tolist()), set(self.validation.labels.tolist())
         if train & validation:
-            raise SplitError(f"fold {spec.fold}: class {min(train & validation)} is trained and validated on")
+            raise SplitError(
+                f"fold {spec.fold}: class {min(train & validation)} is used for training and for validation"
+            )
         if train != set(from_ranges(spec.train_classes)) or validation != set(from_ranges(spec.validation_classes)):
-            raise SplitError(f"fold {spec.fold}: the images are not those of the classes in its specification")
+            raise SplitError(f"fold {spec.fold}: the classes of the images differ from those in the specification")
 
     @property
     def train_targets(self) -> NDArray[np.int64]:
-        """Training labels as 0..C-1, in rank order."""
+        """Class of every training image as 0..C-1 in rank order, (n,)."""
         return np.searchsorted(np.unique(self.train.labels), self.train.labels).astype(np.int64)
 
 
 def fold_data(dataset: Dataset, classes: FoldClasses) -> FoldData:
-    """The images of a fold's classes."""
+    """Select the images of a fold's training and validation classes."""
     return FoldData(dataset.images.of_classes(classes.train), dataset.images.of_classes(classes.validation))

@@ -1,21 +1,20 @@
-"""Training of one fold: a pure function of its specification and images (specification, sections 5 and 6)."""
+"""The training of one fold, as a pure function of specification and images (specification, sections 5 and 6)."""
 
-import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from losses.class_vectors import class_vectors
 from losses.plugin import Clock, TrainingContext
 from protocols.images.batch_source import BatchSource
 from protocols.images.evaluation_crops import EvaluationCrops
 from protocols.metrics.retrieval import normalized, retrieval_scores
 from protocols.training.batches import batches
+from protocols.training.best_checkpoint import BestCheckpoint
 from protocols.training.build_method import BuiltMethod, build_method, build_optimizer
 from protocols.training.class_pool import ClassPool
 from protocols.training.fold_data import FoldData
@@ -27,20 +26,23 @@ from results.training_spec import FoldSpec
 from results.values import derive_seed
 
 IterationsObserver = Callable[[int], None]
-"""Told the iterations done, at every validation."""
+"""Receives the number of iterations done, at every validation."""
 
 ModelObserver = Callable[[EmbeddingModel, int], None]
-"""Shown the model and the iterations done at every validation; it can record but has no way to decide anything."""
+"""Receives the model and the number of iterations done, at every validation. It returns nothing to the training."""
 
 StoppedBy = Literal["patience", "max_epochs", "nan", "untrained"]
 
 
 @dataclass(frozen=True)
 class TrainedFold:
-    """A result and the model it was measured on: the best checkpoint's weights, on the CPU.
+    """What a training makes.
 
-    A training that failed before its first validation has the weights it started from. class_vectors: the loss's
-    proxies at that moment with the class of each, None if it has none.
+    Attributes:
+        result: The record of the training.
+        weights: State dict of the best checkpoint, on the CPU. A training that failed before its first validation has
+            its initial weights.
+        class_vectors: The loss's proxies (k, d) at the checkpoint and the class (k,) of each; None if it has none.
     """
 
     result: FoldResult
@@ -49,7 +51,7 @@ class TrainedFold:
 
 
 class _NotFiniteError(Exception):
-    """Loss or embeddings stopped being finite."""
+    """The loss or an embedding is infinite or NaN."""
 
 
 def train_fold(
@@ -60,62 +62,37 @@ def train_fold(
     on_validation: IterationsObserver | None = None,
     observe: ModelObserver | None = None,
 ) -> TrainedFold:
-    """Trains a model on one fold and scores it on the fold's validation classes.
+    """Train a model on one fold and score it on the fold's validation classes.
 
-    The same spec gives bit-equal results on the same machine, device and thread count: every random number comes from
-    the spec's seed.
+    All random numbers come from the spec's seed. So the same spec gives bit-equal results on the same machine, device
+    and number of threads.
 
     Args:
         spec: All that decides the outcome.
-        data: Images of the training and the validation classes that the spec names, and no others.
-        device: cpu, cuda or cuda:N.
-        on_validation: Told the iterations done at every validation.
-        observe: Shown the model and the iterations done at every validation.
+        data: Images of the spec's training and validation classes, and no others.
+        device: `cpu`, `cuda` or `cuda:N`.
+        on_validation: Called with the number of iterations done, at every validation.
+        observe: Called with the model and the number of iterations done, at every validation.
 
     Returns:
         The record of the training, and the weights of the best checkpoint.
 
     Raises:
-        SplitError: The images are not those of the classes in the spec.
+        SplitError: The classes of the images differ from those in the spec.
         MethodError: The loss or the miner cannot be built.
         TrunkError: The trunk or its weights are not on this machine.
     """
     started = time.perf_counter()
     data.check(spec)
-    with _own_random_numbers(device):
+    with _isolated_random_numbers(device):
         training = _Training(spec, data, torch.device(device), on_validation, observe)
         stopped_by, reason = training.run()
     result = training.result(stopped_by, reason, time.perf_counter() - started)
-    return TrainedFold(result, training.best.weights, training.best.class_vectors)
-
-
-@dataclass
-class _Best:
-    """The early-stopping bookkeeping of one training, in epochs."""
-
-    epoch: int = 0
-    score: float = -math.inf
-    winner_epoch: int = 0
-    winner_score: float = -math.inf
-    weights: dict[str, Tensor] = field(default_factory=dict)
-    class_vectors: tuple[Tensor, Tensor] | None = None
-
-    def see(self, epoch: int, score: float, model: nn.Module, loss: nn.Module | None, *, may_win: bool) -> None:
-        """Improvement is strict; epoch 0 counts for patience but does not win (specification, 11.22)."""
-        if score > self.score:
-            self.epoch, self.score = epoch, score
-        if may_win and score > self.winner_score:
-            self.winner_epoch, self.winner_score = epoch, score
-            self.keep(model, loss)
-
-    def keep(self, model: nn.Module, loss: nn.Module | None) -> None:
-        """Makes the model, with the loss's proxies, as it is now the checkpoint."""
-        self.class_vectors = None if loss is None else class_vectors(loss)
-        self.weights = {key: _on_host(value) for key, value in model.state_dict().items()}
+    return TrainedFold(result, training.checkpoint.weights, training.checkpoint.class_vectors)
 
 
 class _Training:
-    """The state of one training; `run` follows the protocol from epoch 0 to the stop."""
+    """The state of one training; `run` trains from epoch 0 to the end."""
 
     def __init__(
         self,
@@ -128,52 +105,52 @@ class _Training:
         self.spec, self.data, self.device = spec, data, device
         self.settings = spec.training
         self.on_validation, self.observe = on_validation, observe
-        self.best = _Best()
+        self.checkpoint = BestCheckpoint()
         self.curve: list[CurvePoint] = []
         self.iterations = 0
         self.losses_since_validation: list[float] = []
-        # Before anything of the loss, so that all methods start from the same network under one seed.
+        # The network is made before the loss, so that all methods start from the same network under one seed.
         torch.manual_seed(derive_seed("network", spec.seed))
         self.model = model_of(spec).place(device)
         self.loss: nn.Module | None = None
-        self.best.keep(self.model, None)
+        self.checkpoint.save(0, self.model, None)
         self.targets = data.train_targets
         self.validation_crops = EvaluationCrops(data.validation, spec.images, device)
         self.steps_per_epoch = self.settings.steps_per_epoch(len(self.targets))
 
     def run(self) -> tuple[StoppedBy, str | None]:
-        """Trains; says what ended it and, if that was a failure, why."""
+        """Train to the end; return what ended the training and, after a failure, the reason."""
         try:
             if self.spec.method.loss is None:
-                self._validate(0, may_win=True)
+                self._validate(0, eligible=True)
                 return "untrained", None
             self.method = self._build_method()
-            self._validate(0, may_win=False)
+            self._validate(0, eligible=False)
             for epoch in range(self.settings.max_epochs):
                 self._train_epoch(epoch)
                 done = epoch + 1
                 if done % self.settings.validate_every == 0 or done == self.settings.max_epochs:
-                    self._validate(done, may_win=True)
-                    if not self.settled and done - self.best.epoch > self.settings.patience:
+                    self._validate(done, eligible=True)
+                    if not self.epoch_is_fixed and done - self.checkpoint.best_epoch > self.settings.patience:
                         return "patience", None
                 if done == self.spec.checkpoint_epoch:
-                    self.best.winner_epoch = done
-                    self.best.keep(self.model, self.loss)
+                    self.checkpoint.save(done, self.model, self.loss)
         except _NotFiniteError as error:
             return "nan", str(error)
         return "max_epochs", None
 
     @property
-    def settled(self) -> bool:
-        """Another training's validation has said which epoch's weights are the model's."""
+    def epoch_is_fixed(self) -> bool:
+        """Whether an earlier training has chosen the epoch of the checkpoint."""
         return self.spec.checkpoint_epoch is not None
 
     def _build_method(self) -> BuiltMethod:
+        """Build loss, miner, optimizer and batches; give the loss what its hooks need."""
         spec, targets = self.spec, torch.from_numpy(self.targets)
         torch.manual_seed(derive_seed("loss", spec.seed))
         n_classes = int(targets.max()) + 1
         method = build_method(spec.method, n_classes, self.model.dimensions, len(targets))
-        # Moved first: pytorch-metric-learning replaces the tensors of class weights when their type changes.
+        # Moved before the optimizer is built: pytorch-metric-learning replaces class weights when their type changes.
         method.loss.to(self.device)
         self.loss = method.loss
         self.optimizer = build_optimizer(self.settings.optimizer, self.model, method, spec.method)
@@ -194,17 +171,18 @@ class _Training:
         return method
 
     def _clock(self, epoch: int) -> Clock:
-        # Authors count epochs as passes over the data; an epoch of this protocol is a number of iterations.
+        # Authors count epochs as passes over the data; an epoch of the protocol is a number of iterations.
         passes = self.iterations * self.settings.batch_size // len(self.targets)
         return Clock(epoch, self.iterations, self.steps_per_epoch, passes, self._warming_up(passes))
 
     def _warming_up(self, passes: int) -> bool:
-        """Whether the trunk is still frozen."""
+        """Whether the trunk is frozen now."""
         method = self.spec.method
         if method.warmup_steps is not None:
             return self.iterations < method.warmup_steps
-        asked = method.warmup_passes
-        return passes < (self.method.plugin.needs.warmup_epochs if asked is None else asked)
+        if method.warmup_passes is not None:
+            return passes < method.warmup_passes
+        return passes < self.method.plugin.needs.warmup_epochs
 
     def _train_epoch(self, epoch: int) -> None:
         self.method.plugin.on_epoch_start(self._clock(epoch))
@@ -229,7 +207,7 @@ class _Training:
         self._require_finite(embeddings, "embeddings")
         loss = self.method(embeddings, labels)
         loss.backward()
-        # A method may skip steps whose gradients are not finite, as its authors' gradient scaler did.
+        # A method can skip steps with gradients that are not finite, as the gradient scaler of its authors does.
         if plugin.on_gradients(clock):
             self._require_finite(loss, "loss")
             self._clip_gradients()
@@ -238,22 +216,23 @@ class _Training:
         self.iterations += 1
 
     def _clip_gradients(self) -> None:
-        """By the norm of all gradients together, then each by its value (CCP's code does both, in this order)."""
+        """Clip the norm of all gradients together, then each value (CCP's code does both, in this order)."""
         parameters = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
         if self.settings.clip_norm is not None:
             nn.utils.clip_grad_norm_(parameters, self.settings.clip_norm)
         if self.settings.clip_value is not None:
             nn.utils.clip_grad_value_(parameters, self.settings.clip_value)
 
-    def _validate(self, epoch: int, *, may_win: bool) -> None:
+    def _validate(self, epoch: int, *, eligible: bool) -> None:
+        """Add a point to the curve and update the checkpoint. eligible: whether this epoch can be the checkpoint."""
         losses = self.losses_since_validation
         mean_loss = sum(losses) / len(losses) if losses else None
         self.losses_since_validation = []
-        scores = None if self.settled else self._validation_scores()
+        scores = None if self.epoch_is_fixed else self._validation_scores()
         values = scores.model_dump() if scores else dict.fromkeys(Scores.model_fields)
         self.curve.append(CurvePoint(iteration=self.iterations, loss=mean_loss, **values))
         if scores is not None:
-            self.best.see(epoch, scores.map_at_r, self.model, self.loss, may_win=may_win)
+            self.checkpoint.update(epoch, scores.map_at_r, self.model, self.loss, eligible=eligible)
             if self.spec.method.loss is not None:
                 self.method.plugin.on_evaluation(self._clock(epoch), scores.model_dump())
         if self.observe is not None:
@@ -265,25 +244,25 @@ class _Training:
         embeddings = embed_crops(self.model, self.validation_crops)
         self._require_finite(embeddings, "validation embeddings")
         trained = self.spec.method.loss is not None
-        asked = self.method.plugin.needs.normalization if trained else "unit"
-        normalization = self.spec.normalization or asked
+        default = self.method.plugin.needs.normalization if trained else "unit"
+        normalization = self.spec.normalization or default
         labels = torch.from_numpy(self.data.validation.labels)
         return retrieval_scores(normalized(embeddings, normalization), labels).scores
 
-    def _require_finite(self, values: Tensor, what: str) -> None:
+    def _require_finite(self, values: Tensor, name: str) -> None:
         if not torch.isfinite(values).all():
-            raise _NotFiniteError(f"{what} not finite at iteration {self.iterations}")
+            raise _NotFiniteError(f"{name} not finite at iteration {self.iterations}")
 
     def result(self, stopped_by: StoppedBy, reason: str | None, wall_time: float) -> FoldResult:
-        """The record of what came of it."""
+        """The record of the training."""
         failed = stopped_by == "nan"
-        untrained = None if self.settled else self.curve[0].map_at_r if self.curve else 0.0
-        best = None if self.settled else 0.0 if failed else self.best.winner_score
+        untrained = None if self.epoch_is_fixed else self.curve[0].map_at_r if self.curve else 0.0
+        best = None if self.epoch_is_fixed else 0.0 if failed else self.checkpoint.score
         return FoldResult(
             fingerprint=self.spec.fingerprint,
             status="nan" if failed else "ok",
             reason=reason,
-            best_iteration=0 if failed else self.best.winner_epoch * self.steps_per_epoch,
+            best_iteration=0 if failed else self.checkpoint.epoch * self.steps_per_epoch,
             best_map_at_r=best,
             untrained_map_at_r=untrained,
             beats_untrained=not failed and (best is None or untrained is None or best > untrained),
@@ -295,19 +274,14 @@ class _Training:
         )
 
 
-def _on_host(value: Tensor) -> Tensor:
-    """A copy on the CPU, in the layout that every machine starts from."""
-    return value.detach().cpu().clone(memory_format=torch.contiguous_format)
-
-
 def device_name(device: torch.device) -> str:
-    """`cpu`, or the accelerator's own name."""
+    """`cpu`, or the model name of the GPU."""
     return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
 
 
 @contextmanager
-def _own_random_numbers(device: str) -> Iterator[None]:
-    """Leaves the process's random numbers as they were and asks for deterministic kernels."""
+def _isolated_random_numbers(device: str) -> Iterator[None]:
+    """Use deterministic kernels inside; restore torch's settings and random numbers afterwards."""
     devices = [torch.device(device)] if device.startswith("cuda") else []
     before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
     with torch.random.fork_rng(devices):

@@ -1,1 +1,1 @@
-"""Networks that turn an image into features."""
+"""The trunks, which map images to feature maps, and the embedding model on top of a trunk."""

@@ -1,7 +1,7 @@
 """BN-Inception (Ioffe and Szegedy 2015), the trunk of the MLRC protocol and of the papers that follow it.
 
-Keys and shapes are those of the ImageNet weights that the Python package pretrainedmodels publishes, which came from
-Caffe: one flat level of names, convolutions with a bias although batch normalisation follows, pools that round up.
+Keys and shapes are those of the ImageNet weights of the Python package pretrainedmodels. These weights came from Caffe.
+So all layers have one flat level of names, convolutions before batch normalisation have a bias, and pooling rounds up.
 """
 
 from typing import NamedTuple
@@ -20,26 +20,36 @@ BN_INCEPTION_FILE = PublishedFile(
 
 
 class _Block(NamedTuple):
-    """Output channels of an inception block's convolutions; in a halving block (no 1x1, no projection) stride is 2."""
+    """Output channels of an inception block's convolutions.
+
+    A block without 1x1 convolution and without projection halves the feature map (stride 2).
+
+    Attributes:
+        name: Name of the block in the weights' keys.
+        conv1x1: Channels of the 1x1 convolution; 0 for none.
+        conv3x3: Channels of the 3x3 branch: reduction, convolution.
+        double3x3: Channels of the double 3x3 branch: reduction, first and second convolution.
+        pool: `average` or `max`.
+        projection: Channels of the convolution after the pool; 0 for none.
+    """
 
     name: str
-    one: int
-    three: tuple[int, int]
-    double: tuple[int, int, int]
+    conv1x1: int
+    conv3x3: tuple[int, int]
+    double3x3: tuple[int, int, int]
     pool: str
     projection: int
 
     @property
     def stride(self) -> int:
-        return 1 if self.one else 2
+        return 1 if self.conv1x1 else 2
 
     @property
     def outputs(self) -> int:
-        """Channels of the concatenation; without a projection the pooled input's come on top."""
-        return self.one + self.three[-1] + self.double[-1] + self.projection
+        """Channels of the convolution branches; without a projection the pooled input adds its own."""
+        return self.conv1x1 + self.conv3x3[-1] + self.double3x3[-1] + self.projection
 
 
-# 1x1; 3x3 after its reduction; two 3x3 after theirs; pool and its projection.
 _BLOCKS = (
     _Block("3a", 64, (64, 64), (64, 96, 96), "average", 32),
     _Block("3b", 64, (64, 96), (64, 96, 96), "average", 64),
@@ -55,12 +65,15 @@ _BLOCKS = (
 
 
 def _halved(x: Tensor) -> Tensor:
-    """Caffe's 3x3 pool of stride 2, which rounds up: (n, c, h, w) -> (n, c, ceil((h - 1) / 2), ...)."""
+    """Caffe's 3x3 max pooling with stride 2, which rounds up: (n, c, h, w) -> (n, c, ceil((h - 1) / 2), ...)."""
     return functional.max_pool2d(x, 3, 2, ceil_mode=True)
 
 
 class BNInception(nn.Module):
-    """BGR images, 0..255 less the mean, (n, 3, h, w) -> last feature map (n, 1024, h / 32, w / 32)."""
+    """The network up to its last feature map.
+
+    It maps BGR images (n, 3, h, w), with pixels in 0..255 minus the mean, to features (n, 1024, h / 32, w / 32).
+    """
 
     features = 1024
 
@@ -80,12 +93,12 @@ class BNInception(nn.Module):
 
     def _add_block(self, block: _Block, inputs: int) -> None:
         name, stride = f"inception_{block.name}", block.stride
-        if block.one:
-            self._add(f"{name}_1x1", inputs, block.one, 1)
-        reduced, outputs = block.three
+        if block.conv1x1:
+            self._add(f"{name}_1x1", inputs, block.conv1x1, 1)
+        reduced, outputs = block.conv3x3
         self._add(f"{name}_3x3_reduce", inputs, reduced, 1)
         self._add(f"{name}_3x3", reduced, outputs, 3, stride)
-        reduced, middle, outputs = block.double
+        reduced, middle, outputs = block.double3x3
         self._add(f"{name}_double_3x3_reduce", inputs, reduced, 1)
         self._add(f"{name}_double_3x3_1", reduced, middle, 3)
         self._add(f"{name}_double_3x3_2", middle, outputs, 3, stride)
@@ -93,14 +106,14 @@ class BNInception(nn.Module):
             self._add(f"{name}_pool_proj", inputs, block.projection, 1)
 
     def _apply_layers(self, x: Tensor, *names: str) -> Tensor:
-        """Convolution, batch normalisation and ReLU of each name in turn."""
+        """Apply convolution, batch normalisation and ReLU for each name in turn."""
         for name in names:
             x = functional.relu(self.get_submodule(f"{name}_bn")(self.get_submodule(name)(x)))
         return x
 
     def _apply_block(self, block: _Block, x: Tensor) -> Tensor:
         name = f"inception_{block.name}"
-        branches = [self._apply_layers(x, f"{name}_1x1")] if block.one else []
+        branches = [self._apply_layers(x, f"{name}_1x1")] if block.conv1x1 else []
         branches.append(self._apply_layers(x, f"{name}_3x3_reduce", f"{name}_3x3"))
         double = f"{name}_double_3x3"
         branches.append(self._apply_layers(x, f"{double}_reduce", f"{double}_1", f"{double}_2"))
@@ -109,13 +122,13 @@ class BNInception(nn.Module):
         elif block.pool == "max":
             pooled = functional.max_pool2d(x, 3, 1, 1)
         else:
-            # The border's zeros count, as in Caffe and in pretrainedmodels.
+            # The zeros of the padding count in the average, as in Caffe and in pretrainedmodels.
             pooled = functional.avg_pool2d(x, 3, 1, 1, count_include_pad=True)
         branches.append(self._apply_layers(pooled, f"{name}_pool_proj") if block.projection else pooled)
         return torch.cat(branches, 1)
 
     def forward(self, images: Tensor) -> Tensor:
-        """The last block's output: 7x7 for images of 227 pixels as for 224."""
+        """Compute the last feature map of images; it is 7x7 for images of 224 and of 227 pixels."""
         x = _halved(self._apply_layers(images, "conv1_7x7_s2"))
         x = _halved(self._apply_layers(x, "conv2_3x3_reduce", "conv2_3x3"))
         for block in _BLOCKS:

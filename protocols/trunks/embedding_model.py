@@ -1,4 +1,4 @@
-"""Trunks by name, and the pooling and the embedder on top: images in, embeddings out."""
+"""The embedding model: a trunk with pooling and embedder, which maps images to embeddings."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -13,6 +13,7 @@ from results.training_spec import FoldSpec, TrunkSpec
 
 
 def _trunk(spec: TrunkSpec, entry: TrunkEntry) -> nn.Module:
+    """The trunk with the weights of its specification."""
     trunk = entry.build()
     if spec.weights != RANDOM and entry.packaged:
         trunk.load_state_dict(entry.packaged())
@@ -23,19 +24,28 @@ def _trunk(spec: TrunkSpec, entry: TrunkEntry) -> nn.Module:
 
 
 def model_of(spec: FoldSpec) -> "EmbeddingModel":
-    """The model that a training begins with; its random weights come from torch's generator."""
+    """Build the model at the start of a training; torch's global generator draws its random weights."""
     return EmbeddingModel(
         spec.trunk, spec.embedding_size, embedder_bias=spec.embedder_bias, precision=spec.training.precision
     )
 
 
 def without_published_weights(spec: FoldSpec) -> FoldSpec:
-    """The same specification with a randomly drawn trunk, for models whose published weights need not be found."""
+    """Replace the trunk's weights by random ones, so that building a trained model needs no weight file."""
     return spec.model_copy(update={"trunk": spec.trunk.model_copy(update={"weights": RANDOM})})
 
 
 def trained_model(spec: FoldSpec, weights: Mapping[str, Tensor], device: torch.device) -> "EmbeddingModel":
-    """The model that a training came to, on `device`; torch's random numbers stay as they were."""
+    """Build the model of a finished training.
+
+    Args:
+        spec: The specification of the training.
+        weights: State dict of the trained model.
+        device: The device to put the model on.
+
+    Returns:
+        The model. The state of torch's random generators does not change.
+    """
     with torch.random.fork_rng([]):
         model = model_of(spec)
     model.load_state_dict(weights)
@@ -43,13 +53,22 @@ def trained_model(spec: FoldSpec, weights: Mapping[str, Tensor], device: torch.d
 
 
 class EmbeddingModel(nn.Module):
-    """Trunk, pooling and embedder (specification, section 4): uint8 images (n, c, h, w) -> raw embeddings (n, d).
+    """Trunk, pooling and embedder (specification, section 4): uint8 images (n, c, h, w) to raw embeddings (n, d).
 
-    embedding_size: d of the linear layer; None gives the pooled features. embedder_bias: whether that layer has a bias.
-    Grey and RGB images fit any trunk: channels are repeated or averaged. precision: `amp` computes trunk and embedder
-    in bfloat16 where torch's autocast says so; the embeddings and all that follows stay float32. bfloat16 has float32's
-    range, so gradients need no scaling, which in float16 would skip steps and so change the protocol. Raises TrunkError
-    if the trunk's weights are not on this machine.
+    Grey and RGB images fit any trunk: channels are repeated or averaged.
+
+    With precision `amp`, torch's autocast computes trunk and embedder in bfloat16; embeddings and loss stay float32.
+    bfloat16 has the range of float32, so gradients need no scaling. Scaling, as for float16, would skip some steps and
+    so change the protocol.
+
+    Args:
+        spec: The trunk, its weights, batch normalisation and pooling.
+        embedding_size: Output dimensions d of the embedder's linear layer; None gives the pooled features.
+        embedder_bias: Whether the linear layer has a bias.
+        precision: `float32`, or `amp` for mixed precision.
+
+    Raises:
+        TrunkError: The trunk or its weights are not on this machine.
     """
 
     mean: Tensor
@@ -84,7 +103,12 @@ class EmbeddingModel(nn.Module):
                 layer.requires_grad_(False)
 
     def place(self, device: torch.device, *, channels_last: bool | None = None) -> "EmbeddingModel":
-        """Moves the model; channels_last: the layout that GPUs convolve fastest in, None takes it on a GPU only."""
+        """Move the model to a device.
+
+        Args:
+            device: The device.
+            channels_last: Whether to use the memory layout in which GPUs convolve fastest; None means on a GPU only.
+        """
         if device.type == "cuda" if channels_last is None else channels_last:
             self.layout = torch.channels_last
             convert_conv2d_weight_memory_format(self, self.layout)
@@ -94,7 +118,7 @@ class EmbeddingModel(nn.Module):
         return [m for m in self.trunk.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
 
     def train(self, mode: bool = True) -> "EmbeddingModel":
-        """Training mode; the running statistics of batch normalisation stay fixed unless they are to train."""
+        """Set training mode; running statistics of batch normalisation stay fixed unless `batch_norm` is `training`."""
         super().train(mode)
         if self.batch_norm != "training":
             for layer in self._batch_norms():
@@ -102,7 +126,7 @@ class EmbeddingModel(nn.Module):
         return self
 
     def forward(self, images: Tensor) -> Tensor:
-        """Raw embeddings (n, d) of uint8 images (n, channels, height, width)."""
+        """Compute raw embeddings (n, d) of uint8 images (n, channels, height, width)."""
         pixels = images.to(self.mean.dtype) / 255
         if pixels.shape[1] != self.channels:
             pixels = pixels.mean(1, keepdim=True) if self.channels == 1 else pixels.expand(-1, self.channels, -1, -1)
@@ -114,7 +138,7 @@ class EmbeddingModel(nn.Module):
         return embeddings.to(self.mean.dtype)
 
     def _pooled(self, feature_map: Tensor) -> Tensor:
-        """(n, c, h, w) -> (n, c)."""
+        """Pool a feature map (n, c, h, w) to (n, c)."""
         average = feature_map.mean((2, 3))
-        # Not torch's adaptive max pooling, whose gradient is not deterministic on a GPU.
+        # amax, because the gradient of torch's adaptive max pooling is not deterministic on a GPU.
         return average if self.pooling == "average" else average + feature_map.amax((2, 3))

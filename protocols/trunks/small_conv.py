@@ -1,13 +1,16 @@
-"""A small convolutional net, trained from scratch on `glyphs`."""
+"""A small convolutional network for training from scratch on `glyphs`."""
 
 from torch import Tensor, nn
 
 
 class SmallConv(nn.Module):
-    """Four stages of 3x3 convolutions that halve the image: (n, c, h, w) -> (n, 128, h / 16, w / 16), rounded up.
+    """Four 3x3 convolutions with stride 2: images (n, c, h, w) to features (n, 128, h / 16, w / 16), rounded up.
 
-    Group instead of batch normalisation: with MLRC's frozen running statistics a trunk without pretraining would have
-    no normalisation at all.
+    The network has group normalisation instead of batch normalisation. MLRC freezes the running statistics of batch
+    normalisation; without pretraining they would normalise nothing.
+
+    Args:
+        channels: Channels c of the images.
     """
 
     features = 128
@@ -21,6 +24,6 @@ class SmallConv(nn.Module):
         self.stages = nn.Sequential(*layers)
 
     def forward(self, images: Tensor) -> Tensor:
-        """The last feature map of normalised images (n, channels, height, width)."""
+        """Compute the last feature map of normalised images (n, channels, height, width)."""
         features: Tensor = self.stages(images)
         return features

@@ -1,6 +1,6 @@
-"""GoogLeNet (Szegedy et al. 2015) and ResNet-50 and -101 (He et al. 2016) as torchvision builds them.
+"""GoogLeNet (Szegedy et al. 2015), ResNet-50 and ResNet-101 (He et al. 2016) from torchvision.
 
-torchvision is an optional package: it is imported when one of these trunks is built, never before.
+torchvision is an optional package. It is imported only when one of these trunks is built.
 """
 
 from collections import OrderedDict
@@ -11,25 +11,28 @@ from torch import nn
 
 from protocols.trunks.weights import PublishedFile, TrunkError
 
-# torchvision's own addresses of IMAGENET1K_V1. GoogLeNet's auxiliary heads are in its file, but hold no trained values.
+# torchvision's addresses of IMAGENET1K_V1. GoogLeNet's file contains auxiliary heads, but without trained values.
 GOOGLENET_FILE = PublishedFile(
     "googlenet", "https://download.pytorch.org/models/googlenet-1378be20.pth", ("fc.", "aux1.", "aux2.")
 )
 RESNET50_FILE = PublishedFile("resnet50", "https://download.pytorch.org/models/resnet50-0676ba61.pth", ("fc.",))
 RESNET101_FILE = PublishedFile("resnet101", "https://download.pytorch.org/models/resnet101-63fe2227.pth", ("fc.",))
 
-# Without the auxiliary heads; the input's format is what the ImageNet weights want, so nothing is left to transform.
-# The initialisation is the constructor's default, said aloud because torchvision warns that it may change.
+# No auxiliary heads. No `transform_input`, because the images already have the format that the ImageNet weights need.
+# The initialisation is the default; it is given because torchvision warns that the default may change.
 _ARGUMENTS: dict[str, dict[str, Any]] = {
     "googlenet": {"aux_logits": False, "transform_input": False, "init_weights": True}
 }
 
 
 class TorchvisionTrunk(nn.Sequential):
-    """A network's layers before its pooling and classifier: images (n, 3, h, w) -> last feature map (n, features, ...).
+    """The layers of a network before its pooling and classifier: images (n, 3, h, w) to features (n, features, ...).
 
-    These networks call their layers in the order of their definition, so a sequence of them, under the same names,
-    computes the same and has the same keys.
+    These networks call their layers in the order of their definition. So a sequence of the layers, with the same names,
+    computes the same features and has the same keys.
+
+    Args:
+        network: A torchvision network with the layers `avgpool` and `fc`.
     """
 
     def __init__(self, network: nn.Module) -> None:
@@ -40,10 +43,17 @@ class TorchvisionTrunk(nn.Sequential):
 
 
 def torchvision_trunk(name: str) -> TorchvisionTrunk:
-    """The trunk with drawn weights; raises TrunkError with one line if torchvision is missing or broken."""
+    """Build a trunk with random weights.
+
+    Args:
+        name: torchvision's name of the network, such as `resnet50`.
+
+    Raises:
+        TrunkError: torchvision is missing or cannot be imported.
+    """
     try:
         from torchvision import models
-    except Exception as error:  # A build for another PyTorch fails with errors of several kinds.
+    except Exception as error:  # torchvision for another PyTorch raises different errors.
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         raise TrunkError(
             f"trunk {name} needs torchvision: pip install torchvision, in the version that belongs to your PyTorch; "

@@ -1,4 +1,4 @@
-"""The trunks by name, with their input formats and their ImageNet weights."""
+"""The trunks by name, with their input formats and ImageNet weights."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,9 +28,14 @@ CAFFE_MEAN = (104.0, 117.0, 128.0)  # Blue, green, red, of pixels in 0..255 (spe
 
 @dataclass(frozen=True)
 class InputFormat:
-    """How pixels in 0..1 become a trunk's input: (pixel * scale - mean) / std per channel.
+    """The input format of a trunk: each channel is (pixel * scale - mean) / std, with pixels in 0..1.
 
-    reverse_channels: RGB becomes BGR, and mean and std are in that order.
+    Attributes:
+        channels: Number of channels.
+        mean: Mean of each channel.
+        std: Standard deviation of each channel.
+        scale: Factor of the pixels.
+        reverse_channels: Whether the input is BGR instead of RGB. `mean` and `std` are then in that order too.
     """
 
     channels: int
@@ -42,9 +47,14 @@ class InputFormat:
 
 @dataclass(frozen=True)
 class TrunkEntry:
-    """A trunk, its input and its ImageNet weights: from an installed package, from a published file, or none.
+    """A trunk with its input format and its ImageNet weights, if there are any.
 
-    build: the trunk with drawn weights; its attribute `features` says how many channels the last feature map has.
+    Attributes:
+        build: Builds the trunk with random weights. The trunk's attribute `features` is the number of channels of its
+            last feature map.
+        input: Input format.
+        packaged: Reads ImageNet weights from an installed package.
+        published: Published file of ImageNet weights.
     """
 
     build: Callable[[], nn.Module]
@@ -54,11 +64,11 @@ class TrunkEntry:
 
     @property
     def weights(self) -> tuple[str, ...]:
-        """Names of the weights that it can start from, the first being the default."""
+        """Names of the weights that it can start from; the first is the default."""
         return (IMAGENET, RANDOM) if self.packaged or self.published else (RANDOM,)
 
     def shapes(self) -> dict[str, torch.Size]:
-        """Shapes of the weights by key; no memory is taken and nothing drawn from the random generator."""
+        """Shapes of the weights by key, without allocating memory and without drawing random numbers."""
         with torch.device("meta"):
             return {key: value.shape for key, value in self.build().state_dict().items()}
 
@@ -66,7 +76,7 @@ class TrunkEntry:
 _IMAGENET_FORMAT = InputFormat(3, IMAGENET_MEAN, IMAGENET_STD)
 
 
-# What torchvision's GoogLeNet makes of an input in ImageNet's format (`transform_input`), for its ImageNet weights.
+# torchvision's GoogLeNet converts inputs from ImageNet's format to this one (`transform_input`).
 _CENTRED_FORMAT = InputFormat(3, (0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
 
 
@@ -84,7 +94,11 @@ TRUNKS = {
 
 
 def trunk_entry(spec: TrunkSpec) -> TrunkEntry:
-    """The entry of a trunk; raises TrunkError for names of trunks and weights that are not known."""
+    """Look up a trunk.
+
+    Raises:
+        TrunkError: The name of the trunk or of its weights is unknown.
+    """
     if spec.name not in TRUNKS:
         raise TrunkError(f"unknown trunk {spec.name!r}; known are {', '.join(sorted(TRUNKS))}")
     entry = TRUNKS[spec.name]
@@ -94,16 +108,28 @@ def trunk_entry(spec: TrunkSpec) -> TrunkEntry:
 
 
 def settled_trunk(spec: TrunkSpec, weights: Path | None = None, progress: Progress | None = None) -> TrunkSpec:
-    """The trunk as this machine has it, with its weights fetched if need be and checked: what trainings are named by.
+    """Check the weights of a trunk, and download them if they are missing. Call this before any training.
 
-    To be asked when a session opens, so that whatever is missing is told before any work; trainings then only read.
-    weights: the file, or the folder with files under their published names, that the weights are to come from, here
-    and in processes started from now on. Raises TrunkError.
+    Trainings only read the weights, so an error about missing or wrong weights comes before any work.
+
+    Args:
+        spec: The trunk.
+        weights: A weight file, or a folder of files with their published names. This process, and processes that it
+            starts later, read the weights from there.
+        progress: Receives the progress of a download.
+
+    Returns:
+        The trunk with its weights identified by content, which is part of the trainings' fingerprints.
+
+    Raises:
+        TrunkError: The trunk is unknown, or its weights are missing or wrong.
     """
     entry = trunk_entry(spec)
     if weights is not None:
         if entry.published is None or spec.weights == RANDOM:
-            raise TrunkError(f"--weights {weights}: trunk {spec.name} with {spec.weights} weights reads no file")
+            raise TrunkError(
+                f"--weights {weights}: trunk {spec.name} with {spec.weights} weights reads no file; leave out --weights"
+            )
         use_weights(weights)
     shapes = entry.shapes()
     if entry.published is None or spec.weights == RANDOM:

@@ -1,9 +1,9 @@
-"""Weight files that no package brings: where they are looked for, what they are, and how they are read.
+"""Weight files that are not in a package: where they are, how they are identified, and how they are read.
 
-The one place below the front door that asks the environment: METRIC_LEARNING_WEIGHTS names a file, or a folder that
-holds files under their published names. The front door sets it for `--weights`, and so the processes it starts find the
-same file. What it names cannot change a training's meaning, for a specification says which content it wants: `imagenet`
-is the published file, known by its SHA-256; any other file is `sha256:` and the first 16 digits of its own.
+The environment variable METRIC_LEARNING_WEIGHTS names a file, or a folder of files with their published names. The
+option `--weights` sets it, so that new processes find the same file. No other module of the protocols reads the
+environment. The variable cannot change what a training means, because a specification identifies weights by content:
+`imagenet` is the published file, known by its SHA-256; any other file is `sha256:` and 16 digits of its SHA-256.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from protocols.progress import Progress
 WEIGHTS_VARIABLE = "METRIC_LEARNING_WEIGHTS"
 IMAGENET = "imagenet"
 _TIMEOUT = 10.0
-"""Seconds without an answer after which the server is given up: the file can also be put there by hand."""
+"""Seconds to wait for the server; short, because users can also put the file in place by hand."""
 _OWN_FILE = re.compile(r"sha256:[0-9a-f]{16}")
 
 Shapes = Mapping[str, torch.Size]
@@ -32,15 +32,18 @@ Shapes = Mapping[str, torch.Size]
 
 
 class TrunkError(ValueError):
-    """A trunk or its weights are not to be had."""
+    """A trunk is unknown or cannot be built, or its weights are missing or wrong."""
 
 
 @dataclass(frozen=True)
 class PublishedFile:
-    """ImageNet weights of a trunk, as they are published.
+    """A published file of a trunk's ImageNet weights.
 
-    url: address; it ends in the file's name, which carries the first digits of the content's SHA-256 as torch.hub has
-    it, NAME-DIGITS.pth. classifier: prefixes of the keys that are no part of the trunk.
+    Attributes:
+        trunk: Name of the trunk.
+        url: Address of the file. The file's name is NAME-DIGITS.pth, where DIGITS are the first digits of the content's
+            SHA-256, as in torch.hub.
+        classifier: Prefixes of keys that do not belong to the trunk.
     """
 
     trunk: str
@@ -59,82 +62,107 @@ class PublishedFile:
 
 
 def names_own_file(weights: str) -> bool:
-    """Whether a specification's `weights` are a file that is not the published one."""
+    """Whether a specification's `weights` identify another file than the published one."""
     return _OWN_FILE.fullmatch(weights) is not None
 
 
 def use_weights(path: Path) -> None:
-    """Makes this process, and those it starts from now on, look for weights at `path`, a file or a folder."""
+    """Read weights from a file or folder, in this process and in processes that it starts later."""
     os.environ[WEIGHTS_VARIABLE] = str(path.absolute())
 
 
 def settle_weights(file: PublishedFile, weights: str, shapes: Shapes, progress: Progress | None = None) -> str:
-    """What a specification's `weights` mean on this machine, where they can be read afterwards.
+    """Check the weight file, download it if it is missing, and identify its content.
 
-    Looked for where METRIC_LEARNING_WEIGHTS leads; without it among torch.hub's downloads, where the published file is
-    fetched to. `imagenet` becomes `sha256:...` if the variable leads to another file. Raises TrunkError with one line
-    that says which file to put where, or what is wrong with the one that is there.
+    METRIC_LEARNING_WEIGHTS says where the file is. Without the variable it is in torch.hub's folder of downloads, where
+    this function downloads the published file to.
+
+    Args:
+        file: The published file.
+        weights: `imagenet` or `sha256:...`.
+        shapes: Shapes of the trunk's weights by key.
+        progress: Receives the progress of a download.
+
+    Returns:
+        `imagenet` for the published file, `sha256:...` for another one.
+
+    Raises:
+        TrunkError: The file is missing or wrong; the message says where to put which file.
     """
-    path = _place(file)
-    if weights == IMAGENET and _named() is None and not path.is_file():
+    path = _weight_path(file)
+    if weights == IMAGENET and _path_from_environment() is None and not path.is_file():
         try:
-            # Processes of several runs may fetch it at once, so nothing is kept of a broken download.
+            # Several processes may download the file at the same time, so a broken download is not resumed.
             download(file.url, path, sha256=file.sha256, progress=progress, timeout=_TIMEOUT, resume=False)
         except DownloadError as error:
             raise TrunkError(_missing(file, path, f"; {error}")) from error
         except OSError as error:
             raise TrunkError(_missing(file, path, f"; cannot be written ({error})")) from error
-    identity, _ = _open(file, shapes)
-    return identity if weights == IMAGENET else _checked(file, weights, identity)
+    identity, _ = _identify_and_read(file, shapes)
+    if weights != IMAGENET:
+        _require_identity(file, weights, identity)
+    return identity
 
 
 def read_weights(file: PublishedFile, weights: str, shapes: Shapes) -> dict[str, Tensor]:
-    """The tensors of settled `weights`; raises TrunkError if their file has gone or is another one by now.
+    """Read the weights that `settle_weights` has identified.
 
-    The counters `num_batches_tracked` may be missing, for they do not exist in files from before PyTorch 0.4; torch
-    then starts them at 0.
+    Args:
+        file: The published file.
+        weights: `imagenet` or `sha256:...`, from `settle_weights`.
+        shapes: Shapes of the trunk's weights by key.
+
+    Returns:
+        Tensors by key. The counters `num_batches_tracked` can be missing, because files from before PyTorch 0.4 do not
+        have them; torch then starts them at 0.
+
+    Raises:
+        TrunkError: The file is missing, or its content has changed.
     """
-    identity, tensors = _open(file, shapes)
-    _checked(file, weights, identity)
+    identity, tensors = _identify_and_read(file, shapes)
+    _require_identity(file, weights, identity)
     return tensors
 
 
-def _named() -> Path | None:
-    named = os.environ.get(WEIGHTS_VARIABLE)
-    return Path(named).expanduser() if named else None
+def _path_from_environment() -> Path | None:
+    value = os.environ.get(WEIGHTS_VARIABLE)
+    return Path(value).expanduser() if value else None
 
 
-def _place(file: PublishedFile) -> Path:
-    # A variable that leads nowhere is told, not passed over: otherwise a typing error picks another file in silence.
-    place = _named() or Path(torch.hub.get_dir()) / "checkpoints"
-    return place / file.name if place.is_dir() or _named() is None else place
+def _weight_path(file: PublishedFile) -> Path:
+    """Where the file should be. A wrong path in the variable is an error later; no other file is used instead."""
+    path = _path_from_environment()
+    if path is None:
+        return Path(torch.hub.get_dir()) / "checkpoints" / file.name
+    return path / file.name if path.is_dir() else path
 
 
-def _missing(file: PublishedFile, path: Path, besides: str = "") -> str:
-    where = f"there is no {path}" if _named() is None else f"{WEIGHTS_VARIABLE} leads to {path}, which is no file"
+def _missing(file: PublishedFile, path: Path, reason: str = "") -> str:
+    """The message about a missing file."""
+    from_environment = _path_from_environment() is not None
+    problem = f"{WEIGHTS_VARIABLE} leads to {path}, which is no file" if from_environment else f"there is no {path}"
     checkpoints = Path(torch.hub.get_dir()) / "checkpoints"
     return (
-        f"trunk {file.trunk}: no weights: {where}{besides}; put {file.name} into {checkpoints}, "
+        f"trunk {file.trunk}: no weights: {problem}{reason}; put {file.name} into {checkpoints}, "
         f"or name the file or its folder with --weights or {WEIGHTS_VARIABLE}"
     )
 
 
-def _checked(file: PublishedFile, weights: str, identity: str) -> str:
+def _require_identity(file: PublishedFile, weights: str, identity: str) -> None:
     if weights != identity:
         raise TrunkError(
-            f"trunk {file.trunk}: weights {weights} are asked for, but {_place(file)} is {identity}; name the right "
-            f"file with --weights or {WEIGHTS_VARIABLE}"
+            f"trunk {file.trunk}: the experiment needs weights {weights}, but {_weight_path(file)} is {identity}; name "
+            f"the right file with --weights or {WEIGHTS_VARIABLE}"
         )
-    return identity
 
 
-def _open(file: PublishedFile, shapes: Shapes) -> tuple[str, dict[str, Tensor]]:
-    """What the file that is found is, `imagenet` or `sha256:...`, and its tensors."""
-    path = _place(file)
+def _identify_and_read(file: PublishedFile, shapes: Shapes) -> tuple[str, dict[str, Tensor]]:
+    """The identity of the weight file, `imagenet` or `sha256:...`, and its tensors."""
+    path = _weight_path(file)
     if not path.is_file():
         raise TrunkError(_missing(file, path))
     try:
-        content = path.read_bytes()  # Once, so that what is hashed is what is loaded.
+        content = path.read_bytes()  # Read once, so that the hash belongs to the content that is loaded.
     except OSError as error:
         raise TrunkError(f"{path}: cannot be read ({error.strerror})") from error
     digest = hashlib.sha256(content).hexdigest()
@@ -142,28 +170,30 @@ def _open(file: PublishedFile, shapes: Shapes) -> tuple[str, dict[str, Tensor]]:
     if path.name == file.name and not published:
         raise TrunkError(
             f"{path}: not the published file: its SHA-256 begins with {digest[: len(file.sha256)]}; remove it and "
-            f"fetch {file.url} again, or, if it is a file of your own, give it another name"
+            f"download {file.url} again, or give it another name if it is a file of your own"
         )
     return IMAGENET if published else f"sha256:{digest[:16]}", _tensors(content, path, shapes, file.classifier)
 
 
 def _tensors(content: bytes, path: Path, shapes: Shapes, ignored: tuple[str, ...]) -> dict[str, Tensor]:
-    """The tensors of a file that must hold exactly the given keys and shapes, less keys with an ignored prefix."""
+    """The tensors of a file. Without keys that have an ignored prefix, it must have exactly the given shapes by key."""
     try:
         weights = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
     except (OSError, EOFError, RuntimeError, pickle.UnpicklingError) as error:
         raise TrunkError(f"{path}: not a readable file of PyTorch weights ({type(error).__name__})") from error
     if not isinstance(weights, Mapping):
-        raise TrunkError(f"{path}: holds {type(weights).__name__}, not weights by name")
-    found = {key: value for key, value in weights.items() if not str(key).startswith(ignored)}
-    missing = [key for key in shapes if key not in found and not key.endswith(".num_batches_tracked")]
-    unknown = [key for key in found if key not in shapes]
+        raise TrunkError(f"{path}: contains a {type(weights).__name__}, not weights by name")
+    tensors = {key: value for key, value in weights.items() if not str(key).startswith(ignored)}
+    missing = [key for key in shapes if key not in tensors and not key.endswith(".num_batches_tracked")]
+    unknown = [key for key in tensors if key not in shapes]
     if missing or unknown:
         first = f"lacks {missing[0]}" if missing else f"has {unknown[0]}"
-        raise TrunkError(f"{path}: not this trunk's weights: {len(missing)} missing, {len(unknown)} unknown; {first}")
-    for key, value in found.items():
+        raise TrunkError(
+            f"{path}: not the weights of this trunk: {len(missing)} missing and {len(unknown)} unknown keys; it {first}"
+        )
+    for key, value in tensors.items():
         if not isinstance(value, Tensor):
             raise TrunkError(f"{path}: {key} is {type(value).__name__}, not a tensor")
         if value.shape != shapes[key]:
             raise TrunkError(f"{path}: {key} has the shape {tuple(value.shape)} instead of {tuple(shapes[key])}")
-    return found
+    return tensors

@@ -136,7 +136,7 @@ def test_a_training_is_never_handed_test_classes(problem: Problem) -> None:
     spec = problem.final_spec(CONTRASTIVE, 0, 3)
     leaking = spec.model_copy(update={"train_classes": ((0, 8),)})
     assert set(problem.training_data(spec).train.labels.tolist()) == set(range(8))
-    with pytest.raises(SplitError, match="test class 8 is named"):
+    with pytest.raises(SplitError, match="test class 8 is used for training or validation"):
         problem.training_data(leaking)
 
 

@@ -82,5 +82,5 @@ def test_a_diverged_model_leaves_no_point(dataset: Dataset) -> None:
 def test_a_training_that_sees_test_classes_is_not_recorded(dataset: Dataset) -> None:
     spec, _ = toy_fold(dataset)
     seen = spec.model_copy(update={"train_classes": (*spec.train_classes, (11, 12))})
-    with pytest.raises(SplitError, match="test class 11 was trained or validated on"):
+    with pytest.raises(SplitError, match="test class 11 was used for training or validation"):
         CurveRecorder(seen, data_for_testing(dataset, mlrc_split(dataset.n_classes)))

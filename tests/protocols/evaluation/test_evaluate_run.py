@@ -161,7 +161,7 @@ def test_a_model_that_has_seen_a_test_class_is_refused(dataset: Dataset, fold: i
     specs = list(job.specs)
     seen = (*getattr(specs[fold], part), (11, 12))
     specs[fold] = specs[fold].model_copy(update={part: seen})
-    with pytest.raises(SplitError, match=f"fold {fold}: test class 11 was trained or validated on"):
+    with pytest.raises(SplitError, match=f"fold {fold}: test class 11 was used for training or validation"):
         evaluate_run(replace(job, specs=tuple(specs)), weights, data)
 
 

@@ -104,14 +104,14 @@ def test_without_values_the_method_stays() -> None:
     ],
 )
 def test_a_target_without_a_place_is_refused(target: str) -> None:
-    with pytest.raises(HyperparameterError, match=f"hyperparameter '{target}' has no place in method 'wrapped'"):
+    with pytest.raises(HyperparameterError, match=f"method 'wrapped' has no hyperparameter '{target}'"):
         OPEN.at({target: 1.0})
 
 
 @pytest.mark.parametrize("target", ["miner.epsilon", "embedding_regularizer.weight", "loss.margin"])
 def test_a_component_that_is_not_there_has_no_arguments(target: str) -> None:
     bare = OpenMethod(method=MethodSpec(name="bare", loss=None))
-    with pytest.raises(HyperparameterError, match="has no place in method 'bare'"):
+    with pytest.raises(HyperparameterError, match="method 'bare' has no hyperparameter"):
         bare.at({target: 1.0})
 
 

@@ -57,7 +57,7 @@ def test_the_specifications_own_images_pass(dataset: Dataset, fold: int) -> None
 def test_a_class_in_both_parts_is_found(dataset: Dataset) -> None:
     spec, data = toy_fold(dataset)
     both = replace(data, validation=dataset.images.of_classes((5, 6, 7)))
-    with pytest.raises(SplitError, match="fold 0: class 5 is trained and validated on"):
+    with pytest.raises(SplitError, match="fold 0: class 5 is used for training and for validation"):
         both.check(spec)
 
 
@@ -70,5 +70,5 @@ def test_other_classes_are_found(dataset: Dataset, part: str, classes: tuple[int
 
 
 def test_the_images_of_another_fold_are_found(dataset: Dataset) -> None:
-    with pytest.raises(SplitError, match=r"^fold 0: the images are not those of the classes"):
+    with pytest.raises(SplitError, match=r"^fold 0: the classes of the images differ from those in the specification"):
         toy_fold(dataset, fold=1)[1].check(toy_fold(dataset)[0])

@@ -299,10 +299,10 @@ def test_a_file_of_ones_own_is_named_by_its_content(world: World, tmp_path: Path
     assert settled_trunk(spec) == spec, "what is settled stays so"
     # Not taken for ImageNet's, nor for another file of one's own.
     text = _refused(lambda: EmbeddingModel(TOY, 8))
-    assert f"weights imagenet are asked for, but {own} is {spec.weights}" in text
+    assert f"the experiment needs weights imagenet, but {own} is {spec.weights}" in text
     torch.save(_checkpoint(2), own)
     for ask in (lambda: EmbeddingModel(spec, 8), lambda: settled_trunk(spec)):
-        assert f"weights {spec.weights} are asked for, but {own} is sha256:" in _refused(ask)
+        assert f"the experiment needs weights {spec.weights}, but {own} is sha256:" in _refused(ask)
 
 
 def test_weights_of_ones_own_are_not_looked_for_on_the_net(world: World) -> None:
@@ -334,11 +334,11 @@ def _as_a_list(content: dict[str, Tensor]) -> object:
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (_without_a_layer, "1 missing, 0 unknown; lacks conv.bias"),
-        (_with_a_stranger, "0 missing, 1 unknown; has conv9.bias"),
+        (_without_a_layer, "not the weights of this trunk: 1 missing and 0 unknown keys; it lacks conv.bias"),
+        (_with_a_stranger, "not the weights of this trunk: 0 missing and 1 unknown keys; it has conv9.bias"),
         (_of_another_shape, "norm.weight has the shape (1, 4) instead of (4,)"),
         (_with_a_number, "norm.weight is int, not a tensor"),
-        (_as_a_list, "holds list, not weights by name"),
+        (_as_a_list, "contains a list, not weights by name"),
         (None, "not a readable file of PyTorch weights"),
     ],
 )

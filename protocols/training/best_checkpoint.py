@@ -1,0 +1,60 @@
+"""The best checkpoint of a training, and the best epoch for early stopping (specification, section 6)."""
+
+import math
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+
+from losses.class_vectors import class_vectors
+
+
+@dataclass
+class BestCheckpoint:
+    """The weights after the best validation of a training.
+
+    Epoch 0, the network before training, counts for early stopping, but is never the checkpoint of a trained method
+    (specification, 11.22). So there are two best epochs.
+
+    Attributes:
+        best_epoch: Epoch of the best score, epoch 0 included; early stopping counts from here.
+        best_score: Its validation score.
+        epoch: Epoch of the checkpoint.
+        score: Its validation score.
+        weights: State dict of the checkpoint's model, on the CPU.
+        class_vectors: The loss's proxies and their classes at the checkpoint; None if the loss has none.
+    """
+
+    best_epoch: int = 0
+    best_score: float = -math.inf
+    epoch: int = 0
+    score: float = -math.inf
+    weights: dict[str, Tensor] = field(default_factory=dict)
+    class_vectors: tuple[Tensor, Tensor] | None = None
+
+    def update(self, epoch: int, score: float, model: nn.Module, loss: nn.Module | None, *, eligible: bool) -> None:
+        """Take a validation into account. Only a strictly higher score is an improvement.
+
+        Args:
+            epoch: Number of epochs done.
+            score: Validation MAP@R.
+            model: The model that was validated.
+            loss: Its loss; None for the untrained trunk.
+            eligible: Whether this epoch can be the checkpoint.
+        """
+        if score > self.best_score:
+            self.best_epoch, self.best_score = epoch, score
+        if eligible and score > self.score:
+            self.score = score
+            self.save(epoch, model, loss)
+
+    def save(self, epoch: int, model: nn.Module, loss: nn.Module | None) -> None:
+        """Make the present model, with the loss's proxies, the checkpoint."""
+        self.epoch = epoch
+        self.class_vectors = None if loss is None else class_vectors(loss)
+        self.weights = {key: _cpu_copy(value) for key, value in model.state_dict().items()}
+
+
+def _cpu_copy(value: Tensor) -> Tensor:
+    """A copy on the CPU in the contiguous layout, so that checkpoints do not depend on the device."""
+    return value.detach().cpu().clone(memory_format=torch.contiguous_format)
