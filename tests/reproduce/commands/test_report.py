@@ -166,7 +166,7 @@ def test_a_partial_store_is_marked_partial(here, say):
     assert say("report", "tiny.yaml").code == 0
     page = whole_page(here)
     assert "Partial: this experiment is not finished" in page
-    assert "Proxy-Anchor was not run to the end" in page
+    assert "Proxy-Anchor has no finished run" in page
     assert "nothing to compare it with" in page
 
 
