@@ -41,7 +41,7 @@ def costs(measured: MeasuredExperiment) -> Table:
         values.append((key, len(records), models, *step, seconds.mean, seconds.half_width, total, devices))
     without = [titles[key] for key, records in measured_runs.items() if _steps(records) is None]
     return Table(
-        title=f"{measured.summary.title}: what the methods cost",
+        title=f"{measured.summary.title}: cost of the methods",
         caption="Steps: training iterations up to a model's checkpoint, averaged over the models of a run. Seconds: "
         "time of a run's trainings and its test evaluation, added up. Values are mean ± half width of the 95 % "
         "Student-t interval over n runs. Compare times only between runs on equal machines.",

@@ -26,7 +26,7 @@ def peeking_table(measured: MeasuredExperiment, metric: str = "map_at_r") -> Tab
     ordered = [by_method[key] for key in titles if key in by_method]
     without = [title for key, title in titles.items() if key not in by_method]
     return Table(
-        title=f"{measured.summary.title}: what peeking is worth",
+        title=f"{measured.summary.title}: gain from peeking",
         caption=f"Separated {HEADLINE_METRICS.get(metric, metric)} on the test classes in percent, mean ± half width "
         "of the 95 % Student-t interval over n runs. Honest: the checkpoint chosen by its validation score. Peeked: "
         "the best test score during the same training, which an honest protocol must not report.",

@@ -195,8 +195,8 @@ def test_ties_with_the_best_are_marked_and_explained():
     assert "| Triplet | 3 | **55.00 ± 13.83** |" in to_markdown(tied)
     assert "| CosFace | 3 | *54.67 ± 11.74* |" in to_markdown(tied)
     assert r"$\mathit{54.67 \pm 11.74}$" in to_latex(tied)
-    assert "Bold: the highest mean" in to_markdown(tied)
-    assert "Italic: not significantly below it" in to_markdown(tied)
+    assert "Bold: highest mean of the column." in to_markdown(tied)
+    assert "Italic: not significantly below the highest mean (t-test" in to_markdown(tied)
     clear = table(given=[*records()[:3], *far], methods={"triplet": "Triplet", "cosface": "CosFace"})
     assert cell_of(clear, "cosface", *column).mark == ""
     assert "Italic" not in to_markdown(clear)
