@@ -167,7 +167,7 @@ def test_a_partial_store_is_marked_partial(here, say):
     page = whole_page(here)
     assert "Partial: this experiment is not finished" in page
     assert "Proxy-Anchor has no finished run" in page
-    assert "nothing to compare it with" in page
+    assert "no other method to compare it with" in page
 
 
 @pytest.mark.slow
