@@ -97,7 +97,7 @@ def _draw(axes: Axes, method: MethodCurves) -> None:
     axes.fill_between(iterations, 100 * scores.min(axis=0), 100 * scores.max(axis=0), **band)
     for fold in method.folds:
         axes.plot(fold.iterations, 100 * np.asarray(fold.values), color=BLUE, linewidth=0.7, alpha=0.7, label="fold")
-        kept = 100 * fold.values[fold.iterations.index(fold.best)]
+        score = 100 * fold.values[fold.iterations.index(fold.best)]
         look: Look = {"color": ORANGE, "markersize": 4.5, "markerfacecolor": "white", "linestyle": "", "zorder": 5}
-        axes.plot(fold.best, kept, marker="D", label="kept checkpoint", **look)
+        axes.plot(fold.best, score, marker="D", label="kept checkpoint", **look)
     _mean_line(axes, method, color=INK, linewidth=2, label="mean of all folds", zorder=4)

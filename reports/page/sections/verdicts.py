@@ -17,7 +17,7 @@ from results.statistics.intervals import student_t_interval
 
 ALPHA = 0.05
 
-_OTHER_CLASSES = "only on these test classes: the interval of the difference over drawn classes contains 0"
+_OTHER_CLASSES = "shown only for these test classes: the interval of the difference over drawn classes contains 0"
 
 
 def verdicts_of(material: Material, classes: OverClasses | None = None) -> tuple[Verdict, ...]:
@@ -55,8 +55,8 @@ def _of_the_best(material: Material, score: Score) -> Iterator[Verdict]:
     sentence = f"{_capital(score.name)}: {titles[best]} has the highest mean, {mean} ({runs(len(values[best]))})"
     parts = []
     if lower:
-        every = "every other method" if len(lower) == len(comparisons) else listed([titles[pair.b] for pair in lower])
-        parts.append(f"significantly above {every}")
+        names = "every other method" if len(lower) == len(comparisons) else listed([titles[pair.b] for pair in lower])
+        parts.append(f"significantly above {names}")
     if tied:
         parts.append(f"not significantly above {listed(tied)}")
     if untested:
