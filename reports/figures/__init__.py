@@ -1,1 +1,1 @@
-"""Figures: plain values in, a matplotlib `Figure` out. One module per figure; `style` gives them one look."""
+"""Figures: functions that take plain values and return a matplotlib `Figure`. `style` has their common look."""

@@ -1,4 +1,4 @@
-"""How the score depends on the batch size (as in CCP, Fig. 4)."""
+"""Figure of the score against the batch size (as in CCP, Fig. 4)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,12 @@ from results.statistics.intervals import student_t_interval
 
 @dataclass(frozen=True)
 class BatchSizes:
-    """One method on one dataset. runs: by batch size, a score per run, as fractions of 1."""
+    """Scores of one method on one dataset.
+
+    Attributes:
+        name: Name of the method.
+        runs: Scores of the runs by batch size, as fractions of 1.
+    """
 
     name: str
     runs: Mapping[int, Sequence[float]]
@@ -21,13 +26,20 @@ class BatchSizes:
 
 @styled
 def batch_size_dependence(panels: Mapping[str, Sequence[BatchSizes]], metric: str = "MAP@R") -> Figure:
-    """Mean and 95 % Student-t interval per batch size, a line per method, a panel per dataset (the keys of `panels`).
+    """Draw mean and 95 % Student-t interval for each batch size, with one line per method and one panel per dataset.
 
-    The axis of sizes is logarithmic; methods are moved a little sideways so that their intervals do not cover one
-    another. Panels have their own scores' axis: datasets differ in level. Raises FigureError without any run.
+    The axis of batch sizes is logarithmic. Methods are shifted a little sideways so that their intervals do not cover
+    each other. Each panel has its own axis of scores.
+
+    Args:
+        panels: Methods by dataset.
+        metric: Name of the score.
+
+    Raises:
+        FigureError: If a panel has no run.
     """
-    if not panels or not all(any(any(one.runs.values()) for one in series) for series in panels.values()):
-        raise FigureError("the dependence on batch size needs a run in every panel")
+    if not panels or not all(any(any(method.runs.values()) for method in series) for series in panels.values()):
+        raise FigureError("the figure of batch sizes needs at least one run in every panel")
     figure = new_figure(3.4, width=max(4.2, 3.5 * len(panels)))
     names = list(dict.fromkeys(method.name for series in panels.values() for method in series))
     row = figure.subplots(1, len(panels), squeeze=False)[0]
@@ -41,9 +53,10 @@ def batch_size_dependence(panels: Mapping[str, Sequence[BatchSizes]], metric: st
         axes.minorticks_off()
         axes.set_title(title, loc="left")
         axes.grid()
-    counts = sorted({len(runs) for series in panels.values() for one in series for runs in one.runs.values() if runs})
-    said = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    figure.supxlabel(f"batch size  (mean and 95 % Student-t interval, n = {said} runs)", fontsize=9)
+    methods = [method for series in panels.values() for method in series]
+    counts = sorted({len(runs) for method in methods for runs in method.runs.values() if runs})
+    count = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    figure.supxlabel(f"batch size  (mean and 95 % Student-t interval, n = {count} runs)", fontsize=9)
     row[0].set_ylabel(f"{metric}, %")
     keys = {label: handle for axes in row for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
     shown = [name for name in names if name in keys]

@@ -1,4 +1,4 @@
-"""Validation score over two searched hyperparameters (as in CCP, Fig. 3, and Proxy-ISA, Fig. 9 and 10)."""
+"""Figure of the validation score over two hyperparameters (as in CCP, Fig. 3, and Proxy-ISA, Fig. 9 and 10)."""
 
 from collections.abc import Sequence
 
@@ -17,11 +17,20 @@ from reports.figures.trials import Parameter, TrialPoint, finished
 def search_contour(
     trials: Sequence[TrialPoint], x: Parameter, y: Parameter, metric: str = "validation MAP@R", title: str = ""
 ) -> Figure:
-    """The trials as points coloured by their value, over a surface interpolated between them.
+    """Draw the trials as points in the colour of their value, over a surface that is interpolated between them.
 
-    The surface is piecewise linear on the search's own scales and ends at the outermost trials: nothing is
-    extrapolated, and each point keeps its measured value. Trials that cannot span a surface (fewer than three,
-    or all in a line) are shown without one. Raises FigureError if no trial has a value.
+    The surface is piecewise linear on the scales of the search and ends at the outermost trials. Nothing is
+    extrapolated. There is no surface for fewer than three trials or for trials on one line.
+
+    Args:
+        trials: Trials with values for both hyperparameters.
+        x: Hyperparameter of the horizontal axis.
+        y: Hyperparameter of the vertical axis.
+        metric: Name of the value.
+        title: Title of the figure.
+
+    Raises:
+        FigureError: If no trial has a value.
     """
     done = finished(trials)
     if not done:
@@ -50,7 +59,7 @@ def search_contour(
 
 
 def _surface(axes: Axes, places: np.ndarray, values: np.ndarray, norm: Normalize) -> None:
-    """Filled contours over the triangles between the trials, if they span any area."""
+    """Draw filled contours over the triangles between the trials, if the trials span an area."""
     spread = np.ptp(places, axis=0)
     if len(places) < 3 or not spread.all():
         return

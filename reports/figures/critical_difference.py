@@ -1,4 +1,7 @@
-"""Critical-difference diagram: methods by mean rank, joined where they cannot be told apart (Demšar, JMLR 2006)."""
+"""Critical-difference diagram: methods by mean rank; bars join methods without significant difference.
+
+Source: Demšar, Statistical Comparisons of Classifiers over Multiple Data Sets, JMLR 2006.
+"""
 
 from collections.abc import Mapping, Sequence
 from math import ceil, floor
@@ -10,7 +13,15 @@ from reports.figures.style import BLUE, INK, FigureError, Look, new_figure, styl
 
 
 def groups_of(ranks: Mapping[str, float], critical_difference: float) -> list[tuple[str, ...]]:
-    """Largest sets of at least two methods whose ranks lie within `critical_difference`, from the best on."""
+    """Find the largest sets of at least two methods whose ranks lie within the critical difference.
+
+    Args:
+        ranks: Mean ranks by method.
+        critical_difference: Largest distance of ranks within a set.
+
+    Returns:
+        Sets of methods, starting with the best rank.
+    """
     ordered = sorted(ranks, key=lambda name: ranks[name])
     groups: list[tuple[str, ...]] = []
     reached = 0
@@ -26,13 +37,19 @@ def groups_of(ranks: Mapping[str, float], critical_difference: float) -> list[tu
 def critical_difference_diagram(
     ranks: Mapping[str, float], critical_difference: float, blocks: str, groups: Sequence[Sequence[str]] | None = None
 ) -> Figure:
-    """Mean ranks on a line, 1 the best; a bar joins methods that are not told apart.
+    """Draw the mean ranks on a line, 1 is the best. A bar joins methods that do not differ significantly.
 
-    blocks: what was ranked, with its number, such as "10 matched runs". groups: the joined sets, by name, where another
-    test decided; by default those within the critical difference. Raises FigureError for fewer than two methods.
+    Args:
+        ranks: Mean ranks by method.
+        critical_difference: Smallest distance of ranks that counts as a difference.
+        blocks: Number and name of the blocks, such as "10 matched runs".
+        groups: Sets of methods that a bar joins; by default those within the critical difference.
+
+    Raises:
+        FigureError: For fewer than two methods.
     """
     if len(ranks) < 2:
-        raise FigureError("a critical-difference diagram compares at least two methods")
+        raise FigureError("a critical-difference diagram needs at least two methods")
     joined = groups_of(ranks, critical_difference) if groups is None else groups
     ordered = sorted(ranks, key=lambda name: ranks[name])
     half = ceil(len(ordered) / 2)
@@ -43,9 +60,9 @@ def critical_difference_diagram(
     figure = new_figure(0.62 * depth + 1.1)
     axes = figure.add_subplot()
     _ruler(axes, low, high, critical_difference)
-    for place, name in enumerate(ordered):
-        left = place < half
-        level = place if left else len(ordered) - 1 - place
+    for index, name in enumerate(ordered):
+        left = index < half
+        level = index if left else len(ordered) - 1 - index
         _method(axes, name, ranks[name], -(bars + 0.45 + 0.4 * level), low if left else high, left)
     for index, group in enumerate(joined):
         ends = [ranks[name] for name in group]
@@ -56,12 +73,14 @@ def critical_difference_diagram(
     axes.set_xlim(low - margin, high + margin)
     axes.set_ylim(-depth - 0.1, 1.25)
     axes.set_axis_off()
-    figure.supxlabel(f"mean rank over {blocks} (1 is best); bars join methods that are not told apart", fontsize=8.5)
+    figure.supxlabel(
+        f"mean rank over {blocks} (1 is best); bars join methods without significant difference", fontsize=8.5
+    )
     return figure
 
 
 def _ruler(axes: Axes, low: int, high: int, critical_difference: float) -> None:
-    """The line of ranks, and the critical difference above it."""
+    """Draw the line of ranks, and the critical difference above it."""
     axes.plot([low, high], [0, 0], color=INK, linewidth=1.2)
     step = max(1, round((high - low) / 10))
     for rank in range(low, high + 1, step):
@@ -73,7 +92,7 @@ def _ruler(axes: Axes, low: int, high: int, critical_difference: float) -> None:
 
 
 def _method(axes: Axes, name: str, rank: float, height: float, edge: float, left: bool) -> None:
-    """An elbow from a method's rank down and out to its name."""
+    """Draw a line from a method's rank down and then sideways to its name."""
     axes.plot([rank, rank, edge], [0, height, height], color=INK, linewidth=0.9)
     text = f"{name}  {rank:.2f}" if left else f"{rank:.2f}  {name}"
     look: Look = {"textcoords": "offset points", "ha": "right" if left else "left", "va": "center", "fontsize": 8.5}

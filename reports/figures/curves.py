@@ -1,4 +1,4 @@
-"""Validation scores against iterations, one panel per method."""
+"""Figure of validation scores against iterations, with one panel per method."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,13 @@ from reports.figures.style import BLUE, INK, ORANGE, PALE, FigureError, Look, ne
 
 @dataclass(frozen=True)
 class FoldCurve:
-    """One training's validations: iterations done, score as a fraction of 1. best: the iteration that was kept."""
+    """Validation scores of one training.
+
+    Attributes:
+        iterations: Number of iterations before each validation.
+        values: Scores as fractions of 1.
+        best: Iteration of the kept checkpoint.
+    """
 
     iterations: tuple[int, ...]
     values: tuple[float, ...]
@@ -23,16 +29,16 @@ class FoldCurve:
 
 @dataclass(frozen=True)
 class MethodCurves:
-    """One method's curves, one per fold."""
+    """The curves of one method, one per fold."""
 
     name: str
     folds: tuple[FoldCurve, ...]
 
     @property
     def common(self) -> tuple[tuple[int, ...], np.ndarray]:
-        """Iterations at which every fold was validated, and the scores there, folds x iterations.
+        """Iterations at which every fold was validated, and the scores (folds x iterations).
 
-        A fold that stopped early is not carried on: a mean over fewer folds is another quantity.
+        They end where the first fold stopped, because a mean over fewer folds is a different quantity.
         """
         shared = sorted(set.intersection(*(set(fold.iterations) for fold in self.folds)))
         tables = [dict(zip(fold.iterations, fold.values, strict=True)) for fold in self.folds]
@@ -41,13 +47,20 @@ class MethodCurves:
 
 @styled
 def validation_curves(methods: Sequence[MethodCurves], metric: str = "validation MAP@R") -> Figure:
-    """Each fold as a thin line with its kept checkpoint, the mean over the folds, and the band from lowest to highest.
+    """Draw each fold as a thin line with its kept checkpoint, the mean over folds, and the band of all folds.
 
-    All panels have the same axes; the other methods' means lie behind each in grey. Mean and band end where the first
-    fold stopped early. Raises FigureError for a method without folds.
+    All panels have the same axes. The means of the other methods are grey lines in each panel. Mean and band end where
+    the first fold stopped.
+
+    Args:
+        methods: Curves of the methods, in the order of the panels.
+        metric: Name of the score.
+
+    Raises:
+        FigureError: Without methods, or for a method without folds.
     """
     if not methods or not all(method.folds for method in methods):
-        raise FigureError("validation curves need at least one method, and each of them a fold")
+        raise FigureError("validation curves need at least one method, and at least one fold of each method")
     columns = min(3, len(methods))
     rows = ceil(len(methods) / columns)
     figure = new_figure(0.8 + 2.0 * rows, width=max(3.8, 2.4 * columns))
@@ -62,7 +75,7 @@ def validation_curves(methods: Sequence[MethodCurves], metric: str = "validation
         panel.grid()
     for empty in panels[len(methods) :]:
         empty.set_axis_off()
-    # A panel above an empty place is the lowest of its column and carries the numbers.
+    # The lowest panel of each column shows the numbers of the axis.
     for panel in panels[max(0, len(methods) - columns) : len(methods)]:
         panel.tick_params(labelbottom=True)
     figure.supxlabel("iterations", fontsize=9)
@@ -84,7 +97,7 @@ def _draw(axes: Axes, method: MethodCurves) -> None:
     axes.fill_between(iterations, 100 * scores.min(axis=0), 100 * scores.max(axis=0), **band)
     for fold in method.folds:
         axes.plot(fold.iterations, 100 * np.asarray(fold.values), color=BLUE, linewidth=0.7, alpha=0.7, label="fold")
-        kept = 100 * fold.values[fold.iterations.index(fold.best)]
+        score = 100 * fold.values[fold.iterations.index(fold.best)]
         look: Look = {"color": ORANGE, "markersize": 4.5, "markerfacecolor": "white", "linestyle": "", "zorder": 5}
-        axes.plot(fold.best, kept, marker="D", label="kept checkpoint", **look)
+        axes.plot(fold.best, score, marker="D", label="kept checkpoint", **look)
     _mean_line(axes, method, color=INK, linewidth=2, label="mean of all folds", zorder=4)

@@ -1,4 +1,4 @@
-"""Embeddings and proxies in the plane by t-SNE (as in Proxy-ISA, Fig. 2 and 6)."""
+"""Figure of embeddings and proxies in the plane by t-SNE (as in Proxy-ISA, Fig. 2 and 6)."""
 
 from collections.abc import Sequence
 
@@ -10,30 +10,39 @@ from sklearn.manifold import TSNE
 from reports.figures.style import COLOURS, INK, MARKERS, FigureError, Look, new_figure, styled
 
 NAMED = 10
-"""So many classes are named in a key; with more, a key tells nothing."""
+"""Largest number of classes for which the figure has a key. With more classes a key does not help."""
 
 _RASTER = 1500
-_WARNING = "t-SNE of cosine distances: only what lies close together means something"
+_WARNING = "t-SNE of cosine distances: only small distances have a meaning"
 
 
 def tsne_places(
     embeddings: np.ndarray, proxies: np.ndarray | None = None, seed: int = 0, perplexity: float = 30.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Places in the plane of `embeddings` (n x d) and `proxies` (p x d), found together, by cosine distance.
+    """Compute places in the plane by t-SNE of cosine distances, together for embeddings and proxies.
 
-    The same seed gives the same places on one machine. perplexity is lowered for very few points, where it would not be
-    defined. Returns (n x 2, p x 2). Raises FigureError for fewer than four points or rows that are not finite.
+    Args:
+        embeddings: n x d.
+        proxies: p x d, or None.
+        seed: The same seed gives the same places on the same machine.
+        perplexity: Perplexity of t-SNE. It is lowered for few points, for which it is not defined.
+
+    Returns:
+        Places of the embeddings (n x 2) and of the proxies (p x 2).
+
+    Raises:
+        FigureError: For fewer than four points, or for rows that are not finite.
     """
-    given = embeddings if proxies is None else np.concatenate([embeddings, proxies])
-    if len(given) < 4:
-        raise FigureError(f"t-SNE needs at least four points, not {len(given)}")
-    if not np.isfinite(given).all():
+    points = embeddings if proxies is None else np.concatenate([embeddings, proxies])
+    if len(points) < 4:
+        raise FigureError(f"t-SNE needs at least four points, not {len(points)}")
+    if not np.isfinite(points).all():
         raise FigureError("t-SNE needs finite embeddings and proxies; some are NaN or infinite")
-    lengths = np.linalg.norm(given, axis=1, keepdims=True)
-    unit = given / np.where(lengths > 0, lengths, 1)
-    # On unit vectors squared Euclidean distance is twice the cosine distance, and the start from PCA is defined.
-    fitted = TSNE(perplexity=min(perplexity, (len(given) - 1) / 3), init="pca", random_state=seed, n_jobs=1)
-    places = fitted.fit_transform(unit.astype(np.float64))
+    lengths = np.linalg.norm(points, axis=1, keepdims=True)
+    unit = points / np.where(lengths > 0, lengths, 1)
+    # For unit vectors the squared Euclidean distance is twice the cosine distance, so TSNE can start from PCA.
+    projection = TSNE(perplexity=min(perplexity, (len(points) - 1) / 3), init="pca", random_state=seed, n_jobs=1)
+    places = projection.fit_transform(unit.astype(np.float64))
     return places[: len(embeddings)], places[len(embeddings) :]
 
 
@@ -46,11 +55,20 @@ def embedding_map(
     class_names: Sequence[str] = (),
     title: str = "",
 ) -> Figure:
-    """Points (n x 2) with sign and colour by class, proxies (p x 2) as stars in their class's colour, outlined.
+    """Draw points with marker and colour by class, and proxies as outlined stars in the colour of their class.
 
-    labels: class of each point; class_names: by sorted label, for the key, which is drawn up to `NAMED` classes. A
-    proxy whose class has no point (test classes have no proxies) is white. There are no axes: only neighbourhoods mean
-    something in t-SNE, and the figure says so.
+    The figure has no axes, because only small distances have a meaning in t-SNE.
+
+    Args:
+        places: Places of the images, n x 2.
+        labels: Class of each image, n.
+        proxy_places: Places of the proxies, p x 2.
+        proxy_labels: Class of each proxy, p. A proxy whose class has no image is white.
+        class_names: Names for the key, in the order of the sorted labels. Up to `NAMED` classes have a key.
+        title: Title of the figure.
+
+    Raises:
+        FigureError: If the numbers of places, labels and names do not fit.
     """
     if len(places) != len(labels) or not len(places):
         raise FigureError(f"the embedding map needs one label per point, not {len(labels)} for {len(places)}")
@@ -82,19 +100,21 @@ def _draw_images(axes: Axes, places: np.ndarray, labels: np.ndarray, names: Sequ
     size = 16 if len(places) < 600 else 9
     look: Look = {"s": size, "linewidths": 0, "alpha": 0.75, "rasterized": len(places) > _RASTER}
     for index, label in enumerate(np.unique(labels)):
-        own = places[labels == label]
-        axes.scatter(own[:, 0], own[:, 1], color=_colour(index), marker=_marker(index), label=names[index], **look)
+        points = places[labels == label]
+        axes.scatter(
+            points[:, 0], points[:, 1], color=_colour(index), marker=_marker(index), label=names[index], **look
+        )
 
 
 def _draw_proxies(axes: Axes, stars: np.ndarray, fills: list[str]) -> None:
     look: Look = {"marker": "*", "s": 110, "edgecolors": INK, "linewidths": 0.9, "zorder": 3}
     axes.scatter(stars[:, 0], stars[:, 1], c=fills, **look)
-    # The key's star stands for all of them, whatever their class.
+    # The key has one white star for the proxies of all classes.
     axes.scatter([], [], c="white", label="proxy", **look)
 
 
 def _counted(places: np.ndarray, classes: np.ndarray, stars: np.ndarray) -> str:
-    repeats = "" if len(classes) <= len(COLOURS) * len(MARKERS) else ", signs repeat"
+    repeats = "" if len(classes) <= len(COLOURS) * len(MARKERS) else ", markers repeat"
     proxies = f", {len(stars)} proxies" if len(stars) else ""
     return f"{len(places)} images of {len(classes)} classes{repeats}{proxies}"
 
@@ -104,12 +124,12 @@ def _colour(index: int) -> str:
 
 
 def _marker(index: int) -> str:
-    # After seven classes the signs move on by one, so that pairs of colour and sign repeat only after 49.
+    # After each seven classes the markers shift by one, so pairs of colour and marker repeat only after 49 classes.
     return MARKERS[(index + index // len(COLOURS)) % len(MARKERS)]
 
 
 def _star_fills(classes: np.ndarray, count: int, labels: np.ndarray | None) -> list[str]:
     if labels is None:
         return ["white"] * count
-    known = {label: _colour(index) for index, label in enumerate(classes.tolist())}
-    return [known.get(label, "white") for label in labels.tolist()]
+    fills = {label: _colour(index) for index, label in enumerate(classes.tolist())}
+    return [fills.get(label, "white") for label in labels.tolist()]

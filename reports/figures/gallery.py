@@ -1,4 +1,4 @@
-"""Retrieval gallery: queries with their nearest neighbours, right and wrong told by colour, line and sign."""
+"""Retrieval gallery: queries with their nearest neighbours. Colour, line and sign show right and wrong ones."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,12 @@ _RIGHT, _WRONG = (BLUE, "-", "✓"), (ORANGE, (0, (2.2, 1.4)), "✗")
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A retrieved image, uint8, height x width (grey) or height x width x 3, and its class."""
+    """A retrieved image.
+
+    Attributes:
+        image: uint8, height x width (grey) or height x width x 3.
+        class_name: Class of the image.
+    """
 
     image: np.ndarray
     class_name: str
@@ -23,7 +28,14 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class Retrieval:
-    """A query and its nearest neighbours, nearest first. class_score: of the query's class, a fraction of 1."""
+    """A query and its nearest neighbours.
+
+    Attributes:
+        image: Image of the query, as in `Neighbour`.
+        class_name: Class of the query.
+        class_score: Score of this class, a fraction of 1.
+        neighbours: Nearest neighbours, nearest first.
+    """
 
     image: np.ndarray
     class_name: str
@@ -32,19 +44,26 @@ class Retrieval:
 
 
 def hardest_first(retrievals: Sequence[Retrieval]) -> list[Retrieval]:
-    """By the score of the query's class, the lowest first."""
+    """Sort by the score of the query's class, lowest first."""
     return sorted(retrievals, key=lambda retrieval: retrieval.class_score)
 
 
 @styled
 def retrieval_gallery(retrievals: Sequence[Retrieval], metric: str = "MAP@R") -> Figure:
-    """One row per query, hardest classes first: the query, then its neighbours.
+    """Draw one row per query, hardest classes first: the query, then its neighbours.
 
-    A right neighbour has a solid blue frame and a tick, a wrong one a dashed orange frame and a cross. Raises
-    FigureError without queries or for images that are not uint8.
+    A neighbour of the query's class has a solid blue frame and a tick. Other neighbours have a dashed orange frame and
+    a cross.
+
+    Args:
+        retrievals: Queries with their neighbours.
+        metric: Name of the class score.
+
+    Raises:
+        FigureError: Without queries or neighbours, or for images that are not uint8.
     """
     if not retrievals or not all(retrieval.neighbours for retrieval in retrievals):
-        raise FigureError("the gallery needs at least one query, and each of them a neighbour")
+        raise FigureError("the gallery needs at least one query, and at least one neighbour of each query")
     rows = hardest_first(retrievals)
     columns = 1 + max(len(row.neighbours) for row in rows)
     figure = new_figure(0.8 + 1.14 * len(rows), width=0.9 + 0.95 * columns)
@@ -62,7 +81,7 @@ def retrieval_gallery(retrievals: Sequence[Retrieval], metric: str = "MAP@R") ->
     grid[0, 0].set_title("query", fontsize=8.5)
     for rank in range(1, columns):
         grid[0, rank].set_title(str(rank), fontsize=8.5)
-    key = "✓ solid: of the query's class   ✗ dashed: of another"
+    key = "✓ solid: class of the query   ✗ dashed: another class"
     figure.supxlabel(f"nearest neighbours first, hardest classes first\n{key}", fontsize=8)
     return figure
 

@@ -1,4 +1,4 @@
-"""Methods side by side: every run, their mean, its interval, and the published value."""
+"""Figure of methods side by side: runs, mean, interval, and published value."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,13 @@ from results.statistics.intervals import student_t_interval
 
 @dataclass(frozen=True)
 class MethodRuns:
-    """One method. values: a score per run, as fractions of 1; published: the score in a paper, if it is known."""
+    """Scores of one method.
+
+    Attributes:
+        name: Name of the method.
+        values: Scores of the runs as fractions of 1.
+        published: Published score as a fraction of 1, if there is one.
+    """
 
     name: str
     values: tuple[float, ...]
@@ -22,11 +28,16 @@ class MethodRuns:
 
 @styled
 def interval_plot(methods: Sequence[MethodRuns], metric: str) -> Figure:
-    """Mean and 95 % Student-t interval of each method, its runs as points, the published value as a tick.
+    """Draw mean and 95 % Student-t interval of each method, its runs as points, and the published value as a tick.
 
-    methods: from top to bottom. metric: what the values are, for the axis, such as "concatenated MAP@R". A method of
-    one run is a point without an interval. The axis is in percent and need not begin at 0: positions are compared, not
-    bars. Raises FigureError without any run.
+    A method with one run is a point without interval. The axis is in percent and does not always start at 0.
+
+    Args:
+        methods: Methods from top to bottom.
+        metric: Name of the score for the axis, such as "concatenated MAP@R".
+
+    Raises:
+        FigureError: If no method has a run.
     """
     shown = [method for method in methods if method.values or method.published is not None]
     if not any(method.values for method in shown):
@@ -40,7 +51,7 @@ def interval_plot(methods: Sequence[MethodRuns], metric: str) -> Figure:
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="both")
     axes.set_xlabel(f"{metric}, %  (mean and 95 % Student-t interval over n runs)")
-    # Keys outside the axes never hide a point; one entry per kind of sign.
+    # A key outside the axes hides no point. It has one entry for each kind of marker.
     handles, labels = axes.get_legend_handles_labels()
     keys = dict(zip(labels, handles, strict=True))
     figure.legend(keys.values(), keys.keys(), loc="outside upper right", ncols=4)

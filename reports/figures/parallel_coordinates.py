@@ -1,4 +1,4 @@
-"""All trials of a search, one line each across its hyperparameters."""
+"""Figure of all trials of a search as lines across its hyperparameters."""
 
 from collections.abc import Sequence
 
@@ -16,10 +16,17 @@ from reports.figures.trials import Parameter, TrialPoint, finished
 def parallel_coordinates(
     trials: Sequence[TrialPoint], parameters: Sequence[Parameter], metric: str = "validation MAP@R"
 ) -> Figure:
-    """One line per trial over the axes of `parameters` (each on its search's scale), coloured by its value.
+    """Draw one line per trial over the axes of the hyperparameters, in the colour of its value.
 
-    The last axis is the value in percent; the best trial is thick and marked. Raises FigureError without parameters or
-    without a trial that has a value.
+    The last axis is the value in percent. The best trial is a thick line with markers.
+
+    Args:
+        trials: Trials with values for all hyperparameters.
+        parameters: Hyperparameters. Each axis has the scale of the search.
+        metric: Name of the value.
+
+    Raises:
+        FigureError: Without hyperparameters, or if no trial has a value.
     """
     done = sorted(finished(trials), key=lambda pair: pair[1])
     if not done or not parameters:
@@ -51,16 +58,16 @@ def parallel_coordinates(
 
 
 def _ends(column: np.ndarray) -> tuple[float, float]:
-    """The axis from the lowest to the highest value, opened a little where they are one."""
+    """Return the lowest and the highest value. Equal values are widened by 0.5 to each side."""
     low, high = float(column.min()), float(column.max())
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
 def _ruler(axes: Axes, place: float, parameter: Parameter, low: float, high: float) -> None:
-    """A vertical axis with its ticks, from `low` to `high` on the search's scale."""
+    """Draw a vertical axis with its ticks, from `low` to `high` on the scale of the search."""
     axes.plot([place, place], [0, 1], color=GREY, linewidth=1, zorder=3)
-    for at, text in parameter.ticks(low, high):
-        height = (at - low) / (high - low)
+    for tick, text in parameter.ticks(low, high):
+        height = (tick - low) / (high - low)
         axes.plot([place - 0.015, place + 0.015], [height, height], color=GREY, linewidth=1, zorder=3)
         box: Look = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
         axes.text(place + 0.03, height, text, va="center", fontsize=7.5, color=INK, zorder=6, bbox=box)

@@ -1,4 +1,4 @@
-"""How a search went: its trials in their order and the best value so far."""
+"""Figure of a search: its trials in order, and the best value up to each trial."""
 
 from collections.abc import Sequence
 
@@ -12,10 +12,17 @@ from reports.figures.trials import TrialPoint, finished
 
 @styled
 def search_history(trials: Sequence[TrialPoint], metric: str = "validation MAP@R", startup: int = 0) -> Figure:
-    """Value of every trial against its number (from 1), and the best so far as a step line.
+    """Draw the value of every trial against its number from 1, and the best value up to each trial as a step line.
 
-    startup: how many first trials were spread before the sampler learns, shaded; 0 draws no shade. A failed trial is a
-    cross on the lower edge. Raises FigureError if none has a value.
+    A failed trial is a cross on the lower edge.
+
+    Args:
+        trials: Trials of one search.
+        metric: Name of the value.
+        startup: Number of start-up trials, which are shaded. The sampler spreads them before it learns from values.
+
+    Raises:
+        FigureError: If no trial has a value.
     """
     done = finished(trials)
     if not done:

@@ -1,4 +1,4 @@
-"""Cosine similarity between images and proxies as a heat map (as in Proxy-ISA, Fig. 7)."""
+"""Heat map of the cosine similarity between images and proxies (as in Proxy-ISA, Fig. 7)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,12 +12,20 @@ from matplotlib.patches import Rectangle
 from reports.figures.style import SEQUENTIAL, FigureError, Look, new_figure, styled
 
 FRAMED = 30
-"""With more classes, frames would hide what they frame."""
+"""Largest number of classes that get frames. With more classes the frames would hide the values."""
 
 
 @dataclass(frozen=True)
 class SimilarityPanel:
-    """One model. embeddings: n x d with `labels` (n); proxies: p x d with `proxy_labels` (p)."""
+    """Embeddings and proxies of one model.
+
+    Attributes:
+        title: Title of the panel.
+        embeddings: Embeddings of images, n x d.
+        labels: Class of each image, n.
+        proxies: Proxies, p x d.
+        proxy_labels: Class of each proxy, p.
+    """
 
     title: str
     embeddings: np.ndarray
@@ -27,7 +35,7 @@ class SimilarityPanel:
 
     @property
     def similarities(self) -> np.ndarray:
-        """n x p cosines, rows and columns sorted by class (in their order within one)."""
+        """Cosines (n x p). Rows and columns are sorted by class; the order within a class is kept."""
         rows = np.argsort(self.labels, kind="stable")
         columns = np.argsort(self.proxy_labels, kind="stable")
         cosines: np.ndarray = _unit(self.embeddings)[rows] @ _unit(self.proxies)[columns].T
@@ -36,11 +44,16 @@ class SimilarityPanel:
 
 @styled
 def similarity_heat_map(panels: Sequence[SimilarityPanel], limits: tuple[float, float] = (-1.0, 1.0)) -> Figure:
-    """One heat map per model, side by side on one colour scale.
+    """Draw one heat map per model, side by side with one colour scale.
 
-    limits: cosines at the ends of the scale, by default all there are, so that two figures can be compared. Up to
-    `FRAMED` classes, a frame shows where image and proxy are of one class. Raises FigureError for shapes that do not
-    fit.
+    Up to `FRAMED` classes, frames show the pairs of image and proxy of the same class.
+
+    Args:
+        panels: One panel per model.
+        limits: Cosines at the ends of the colour scale. The default is the whole range, so figures can be compared.
+
+    Raises:
+        FigureError: Without panels, or for shapes that do not fit.
     """
     if not panels:
         raise FigureError("the heat map needs at least one panel")
@@ -73,7 +86,7 @@ def _draw(axes: Axes, panel: SimilarityPanel, limits: tuple[float, float]) -> Ax
 
 
 def _blocks(panel: SimilarityPanel) -> list[tuple[int, int, int, int]]:
-    """Top, height, left and width of each class's own block."""
+    """Return top, height, left and width of the block of each class."""
     blocks = []
     for label in np.intersect1d(panel.labels, panel.proxy_labels):
         rows, columns = np.sort(panel.labels), np.sort(panel.proxy_labels)
@@ -91,7 +104,7 @@ def _unit(rows: np.ndarray) -> np.ndarray:
 
 def _check(panel: SimilarityPanel) -> None:
     if panel.embeddings.shape[:1] != panel.labels.shape or panel.proxies.shape[:1] != panel.proxy_labels.shape:
-        raise FigureError(f"heat map {panel.title!r}: one label per embedding and per proxy, please")
+        raise FigureError(f"heat map {panel.title!r}: needs one label per embedding and per proxy")
     if panel.embeddings.shape[1:] != panel.proxies.shape[1:]:
         shapes = f"{panel.embeddings.shape[1:]} and {panel.proxies.shape[1:]}"
         raise FigureError(f"heat map {panel.title!r}: embeddings and proxies differ in dimensions: {shapes}")

@@ -1,4 +1,4 @@
-"""Sorted singular values of embedding matrices (as in NIR, Fig. 4): how many directions a representation uses."""
+"""Figure of the singular values of embeddings (as in NIR, Fig. 4). They show how many directions a model uses."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,14 +12,19 @@ from reports.figures.style import GREY, FigureError, new_figure, sign, styled
 
 @dataclass(frozen=True)
 class Spectrum:
-    """One model. values: singular values of its embedding matrix, in any order, not negative."""
+    """Singular values of one model.
+
+    Attributes:
+        name: Name of the model.
+        values: Singular values of its embedding matrix, not negative, in any order.
+    """
 
     name: str
     values: tuple[float, ...]
 
     @property
     def shares(self) -> np.ndarray:
-        """The values from the largest down, as parts of their sum."""
+        """The values as shares of their sum, largest first."""
         falling = np.sort(np.asarray(self.values, dtype=float))[::-1]
         shares: np.ndarray = falling / falling.sum()
         return shares
@@ -27,14 +32,20 @@ class Spectrum:
 
 @styled
 def singular_value_spectrum(spectra: Sequence[Spectrum]) -> Figure:
-    """Each model's singular values as shares of their sum, from the largest, on a logarithmic axis.
+    """Draw the singular values of each model as shares of their sum, largest first, on a logarithmic axis.
 
-    The dotted line is a flat spectrum: the nearer a curve, the more directions it uses. Values of 0 cannot be shown on
-    such an axis and end their curve. Raises FigureError for a model without a positive value, or with a negative one.
+    The dotted line is a flat spectrum. A model uses more directions the closer its curve is to this line. A curve ends
+    before its first value of 0.
+
+    Args:
+        spectra: Singular values of the models.
+
+    Raises:
+        FigureError: Without models, for a model without a positive value, or for a negative value.
     """
     for spectrum in spectra:
         if not spectrum.values or min(spectrum.values) < 0 or max(spectrum.values) <= 0:
-            raise FigureError(f"spectrum of {spectrum.name!r}: singular values are not negative, one at least positive")
+            raise FigureError(f"spectrum of {spectrum.name!r}: needs at least one positive value and no negative value")
     if not spectra:
         raise FigureError("the spectrum needs at least one model")
     figure = new_figure(3.4, width=5.6)
@@ -42,8 +53,10 @@ def singular_value_spectrum(spectra: Sequence[Spectrum]) -> Figure:
     for index, spectrum in enumerate(spectra):
         shares = spectrum.shares[spectrum.shares > 0]
         places = np.arange(1, len(shares) + 1)
-        every = max(1, len(shares) // 8)
-        axes.plot(places, shares, label=f"{spectrum.name} ({len(spectrum.values)}-dim)", markevery=every, **sign(index))
+        spacing = max(1, len(shares) // 8)
+        axes.plot(
+            places, shares, label=f"{spectrum.name} ({len(spectrum.values)}-dim)", markevery=spacing, **sign(index)
+        )
     for size in sorted({len(spectrum.values) for spectrum in spectra}):
         axes.plot([1, size], [1 / size, 1 / size], color=GREY, linestyle=":", linewidth=1, label="flat spectrum")
     axes.set_yscale("log")

@@ -1,7 +1,7 @@
-"""One look for every figure: colours, signs, text sizes, and how a figure becomes a file.
+"""The common look of all figures (colours, markers, text sizes), and the functions that save figures.
 
-Colours are Okabe and Ito's, which colour-blind readers tell apart; each goes with its own marker and line style, so
-that a figure survives a print in grey. Figures are built without pyplot: no global state, nothing to close.
+The colours are those of Okabe and Ito, which colour-blind readers can distinguish. Each colour has its own marker and
+line style, so a figure is also readable in grey. Figures are built without pyplot, so there is no global state.
 """
 
 import io
@@ -18,10 +18,10 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (3, 1)))
 BLUE, ORANGE, INK, GREY, PALE = COLOURS[0], COLOURS[1], "#222222", "#666666", "#c8c8c8"
 SEQUENTIAL = "cividis"
-"""Colour map of a quantity: its lightness rises with the value, in colour and in grey."""
+"""Colour map for quantities. Its lightness increases with the value, so it also works in grey."""
 
 WIDTH = 7.2
-"""Inches: a text column's width, and 691 pixels on a page."""
+"""Width of a figure in inches: the width of a text column, and 691 pixels on a page."""
 
 _SETTINGS: Any = {
     "font.family": "DejaVu Sans",
@@ -47,9 +47,9 @@ _SETTINGS: Any = {
     "lines.markersize": 5,
     "figure.facecolor": "white",
     "savefig.facecolor": "white",
-    # Names are names: two dollar signs in one are not a formula.
+    # Two dollar signs in a name are not a formula.
     "text.parse_math": False,
-    # Text as outlines looks the same everywhere; a fixed salt gives the same file for the same figure.
+    # Text as outlines looks the same on every machine. A fixed salt gives the same file for the same figure.
     "svg.fonttype": "path",
     "svg.hashsalt": "metric-learning-reproductions",
 }
@@ -57,15 +57,15 @@ _SETTINGS: Any = {
 P = ParamSpec("P")
 
 Look = dict[str, Any]
-"""Keyword arguments of an artist, shared by several of its calls."""
+"""Keyword arguments for matplotlib's drawing functions."""
 
 
 class FigureError(ValueError):
-    """A figure cannot be drawn from these values; the message says which and what to give."""
+    """A figure cannot be drawn from the given values. The message names what the figure needs."""
 
 
 def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
-    """A drawing function under the settings of this house."""
+    """Decorate a drawing function, so that it draws with the common settings."""
 
     @wraps(draw)
     def inside(*args: P.args, **kwargs: P.kwargs) -> Figure:
@@ -76,12 +76,20 @@ def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
 
 
 def new_figure(height: float, width: float = WIDTH) -> Figure:
-    """An empty figure of that size in inches, whose parts make room for one another."""
+    """Make an empty figure. Height and width are in inches; the layout keeps its parts from overlapping."""
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def save(figure: Figure, path_stem: Path) -> tuple[Path, Path]:
-    """Writes `path_stem`.png (200 dpi) and `path_stem`.svg, making the folder; returns both paths."""
+    """Save a figure as PNG (200 dpi) and as SVG.
+
+    Args:
+        figure: The figure.
+        path_stem: Path of the files without suffix. Missing folders are created.
+
+    Returns:
+        Paths of the PNG file and of the SVG file.
+    """
     path_stem.parent.mkdir(parents=True, exist_ok=True)
     paths = path_stem.with_name(path_stem.name + ".png"), path_stem.with_name(path_stem.name + ".svg")
     paths[0].write_bytes(png_of(figure))
@@ -90,19 +98,19 @@ def save(figure: Figure, path_stem: Path) -> tuple[Path, Path]:
 
 
 def svg_of(figure: Figure) -> str:
-    """The figure as SVG, the same text for the same figure."""
+    """Return the figure as SVG. The same figure gives the same text."""
     return _written(figure, "svg", metadata={"Date": None}).decode()
 
 
 def png_of(figure: Figure) -> bytes:
-    """The figure as PNG at 200 dpi."""
+    """Return the figure as PNG with 200 dpi."""
     return _written(figure, "png")
 
 
 def _written(figure: Figure, kind: str, **options: Any) -> bytes:
     buffer = io.BytesIO()
     with mpl.rc_context(_SETTINGS):
-        # Laid out once and for all: solving again, from where the last solution stands, would move things a little.
+        # The layout is computed once. A second computation would start from the first and move parts a little.
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
         figure.savefig(buffer, format=kind, dpi=200, **options)
@@ -110,6 +118,6 @@ def _written(figure: Figure, kind: str, **options: Any) -> bytes:
 
 
 def sign(index: int) -> Look:
-    """Colour, marker and line style of the series `index`; all three differ within seven series."""
-    at = index % len(COLOURS)
-    return {"color": COLOURS[at], "marker": MARKERS[at], "linestyle": LINES[at]}
+    """Return colour, marker and line style of series number `index`. All three repeat after seven series."""
+    style = index % len(COLOURS)
+    return {"color": COLOURS[style], "marker": MARKERS[style], "linestyle": LINES[style]}

@@ -1,4 +1,4 @@
-"""What a search tried: the input of the figures of searches."""
+"""Trials and hyperparameters of a search, the input of its figures."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,31 +10,42 @@ from matplotlib.ticker import MaxNLocator
 
 @dataclass(frozen=True)
 class Parameter:
-    """A searched hyperparameter. name: as in the method's card; scale: as the search draws it."""
+    """A searched hyperparameter.
+
+    Attributes:
+        name: Name as in the method's card.
+        scale: Scale on which the search draws values.
+    """
 
     name: str
     scale: Literal["linear", "log", "int"] = "linear"
 
     def places(self, trials: Sequence["TrialPoint"]) -> np.ndarray:
-        """Its values in `trials` on the search's own scale: logarithms to base 10 where that is logarithmic."""
+        """Return its values in `trials` on the scale of the search. A log scale gives logarithms to base 10."""
         values = np.array([trial.parameters[self.name] for trial in trials], dtype=float)
         return np.log10(values) if self.scale == "log" else values
 
     def ticks(self, low: float, high: float) -> list[tuple[float, str]]:
-        """Round places between two places, and the values they stand for."""
+        """Return ticks between two places on the scale: the place and the text of its value."""
         places = MaxNLocator(nbins=5, steps=[1, 2, 5, 10], integer=self.scale == "int").tick_values(low, high)
         inside = [float(place) for place in places if low <= place <= high]
         return [(place, _short(10**place) if self.scale == "log" else f"{place:.4g}") for place in inside]
 
     @property
     def label(self) -> str:
-        """Its name, and its scale where that is not linear."""
+        """Its name, with the scale if this is logarithmic."""
         return f"{self.name} (log)" if self.scale == "log" else self.name
 
 
 @dataclass(frozen=True)
 class TrialPoint:
-    """One setting over all folds. number: from 0; value: mean validation score, a fraction of 1; None if it failed."""
+    """One trial: a setting that was trained on all folds.
+
+    Attributes:
+        number: Number of the trial, from 0.
+        parameters: Values by hyperparameter.
+        value: Mean validation score as a fraction of 1; None for a failed trial.
+    """
 
     number: int
     parameters: Mapping[str, float]
@@ -42,21 +53,24 @@ class TrialPoint:
 
 
 def _short(value: float) -> str:
-    """Two digits; more before the point, where the value has them."""
+    """Format with two significant digits, or more for values from 100 on."""
     return f"{value:.2g}" if value < 100 else f"{value:.6g}" if value >= 1000 else f"{value:.3g}"
 
 
 def finished(trials: Sequence[TrialPoint]) -> list[tuple[TrialPoint, float]]:
-    """The trials that have a value, with it, in their order."""
+    """Return the trials that have a value, each with its value, in the order of their numbers."""
     ordered = sorted(trials, key=lambda trial: trial.number)
     return [(trial, trial.value) for trial in ordered if trial.value is not None]
 
 
 @dataclass(frozen=True)
 class SearchHistory:
-    """The trials of one method. parameters: those with numbers, on their search's scale.
+    """The search of one method.
 
-    startup: how many first trials were spread before the sampler learned.
+    Attributes:
+        trials: The trials.
+        parameters: The numeric hyperparameters.
+        startup: Number of start-up trials, which the sampler spreads before it learns from values.
     """
 
     trials: tuple[TrialPoint, ...]

@@ -1,1 +1,1 @@
-"""An experiment's page."""
+"""The HTML page of an experiment."""

@@ -1,4 +1,4 @@
-"""An experiment's material as the content of its page, with the figures that lie beside it."""
+"""Builds the content of an experiment's page, and the figures that are saved beside it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,14 +24,21 @@ from results.training_spec import FoldSpec
 
 @dataclass(frozen=True)
 class BuiltPage:
-    """A page's content and all its drawn figures."""
+    """The content of a page, and all figures as files."""
 
     content: PageContent
     figures: tuple[Drawn, ...]
 
 
 def build_page(material: Material) -> BuiltPage:
-    """The page of the material; what the material does not have is left out, and missing runs are named."""
+    """Build the page of an experiment.
+
+    Args:
+        material: The experiment with its records. Parts without data are left out of the page.
+
+    Returns:
+        The content, which names missing runs, and the figures.
+    """
     missing = missing_runs(material.measured)
     compared = compared_tables(material)
     figures = _figures(material, compared) if material.records else ()
@@ -49,7 +56,7 @@ def build_page(material: Material) -> BuiltPage:
             *published_verdicts(compared, material.titles),
         ),
         tables=tables_of(material, compared, classes) if material.records else (),
-        figures=tuple(one.view for one in figures if one.view is not None),
+        figures=tuple(figure.view for figure in figures if figure.view is not None),
         galleries=galleries(material),
         protocol=protocol_facts(settings),
         origins=origins_of(material.measured.records, material.titles, _origins(material.measured.trainings)),
@@ -64,22 +71,22 @@ def _figures(material: Material, compared: Sequence[ComparedTable]) -> tuple[Dra
 
 def _subtitle(material: Material) -> str:
     dataset = material.measured.summary.dataset or "a dataset"
-    return f"which differences between methods are real on {dataset}, and what every number comes from."
+    return f"which differences between methods are real on {dataset}, and the origin of every number."
 
 
 def _highlights(material: Material) -> tuple[tuple[str, str], ...]:
-    runs = [run for own in material.records.values() for run in own]
-    found = [
+    runs = [run for method_runs in material.records.values() for run in method_runs]
+    highlights = [
         ("methods", f"{len(material.records)} of {len(material.titles)}"),
         ("runs", str(len(runs))),
         ("trials per method", str(material.measured.summary.trials)),
     ]
     if runs:
-        found += [("models per run", str(material.folds)), ("test classes", f"{runs[0].test_classes:,}")]
-        found.append(("test images", f"{runs[0].test_images:,}"))
+        highlights += [("models per run", str(material.folds)), ("test classes", f"{runs[0].test_classes:,}")]
+        highlights.append(("test images", f"{runs[0].test_images:,}"))
     if len(material.records) == len(material.titles):
-        found[0] = ("methods", str(len(material.records)))
-    return tuple(found)
+        highlights[0] = ("methods", str(len(material.records)))
+    return tuple(highlights)
 
 
 def _origins(trainings: Mapping[str, tuple[FoldSpec, FoldResult]]) -> dict[str, FoldOrigin]:
@@ -90,11 +97,11 @@ def _origins(trainings: Mapping[str, tuple[FoldSpec, FoldResult]]) -> dict[str, 
 
 
 def _ending(result: FoldResult) -> str:
-    kept = f"iteration {result.best_iteration} of {result.iterations} kept"
-    ended = {
-        "patience": "ended by patience",
-        "max_epochs": "ended at the last epoch",
+    checkpoint = f"iteration {result.best_iteration} of {result.iterations} kept"
+    reason = {
+        "patience": "stopped by patience",
+        "max_epochs": "stopped after the last epoch",
         "nan": f"diverged ({result.reason})",
         "untrained": "not trained",
     }[result.stopped_by]
-    return ended if result.stopped_by == "untrained" else f"{kept}, {ended}"
+    return reason if result.stopped_by == "untrained" else f"{checkpoint}, {reason}"

@@ -1,6 +1,6 @@
-"""What an experiment's page shows, as plain values: `render.render_page` turns a `PageContent` into HTML.
+"""The content of an experiment's page as plain values. `render.render_page` turns a `PageContent` into HTML.
 
-Every text is text, never markup. Images are data URIs, which `data_uris` makes. Tables are those of `reports.tables`.
+Texts are plain text, never markup. Images are data URIs, made by `data_uris`. Tables are those of `reports.tables`.
 """
 
 from collections.abc import Mapping
@@ -14,9 +14,12 @@ from reports.tables.table import Table
 class Verdict:
     """One sentence about the results.
 
-    kind: `best` names the highest mean of a score, `real` a significant difference, `open` methods that are not told
-    apart, `inside` and `outside` say where a published value lies by our interval, `warning` is what a reader must
-    know first. detail: numbers behind the sentence.
+    Attributes:
+        kind: `best` is about the highest mean of a score, `real` about a significant difference, and `open` about a
+            difference that is not significant. `inside` and `outside` are about a published value inside or outside
+            our interval. `warning` is what a reader must know first.
+        sentence: The sentence.
+        detail: Numbers that support the sentence.
     """
 
     kind: Literal["best", "real", "open", "inside", "outside", "warning"]
@@ -26,7 +29,13 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Download:
-    """A file that the page carries. name: of the file; media_type: such as `text/csv`."""
+    """A file that the page contains.
+
+    Attributes:
+        name: Name of the file.
+        media_type: Media type, such as `text/csv`.
+        text: Content of the file.
+    """
 
     name: str
     media_type: str
@@ -37,7 +46,9 @@ class Download:
 class TableSection:
     """A table of the page.
 
-    table: as the page draws it, with one line in every row. downloads: files with the whole table.
+    Attributes:
+        table: The table as the page shows it, with one line in every row.
+        downloads: Files with the whole table.
     """
 
     table: Table
@@ -48,8 +59,12 @@ class TableSection:
 class FigureView:
     """A drawn figure.
 
-    image: data URI; alt: what it shows, for who cannot see it; caption: how to read it. fold: heading under which it
-    is folded away, together with its neighbours of the same heading; empty for a figure that is shown.
+    Attributes:
+        title: Title of the figure.
+        image: The image as a data URI.
+        alt: Description of the image, for readers who cannot see it.
+        caption: Explains how to read the figure.
+        fold: Heading of the collapsed group that the figure belongs to; empty for a figure that is always visible.
     """
 
     title: str
@@ -61,7 +76,14 @@ class FigureView:
 
 @dataclass(frozen=True)
 class Thumbnail:
-    """A small image, as a data URI. right: whether it is of the query's class; None for a query itself."""
+    """A small image.
+
+    Attributes:
+        image: The image as a data URI.
+        class_name: Class of the image.
+        right: Whether its class is that of the query; None for the query itself.
+        detail: Further text.
+    """
 
     image: str
     class_name: str
@@ -79,7 +101,7 @@ class GalleryRow:
 
 @dataclass(frozen=True)
 class Gallery:
-    """Queries of one model, in the order given; folded away until opened."""
+    """Queries of one model, in a collapsed part of the page."""
 
     title: str
     rows: tuple[GalleryRow, ...]
@@ -96,7 +118,15 @@ class Facts:
 
 @dataclass(frozen=True)
 class RunEnvironment:
-    """Where a run was made. dirty: the checkout had changes that no commit holds."""
+    """Code and machine of a run.
+
+    Attributes:
+        commit: Commit of the code.
+        dirty: Whether the checkout had uncommitted changes.
+        device: Device of the trainings.
+        machine: Operating system, CPU cores and threads.
+        versions: Package names with their versions.
+    """
 
     commit: str
     dirty: bool
@@ -107,7 +137,14 @@ class RunEnvironment:
 
 @dataclass(frozen=True)
 class FoldOrigin:
-    """One training under a run. seed, wall_time (seconds), ending: None or empty where only its name is known."""
+    """One training of a run. Without a store only its fingerprint is known.
+
+    Attributes:
+        fingerprint: Fingerprint of the training.
+        seed: Seed of the training.
+        wall_time: Duration in seconds.
+        ending: Kept iteration and reason of the end, as text.
+    """
 
     fingerprint: str
     seed: int | None = None
@@ -117,7 +154,19 @@ class FoldOrigin:
 
 @dataclass(frozen=True)
 class RunOrigin:
-    """One run with all that it came from. scores: named, as shown; wall_time: seconds, trainings and test together."""
+    """The origin of one run.
+
+    Attributes:
+        run: Number of the run, from 0.
+        fingerprint: Fingerprint of the run.
+        seed: Base seed.
+        wall_time: Duration of the trainings and the test evaluation in seconds.
+        finished_at: Time of the end, as text.
+        environment: Code and machine.
+        folds: The trainings, one per fold.
+        scores: Names and values of the scores, as text.
+        flags: Warnings about the run.
+    """
 
     run: int
     fingerprint: str
@@ -132,7 +181,14 @@ class RunOrigin:
 
 @dataclass(frozen=True)
 class MethodOrigin:
-    """A method's runs. key: as in `Row.key`; hyperparameters: of the best trial, by name, as shown."""
+    """The origin of a method's results.
+
+    Attributes:
+        key: Key of the method, as in `Row.key`.
+        title: Title of the method.
+        hyperparameters: Hyperparameters of the best trial, by name, as text.
+        runs: The runs of the method.
+    """
 
     key: str
     title: str
@@ -142,7 +198,7 @@ class MethodOrigin:
 
 @dataclass(frozen=True)
 class Command:
-    """A line to type, and what it does."""
+    """A command line, and its purpose."""
 
     text: str
     purpose: str
@@ -150,7 +206,22 @@ class Command:
 
 @dataclass(frozen=True)
 class PageContent:
-    """A whole page. missing: what the experiment still lacks, said at the top; made: when, and by which version."""
+    """The content of a whole page.
+
+    Attributes:
+        title: Title of the experiment.
+        subtitle: Sentence under the title.
+        made: Date of the page and version of the suite, for the footer.
+        missing: Sentences on missing runs, shown at the top.
+        highlights: Names and values under the title.
+        verdicts: Sentences about the results.
+        tables: Tables in order.
+        figures: Figures in order.
+        galleries: Retrieval galleries.
+        protocol: Settings of the experiment, in groups.
+        origins: Origin of the results, by method.
+        commands: Commands that run the experiment again.
+    """
 
     title: str
     subtitle: str = ""

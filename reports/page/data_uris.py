@@ -1,4 +1,4 @@
-"""Pictures as data URIs, so that a page needs no other file."""
+"""Images as data URIs, so that a page needs no other file."""
 
 import base64
 import io
@@ -7,29 +7,36 @@ import numpy as np
 from matplotlib.image import imsave
 
 _SVG_LIMIT = 400_000
-"""Characters beyond which a figure of many points is smaller, and drawn faster, as PNG."""
+"""Number of characters above which a figure is embedded as PNG, which is then smaller and faster to draw than SVG."""
 
 
 def data_uri(content: bytes, media_type: str) -> str:
-    """`content` as a `data:` address."""
+    """Encode `content` as a data URI."""
     return f"data:{media_type};base64,{base64.b64encode(content).decode()}"
 
 
 def embedded(svg: str, png: bytes) -> str:
-    """A figure that was drawn both ways as SVG, or as PNG where the SVG is very large."""
+    """Encode a figure as SVG, or as PNG if the SVG is very large."""
     if len(svg) > _SVG_LIMIT:
         return data_uri(png, "image/png")
     return data_uri(svg.encode(), "image/svg+xml")
 
 
 def thumbnail_uri(image: np.ndarray, side: int = 112) -> str:
-    """An image (uint8, height x width or height x width x 3) as PNG, its longer side about `side` pixels at most.
+    """Shrink an image and encode it as a data URI of a PNG.
 
-    Pixels are averaged over whole blocks, so a small image stays as it is. Raises ValueError for other arrays.
+    Pixels are averaged over whole blocks, so a small image does not change.
+
+    Args:
+        image: uint8, height x width or height x width x 3.
+        side: Approximate upper limit of the longer side in pixels.
+
+    Raises:
+        ValueError: If the array has another type or shape.
     """
     if image.dtype != np.uint8 or image.ndim not in (2, 3) or 0 in image.shape:
-        given = f"{image.dtype} of shape {image.shape}"
-        raise ValueError(f"a thumbnail is made of uint8, height x width (x 3), not {given}")
+        actual = f"{image.dtype} of shape {image.shape}"
+        raise ValueError(f"a thumbnail needs uint8 pixels, height x width (x 3), not {actual}")
     block = max(1, round(max(image.shape[:2]) / side))
     height, width = (size // block * block for size in image.shape[:2])
     if not height or not width:

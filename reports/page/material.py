@@ -1,4 +1,4 @@
-"""What a page is made of: an experiment's records, what its runs left to look at, and what its searches tried."""
+"""The input of a page: an experiment's records, the exhibits of its runs, and the trials of its searches."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -19,7 +19,13 @@ from results.statistics.run_values import EmbeddingKind, RunKey, run_values
 
 @dataclass(frozen=True)
 class Score:
-    """A metric of one kind of embedding."""
+    """A metric of one kind of embedding.
+
+    Attributes:
+        metric: Key of the metric.
+        kind: Separated or concatenated embeddings.
+        single: Whether a run has only one model. Then separated and concatenated are the same.
+    """
 
     metric: str
     kind: EmbeddingKind
@@ -27,20 +33,27 @@ class Score:
 
     @property
     def name(self) -> str:
-        """As sentences say it; one model alone is neither separated nor concatenated."""
+        """Name of the score in sentences. The kind is left out if a run has only one model."""
         name = HEADLINE_METRICS[self.metric]
         return name if self.single else f"{self.kind} {name}"
 
 
 @dataclass(frozen=True)
 class Material:
-    """An experiment as the store has it.
+    """An experiment with everything that its page shows.
 
-    name: in the store. exhibits, searches: by method, where there are any. panels: the experiments of the same file,
-    this one included, by panel; empty for a file with one. unreadable: files of exhibits that are broken.
-    published_names: MLRC's names of hyperparameters, by method.
-    deviations: the settings that differ from the suite's file of its name, as phrases. mlrc: the suite's own
-    experiment for MLRC's table on the dataset. commands: how to run it again. made: when the page was drawn.
+    Attributes:
+        name: Name of the experiment in the store.
+        measured: The experiment with its runs and trainings.
+        exhibits: Exhibits by method, for the methods that have one.
+        searches: Search histories by method, for the methods that have one.
+        panels: The experiments of the same file by panel, including this one; empty for a file with one experiment.
+        unreadable: Files of exhibits that cannot be read.
+        published_names: MLRC's names of hyperparameters, by method.
+        deviations: Settings that differ from the suite's experiment file of the same name, as phrases.
+        mlrc: The suite's own experiment for MLRC's table on the dataset; None if MLRC has no table on it.
+        commands: Commands that run the experiment again.
+        made: Date of the page, as text.
     """
 
     name: str
@@ -57,28 +70,26 @@ class Material:
 
     @cached_property
     def titles(self) -> dict[str, str]:
-        """The methods' titles by key, in the experiment's order, each its own."""
+        """Titles of the methods by key, in the experiment's order. Equal titles get the key in brackets."""
         titles = self.measured.summary.methods
         counts = Counter(titles.values())
         return {key: title if counts[title] == 1 else f"{title} ({key})" for key, title in titles.items()}
 
     @cached_property
     def records(self) -> dict[str, list[RunRecord]]:
-        """Runs by method, in the experiment's order; methods without any are left out."""
-        own = {
-            key: sorted((record for record in self.measured.records if record.method == key), key=lambda one: one.run)
-            for key in self.titles
-        }
-        return {key: runs for key, runs in own.items() if runs}
+        """Runs by method, in the experiment's order. Methods without runs are left out."""
+        ordered = sorted(self.measured.records, key=lambda record: record.run)
+        by_method = {key: [record for record in ordered if record.method == key] for key in self.titles}
+        return {key: runs for key, runs in by_method.items() if runs}
 
     @property
     def folds(self) -> int:
-        """Models of one run; 0 without runs."""
+        """Number of models of a run; 0 without runs."""
         return max((len(run.fold_fingerprints) for runs in self.records.values() for run in runs), default=0)
 
     @property
     def scores(self) -> tuple[Score, ...]:
-        """The metrics that verdicts are about, the first of them pair by pair."""
+        """The scores of the verdicts. All pairs of methods are compared in the first score."""
         if self.folds == 1:
             return Score("map_at_r", "separated", True), Score("precision_at_1", "separated", True)
         return (
@@ -89,12 +100,13 @@ class Material:
         )
 
     def values(self, score: Score) -> dict[str, dict[RunKey, float]]:
-        """Values by method and run, fractions of 1, in the experiment's order."""
-        found = run_values([run for runs in self.records.values() for run in runs], score.metric, score.kind)
-        return {key: found[key] for key in self.records}
+        """Return the values by method and run as fractions of 1, in the experiment's order."""
+        by_method = run_values([run for runs in self.records.values() for run in runs], score.metric, score.kind)
+        return {key: by_method[key] for key in self.records}
 
     @cached_property
     def best_first(self) -> list[str]:
-        """Methods with runs by the mean of the first score, the best first."""
-        means = {key: student_t_interval(list(own.values())).mean for key, own in self.values(self.scores[0]).items()}
+        """Methods with runs, sorted by the mean of the first score from the highest."""
+        values = self.values(self.scores[0])
+        means = {key: student_t_interval(list(by_run.values())).mean for key, by_run in values.items()}
         return sorted(means, key=lambda key: -means[key])

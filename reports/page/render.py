@@ -1,4 +1,4 @@
-"""An experiment's page: one HTML file that carries everything it shows and asks the network for nothing."""
+"""Renders an experiment's page as one HTML file that contains everything and loads nothing from the network."""
 
 import base64
 import hashlib
@@ -15,21 +15,21 @@ from reports.tables.cell_text import interval_text, value_text
 _FOLDER = Path(__file__).parent / "templates"
 
 _GROUPS = {
-    "warning": ("!", "To know first"),
+    "warning": ("!", "Read this first"),
     "best": ("▸", "Highest means"),
-    "real": ("≠", "Differences that are real"),
-    "open": ("≈", "Not told apart"),
+    "real": ("≠", "Real differences"),
+    "open": ("≈", "No significant difference"),
     "inside": ("✓", "Published values inside our intervals"),
     "outside": ("✗", "Published values outside our intervals"),
 }
 
 SHOWN = 8
-"""Sentences of one kind that are shown before the rest is folded away."""
+"""Number of sentences of one kind that are always visible. Further ones are collapsed."""
 
 
 @dataclass(frozen=True)
 class VerdictGroup:
-    """The verdicts of one kind, with the sign and heading they stand under."""
+    """The verdicts of one kind, with their sign and heading."""
 
     kind: str
     sign: str
@@ -38,10 +38,16 @@ class VerdictGroup:
 
 
 def render_page(content: PageContent) -> str:
-    """The whole page as HTML.
+    """Render the whole page as HTML.
 
-    Every text of `content` is escaped. The page's own policy forbids every request and every script but its own, so
-    that it stays as it is wherever it is opened.
+    Every text of `content` is escaped. The page's content security policy forbids all requests, and all scripts except
+    the page's own.
+
+    Args:
+        content: The content of the page.
+
+    Returns:
+        The HTML document.
     """
     templates = Environment(
         loader=FileSystemLoader(_FOLDER),
@@ -66,7 +72,7 @@ def render_page(content: PageContent) -> str:
 
 
 def verdict_groups(verdicts: Sequence[Verdict]) -> list[VerdictGroup]:
-    """The verdicts by kind, what a reader must know first at the top; kinds without any are left out."""
+    """Group the verdicts by kind, warnings first. Kinds without verdicts are left out."""
     grouped = []
     for kind, (sign, title) in _GROUPS.items():
         of_kind = tuple(verdict for verdict in verdicts if verdict.kind == kind)
@@ -76,7 +82,7 @@ def verdict_groups(verdicts: Sequence[Verdict]) -> list[VerdictGroup]:
 
 
 def figure_groups(figures: Sequence[FigureView]) -> list[tuple[str, list[tuple[str, FigureView]]]]:
-    """Figures with their names as anchors, neighbours of one fold together; those that are shown have none."""
+    """Group neighbouring figures of one fold. Each figure has its anchor; always visible figures have an empty fold."""
     groups: list[tuple[str, list[tuple[str, FigureView]]]] = []
     for number, figure in enumerate(figures, start=1):
         if not groups or groups[-1][0] != figure.fold:
@@ -86,15 +92,15 @@ def figure_groups(figures: Sequence[FigureView]) -> list[tuple[str, list[tuple[s
 
 
 def environments_of(origins: Sequence[MethodOrigin]) -> list[RunEnvironment]:
-    """The different environments of the runs, in the order of their first run; most pages have one."""
+    """Return the different environments of the runs, in the order of their first run. Most pages have one."""
     return list(dict.fromkeys(run.environment for origin in origins for run in origin.runs))
 
 
 def duration(seconds: float) -> str:
-    """Seconds as a person says them: 14.4 s, 3 min 5 s, 2 h 10 min."""
+    """Format seconds, such as 14.4 s, 3 min 5 s or 2 h 10 min."""
     if seconds < 60:
         return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+    rounded = round(seconds)
+    if rounded < 3600:
+        return f"{rounded // 60} min {rounded % 60} s"
+    return f"{rounded // 3600} h {rounded % 3600 // 60} min"

@@ -1,15 +1,15 @@
-"""How a cell is shown as text: the same digits in every format."""
+"""The text of a cell, with the same digits in every format."""
 
 from reports.tables.table import Cell, NumberFormat
 
 
 def cell_text(cell: Cell) -> str:
-    """The value with its interval, without marks and without the note; empty for an empty cell."""
+    """Return the value with its interval, without mark and note. The text of an empty cell is empty."""
     return " ".join(part for part in (value_text(cell), interval_text(cell)) if part)
 
 
 def value_text(cell: Cell) -> str:
-    """The value alone, or an interval that stands for it."""
+    """Return the value alone, or the interval of a cell that has no value."""
     if cell.written:
         return cell.written
     if isinstance(cell.value, str):
@@ -20,7 +20,7 @@ def value_text(cell: Cell) -> str:
 
 
 def interval_text(cell: Cell) -> str:
-    """What is shown behind the value: its half width, or the ends of its interval."""
+    """Return what is shown after the value: its half width, or the ends of its interval."""
     if cell.value is None:
         return ""
     if cell.half_width is not None:
@@ -32,7 +32,7 @@ def interval_text(cell: Cell) -> str:
 
 
 def number_text(value: float, form: NumberFormat) -> str:
-    """A number with its sign, or as smaller than the smallest that is shown."""
+    """Return a number with its sign, or "< smallest" if it is below the smallest number that `form` shows."""
     if form.smallest and value < form.smallest:
         return f"< {form.smallest:.{form.digits}f}"
     return _digits(value, form, sign="+" if form.signed else "")

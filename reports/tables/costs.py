@@ -1,4 +1,4 @@
-"""What the methods cost: steps of training up to a model's checkpoint, and time."""
+"""Table of the methods' costs: training steps up to the checkpoint, and time."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,15 @@ _HOURS = NumberFormat(digits=2)
 
 
 def costs(measured: MeasuredExperiment) -> Table:
-    """One row per method: steps to a model's checkpoint, and seconds of a run's trainings and test evaluation."""
+    """Build the table of costs, with one row per method that has runs.
+
+    Args:
+        measured: The experiment with its runs.
+
+    Returns:
+        Steps up to a model's checkpoint and seconds of a run (its trainings and its test evaluation), each as mean and
+        half width of the 95 % interval over runs; hours of all runs together; devices.
+    """
     titles = measured.summary.methods
     runs = {key: [record for record in measured.records if record.method == key] for key in titles}
     measured_runs = {key: records for key, records in runs.items() if records}
@@ -33,10 +41,10 @@ def costs(measured: MeasuredExperiment) -> Table:
         values.append((key, len(records), models, *step, seconds.mean, seconds.half_width, total, devices))
     without = [titles[key] for key, records in measured_runs.items() if _steps(records) is None]
     return Table(
-        title=f"{measured.summary.title}: what the methods cost",
-        caption="Steps: iterations to a model's checkpoint, mean over a run's models. Seconds: of a run's trainings "
-        "and its test evaluation, one after another. Mean ± half width of the 95 % Student-t interval over n runs; "
-        "times compare on equal machines only.",
+        title=f"{measured.summary.title}: cost of the methods",
+        caption="Steps: training iterations up to a model's checkpoint, averaged over the models of a run. Seconds: "
+        "time of a run's trainings and its test evaluation, added up. Values are mean ± half width of the 95 % "
+        "Student-t interval over n runs. Compare times only between runs on equal machines.",
         columns=(
             *(Column(name) for name in ("n", "models", "steps a model", "seconds a run", "hours in all")),
             Column("device", numeric=False),

@@ -8,17 +8,17 @@ from reports.tables.table import Table, Value
 
 
 def to_csv(table: Table) -> str:
-    """The table's sheet as CSV; floating-point numbers have all their digits."""
-    kept = [place for place, name in enumerate(table.sheet.header) if name not in table.sheet.only_json]
+    """Write the table's sheet as CSV. Floating-point numbers keep all their digits."""
+    columns = [index for index, name in enumerate(table.sheet.header) if name not in table.sheet.only_json]
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow([table.sheet.header[place] for place in kept])
-    writer.writerows([_field(row[place]) for place in kept] for row in table.sheet.rows)
+    writer.writerow([table.sheet.header[index] for index in columns])
+    writer.writerows([_field(row[index]) for index in columns] for row in table.sheet.rows)
     return buffer.getvalue()
 
 
 def to_json(table: Table) -> str:
-    """The table's sheet as a JSON list with an object for each row."""
+    """Write the table's sheet as a JSON list with one object per row."""
     rows = [dict(zip(table.sheet.header, values, strict=True)) for values in table.sheet.rows]
     return json.dumps(rows, indent=1) + "\n"
 

@@ -1,4 +1,4 @@
-"""Which differences between methods are real: every pair of an experiment's methods, tested over matched runs."""
+"""Table of the differences between methods: every pair of methods is tested over their runs."""
 
 from collections.abc import Iterable
 
@@ -21,13 +21,17 @@ _EFFECT = NumberFormat(digits=2, signed=True)
 def differences(
     measured: MeasuredExperiment, metric: str = "map_at_r", kind: EmbeddingKind = "concatenated", alpha: float = 0.05
 ) -> Table:
-    """Every method against every later one, in the order of the experiment.
+    """Build the table that compares every pair of methods, in the order of the experiment.
 
     Args:
         measured: The experiment with its runs.
-        metric: One of the headline metrics; differences are shown in percentage points.
-        kind: Of the embeddings that were tested.
-        alpha: A difference is called real if its p value, adjusted by Holm's method for all pairs, is below this.
+        metric: One of the headline metrics.
+        kind: Which embeddings were tested, separated or concatenated.
+        alpha: Level of significance. A difference is called real if its p value, adjusted by Holm's method for all
+            pairs, is below `alpha`.
+
+    Returns:
+        Differences in percentage points with 95 % intervals. The sheet has fractions of 1.
     """
     titles = measured.summary.methods
     values = run_values(measured.records, metric, kind)
@@ -46,7 +50,7 @@ def differences(
 
 
 def answer(pair: Comparison, alpha: float = 0.05) -> str:
-    """`yes`, `not shown` or `too few runs`. It is never `no`: a test cannot show that there is no difference."""
+    """Return `yes`, `not shown` or `too few runs`. Never `no`: a test cannot show that there is no difference."""
     if pair.p_holm is None:
         return "too few runs"
     return "yes" if pair.significant(alpha) else "not shown"
@@ -54,15 +58,16 @@ def answer(pair: Comparison, alpha: float = 0.05) -> str:
 
 def _caption(pairs: Iterable[Comparison], metric: str, kind: str, alpha: float) -> str:
     tests = {pair.test for pair in pairs}
-    said = [
-        f"Differences of {kind} {HEADLINE_METRICS.get(metric, metric)} in percentage points with 95 % intervals, "
-        f"these not adjusted; p values adjusted for all pairs (Holm); real where p < {alpha:g}."
+    sentences = [
+        f"Differences of {kind} {HEADLINE_METRICS.get(metric, metric)} in percentage points with 95 % intervals. "
+        "The p values are adjusted for all pairs (Holm), the intervals are not. "
+        f"A difference is called real if p < {alpha:g}."
     ]
     if "paired t" in tests:
-        said.append("Paired t: runs of equal seed and number are matched; effect d_z.")
+        sentences.append("Paired t: runs with the same seed and number are matched; the effect size is d_z.")
     if "Welch t" in tests:
-        said.append("Welch t: fewer than two runs are matched; effect Hedges' g.")
-    return " ".join(said) if tests else "Fewer than two methods have runs."
+        sentences.append("Welch t: fewer than two runs are matched; the effect size is Hedges' g.")
+    return " ".join(sentences) if tests else "Fewer than two methods have runs."
 
 
 def _cells(pair: Comparison, alpha: float) -> list[Cell]:

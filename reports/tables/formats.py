@@ -1,4 +1,4 @@
-"""The writers of tables, by the names that the command line has for the formats."""
+"""The table writers, by the name of the format on the command line."""
 
 from collections.abc import Callable
 

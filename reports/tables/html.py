@@ -9,7 +9,7 @@ _SIGNS: dict[Mark, str] = {"best": "<strong>%s</strong>", "tied": "<em>%s</em>",
 
 
 def to_html(table: Table) -> str:
-    """The table with its caption, headings with their scopes, and the notes below it."""
+    """Write the table as an HTML fragment, with its caption and with its notes below it."""
     notes = [f"<li>{escape(note)}</li>" for note in (*table.notes, *table.remarks)]
     return "\n".join(
         [
@@ -50,7 +50,7 @@ def _column(column: Column, span: str = "") -> str:
 
 
 def _row(table: Table, row: Row) -> list[str]:
-    """A body for every row, so that a head over several lines belongs to all of them."""
+    """Write a `<tbody>` for each row, so that the head of a row belongs to all its lines."""
     texts = ["<tbody>"]
     for line in row.lines:
         cells = []
@@ -68,7 +68,7 @@ def _row(table: Table, row: Row) -> list[str]:
 def _cell(cell: Cell, column: Column) -> str:
     classes = ["number"] if column.numeric else []
     classes += [cell.kind] if cell.kind else []
-    # A verdict's own words are a class too, such as `not-run`, so that a style can tell verdicts apart.
+    # The words of a verdict, such as `not-run`, are a class too, so that a style sheet can colour each verdict.
     classes += [str(cell.value).replace(" ", "-")] if cell.kind == "verdict" else []
     classes += [cell.mark] if cell.mark else []
     attribute = f' class="{escape(" ".join(classes))}"' if classes else ""

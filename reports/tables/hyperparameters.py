@@ -1,4 +1,4 @@
-"""The hyperparameters that our searches found beside those that MLRC published, with validation scores."""
+"""Table of the hyperparameters that our searches found, beside those that MLRC published."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +11,7 @@ from results.records import RunRecord
 from results.statistics.intervals import Interval, student_t_interval
 
 PublishedNames = Mapping[str, Mapping[str, str]]
-"""MLRC's names of hyperparameters, by method and by our name."""
+"""MLRC's names of hyperparameters, by method and then by our name."""
 
 _SEARCHED = ("cub200", "cars196", "sop")
 _HEADER = (
@@ -22,26 +22,32 @@ _SETTING = NumberFormat(digits=4, significant=True)
 
 
 def hyperparameters(measured: MeasuredExperiment, published_names: PublishedNames | None = None) -> Table:
-    """One row per hyperparameter of every method, with its mean validation MAP@R in the first.
+    """Build the table with one row per hyperparameter of every method.
 
-    measured: with trainings, or there are no validation scores. published_names: MLRC's names of parameters by method,
-    where they differ from the last part of ours.
+    Args:
+        measured: The experiment with its runs. Without its trainings there are no validation scores.
+        published_names: MLRC's names of hyperparameters, where they differ from the last part of our name.
+
+    Returns:
+        Our value and MLRC's value of each hyperparameter. The first row of a method also has our mean validation MAP@R
+        and MLRC's.
     """
     titles = measured.summary.methods
     rows, values = [], []
     for key, title in titles.items():
         records = [record for record in measured.records if record.method == key]
-        for place, (parameter, setting) in enumerate(records[0].hyperparameters.items() if records else ()):
+        for index, (parameter, setting) in enumerate(records[0].hyperparameters.items() if records else ()):
             name = (published_names or {}).get(key, {}).get(parameter, parameter.rpartition(".")[2])
             optimum = _optimum(records[0].dataset, key, name)
             score = _validation(measured, records)
-            rows.append(Row.single(f"{title}: {parameter}", _cells(setting, optimum, score, first=place == 0)))
+            rows.append(Row.single(f"{title}: {parameter}", _cells(setting, optimum, score, first=index == 0)))
             values.append(_values(key, parameter, setting, optimum, score))
     return Table(
         title=f"{measured.summary.title}: hyperparameters found",
-        caption="Ours: the setting of the best trial, and the validation MAP@R in percent, mean over folds, of the n "
-        "reproductions trained with it, ± half width of the 95 % Student-t interval. MLRC: the optimum of its search "
-        "and that trial's own score, which is the highest of all trials and so a little too high.",
+        caption="Ours: the setting of the best trial. Validation MAP@R: mean over folds in percent, of the n "
+        "reproductions trained with this setting, ± half width of the 95 % Student-t interval. MLRC: the best setting "
+        "of its search and the score of that trial. This score is the highest of all trials, so it is a little too "
+        "high.",
         columns=(Column("ours"), Column("MLRC"), Column("validation MAP@R"), Column("n"), Column("MLRC's")),
         rows=tuple(rows),
         sheet=Sheet(_HEADER, tuple(values)),
@@ -52,12 +58,12 @@ def hyperparameters(measured: MeasuredExperiment, published_names: PublishedName
 def _optimum(dataset: str, method: str, parameter: str) -> PublishedOptimum | None:
     if dataset not in _SEARCHED:
         return None
-    optima = (known for known in mlrc_search_optima(dataset) if (known.method, known.parameter) == (method, parameter))
-    return next(optima, None)
+    optima = mlrc_search_optima(dataset)
+    return next((optimum for optimum in optima if (optimum.method, optimum.parameter) == (method, parameter)), None)
 
 
 def _validation(measured: MeasuredExperiment, runs: Sequence[RunRecord]) -> Interval | None:
-    """Over the runs whose trainings all have a validation score; None without one."""
+    """Return the interval over the runs whose trainings all have a validation score; None if there is no such run."""
     means = []
     for run in runs:
         results = [measured.trainings[name][1] for name in run.fold_fingerprints if name in measured.trainings]
@@ -69,13 +75,13 @@ def _validation(measured: MeasuredExperiment, runs: Sequence[RunRecord]) -> Inte
 
 def _cells(setting: object, optimum: PublishedOptimum | None, score: Interval | None, *, first: bool) -> list[Cell]:
     validation = score if first else None
-    known = optimum.best_map_at_r if first and optimum else None
+    published = optimum.best_map_at_r if first and optimum else None
     return [
         _setting(setting),
         Cell() if optimum is None else Cell(optimum.value, written=optimum.as_published),
         measured_cell(validation, PERCENT),
         Cell(None if validation is None else validation.n),
-        Cell(known, form=PERCENT),
+        Cell(published, form=PERCENT),
     ]
 
 

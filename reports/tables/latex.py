@@ -21,11 +21,11 @@ _ESCAPED = str.maketrans(
 _MATHEMATICS: dict[Mark, str] = {"best": r"\mathbf{%s}", "tied": r"\mathit{%s}", "untested": "%s?"}
 _TEXT: dict[Mark, str] = {"best": r"\textbf{%s}", "tied": r"\textit{%s}", "untested": "%s?"}
 _WIDE, _TALL = 8, 40
-"""With more columns or lines a table is set in small type."""
+"""A table with more columns or more lines than this is set in small type."""
 
 
 def to_latex(table: Table) -> str:
-    """A booktabs table that compiles as it is in a document with `\\usepackage{booktabs}`."""
+    """Write a booktabs table. It compiles in any document with `\\usepackage{booktabs}`."""
     heads = 2 if table.has_line_names else 1
     alignment = "l" * heads + "".join("r" if column.numeric else "l" for column in table.columns)
     title = table.title if table.title.endswith(("?", "!", ".")) else f"{table.title}."
@@ -56,7 +56,7 @@ def to_latex(table: Table) -> str:
 
 
 def to_latex_document(table: Table) -> str:
-    """A whole document with nothing but the table, on a sheet that is wide enough for the widest."""
+    """Write a whole document that holds only the table, on a landscape page with small margins."""
     head = (
         r"\documentclass{article}",
         r"\usepackage[a4paper,landscape,margin=1cm]{geometry}",
@@ -66,12 +66,12 @@ def to_latex_document(table: Table) -> str:
 
 
 def escape_latex(text: str) -> str:
-    """Plain text for LaTeX."""
+    """Escape plain text for LaTeX."""
     return text.translate(_ESCAPED)
 
 
 def _group_headings(table: Table, heads: int) -> list[str]:
-    """The headings over groups of columns with a rule under each; nothing where no column has one."""
+    """Write the headings over groups of columns, with a rule under each; nothing if there are no groups."""
     if not any(column.group for column in table.columns):
         return []
     cells, rules, start = [""] * heads, [], heads + 1
@@ -86,13 +86,13 @@ def _group_headings(table: Table, heads: int) -> list[str]:
 
 def _rows(table: Table) -> list[str]:
     texts = []
-    for place, row in enumerate(table.rows):
-        if place and max(len(row.lines), len(table.rows[place - 1].lines)) > 1:
+    for index, row in enumerate(table.rows):
+        if index and max(len(row.lines), len(table.rows[index - 1].lines)) > 1:
             texts.append(r"\addlinespace")
         for line in row.lines:
             heads = [row.heads(line), *([line.name] if table.has_line_names else [])]
             text = " & ".join([*map(escape_latex, heads), *map(_cell, line.cells)]) + r" \\"
-            # Behind the end of a row these would be read as its options.
+            # LaTeX reads `[` and `*` after the end of a row as options of `\\`.
             texts.append("{}" + text if text.startswith(("[", "*")) else text)
     return texts
 

@@ -7,12 +7,12 @@ _SIGNS: dict[Mark, tuple[str, str]] = {"best": ("**", "**"), "tied": ("*", "*"),
 
 
 def to_markdown(table: Table) -> str:
-    """A pipe table with its title, caption and notes; marks are bold and italic."""
+    """Write a pipe table with its title, caption and notes. Best values are bold, tied values italic."""
     names = [table.first, *([""] if table.has_line_names else [])]
     names += [" ".join(part for part in (column.group, column.name) if part) for column in table.columns]
-    aligned = ["---"] * (len(names) - len(table.columns))
-    aligned += ["--:" if column.numeric else "---" for column in table.columns]
-    lines = [f"**{table.title}**", "", _piped(names), "|" + "|".join(aligned) + "|"]
+    alignment = ["---"] * (len(names) - len(table.columns))
+    alignment += ["--:" if column.numeric else "---" for column in table.columns]
+    lines = [f"**{table.title}**", "", _piped(names), "|" + "|".join(alignment) + "|"]
     for row in table.rows:
         for line in row.lines:
             heads = [row.heads(line), *([line.name] if table.has_line_names else [])]

@@ -1,4 +1,4 @@
-"""What peeking is worth: the same trainings with the checkpoint chosen honestly and by its test scores."""
+"""Table of the gain by peeking: the checkpoint chosen by validation scores, and by test scores."""
 
 from reports.tables.table import PERCENT, Cell, Column, Row, Sheet, Table, Value, measured_cell
 from results.experiment_results import MeasuredExperiment
@@ -12,19 +12,24 @@ _HEADER = (
 
 
 def peeking_table(measured: MeasuredExperiment, metric: str = "map_at_r") -> Table:
-    """One row per method whose runs were tested all along their trainings.
+    """Build the table with one row per method whose runs have test curves.
 
-    measured: with trainings and test curves. metric: one of MLRC's three.
+    Args:
+        measured: The experiment with its trainings and their test curves.
+        metric: One of the headline metrics.
+
+    Returns:
+        Scores in percent for both choices of the checkpoint, and their difference. The sheet has fractions of 1.
     """
     titles = measured.summary.methods
     by_method = {gain.method: gain for gain in peeking(measured, metric)}
     ordered = [by_method[key] for key in titles if key in by_method]
     without = [title for key, title in titles.items() if key not in by_method]
     return Table(
-        title=f"{measured.summary.title}: what peeking is worth",
+        title=f"{measured.summary.title}: gain from peeking",
         caption=f"Separated {HEADLINE_METRICS.get(metric, metric)} on the test classes in percent, mean ± half width "
-        "of the 95 % Student-t interval over n runs. Honest: the checkpoint that validation chose. Peeked: the best "
-        "test score along the same training, which no honest protocol may report.",
+        "of the 95 % Student-t interval over n runs. Honest: the checkpoint chosen by its validation score. Peeked: "
+        "the best test score during the same training, which an honest protocol must not report.",
         columns=tuple(Column(name) for name in ("n", "honest", "peeked", "gain")),
         rows=tuple(_row(titles[gain.method], gain) for gain in ordered),
         sheet=Sheet(_HEADER, tuple(_values(gain, metric) for gain in ordered)),

@@ -1,4 +1,4 @@
-"""An experiment's results: one row per method, means with their intervals over runs."""
+"""Table of an experiment's results: one row per method, means over runs with their intervals."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,23 +11,23 @@ from results.statistics.intervals import student_t_interval
 from results.statistics.run_values import EMBEDDING_KINDS, EmbeddingKind, run_values, value_of
 
 ResultColumn = tuple[EmbeddingKind, str]
-"""Which embeddings, and which metric."""
+"""Kind of embeddings, and metric."""
 
 RESULT_COLUMNS: tuple[ResultColumn, ...] = tuple(
     (kind, metric) for kind in EMBEDDING_KINDS for metric in HEADLINE_METRICS
 )
-"""The columns of results, in the order of the table; the number of runs stands before them."""
+"""The columns of results in the order of the table. The number of runs is in a column before them."""
 
 _HEADER = ("method", "variant", "metric", "dimensions", "mean", "ci95_half_width", "n")
 
 
 def result_cells(row: Row) -> dict[ResultColumn, Cell]:
-    """The cells of a row of results, by column."""
+    """Return the cells of a row of results, by column."""
     return dict(zip(RESULT_COLUMNS, row.lines[0].cells[1:], strict=True))
 
 
 def table_of(measured: MeasuredExperiment) -> Table:
-    """The table of an experiment's results."""
+    """Build the table of an experiment's results, see `build_table`."""
     summary = measured.summary
     return build_table(
         measured.records,
@@ -40,7 +40,7 @@ def table_of(measured: MeasuredExperiment) -> Table:
 
 
 def missing_runs(measured: MeasuredExperiment) -> tuple[str, ...]:
-    """What the experiment asked for and has not run yet, as sentences without a full stop."""
+    """Name the runs that the experiment plans and the store lacks, as sentences without a full stop."""
     return _missing(measured.records, measured.summary.methods, measured.summary.runs)
 
 
@@ -52,20 +52,20 @@ def build_table(
     trials: int,
     runs: Mapping[str, int] | None = None,
 ) -> Table:
-    """The table of the results of some runs.
+    """Build the table of results from runs.
 
-    A method without runs has no row. A note names it as missing; nothing is filled in.
+    A method without runs has no row. A note names the method as missing.
 
     Args:
         records: Runs of any methods.
         methods: Titles by key, in the order of the rows.
-        title: Of the experiment.
-        reproductions: Runs that the experiment asks for.
-        trials: Trials of the search that the experiment asks for.
-        runs: Runs that the experiment asks for, by method, where this is not 1.
+        title: Title of the experiment.
+        reproductions: Number of runs that the experiment plans per method.
+        trials: Number of search trials that the experiment plans per method.
+        runs: Number of planned runs by method, 1 for a method that is not in it.
 
     Returns:
-        Percentages with the half width of the 95 % interval. The sheet has one row per cell, as fractions of 1.
+        Percentages with the half width of the 95 % interval. The sheet has one row per cell, with fractions of 1.
     """
     marks = _marks([record for record in records if record.method in methods])
     rows, notes, values = [], [], []
@@ -96,16 +96,16 @@ def _missing(
     missing = []
     for key, title in methods.items():
         count = sum(record.method == key for record in records)
-        asked = (runs or {}).get(key, 1)
+        planned = (runs or {}).get(key, 1)
         if not count:
-            missing.append(f"{title} was not run to the end")
-        elif count < asked:
-            missing.append(f"{title} has {count} of {asked} runs")
+            missing.append(f"{title} has no finished run")
+        elif count < planned:
+            missing.append(f"{title} has {count} of {planned} runs")
     return tuple(missing)
 
 
 def _marks(records: Sequence[RunRecord]) -> dict[ResultColumn, dict[str, Mark]]:
-    """By column and method: means are compared within each column."""
+    """Return the marks by column and method. Means are compared within each column."""
     return {(kind, metric): column_marks(run_values(records, metric, kind)) for kind, metric in RESULT_COLUMNS}
 
 
@@ -127,17 +127,18 @@ def _values(row: Row, run: RunRecord) -> list[tuple[Value, ...]]:
 
 def _caption(records: Sequence[RunRecord], reproductions: int, trials: int) -> str:
     if not records:
-        return "No run of it is in the store."
+        return "The store has no run of this experiment."
     first, dimensions = records[0], _trained_dimensions(records)
     folds = len(first.fold_fingerprints)
     return (
-        f"Dataset {first.dataset}: {first.test_images} images of {first.test_classes} test classes, never seen in "
-        f"training or search. Percent, mean ± half width of the 95 % Student-t interval over n runs ({reproductions} "
-        f"asked for). Hyperparameters from {trials} trials per method on validation MAP@R. Separated: mean of {folds} "
-        f"{dimensions}-dim models; concatenated: their {folds * dimensions}-dim ensemble. Base seed {first.seed}."
+        f"Dataset {first.dataset}: {first.test_images} images of {first.test_classes} test classes, which are used "
+        "neither in training nor in search. Values are percentages: mean ± half width of the 95 % Student-t interval "
+        f"over n runs ({reproductions} planned). Hyperparameters: best of {trials} trials per method by validation "
+        f"MAP@R. Separated: mean of {folds} {dimensions}-dim models; concatenated: their {folds * dimensions}-dim "
+        f"ensemble. Base seed {first.seed}."
     )
 
 
 def _trained_dimensions(records: Sequence[RunRecord]) -> int:
-    """Dimensions of one fold's embedding; the untrained trunk, which has its own, is the only method never searched."""
+    """Return the dimensions of one fold's embedding. The untrained trunk has other dimensions and no search."""
     return next((record for record in records if record.hyperparameters), records[0]).dimensions

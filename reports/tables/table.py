@@ -1,4 +1,4 @@
-"""The one kind of table: columns in groups, rows of one or more lines, typed cells, and the values for a CSV file.
+"""The table model: columns in groups, rows of one or more lines, typed cells, and the values for CSV and JSON files.
 
 A cell holds a value, not its text. The writers make the text: Markdown, LaTeX, HTML, CSV, JSON, the terminal, the page.
 """
@@ -11,26 +11,33 @@ from results.statistics.comparisons import PublishedVerdict
 from results.statistics.intervals import Interval
 
 Mark = Literal["", "best", "tied", "untested"]
-"""Of a column's values: the highest mean, one that is not significantly lower, one with too few runs to tell."""
+"""Mark of a value in its column.
+
+best: the highest mean. tied: not significantly below the best. untested: has too few runs for a test.
+"""
 
 CellKind = Literal["", "measured", "published", "verdict", "not run"]
-"""What a cell is about: our runs, a paper's number, where our interval lies by it, or a method without any run."""
+"""Kind of a cell's value.
+
+measured: from our runs. published: from a paper. verdict: the place of our interval relative to a published value.
+not run: there is no run.
+"""
 
 Value = str | float | int | None
 
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """How a number is shown.
+    """Format of a number.
 
-    Args:
-        digits: Digits behind the point, or significant digits if `significant`.
-        scale: Factor before the number is shown: 100 for fractions that are shown in percent.
-        thousands: Whether thousands are set apart by commas.
-        signed: Whether positive numbers have a plus sign. Half widths never have one.
+    Attributes:
+        digits: Number of digits after the decimal point, or of significant digits if `significant`.
+        scale: The number is multiplied by this before it is shown; 100 shows fractions of 1 in percent.
+        thousands: Whether commas separate thousands.
+        signed: Whether positive numbers have a plus sign. Half widths never have a sign.
         significant: Whether `digits` counts significant digits.
-        smallest: Numbers below this are shown as "< smallest"; 0 for none.
-        ends: How the ends of an interval are shown: as `[1, 2]` or as `1 to 2`.
+        smallest: Numbers below this are shown as "< smallest"; 0 turns this off.
+        ends: Form of an interval: `[1, 2]` for "brackets", `1 to 2` for "to".
     """
 
     digits: int = 0
@@ -43,25 +50,25 @@ class NumberFormat:
 
 
 PERCENT = NumberFormat(digits=2, scale=100)
-"""Fractions of 1 as percentages with two digits."""
+"""Shows fractions of 1 as percentages with two digits after the point."""
 
 
 @dataclass(frozen=True)
 class Cell:
     """One value of a table.
 
-    Args:
-        value: A number, a text, or None for nothing.
-        half_width: Of the value's interval, in the value's unit.
-        interval: Low and high end, where these are shown in place of a half width.
-        n: Runs behind the value.
-        mark: Whether the value is the best of its column or tied with it.
-        note: Words that are shown behind the value, such as the number of runs.
-        form: How numbers are shown.
-        kind: What the value is; LaTeX sets measured numbers as mathematics, HTML has the kind as class.
-        written: Words that are shown in place of the number, such as a published number with the paper's own digits.
-        verdict: Where the interval lies by a published value, if there is one. Only the page shows it.
-        tooltip: Where the number comes from. Only the page shows it.
+    Attributes:
+        value: A number, a text, or None for no value.
+        half_width: Half width of the value's interval, in the unit of the value.
+        interval: Low and high end of the interval, shown instead of a half width.
+        n: Number of runs that the value is computed from.
+        mark: Mark of the value in its column.
+        note: Text that is shown after the value, such as the number of runs.
+        form: Format of the numbers.
+        kind: Kind of the value. LaTeX sets measured numbers as mathematics; HTML uses the kind as a class.
+        written: Text that is shown instead of the number, such as a published number with the digits of the paper.
+        verdict: Place of the interval relative to a published value, if there is one. Only the page shows it.
+        tooltip: Origin of the number. Only the page shows it.
     """
 
     value: str | float | int | None = None
@@ -83,7 +90,7 @@ class Cell:
 
     @property
     def sort_key(self) -> Value:
-        """What a column is sorted by: the value, or the low end of an interval that stands alone; None for nothing."""
+        """The key for sorting: the value, or the low end of an interval without a value; None for an empty cell."""
         if self.value is None and self.interval is not None:
             return self.interval[0]
         return self.value or None if isinstance(self.value, str) else self.value
@@ -91,7 +98,13 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """A column's name. group: a common heading over neighbouring columns. numeric: aligned to the right."""
+    """A column.
+
+    Attributes:
+        name: Heading of the column.
+        group: Common heading over neighbouring columns; empty for none.
+        numeric: Whether the column holds numbers, which are aligned to the right.
+    """
 
     name: str
     group: str = ""
@@ -100,7 +113,12 @@ class Column:
 
 @dataclass(frozen=True)
 class Line:
-    """A cell for every column. name: what the line is, where a row has several."""
+    """A line of a row.
+
+    Attributes:
+        cells: One cell for each column.
+        name: Name of the line, in rows of several lines.
+    """
 
     cells: tuple[Cell, ...]
     name: str = ""
@@ -108,13 +126,13 @@ class Line:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of one line or more.
+    """A row of one or more lines.
 
-    Args:
-        head: The row's name.
-        lines: Its lines, from the top.
-        key: Our key of the method that the row is about; empty where there is none.
-        sign: Shown behind the head; leads to a note below the table.
+    Attributes:
+        head: Name of the row.
+        lines: Lines of the row, from the top.
+        key: Key of the row's method in this suite; empty if the row has none.
+        sign: Sign after the head that refers to a note below the table.
     """
 
     head: str
@@ -124,22 +142,22 @@ class Row:
 
     @classmethod
     def single(cls, head: str, cells: Sequence[Cell], key: str = "", sign: str = "") -> "Row":
-        """A row of one line."""
+        """Make a row of one line."""
         return cls(head, (Line(tuple(cells)),), key, sign)
 
     def heads(self, line: Line) -> str:
-        """What stands before a line: the head and its sign before the first one, nothing before the others."""
+        """Return the head with its sign for the first line of the row, and an empty text for the others."""
         return self.head + self.sign if line is self.lines[0] else ""
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """The values behind a table, at full precision, for CSV and JSON files. None is written as nothing.
+    """The values of a table at full precision, for CSV and JSON files. None is an empty field in CSV.
 
-    Args:
+    Attributes:
         header: Names of the columns.
-        rows: A value for every column.
-        only_json: Names of the columns that the CSV file does not have.
+        rows: One value per column for each row.
+        only_json: Names of the columns that are left out of the CSV file.
     """
 
     header: tuple[str, ...]
@@ -149,20 +167,20 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Table:
-    """A table that every writer takes. Texts are plain text, never markup.
+    """A table for all writers. Texts are plain text, never markup.
 
-    Args:
-        title: What the table is.
-        caption: How to read it.
-        columns: Without the column of the rows' heads.
-        rows: Each line has a cell for every column.
-        sheet: What CSV and JSON files hold.
-        first: Heading of the rows' heads.
-        notes: What a reader must know beside the numbers.
+    Attributes:
+        title: Title of the table.
+        caption: Explains how to read the table.
+        columns: The columns without the column of row heads.
+        rows: The rows. Each line has one cell for each column.
+        sheet: The content of CSV and JSON files.
+        first: Heading of the column of row heads.
+        notes: Notes that a reader needs beside the numbers.
         remarks: Longer notes on single numbers.
 
     Raises:
-        ValueError: If a line has another number of cells than there are columns.
+        ValueError: If the number of cells in a line differs from the number of columns.
     """
 
     title: str
@@ -188,12 +206,12 @@ class Table:
 
     @property
     def has_line_names(self) -> bool:
-        """Whether lines are named, which takes a column for the names."""
+        """Whether lines have names. The names need a column of their own."""
         return any(line.name for line in self.lines)
 
     @property
     def groups(self) -> list[tuple[str, int]]:
-        """The columns' groups with the number of columns under each, in order; an ungrouped column is by itself."""
+        """The groups of columns in order, each with its number of columns. A column without a group counts alone."""
         groups: list[tuple[str, int]] = []
         for column in self.columns:
             if column.group and groups and groups[-1][0] == column.group:
@@ -204,13 +222,13 @@ class Table:
 
     @property
     def legend(self) -> str:
-        """What the marks mean, as far as there are any."""
+        """Explains the marks that occur in the table."""
         marks = {cell.mark for line in self.lines for cell in line.cells}
         meanings = {
-            "best": "Bold: the highest mean of its column.",
-            "tied": "Italic: not significantly below it (t-test, paired where runs are matched, Holm's correction "
-            "within the column, 5 %).",
-            "untested": "Question mark: too few runs to be told from it.",
+            "best": "Bold: highest mean of the column.",
+            "tied": "Italic: not significantly below the highest mean (t-test at 5 %, paired if runs are matched, "
+            "Holm's correction within the column).",
+            "untested": "Question mark: too few runs for a test against the highest mean.",
         }
         return " ".join(meaning for mark, meaning in meanings.items() if mark in marks)
 
@@ -221,7 +239,7 @@ class Table:
 
 
 def measured_cell(interval: Interval | None, form: NumberFormat, mark: Mark = "", note: str = "") -> Cell:
-    """A mean over runs with its half width; an empty cell for None."""
+    """Make a cell of a mean over runs with its half width. None makes an empty cell."""
     if interval is None:
         return Cell()
     return Cell(interval.mean, interval.half_width, n=interval.n, mark=mark, note=note, form=form, kind="measured")

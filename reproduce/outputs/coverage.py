@@ -86,7 +86,8 @@ def _status(
         if not against:
             return "runnable", stored.name
         reasons.append([f"{stored.name}: {reason}" for reason in against])
-    return "not runnable", "; ".join(min(reasons[1:] or reasons, key=lambda listed: len(listed)))
+    fewest = sorted(reasons[1:] or reasons, key=len)[0]
+    return "not runnable", "; ".join(fewest)
 
 
 def _keys(experiment: Experiment) -> tuple[str, ...]:

@@ -77,7 +77,7 @@ def test_a_click_sorts_by_value_in_both_directions_and_back(visit):
     header.locator("button").click()
     assert names(page) == sorted(means, key=means.get, reverse=True)
     assert header.get_attribute("aria-sort") == "descending"
-    assert "descending" in page.locator("#said").inner_text()
+    assert "descending" in page.locator("#announcement").inner_text()
     header.locator("button").click()
     assert names(page) == sorted(means, key=means.get)
     assert header.get_attribute("aria-sort") == "ascending"

@@ -1,4 +1,4 @@
-"""Intervals over test classes: of every method's mean, and of its distance to the best on the same drawn classes."""
+"""Intervals over test classes: for the mean of each method, and for its distance to the best method."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from results.statistics.class_bootstrap import ClassInterval, class_difference, 
 from results.statistics.intervals import student_t_interval
 
 RESAMPLES, RESAMPLES_OF_MANY, MANY_CLASSES = 10_000, 2_000, 1_000
-"""Draws of test classes for an interval; fewer where there are so many classes that it would take minutes."""
+"""Number of bootstrap draws for an interval. Above `MANY_CLASSES` classes fewer draws are made, to save minutes."""
 
 _HEADER = (
     *("method", "mean", "runs_low", "runs_high", "classes_low", "classes_high"),
@@ -20,7 +20,14 @@ _FROM_TO = NumberFormat(digits=2, scale=100, ends="to")
 
 @dataclass(frozen=True)
 class OverClasses:
-    """Of one score. best: the method of the highest mean; means: by method; gaps: what each other is below the best."""
+    """Intervals of one score over test classes.
+
+    Attributes:
+        score: The score.
+        best: Method with the highest mean.
+        means: Intervals of the means, by method.
+        gaps: Intervals of the distances below the best method, by method, for all other methods.
+    """
 
     score: Score
     best: str
@@ -29,35 +36,35 @@ class OverClasses:
 
 
 def over_classes(material: Material) -> OverClasses | None:
-    """The first score's intervals, for the methods whose runs kept class scores; None if none did."""
-    score, known = material.scores[0], material.records
-    kept = [key for key in material.best_first if all(run.class_scores for run in known[key])]
-    if not kept:
+    """Compute the intervals of the first score for the methods whose runs have class scores; None without such runs."""
+    score, records = material.scores[0], material.records
+    methods = [key for key in material.best_first if all(run.class_scores for run in records[key])]
+    if not methods:
         return None
-    best, *others = kept
-    many = known[best][0].test_classes > MANY_CLASSES
+    best, *others = methods
+    many = records[best][0].test_classes > MANY_CLASSES
     resamples = RESAMPLES_OF_MANY if many else RESAMPLES
     metric, kind = score.metric, score.kind
-    means = {key: class_interval(known[key], metric, kind, resamples=resamples) for key in kept}
-    gaps = {key: class_difference(known[best], known[key], metric, kind, resamples=resamples) for key in others}
+    means = {key: class_interval(records[key], metric, kind, resamples=resamples) for key in methods}
+    gaps = {key: class_difference(records[best], records[key], metric, kind, resamples=resamples) for key in others}
     return OverClasses(score, best, means, gaps)
 
 
 def classes_table(material: Material, intervals: OverClasses) -> Table:
-    """Intervals over runs beside intervals over classes."""
+    """Build the table of intervals over runs and over test classes."""
     best = intervals.means[intervals.best]
     score = f"{intervals.score.name[:1].upper()}{intervals.score.name[1:]}"
     caption = (
-        f"{score} in percent with 95 % intervals. Over runs (Student-t): "
-        "how far the mean moves when everything is trained again and tested on the same classes. Over classes (BCa "
-        f"bootstrap, {best.resamples:,} draws of {best.classes} test classes): how far it moves with other classes. "
-        f"Last column: the distance to {material.titles[intervals.best]}, in points, on the same drawn classes."
+        f"{score} in percent with 95 % intervals. Over runs (Student-t): variation of the mean if all models are "
+        "trained again and tested on the same classes. Over classes (BCa bootstrap, "
+        f"{best.resamples:,} draws of {best.classes} test classes): variation of the mean with other test classes. "
+        f"Last column: distance to {material.titles[intervals.best]} in percentage points, on the same drawn classes."
     )
     columns = (Column("mean"), Column("over runs"), Column("over classes"), Column("below the best, over classes"))
     methods = [key for key in material.titles if key in intervals.means]
     rows = tuple(Row.single(material.titles[key], _cells(material, key, intervals), key) for key in methods)
     sheet = Sheet(_HEADER, tuple(_values(material, key, intervals) for key in methods))
-    return Table("Would other classes say the same?", caption, columns, rows, sheet)
+    return Table("Dependence on the test classes", caption, columns, rows, sheet)
 
 
 def _cells(material: Material, key: str, intervals: OverClasses) -> tuple[Cell, ...]:

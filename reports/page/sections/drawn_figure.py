@@ -1,4 +1,4 @@
-"""Drawn figures: their place on the page and their files beside it."""
+"""Drawn figures: their view on the page, and their files beside it."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -15,7 +15,14 @@ from results.whole_files import write_whole
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure as SVG and PNG. name: of its files; view: on the page, None where the page shows the same as HTML."""
+    """A figure as SVG and PNG.
+
+    Attributes:
+        name: Name of the files, without suffix.
+        svg: Content of the SVG file.
+        png: Content of the PNG file.
+        view: The figure on the page; None if the page shows the same content as HTML.
+    """
 
     name: str
     svg: str
@@ -23,7 +30,7 @@ class Drawn:
     view: FigureView | None
 
     def save(self, folder: Path) -> None:
-        """Writes both files."""
+        """Write both files into `folder`."""
         write_whole(folder / f"{self.name}.svg", self.svg)
         write_whole(folder / f"{self.name}.png", self.png)
 
@@ -31,7 +38,7 @@ class Drawn:
 def drawn(
     name: str, title: str, draw: Callable[[], Figure], alt: str, caption: str = "", fold: str = "", on_page: bool = True
 ) -> Iterable[Drawn]:
-    """The figure, or nothing if there is nothing to draw: a figure without data is left out, not filled in."""
+    """Draw a figure. Returns an empty list if there are no data for it: the page leaves such a figure out."""
     try:
         figure = draw()
     except FigureError:
@@ -42,5 +49,5 @@ def drawn(
 
 
 def file_name(name: str) -> str:
-    """A name as part of a file's: letters, digits, `_`, `.` and `-`, so that it stays in its folder."""
+    """Make `name` safe as a part of a file name: only letters, digits, `_`, `.` and `-`, so it stays in its folder."""
     return re.sub(r"[^\w.-]+", "_", name).strip(".") or "unnamed"

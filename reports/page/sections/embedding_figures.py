@@ -1,7 +1,7 @@
-"""Figures and galleries of what each method's first run left to look at.
+"""Figures and galleries from the exhibits of each method's first run.
 
-t-SNE takes seconds and a gallery takes space, so both are made for a few methods: the best ones, and for proxies the
-best ones that have any. Captions say which.
+t-SNE takes seconds and a gallery takes space, so both are made only for the best few methods. Figures with proxies are
+made for the best few methods that have proxies. The captions name the limit.
 """
 
 from collections.abc import Iterator
@@ -22,62 +22,67 @@ from reports.page.sections.wording import listed
 from results.artifacts import Exhibit
 
 MAPS, PANELS, SPECTRA, GALLERIES, GALLERY_FILES = 2, 3, 7, 4, 1
-"""How many methods are shown, the best first: t-SNE of each kind, heat map, spectra, galleries, files of galleries."""
+"""Number of best methods that are shown: t-SNE of each kind, heat map, spectra, galleries, files of galleries."""
 
 IMAGES_PER_CLASS = 30
-"""Of each test class in a t-SNE of test images."""
+"""Largest number of images of a test class in a t-SNE of test images."""
 
 
 def embedding_figures(material: Material) -> Iterator[Drawn]:
-    """Maps of test images, maps of training images with proxies, heat map, spectra, galleries as files."""
+    """Draw maps of test images, maps of training images with proxies, heat map, spectra, and galleries as files."""
     shown = [(key, material.exhibits[key]) for key in material.best_first if key in material.exhibits]
-    trained = [(key, one) for key, one in shown if material.records[key][0].hyperparameters or len(one.proxies)]
-    with_proxies = [(key, one) for key, one in trained if len(one.proxies)]
-    for key, one in (trained or shown)[:MAPS]:
-        yield from _test_map(material, key, one)
-    for key, one in with_proxies[:MAPS]:
-        yield from _proxy_map(material, key, one)
+    trained = [
+        (key, exhibit) for key, exhibit in shown if material.records[key][0].hyperparameters or len(exhibit.proxies)
+    ]
+    with_proxies = [(key, exhibit) for key, exhibit in trained if len(exhibit.proxies)]
+    for key, exhibit in (trained or shown)[:MAPS]:
+        yield from _test_map(material, key, exhibit)
+    for key, exhibit in with_proxies[:MAPS]:
+        yield from _proxy_map(material, key, exhibit)
     yield from _heat_map(material, with_proxies)
     yield from _spectra(material, shown)
-    for key, one in shown[:GALLERY_FILES]:
-        if len(one.query_images):
+    for key, exhibit in shown[:GALLERY_FILES]:
+        if len(exhibit.query_images):
             name = f"gallery_{file_name(key)}"
-            yield from drawn(name, material.titles[key], partial(_retrievals, one), "", on_page=False)
+            yield from drawn(name, material.titles[key], partial(_retrievals, exhibit), "", on_page=False)
 
 
 def galleries(material: Material) -> tuple[Gallery, ...]:
-    """The hardest test classes of the best methods' first runs."""
+    """Build the galleries of the hardest test classes, from the first runs of the best methods."""
     shown = [key for key in material.best_first if key in material.exhibits][:GALLERIES]
     more = len([key for key in material.records if key in material.exhibits]) - len(shown)
-    note = f" Shown for the {len(shown)} best methods." if more > 0 else ""
-    made = [_gallery(material.titles[key], material.exhibits[key], note) for key in shown]
-    return tuple(gallery for gallery in made if gallery.rows)
+    note = f" Only the {len(shown)} best methods have a gallery." if more > 0 else ""
+    all_galleries = [_gallery(material.titles[key], material.exhibits[key], note) for key in shown]
+    return tuple(gallery for gallery in all_galleries if gallery.rows)
 
 
-def _test_map(material: Material, key: str, one: Exhibit) -> Iterator[Drawn]:
-    rows = np.concatenate([np.flatnonzero(one.test_labels == c)[:IMAGES_PER_CLASS] for c in np.unique(one.test_labels)])
-    embeddings, labels = one.test_embeddings[rows], one.test_labels[rows]
+def _test_map(material: Material, key: str, exhibit: Exhibit) -> Iterator[Drawn]:
+    all_labels = exhibit.test_labels
+    rows = np.concatenate([np.flatnonzero(all_labels == label)[:IMAGES_PER_CLASS] for label in np.unique(all_labels)])
+    embeddings, labels = exhibit.test_embeddings[rows], all_labels[rows]
     title = f"{material.titles[key]}: images of test classes"
     yield from drawn(
         f"tsne_test_{file_name(key)}",
         title,
         lambda: embedding_map(tsne_places(embeddings)[0], labels),
         f"t-SNE of {len(rows)} embeddings of {len(np.unique(labels))} test classes.",
-        f"First fold's model of run 0, up to {IMAGES_PER_CLASS} images of some test classes. Distances between groups "
-        f"mean nothing in t-SNE. {_best_of(material, MAPS)}",
+        f"Model of the first fold of run 0, up to {IMAGES_PER_CLASS} images of some test classes. Distances between "
+        f"groups have no meaning in t-SNE. {_best_of(material, MAPS)}",
         "Embeddings of test images (t-SNE)",
     )
 
 
-def _proxy_map(material: Material, key: str, one: Exhibit) -> Iterator[Drawn]:
+def _proxy_map(material: Material, key: str, exhibit: Exhibit) -> Iterator[Drawn]:
     yield from drawn(
         f"tsne_proxies_{file_name(key)}",
         f"{material.titles[key]}: images of training classes with their proxies",
         lambda: embedding_map(
-            *_interleaved(tsne_places(one.train_embeddings, one.proxies), one.train_labels), one.proxy_labels
+            *_interleaved(tsne_places(exhibit.train_embeddings, exhibit.proxies), exhibit.train_labels),
+            exhibit.proxy_labels,
         ),
-        f"t-SNE of {len(one.train_embeddings)} training images with {len(one.proxies)} proxies.",
-        "First fold's model of run 0, a few images of some training classes; a star has its class's colour. "
+        f"t-SNE of {len(exhibit.train_embeddings)} training images with {len(exhibit.proxies)} proxies.",
+        "Model of the first fold of run 0, a few images of some training classes. A star is a proxy in the colour of "
+        "its class. "
         f"{_best_of(material, MAPS, 'that have proxies')}",
         "Training images and proxies (t-SNE)",
     )
@@ -86,14 +91,20 @@ def _proxy_map(material: Material, key: str, one: Exhibit) -> Iterator[Drawn]:
 def _interleaved(
     places: tuple[np.ndarray, np.ndarray], labels: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Put the labels of the images between the places of images and of proxies, as `embedding_map` takes them."""
     return places[0], labels, places[1]
 
 
-def _heat_map(material: Material, found: list[tuple[str, Exhibit]]) -> Iterator[Drawn]:
-    shown = found[:PANELS]
+def _heat_map(material: Material, with_proxies: list[tuple[str, Exhibit]]) -> Iterator[Drawn]:
     panels = [
-        SimilarityPanel(material.titles[key], one.train_embeddings, one.train_labels, one.proxies, one.proxy_labels)
-        for key, one in shown
+        SimilarityPanel(
+            material.titles[key],
+            exhibit.train_embeddings,
+            exhibit.train_labels,
+            exhibit.proxies,
+            exhibit.proxy_labels,
+        )
+        for key, exhibit in with_proxies[:PANELS]
     ]
     names = listed([panel.title for panel in panels]) if panels else ""
     yield from drawn(
@@ -101,58 +112,66 @@ def _heat_map(material: Material, found: list[tuple[str, Exhibit]]) -> Iterator[
         "Cosine similarity between training images and proxies",
         lambda: similarity_heat_map(panels),
         f"Heat maps of the cosine between images and proxies of {names}.",
-        f"First fold's model of run 0, images and proxies by class; frames are of one class. "
+        "Model of the first fold of run 0, images and proxies sorted by class. A frame shows the pairs of one class. "
         f"{_best_of(material, PANELS, 'that have proxies')}",
     )
 
 
-def _spectra(material: Material, found: list[tuple[str, Exhibit]]) -> Iterator[Drawn]:
-    spectra = [Spectrum(material.titles[key], tuple(one.spectrum.tolist())) for key, one in found[:SPECTRA]]
+def _spectra(material: Material, exhibits: list[tuple[str, Exhibit]]) -> Iterator[Drawn]:
+    spectra = [Spectrum(material.titles[key], tuple(exhibit.spectrum.tolist())) for key, exhibit in exhibits[:SPECTRA]]
+    names = listed([spectrum.name for spectrum in spectra] or [""])
     yield from drawn(
         "spectrum",
         "Singular values of the test embeddings",
         lambda: singular_value_spectrum(spectra),
-        f"Shares of the singular values, from the largest, of {listed([one.name for one in spectra] or [''])}.",
-        f"First fold's model of run 0, all test images. {_best_of(material, SPECTRA)}",
+        f"Shares of the singular values, from the largest, of {names}.",
+        f"Model of the first fold of run 0, all test images. {_best_of(material, SPECTRA)}",
     )
 
 
 def _best_of(material: Material, count: int, which: str = "") -> str:
-    """Which methods are shown, where that is not all of them."""
+    """Write the sentence on the limit of methods; empty for an experiment with one method."""
     return (
-        f"At most {count} methods{' ' + which if which else ''}, the best first." if len(material.records) > 1 else ""
+        f"At most {count} methods{' ' + which if which else ''} are shown, the best first."
+        if len(material.records) > 1
+        else ""
     )
 
 
-def _retrievals(one: Exhibit) -> Figure:
+def _retrievals(exhibit: Exhibit) -> Figure:
     rows = []
-    for query, image in enumerate(one.query_images):
+    for query, image in enumerate(exhibit.query_images):
         neighbours = tuple(
             Neighbour(_plain(picture), str(name))
-            for picture, name in zip(one.neighbour_images[query], one.neighbour_names[query], strict=True)
+            for picture, name in zip(exhibit.neighbour_images[query], exhibit.neighbour_names[query], strict=True)
         )
-        rows.append(Retrieval(_plain(image), str(one.class_names[query]), float(one.class_scores[query]), neighbours))
+        rows.append(
+            Retrieval(_plain(image), str(exhibit.class_names[query]), float(exhibit.class_scores[query]), neighbours)
+        )
     return retrieval_gallery(rows)
 
 
 def _plain(image: np.ndarray) -> np.ndarray:
-    """Without the last axis where that holds nothing but grey."""
+    """Drop the last axis of a grey image."""
     return image[..., 0] if image.shape[-1] == 1 else image
 
 
-def _gallery(title: str, one: Exhibit, note: str) -> Gallery:
+def _gallery(title: str, exhibit: Exhibit, note: str) -> Gallery:
     rows = []
-    for query, image in enumerate(one.query_images):
-        score = f"class MAP@R {100 * float(one.class_scores[query]):.1f} %"
+    for query, image in enumerate(exhibit.query_images):
+        score = f"class MAP@R {100 * float(exhibit.class_scores[query]):.1f} %"
         neighbours = tuple(
             Thumbnail(thumbnail_uri(picture), str(name), bool(right))
             for picture, name, right in zip(
-                one.neighbour_images[query], one.neighbour_names[query], one.correct[query], strict=True
+                exhibit.neighbour_images[query], exhibit.neighbour_names[query], exhibit.correct[query], strict=True
             )
         )
-        rows.append(GalleryRow(Thumbnail(thumbnail_uri(image), str(one.class_names[query]), None, score), neighbours))
+        rows.append(
+            GalleryRow(Thumbnail(thumbnail_uri(image), str(exhibit.class_names[query]), None, score), neighbours)
+        )
     caption = (
-        "One image of each of the classes with the lowest MAP@R, and its nearest test images, nearest first, by the "
-        f"concatenated embeddings of run 0. The hardest classes are chosen: this is no average.{note}"
+        "Each row shows an image of one of the classes with the lowest MAP@R, and its nearest test images, nearest "
+        "first, by the concatenated embeddings of run 0. Only the hardest classes are shown. They are not typical."
+        + note
     )
     return Gallery(f"{title}: hardest classes", tuple(rows), caption)

@@ -1,4 +1,4 @@
-"""Where every number comes from: the runs of each method with their trainings and environments."""
+"""The origin of every number: the runs of each method with their trainings and environments."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,9 +11,15 @@ from results.statistics.run_values import EMBEDDING_KINDS, value_of
 def origins_of(
     records: Sequence[RunRecord], titles: Mapping[str, str], folds: Mapping[str, FoldOrigin] | None = None
 ) -> tuple[MethodOrigin, ...]:
-    """Every run of the methods in `titles` (by key), in that order, with the names of its trainings.
+    """Collect the runs of the methods with their trainings.
 
-    folds: more about a training, by its fingerprint, where a store knows it.
+    Args:
+        records: Runs of any methods.
+        titles: Titles of the methods by key, in the order of the result.
+        folds: Details of the trainings by fingerprint. A training without details has only its fingerprint.
+
+    Returns:
+        One entry for each method that has runs.
     """
     origins = []
     for key, title in titles.items():

@@ -1,4 +1,4 @@
-"""Published tables that an experiment may stand beside, and what the comparison says."""
+"""Published tables that concern an experiment, and the verdicts of the comparison."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -16,7 +16,10 @@ from results.published.tables import PublishedCell, published_table, published_t
 class PublishedValue(NamedTuple):
     """A published value of one of our scores.
 
-    value: a fraction of 1. rounding: half a unit of its last digit, a fraction of 1. source: the published table.
+    Attributes:
+        value: The value as a fraction of 1.
+        rounding: Half a unit of its last published digit, as a fraction of 1.
+        source: Title of the published table.
     """
 
     value: float
@@ -25,22 +28,25 @@ class PublishedValue(NamedTuple):
 
 
 PublishedValues = Mapping[tuple[str, Score], PublishedValue]
-"""By method and score."""
+"""Published values by method and score."""
 
 
 def compared_tables(material: Material) -> tuple[ComparedTable, ...]:
-    """The published tables that this experiment's runs fill a cell of, or are near enough to say why they do not."""
+    """Compare the experiment with the published tables that it concerns.
+
+    A table without any value of ours stays if it has a note with the reason.
+    """
     stored = StoredExperiment(material.name, material.measured, material.deviations, material.mlrc)
-    joined = [
+    tables = [
         join(table, [stored])
         for table in map(published_table, published_tables())
         if concerns(table, material.name, material.measured.summary)
     ]
-    return tuple(one for one in joined if one.notes)
+    return tuple(table for table in tables if table.notes)
 
 
 def published_values(tables: Sequence[ComparedTable]) -> PublishedValues:
-    """The published values of cells that were run, of the metrics in the table of scores; the first of several."""
+    """Return the published values beside our runs, for the headline metrics. The first of several values counts."""
     values: dict[tuple[str, Score], PublishedValue] = {}
     for table in tables:
         for cell in _run(table):
@@ -52,7 +58,7 @@ def published_values(tables: Sequence[ComparedTable]) -> PublishedValues:
 
 
 def published_verdicts(tables: Sequence[ComparedTable], titles: Mapping[str, str]) -> Iterator[Verdict]:
-    """A sentence for every published value that was run, or why none was compared."""
+    """Make a sentence for each published value beside our runs. A table without any gets a warning with the reason."""
     for table in tables:
         cells = _run(table)
         for cell in cells:
@@ -76,16 +82,16 @@ def _verdict(table: ComparedTable, cell: ComparedCell, titles: Mapping[str, str]
     if ours is None or not published.as_published:
         return
     kind = "" if published.kind == "single" else f"{published.kind} "
-    what = f"{titles.get(published.key or '', published.method_label)}, {kind}{metric_title(published.column)}"
+    subject = f"{titles.get(published.key or '', published.method_label)}, {kind}{metric_title(published.column)}"
     mean, source = f"{cell.scale * ours.mean:.2f}", f"{table.published.title}; our {runs(ours.n)}"
     if ours.low is None or ours.high is None:
-        sentence = f"{what}: published {published.as_published}, ours {mean} from a single run, which has no interval."
+        sentence = f"{subject}: published {published.as_published}, ours {mean}. A single run has no interval."
         yield Verdict("open", sentence, source)
         return
     ends = f"{cell.scale * ours.low:.2f} to {cell.scale * ours.high:.2f}"
     if cell.verdict == "inside":
-        sentence = f"{what}: published {published.as_published} lies inside our interval, {ends}."
-        yield Verdict("inside", sentence, f"{source}; a wide interval is easily met")
+        sentence = f"{subject}: published {published.as_published} lies inside our interval, {ends}."
+        yield Verdict("inside", sentence, f"{source}; a wide interval contains a value easily")
     else:
-        sentence = f"{what}: published {published.as_published}; our interval, {ends}, lies {cell.verdict} it."
+        sentence = f"{subject}: published {published.as_published}. Our interval, {ends}, lies {cell.verdict} it."
         yield Verdict("outside", sentence, source)

@@ -1,4 +1,4 @@
-"""Figures of runs and of their trainings: intervals, ranks, validation curves, batch sizes."""
+"""Figures of runs and their trainings: intervals, ranks, validation curves, batch sizes."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -19,10 +19,10 @@ from results.statistics.run_values import run_values
 
 
 def run_figures(material: Material, published: PublishedValues) -> Iterator[Drawn]:
-    """The figures that the runs allow, with published values where there are any."""
+    """Draw all figures for which there are runs, with published values if there are any."""
     for score in material.scores:
         yield from _intervals(
-            material, score, {key: known.value for (key, scored), known in published.items() if scored == score}
+            material, score, {key: value.value for (key, other), value in published.items() if other == score}
         )
     yield from _ranks(material, material.scores[0])
     yield from _curves(material)
@@ -31,7 +31,9 @@ def run_figures(material: Material, published: PublishedValues) -> Iterator[Draw
 
 def _intervals(material: Material, score: Score, published: Mapping[str, float]) -> Iterator[Drawn]:
     values = material.values(score)
-    rows = [MethodRuns(material.titles[key], tuple(own.values()), published.get(key)) for key, own in values.items()]
+    rows = [
+        MethodRuns(material.titles[key], tuple(by_run.values()), published.get(key)) for key, by_run in values.items()
+    ]
     means = [f"{row.name} {percent(student_t_interval(row.values))}" for row in rows]
     first = score == material.scores[0]
     yield from drawn(
@@ -39,7 +41,8 @@ def _intervals(material: Material, score: Score, published: Mapping[str, float])
         f"{score.name[:1].upper()}{score.name[1:]} by method",
         lambda: interval_plot(rows, score.name),
         f"Means with 95 % intervals over runs: {'; '.join(means)}.",
-        "Points below a mean are its single runs. Overlapping intervals are no test; the verdicts are tests.",
+        "The points below a mean are the single runs. Overlapping intervals do not replace a test. The verdicts above "
+        "are tests.",
         fold="" if first else "Other scores by method",
     )
 
@@ -49,22 +52,22 @@ def _ranks(material: Material, score: Score) -> Iterator[Drawn]:
     if len(values) < 3:
         return
     try:
-        ranks = critical_difference({material.titles[key]: own for key, own in values.items()})
+        ranks = critical_difference({material.titles[key]: by_run for key, by_run in values.items()})
     except ValueError:
-        # Fewer than two runs that all methods have.
+        # The methods have fewer than two common runs.
         return
     mean_ranks = dict(zip(ranks.methods, ranks.ranks, strict=True))
     blocks = f"{ranks.blocks} matched runs"
-    left_out = f" {ranks.left_out} runs that not every method has are left out." if ranks.left_out else ""
-    p = "" if ranks.p is None else f" Friedman's test that all rank alike: p = {ranks.p:.3g}."
+    left_out = f" {ranks.left_out} runs are left out, because not every method has them." if ranks.left_out else ""
+    p = "" if ranks.p is None else f" Friedman's test of equal ranks: p = {ranks.p:.3g}."
     yield from drawn(
         "critical_difference",
         f"Mean ranks by {score.name}",
         lambda: critical_difference_diagram(mean_ranks, ranks.difference, blocks, ranks.cliques),
         "Mean ranks: " + "; ".join(f"{name} {rank:.2f}" for name, rank in mean_ranks.items()) + ".",
-        f"Runs of one dataset as blocks: this speaks of this dataset only. By Nemenyi's test over {blocks}, only ranks "
-        f"{ranks.difference:.2f} apart count, of at most {len(values) - 1}: coarser than the tests of the "
-        f"verdicts.{p}{left_out}",
+        "The blocks are runs on one dataset, so the ranks hold for this dataset only. By Nemenyi's test over "
+        f"{blocks}, ranks differ if they are at least {ranks.difference:.2f} apart. The largest possible distance is "
+        f"{len(values) - 1}. The tests of the verdicts are finer.{p}{left_out}",
     )
 
 
@@ -76,11 +79,11 @@ def _curves(material: Material) -> Iterator[Drawn]:
             shown.append(MethodCurves(material.titles[key], tuple(folds)))
     yield from drawn(
         "validation_curves",
-        "Validation along the trainings of each method's first run",
+        "Validation scores during the trainings of each method's first run",
         lambda: validation_curves(shown),
-        f"Validation MAP@R against iterations, a panel per method: {', '.join(one.name for one in shown)}.",
-        "Reproduction 0 of each method, a line per fold. Mean and band end where the first fold stopped early; what "
-        "stands in the tables is measured on other, test classes.",
+        f"Validation MAP@R against iterations, a panel per method: {', '.join(curves.name for curves in shown)}.",
+        "Reproduction 0 of each method, one line per fold. Mean and band end where the first fold stops. The scores in "
+        "the tables are measured on the test classes, which are other classes.",
     )
 
 
@@ -90,19 +93,19 @@ def _first_run(material: Material, method: str) -> list[FoldResult]:
 
 
 def _curve(result: FoldResult) -> FoldCurve | None:
-    """Validations that have a score; None where there are fewer than two, as for an untrained trunk."""
-    known = {
+    """Return the validations with a score; None if there are fewer than two, as for an untrained trunk."""
+    scores = {
         point.iteration: point.map_at_r
         for point in result.curve
         if point.map_at_r is not None and math.isfinite(point.map_at_r)
     }
-    if len(known) < 2 or result.best_iteration not in known:
+    if len(scores) < 2 or result.best_iteration not in scores:
         return None
-    return FoldCurve(tuple(known), tuple(known.values()), result.best_iteration)
+    return FoldCurve(tuple(scores), tuple(scores.values()), result.best_iteration)
 
 
 def _batch_sizes(material: Material) -> Iterator[Drawn]:
-    """This panel and those of the same file that differ from it in nothing but batch size."""
+    """Draw this panel and the panels of the same file that differ from it only in batch size."""
     panels: dict[str, dict[str, dict[int, tuple[float, ...]]]] = {}
     score = material.scores[0]
     this = material.measured.summary.experiment
@@ -126,7 +129,7 @@ def _batch_sizes(material: Material) -> Iterator[Drawn]:
         f"{score.name[:1].upper()}{score.name[1:]} by batch size",
         lambda: batch_size_dependence(series, score.name),
         f"Means with 95 % intervals by batch size on {', '.join(series)}.",
-        "From the panels of this experiment that differ in nothing but batch size.",
+        "From the panels of this experiment that differ only in batch size.",
     )
 
 

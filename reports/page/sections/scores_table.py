@@ -1,4 +1,4 @@
-"""The page's table of test scores: results with the single runs and the published value behind each number."""
+"""The page's table of test scores: results, with single runs and published values in tooltips."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,13 +19,16 @@ def scores_table(
     published: Mapping[tuple[str, ResultColumn], PublishedValue] | None = None,
     absent: Mapping[str, str] | None = None,
 ) -> Table:
-    """The experiment's results as the page shows them.
+    """Build the table of results for the page.
 
     Args:
         results: The table that `result_table` makes.
-        records: Its runs.
-        published: Published values by method and column. They get a verdict where our numbers have an interval.
-        absent: Titles by key of methods without a run; they get a row that says so.
+        records: The runs of the table.
+        published: Published values by method and column. A cell gets a verdict if our value has an interval.
+        absent: Titles by key of methods without runs. Their rows have the words "not run".
+
+    Returns:
+        The table with a tooltip in every cell.
     """
     rows = []
     for row in results.rows:
@@ -59,5 +62,5 @@ def _cell(
         return replace(cell, tooltip="\n".join(sentences))
     source = f" ({published.source})" if published.source else ""
     sentences.append(f"published: {100 * published.value:.2f}{source}")
-    said = verdict(interval, published.value, published.rounding)
-    return replace(cell, tooltip="\n".join(sentences), verdict=said)
+    comparison = verdict(interval, published.value, published.rounding)
+    return replace(cell, tooltip="\n".join(sentences), verdict=comparison)

@@ -1,4 +1,4 @@
-"""Figures of each method's search, folded away under its name."""
+"""Figures of each method's search, in one collapsed group per method."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,7 +13,7 @@ from reports.page.sections.drawn_figure import Drawn, drawn, file_name
 
 
 def search_figures(material: Material) -> Iterator[Drawn]:
-    """History, and where there are two parameters or more, parallel coordinates and a contour."""
+    """Draw the history of each search; with two or more hyperparameters also parallel coordinates and a contour."""
     for key, title in material.titles.items():
         if key in material.searches:
             yield from _of_search(file_name(key), title, material.searches[key])
@@ -27,14 +27,15 @@ def _of_search(name: str, title: str, search: SearchHistory) -> Iterator[Drawn]:
     best = max(value for _, value in done)
     yield from drawn(
         f"search_{name}_history",
-        f"{title}: trials in their order",
+        f"{title}: trials in order",
         lambda: search_history(trials, startup=min(search.startup, len(trials))),
-        f"Validation MAP@R of {len(done)} trials; the best reached {100 * best:.2f} %.",
-        "Each trial is one setting trained on every fold. The best is chosen by this value, so it is flattered; the "
-        "tables hold re-trainings of its setting.",
+        f"Validation MAP@R of {len(done)} trials; the best trial has {100 * best:.2f} %.",
+        "Each trial is one setting, trained on every fold. The best trial is chosen by this value, so the value is "
+        "too high on average. The tables show new trainings with the best setting.",
         fold,
     )
-    complete = tuple(trial for trial in trials if all(one.name in trial.parameters for one in search.parameters))
+    searched = {parameter.name for parameter in search.parameters}
+    complete = tuple(trial for trial in trials if searched <= trial.parameters.keys())
     if len(search.parameters) < 2:
         return
     names = ", ".join(parameter.name for parameter in search.parameters)
@@ -42,25 +43,24 @@ def _of_search(name: str, title: str, search: SearchHistory) -> Iterator[Drawn]:
         f"search_{name}_parallel",
         f"{title}: all trials across the hyperparameters",
         lambda: parallel_coordinates(complete, search.parameters),
-        f"One line per trial over {names}, coloured by validation MAP@R.",
+        f"One line per trial over {names}. The colour is the validation MAP@R.",
         "",
         fold,
     )
-    x, y = _most_telling(complete, search.parameters)
+    x, y = _two_strongest(complete, search.parameters)
     yield from drawn(
         f"search_{name}_contour",
         f"{title}: {x.name} and {y.name}",
         lambda: search_contour(complete, x, y),
         f"Validation MAP@R over {x.name} and {y.name}.",
-        "Interpolated between trials, whose other hyperparameters differ too; nothing lies beyond the outermost."
-        if len(search.parameters) > 2
-        else "Interpolated between trials; nothing lies beyond the outermost.",
+        "The surface is interpolated between trials and ends at the outermost trials."
+        + (" The other hyperparameters of the trials differ too." if len(search.parameters) > 2 else ""),
         fold,
     )
 
 
-def _most_telling(trials: Sequence[TrialPoint], parameters: Sequence[Parameter]) -> tuple[Parameter, Parameter]:
-    """The two parameters whose order goes most with that of the values, by rank correlation; the order of the card."""
+def _two_strongest(trials: Sequence[TrialPoint], parameters: Sequence[Parameter]) -> tuple[Parameter, Parameter]:
+    """Choose the two parameters with the strongest rank correlation with the values, in the order of the card."""
     if len(parameters) == 2:
         return parameters[0], parameters[1]
     done = finished(trials)

@@ -1,15 +1,13 @@
-"""The protocol as it was run, as named values."""
+"""The settings of an experiment as named values."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from reports.page.content import (
-    Facts,
-)
+from reports.page.content import Facts
 
 
 def protocol_facts(settings: Mapping[str, Any]) -> tuple[Facts, ...]:
-    """An experiment's settings as groups of named values: its plain ones first, then a group for each part."""
+    """Group an experiment's settings: first the plain values, then one group for each nested part."""
     plain = {name: value for name, value in settings.items() if not isinstance(value, Mapping)}
     parts = {name: value for name, value in settings.items() if isinstance(value, Mapping)}
     groups = [Facts("Experiment", tuple(_shown(plain).items()))]
@@ -18,16 +16,16 @@ def protocol_facts(settings: Mapping[str, Any]) -> tuple[Facts, ...]:
 
 
 def _flat(part: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested settings with their path as name: `optimizer lr`."""
-    found: dict[str, Any] = {}
+    """Flatten nested settings. The name of a value is its path, such as `optimizer lr`."""
+    flat: dict[str, Any] = {}
     for name, value in part.items():
         path = f"{prefix}{name}"
-        found.update(_flat(value, path + " ") if isinstance(value, Mapping) else {path: value})
-    return found
+        flat.update(_flat(value, path + " ") if isinstance(value, Mapping) else {path: value})
+    return flat
 
 
 def _shown(values: Mapping[str, Any]) -> dict[str, str]:
-    """Values as a person reads them; empty lists are left out, they say nothing."""
+    """Format names and values for readers. Empty lists are left out."""
     return {_words(name): _text(value) for name, value in values.items() if value != []}
 
 

@@ -1,4 +1,4 @@
-"""The page's tables: test scores, published tables, differences, intervals over classes, peeking, settings, cost."""
+"""The page's tables: test scores, published tables, differences, class intervals, peeking, hyperparameters, costs."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,7 +29,7 @@ _FILES = (
 def tables_of(
     material: Material, compared: Sequence[ComparedTable], classes: OverClasses | None
 ) -> tuple[TableSection, ...]:
-    """All tables that the runs allow, published ones where any cell was run."""
+    """Build all tables for which there are runs."""
     measured, first = material.measured, material.scores[0]
     sections = [_scores(material, compared)]
     sections += [_published(table) for table in compared if any(row.was_run for row in table.rows)]
@@ -37,12 +37,12 @@ def tables_of(
         sections.append(_section(differences(measured, first.metric, first.kind), "differences", material))
     if classes:
         sections.append(_section(classes_table(material, classes), "classes", material))
-    further = {
+    other_tables = {
         "peeking": peeking_table(measured),
         "hyperparameters": hyperparameters(measured, material.published_names),
         "costs": costs(measured),
     }
-    sections += [_section(table, name, material) for name, table in further.items() if table.rows]
+    sections += [_section(table, name, material) for name, table in other_tables.items() if table.rows]
     return tuple(sections)
 
 
@@ -55,11 +55,11 @@ def _scores(material: Material, compared: Sequence[ComparedTable]) -> TableSecti
 
 
 def _published(compared: ComparedTable) -> TableSection:
-    """The published table's rows that were run."""
+    """Make a section of the rows of a published table that have runs."""
     rows = tuple(row for row in compared.rows if row.was_run)
     table = published_layout(replace(compared, rows=rows))
     left_out = len(compared.rows) - len(rows)
-    sentence = f" {left_out} published rows without a run are left out here." if left_out else ""
+    sentence = f" {left_out} published rows without runs are left out here." if left_out else ""
     table = replace(table, caption=table.caption + sentence)
     return TableSection(_for_page(table), _downloads(table, compared.published.name))
 
@@ -71,14 +71,14 @@ def _section(table: Table, name: str, material: Material) -> TableSection:
 
 
 def _for_page(table: Table) -> Table:
-    """The table without columns that are empty in every row; rows of several lines become as many rows."""
-    kept = [place for place in range(len(table.columns)) if any(not line.cells[place].empty for line in table.lines)]
+    """Drop the columns that are empty in every row, and make each line a row of its own."""
+    columns = [index for index in range(len(table.columns)) if any(not line.cells[index].empty for line in table.lines)]
     rows = []
     for row in table.rows:
         for line in row.lines:
             head = f"{row.head}, {line.name}" if line.name else row.head
-            rows.append(Row(head, (Line(tuple(line.cells[place] for place in kept)),), row.key, row.sign))
-    return replace(table, columns=tuple(table.columns[place] for place in kept), rows=tuple(rows))
+            rows.append(Row(head, (Line(tuple(line.cells[index] for index in columns)),), row.key, row.sign))
+    return replace(table, columns=tuple(table.columns[index] for index in columns), rows=tuple(rows))
 
 
 def _downloads(table: Table, name: str) -> tuple[Download, ...]:

@@ -1,4 +1,4 @@
-"""What a reader must know before the numbers: budget, number of runs, flags, code and machines they were made with."""
+"""Warnings above the numbers: small budget, few runs, flags of runs, different code or machines."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -12,15 +12,20 @@ FEW_RUNS = 3
 
 
 def warnings_of(material: Material, *, partial: bool) -> tuple[Verdict, ...]:
-    """The warnings, most general first."""
-    found = [*_partial(material, partial), *_budget(material), *_few_runs(material)]
-    found += [*_untrained(material), *_flags(material), *_unreadable(material), *_code_and_machines(material)]
-    return tuple(Verdict("warning", sentence, detail) for sentence, detail in found)
+    """Write the warnings, the most general first.
+
+    Args:
+        material: The experiment.
+        partial: Whether runs are missing.
+    """
+    warnings = [*_partial(material, partial), *_budget(material), *_few_runs(material)]
+    warnings += [*_untrained(material), *_flags(material), *_unreadable(material), *_code_and_machines(material)]
+    return tuple(Verdict("warning", sentence, detail) for sentence, detail in warnings)
 
 
 def _partial(material: Material, partial: bool) -> Iterator[tuple[str, str]]:
     if partial and material.records:
-        yield "The experiment is not finished: what follows is about the runs there are, and can change.", ""
+        yield "The experiment is not finished. The page shows the runs that exist, and its results can change.", ""
 
 
 def _budget(material: Material) -> Iterator[tuple[str, str]]:
@@ -28,36 +33,36 @@ def _budget(material: Material) -> Iterator[tuple[str, str]]:
     if summary.protocol not in ("mlrc", ""):
         return
     folds = summary.experiment.folds if summary.experiment is not None else mlrc_constants.FOLDS
-    asked = (
+    budget = (
         (summary.trials, mlrc_constants.TRIALS, "trials"),
         (summary.reproductions, mlrc_constants.REPRODUCTIONS, "reproductions"),
         (folds, mlrc_constants.FOLDS, "folds"),
     )
-    # No trials at all means published hyperparameters, which is another thing than a small search.
-    fewer = [(has, whole, what) for has, whole, what in asked if has < whole and (has or what != "trials")]
-    if fewer:
-        said = listed([f"{has} of {whole} {what}" for has, whole, what in fewer])
+    # No trials mean published hyperparameters. This is not a small search.
+    smaller = [(count, full, unit) for count, full, unit in budget if count < full and (count or unit != "trials")]
+    if smaller:
+        parts = listed([f"{count} of {full} {unit}" for count, full, unit in smaller])
         yield (
-            f"Run with a part of the protocol's budget, {said}: a ranking under it need not be the ranking under "
-            "the whole one.",
+            f"The experiment used a part of the protocol's budget: {parts}. The full budget can rank the methods "
+            "differently.",
             "",
         )
 
 
 def _few_runs(material: Material) -> Iterator[tuple[str, str]]:
-    counts = {key: len(own) for key, own in material.records.items()}
+    counts = {key: len(method_runs) for key, method_runs in material.records.items()}
     if not counts:
         return
     if max(counts.values()) < 2:
-        yield "Every method has a single run: there are no intervals, and no difference can be called real.", ""
+        yield "Every method has a single run. There are no intervals, and no difference can be called real.", ""
         return
     if single := [material.titles[key] for key, count in counts.items() if count < 2]:
-        yield f"{listed(single)}: a single run, without an interval and without a test.", ""
+        yield f"{listed(single)}: a single run, so there is no interval and no test.", ""
     fewest = min(count for count in counts.values() if count > 1)
     if fewest <= FEW_RUNS:
         yield (
-            f"Intervals and tests rest on as few as {runs(fewest)} per method, which is weak: they suppose normal "
-            "scores, find large differences only, and a difference not found may well be there.",
+            f"Intervals and tests use as few as {runs(fewest)} per method. This is weak evidence: they assume "
+            "normally distributed scores and find only large differences. Smaller differences can exist.",
             "",
         )
 
@@ -67,38 +72,39 @@ def _untrained(material: Material) -> Iterator[tuple[str, str]]:
     values = material.values(score)
     if "untrained" not in values:
         return
-    means = {key: sum(own.values()) / len(own) for key, own in values.items()}
+    means = {key: sum(by_run.values()) / len(by_run) for key, by_run in values.items()}
     if below := [material.titles[key] for key in means if key != "untrained" and means[key] <= means["untrained"]]:
         verb = "has" if len(below) == 1 else "have"
         yield f"{listed(below)} {verb} no higher mean than the untrained trunk in {score.name}.", ""
 
 
 def _flags(material: Material) -> Iterator[tuple[str, str]]:
-    for key, own in material.records.items():
-        by_flag: dict[str, list[str]] = defaultdict(list)
-        for run in own:
+    for key, method_runs in material.records.items():
+        by_event: dict[str, list[str]] = defaultdict(list)
+        for run in method_runs:
             for flag in run.flags:
-                where, _, what = flag.partition(": ")
-                by_flag[what or where].append(f"run {run.run}, {where}" if what else f"run {run.run}")
-        for what, places in by_flag.items():
-            yield f"{material.titles[key]}: {what} ({runs(len({p.split(',')[0] for p in places}))}).", "; ".join(places)
+                fold, _, event = flag.partition(": ")
+                by_event[event or fold].append(f"run {run.run}, {fold}" if event else f"run {run.run}")
+        for event, cases in by_event.items():
+            count = len({case.split(",")[0] for case in cases})
+            yield f"{material.titles[key]}: {event} ({runs(count)}).", "; ".join(cases)
 
 
 def _unreadable(material: Material) -> Iterator[tuple[str, str]]:
     if material.unreadable:
         yield (
-            "Some figures and galleries are missing: files of the artifact folder cannot be read.",
+            "Some figures and galleries are missing, because files of the artifact folder cannot be read.",
             ", ".join(material.unreadable),
         )
 
 
 def _code_and_machines(material: Material) -> Iterator[tuple[str, str]]:
-    everything = [(key, run.provenance) for key, own in material.records.items() for run in own]
-    if any(made.tree_dirty for _, made in everything):
-        yield "Some runs were made with changes that no commit holds: the commit alone does not bring them back.", ""
-    devices = {made.device for _, made in everything}
+    provenances = [run.provenance for method_runs in material.records.values() for run in method_runs]
+    if any(provenance.tree_dirty for provenance in provenances):
+        yield "Some runs were made with uncommitted changes. Their commit alone is not enough to repeat them.", ""
+    devices = {provenance.device for provenance in provenances}
     if len(devices) > 1:
-        yield f"Runs were made on different devices ({listed(sorted(devices))}), which round differently.", ""
-    commits = {made.commit for _, made in everything}
+        yield f"Runs were made on different devices ({listed(sorted(devices))}). Devices round differently.", ""
+    commits = {provenance.commit for provenance in provenances}
     if len(commits) > 1:
-        yield f"Runs were made with {len(commits)} commits of the code; each run's origin names its own.", ""
+        yield f"Runs were made with {len(commits)} commits of the code. The origin of each run names its commit.", ""

@@ -1,4 +1,4 @@
-"""How numbers and lists are said in a sentence."""
+"""Texts for numbers, lists and tests in sentences."""
 
 from collections.abc import Sequence
 
@@ -7,39 +7,39 @@ from results.statistics.intervals import Interval
 
 
 def percent(interval: Interval) -> str:
-    """A mean in percent with the half width of its interval, where there is one."""
+    """Format a mean in percent, with the half width of its interval if there is pair."""
     mean = f"{100 * interval.mean:.2f}"
     return f"{mean} %" if interval.half_width is None else f"{mean} ± {100 * interval.half_width:.2f} %"
 
 
 def points(difference: float) -> str:
-    """A difference of percentages."""
+    """Format a difference in percentage points."""
     return f"{100 * difference:.2f} points"
 
 
 def p_value(p: float) -> str:
-    """p as a reader wants it: no zeros that are none."""
+    """Format a p value. A very small p is shown as p < 0.001 and not as 0.000."""
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
 def runs(count: int) -> str:
-    """Runs, counted."""
+    """Format a number of runs."""
     return "1 run" if count == 1 else f"{count} runs"
 
 
 def corrected(tests: int, what: str) -> str:
-    """How many tests p values were adjusted for; nothing where a test was made alone."""
+    """Name the number of tests that p values are adjusted for; empty for a single test."""
     return "" if tests < 2 else f", corrected for {tests} {what} (Holm)"
 
 
 def listed(names: Sequence[str]) -> str:
-    """a, b and c."""
+    """Join names as in `a, b and c`."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def test_of(one: Comparison) -> str:
-    """How a comparison was tested."""
-    if one.test == "paired t":
-        return f"paired t-test over {one.n_a} matched runs"
-    return f"Welch's t-test over {one.n_a} and {one.n_b} runs" if one.test == "Welch t" else "not tested"
+def test_of(pair: Comparison) -> str:
+    """Name the test of a comparison."""
+    if pair.test == "paired t":
+        return f"paired t-test over {pair.n_a} matched runs"
+    return f"Welch's t-test over {pair.n_a} and {pair.n_b} runs" if pair.test == "Welch t" else "not tested"

@@ -1,6 +1,6 @@
 "use strict";
 
-// Sorting: a header's button goes through its two directions and back to the order of the experiment.
+// Sorting: the button of a header switches between two directions and the order of the experiment.
 for (const table of document.querySelectorAll("table.sortable")) {
   const body = table.tBodies[0];
   const original = [...body.rows];
@@ -14,7 +14,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
       header.setAttribute("aria-sort", next);
       body.append(...(next === "none" ? original : sorted(original, column, numeric, next)));
       const name = header.textContent.trim();
-      document.getElementById("said").textContent =
+      document.getElementById("announcement").textContent =
         next === "none" ? "in the experiment's order" : `sorted by ${name}, ${next}`;
     });
   });
@@ -28,23 +28,23 @@ function sorted(rows, column, numeric, direction) {
     : (a, b) => key(a).localeCompare(key(b), "en", { numeric: true });
   const present = rows.filter((row) => !missing(row)).sort(compare);
   if (direction === "descending") present.reverse();
-  // What was not run is neither high nor low.
+  // Rows without a value stay at the end in both directions.
   return [...present, ...rows.filter(missing)];
 }
 
-// Where a number comes from: shown on hover, focus and tap. A table is one stop of the Tab key; arrows move within it.
+// Tooltips with the origin of a number, on hover, focus and tap. The Tab key stops once per table; arrow keys move in it.
 const tip = document.getElementById("tip");
 function show(button) {
   document.querySelector(".tip[aria-describedby]")?.removeAttribute("aria-describedby");
   tip.textContent = button.dataset.tip;
   tip.hidden = false;
   button.setAttribute("aria-describedby", "tip");
-  const at = button.getBoundingClientRect();
+  const anchor = button.getBoundingClientRect();
   const size = tip.getBoundingClientRect();
-  const left = Math.min(Math.max(8, at.right - size.width), document.documentElement.clientWidth - size.width - 8);
-  const above = at.top - size.height - 8;
+  const left = Math.min(Math.max(8, anchor.right - size.width), document.documentElement.clientWidth - size.width - 8);
+  const above = anchor.top - size.height - 8;
   tip.style.left = `${Math.max(8, left)}px`;
-  tip.style.top = `${above > 8 ? above : at.bottom + 8}px`;
+  tip.style.top = `${above > 8 ? above : anchor.bottom + 8}px`;
 }
 function hide(button) {
   tip.hidden = true;
@@ -74,23 +74,23 @@ for (const table of document.querySelectorAll("table")) {
       if (next) {
         event.preventDefault();
         next.focus({ preventScroll: true });
-        // Focus alone leaves a number that is half under the names where it is.
+        // Focus alone does not scroll a number that the column of names half covers.
         next.scrollIntoView({ block: "nearest", inline: "nearest", behavior: "instant" });
       }
     });
   });
 }
 function nearest(row, column, step) {
-  for (let at = column + step; at >= 0 && at < row.cells.length; at += step) {
-    const found = row.cells[at].querySelector(".tip");
-    if (found) return found;
+  for (let index = column + step; index >= 0 && index < row.cells.length; index += step) {
+    const button = row.cells[index].querySelector(".tip");
+    if (button) return button;
   }
   return null;
 }
 function vertical(row, column, side) {
   for (let other = row[side]; other; other = other[side]) {
-    const found = other.cells[column].querySelector(".tip");
-    if (found) return found;
+    const button = other.cells[column].querySelector(".tip");
+    if (button) return button;
   }
   return null;
 }
@@ -105,7 +105,7 @@ function follow() {
 }
 document.addEventListener("scroll", follow, { capture: true, passive: true });
 
-// A link into something folded away opens it.
+// A link to a collapsed part opens it.
 function reveal() {
   const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (target && target.tagName === "DETAILS") {

@@ -43,5 +43,5 @@ def test_panels_of_curves_share_their_axes_and_say_their_folds():
 
 
 def test_curves_need_folds():
-    with pytest.raises(FigureError, match="each of them a fold"):
+    with pytest.raises(FigureError, match="at least one fold of each method"):
         validation_curves([MethodCurves("Triplet", ())])

@@ -61,7 +61,7 @@ def test_the_map_draws_every_point_with_its_class_and_stars_in_its_colour(cluste
     assert [to_hex(colour) for colour in proxies.get_facecolor()] == [COLOURS[4].lower(), COLOURS[0].lower(), "#ffffff"]
     said = figure.axes[0].get_xlabel()
     assert "60 images of 5 classes, 3 proxies" in said
-    assert "only what lies close together means something" in said
+    assert "only small distances have a meaning" in said
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [*names, "proxy"]
 
 
@@ -71,9 +71,9 @@ def test_many_classes_have_no_key_and_their_own_pairs_of_sign_and_colour():
     assert figure.legends == []
     looks = {(to_hex(one.get_facecolor()[0]), str(one.get_paths()[0].vertices)) for one in figure.axes[0].collections}
     assert len(looks) == 49
-    assert "signs repeat" not in figure.axes[0].get_xlabel()
+    assert "markers repeat" not in figure.axes[0].get_xlabel()
     more = embedding_map(np.zeros((50, 2)), np.arange(50))
-    assert "50 classes, signs repeat" in more.axes[0].get_xlabel()
+    assert "50 classes, markers repeat" in more.axes[0].get_xlabel()
 
 
 def test_the_map_refuses_labels_that_do_not_fit():

@@ -32,7 +32,7 @@ def test_panels_of_similarities_have_one_scale():
 
 
 def test_similarities_refuse_shapes_that_do_not_fit():
-    with pytest.raises(FigureError, match="'A': one label per embedding"):
+    with pytest.raises(FigureError, match="'A': needs one label per embedding"):
         similarity_heat_map([SimilarityPanel("A", np.eye(3), np.arange(2), np.eye(3), np.arange(3))])
     with pytest.raises(FigureError, match="differ in dimensions"):
         similarity_heat_map([SimilarityPanel("A", np.eye(3), np.arange(3), np.eye(2), np.arange(2))])

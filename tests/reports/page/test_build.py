@@ -15,7 +15,7 @@ from tests.support.sample_records import some_summary
 def test_a_partial_experiment_says_what_is_missing_and_invents_nothing():
     half = material(values(a=A, b=B[:2]), titles={"a": "A", "b": "B", "never": "Never run"})
     content = build_page(half).content
-    assert content.missing == ("B has 2 of 4 runs", "Never run was not run to the end")
+    assert content.missing == ("B has 2 of 4 runs", "Never run has no finished run")
     rows = {row.head: row.lines[0].cells for row in content.tables[0].table.rows}
     assert {(cell.value, cell.kind) for cell in rows["Never run"][1:]} == {(None, "not run")}
     assert rows["B"][0].value == 2
@@ -29,7 +29,7 @@ def test_an_experiment_without_a_run_has_a_page_too():
     report = build_page(material({"a": [], "b": []}))
     assert report.figures == ()
     assert report.content.tables == ()
-    assert report.content.missing == ("A was not run to the end", "B was not run to the end")
+    assert report.content.missing == ("A has no finished run", "B has no finished run")
     assert "Not run." in render_page(report.content)
 
 

@@ -184,14 +184,19 @@ def test_marks_and_verdicts_are_said_in_words_too():
     cells = (Cell(1, mark="best"), Cell(2, mark="tied"), Cell(3, verdict="inside"), Cell(4, verdict="above"))
     text = page_with(*cells, Cell(5, verdict="below"), Cell(6, verdict="no interval"), Cell(7, mark="untested"))
     shown = [re.sub(r"<[^>]+>", "", body) for _, body in cells_of(text)]
-    assert "(best)" in shown[0]
-    assert "(tied with the best)" in shown[1]
+    assert "(highest mean)" in shown[0]
+    assert "(not significantly below the highest mean)" in shown[1]
     assert "published value inside" in shown[2]
     assert "published value outside" in shown[3]
     assert "published value outside" in shown[4]
     assert shown[5:] == ["6", "7"]
     legend = re.search(r'<p class="legend">(.*?)</p>', text, re.S).group(1)
-    for words in ("best of its column", "not told apart", "inside our interval", "published value outside"):
+    for words in (
+        "highest mean of the column",
+        "not significantly below",
+        "value inside our interval",
+        "value outside",
+    ):
         assert words in legend
     assert 'class="legend"' not in page_with(Cell(1))
 
@@ -207,9 +212,9 @@ def test_neighbouring_columns_share_a_heading():
 
 
 def test_a_partial_experiment_is_marked_before_anything_else():
-    partial = render_page(sample_content(missing=("CosFace was not run to the end",)))
+    partial = render_page(sample_content(missing=("CosFace has no finished run",)))
     assert partial.index("Partial: this experiment is not finished") < partial.index('id="verdicts-title"')
-    assert "CosFace was not run to the end" in partial
+    assert "CosFace has no finished run" in partial
     assert "Partial:" not in render_page(sample_content())
 
 
@@ -224,11 +229,14 @@ def test_verdicts_stand_under_their_kind_and_many_are_folded():
     verdicts = [Verdict("open", f"Pair {i} is open.") for i in range(SHOWN + 3)]
     text = render_page(PageContent("p", verdicts=(*verdicts, Verdict("warning", "Small budget.", "6 trials"))))
     assert (
-        text.index("To know first") < text.index("Small budget.") < text.index("Not told apart") < text.index("Pair 0")
+        text.index("Read this first")
+        < text.index("Small budget.")
+        < text.index("No significant difference")
+        < text.index("Pair 0")
     )
     folded = re.search(r"<details>\s*<summary>3 more</summary>(.*?)</details>", text, re.S).group(1)
     assert [i for i in range(SHOWN + 3) if f"Pair {i} is open." in folded] == [SHOWN, SHOWN + 1, SHOWN + 2]
-    assert "Differences that are real" not in text
+    assert "Real differences" not in text
 
 
 def test_every_run_is_traced_to_its_trainings(quickstart):

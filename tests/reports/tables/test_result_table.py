@@ -72,9 +72,9 @@ def test_rows_come_in_the_order_of_the_experiment():
 
 def test_a_method_without_runs_is_named_and_the_table_marked_partial():
     partial = table()
-    assert missing() == ("CosFace was not run to the end",)
+    assert missing() == ("CosFace has no finished run",)
     for text in (to_markdown(partial), to_latex(partial)):
-        assert "Partial: CosFace was not run to the end." in text
+        assert "Partial: CosFace has no finished run." in text
     assert "cosface" not in to_csv(partial)
 
 
@@ -96,7 +96,7 @@ def test_a_table_without_any_run_says_so():
     empty = table(given=[])
     assert empty.rows == ()
     assert len(missing(given=[])) == 3
-    assert "No run of it is in the store." in to_markdown(empty)
+    assert "The store has no run of this experiment." in to_markdown(empty)
     assert len(to_csv(empty).splitlines()) == 1
 
 
@@ -129,7 +129,7 @@ def test_other_dimensions_than_the_trained_ones_are_told():
 
 
 def test_the_caption_says_what_was_asked_for():
-    for said in ("1498 images of 104 test classes", "3 asked for", "50 trials", "95 % Student-t", "Base seed 0"):
+    for said in ("1498 images of 104 test classes", "3 planned", "50 trials", "95 % Student-t", "Base seed 0"):
         assert said in table().caption
 
 
@@ -195,8 +195,8 @@ def test_ties_with_the_best_are_marked_and_explained():
     assert "| Triplet | 3 | **55.00 ± 13.83** |" in to_markdown(tied)
     assert "| CosFace | 3 | *54.67 ± 11.74* |" in to_markdown(tied)
     assert r"$\mathit{54.67 \pm 11.74}$" in to_latex(tied)
-    assert "Bold: the highest mean" in to_markdown(tied)
-    assert "Italic: not significantly below it" in to_markdown(tied)
+    assert "Bold: highest mean of the column." in to_markdown(tied)
+    assert "Italic: not significantly below the highest mean (t-test" in to_markdown(tied)
     clear = table(given=[*records()[:3], *far], methods={"triplet": "Triplet", "cosface": "CosFace"})
     assert cell_of(clear, "cosface", *column).mark == ""
     assert "Italic" not in to_markdown(clear)

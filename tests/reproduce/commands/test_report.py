@@ -90,7 +90,7 @@ def test_a_run_ends_by_naming_its_page(finished):
     figures = {path.name for path in (folder / "runs" / "reports" / "tiny" / "figures").iterdir()}
     names = {"validation_curves", "spectrum", "similarity", "tsne_proxies_proxy_anchor", "search_contrastive_history"}
     assert {f"{name}.{kind}" for name in names for kind in ("svg", "png")} <= figures
-    for heading in ("What peeking is worth", "Hyperparameters found", "Would other classes say the same?"):
+    for heading in ("Gain from peeking", "Hyperparameters found", "Dependence on the test classes"):
         assert heading in page
 
 
@@ -166,8 +166,8 @@ def test_a_partial_store_is_marked_partial(here, say):
     assert say("report", "tiny.yaml").code == 0
     page = whole_page(here)
     assert "Partial: this experiment is not finished" in page
-    assert "Proxy-Anchor was not run to the end" in page
-    assert "nothing to compare it with" in page
+    assert "Proxy-Anchor has no finished run" in page
+    assert "no other method to compare it with" in page
 
 
 @pytest.mark.slow

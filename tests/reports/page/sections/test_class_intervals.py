@@ -14,7 +14,7 @@ def test_a_difference_that_hangs_on_the_test_classes_says_so():
     found = said(verdicts_of(whole, over_classes(whole)), "real")
     (small,) = [sentence for sentence in found if "above B" in sentence]
     (large,) = [sentence for sentence in found if "A is" in sentence and "above C" in sentence]
-    assert "over drawn classes the interval of the difference holds 0" in small
+    assert "the interval of the difference over drawn classes contains 0" in small
     assert "over drawn classes" not in large
     assert set(over_classes(whole).gaps) == {"b", "c"}
     assert over_classes(material(runs)) is None

@@ -23,7 +23,7 @@ def test_published_values_are_inside_or_outside_only_under_the_published_conditi
     assert published.lines[0].cells[0].value == 68.13
     assert {row.head.partition(",")[0] for row in table.rows} == {"Contrastive"}
     assert {row.key for row in table.rows} == {"contrastive"}
-    assert "published rows without a run are left out here" in table.caption
+    assert "published rows without runs are left out here" in table.caption
     results = report.content.tables[0].table
     place = [column.name for column in results.columns].index("P@1")
     assert results.rows[0].lines[0].cells[place].verdict == "inside"

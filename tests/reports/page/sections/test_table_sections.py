@@ -19,5 +19,5 @@ def test_the_quickstarts_tables_agree_with_one_another():
     assert len(yes) == len(real)
     assert all(isinstance(line.cells[0].sort_key, float) for line in pairs.lines)
     assert "MLRC" not in [column.name for column in tables["Hyperparameters found"].columns], "an empty column"
-    links = [row.key for row in tables["What the methods cost"].rows]
+    links = [row.key for row in tables["Cost of the methods"].rows]
     assert links == list(experiment.summary.methods)

@@ -21,7 +21,7 @@ def test_best_ties_and_pairs_are_those_of_independent_tests():
     assert against["b"] < 0.05 < against["c"]
     best = said(found, "best")[0]
     assert "Concatenated MAP@R: A has the highest mean, 17.61" in best
-    assert "significantly above B; not told apart from C" in best
+    assert "significantly above B; not significantly above C" in best
     ab, ac, cb = holm([p_ab, p_ac, p_cb])
     real, undecided = said(found, "real"), said(found, "open")
     assert (len(real), len(undecided)) == (2, 1)
@@ -45,14 +45,14 @@ def test_single_runs_make_no_difference_real():
     found = verdicts_of(one)
     assert said(found, "real") == []
     assert any("cannot be tested" in sentence for sentence in said(found, "open"))
-    assert "not tested against B, for want of runs" in said(found, "best")[0]
+    assert "not tested against B, because there are too few runs" in said(found, "best")[0]
     assert any("single run" in sentence for sentence in said(warnings_of(one, partial=False)))
 
 
 def test_one_method_alone_is_compared_with_nothing():
     found = verdicts_of(material(values(a=A)))
     assert {one.kind for one in found} == {"best"}
-    assert "nothing to compare it with" in found[0].sentence
+    assert "no other method to compare it with" in found[0].sentence
 
 
 def test_a_single_model_has_one_kind_of_score():

@@ -10,7 +10,7 @@ from tests.support.sample_records import some_provenance
 @pytest.mark.parametrize(("runs", "weak"), [(2, True), (3, True), (4, False)])
 def test_few_runs_are_called_weak(runs, weak):
     found = said(warnings_of(material(values(a=A[:runs], b=B[:runs])), partial=False))
-    assert any("which is weak" in sentence for sentence in found) == weak
+    assert any("This is weak evidence" in sentence for sentence in found) == weak
 
 
 def test_a_smaller_budget_and_flags_and_code_are_said_first():
@@ -21,7 +21,7 @@ def test_a_smaller_budget_and_flags_and_code_are_said_first():
     assert "not finished" in found[0]
     assert any("4 of 10 reproductions" in sentence and "trials" not in sentence for sentence in found)
     assert any("A: training diverged (loss) (4 runs)" in sentence and "run 3, fold 2" in sentence for sentence in found)
-    assert any("no commit holds" in sentence for sentence in found)
+    assert any("uncommitted changes" in sentence for sentence in found)
     assert any("different devices (cpu and cuda)" in sentence for sentence in found)
     clean = material(values(a=A * 3, b=B * 3), reproductions=12)
     assert warnings_of(clean, partial=False) == ()
