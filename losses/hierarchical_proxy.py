@@ -145,14 +145,16 @@ class HierarchicalProxyLoss(ProxyAnchorLoss):
         if not self._grouped():
             return {**terms, "coarse_pos_loss": zero, "coarse_neg_loss": zero}
         weights = lmu.convert_to_weights(indices_tuple, labels, dtype=embeddings.dtype)
-        own = functional.one_hot(self.groups[labels.long()], self.num_groups).bool()
-        return {**terms, **self._coarse_terms(self.group_logits(embeddings), own, weights.unsqueeze(1) - 1)}
+        members = functional.one_hot(self.groups[labels.long()], self.num_groups).bool()
+        return {**terms, **self._coarse_terms(self.group_logits(embeddings), members, weights.unsqueeze(1) - 1)}
 
-    def _coarse_terms(self, cosine: Tensor, own: Tensor, offset: Tensor) -> dict[str, Any]:
-        """Proxy-Anchor's two sums from cosines (B, G), membership `own` (B, G) and the miner's `offset` (B, 1)."""
-        attraction = lmu.logsumexp(-self.alpha * (cosine - self.margin) + offset, keep_mask=own, add_one=True, dim=0)
-        repulsion = lmu.logsumexp(self.alpha * (cosine + self.margin) + offset, keep_mask=~own, add_one=True, dim=0)
-        present = int(own.any(dim=0).sum())
+    def _coarse_terms(self, cosine: Tensor, members: Tensor, offset: Tensor) -> dict[str, Any]:
+        """Proxy-Anchor's two sums from cosines (B, G), group `members` (B, G) and the miner's `offset` (B, 1)."""
+        attraction = lmu.logsumexp(
+            -self.alpha * (cosine - self.margin) + offset, keep_mask=members, add_one=True, dim=0
+        )
+        repulsion = lmu.logsumexp(self.alpha * (cosine + self.margin) + offset, keep_mask=~members, add_one=True, dim=0)
+        present = int(members.any(dim=0).sum())
         parts = {"coarse_pos_loss": (attraction, present), "coarse_neg_loss": (repulsion, self.num_groups)}
         return {
             name: {

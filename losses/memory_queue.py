@@ -64,14 +64,14 @@ class MemoryQueue(nn.Module):
 
     def _next_slots(self, rows: int) -> Tensor:
         """Slots (rows,) to write, in order; moves the write position without a transfer from the device."""
-        ahead = torch.arange(rows, device=self.position.device)
+        offsets = torch.arange(rows, device=self.position.device)
         end = self.position + rows
         if self.order == "fifo":
-            slots = (self.position + ahead) % self.memory_size
+            slots = (self.position + offsets) % self.memory_size
             self.position.copy_(end % self.memory_size)
             return slots
         overflow = end > self.memory_size
-        slots = torch.where(overflow, self.memory_size - rows, self.position) + ahead
+        slots = torch.where(overflow, self.memory_size - rows, self.position) + offsets
         self.position.copy_(torch.where(overflow, 0, end))
         return slots
 

@@ -141,9 +141,9 @@ class ProxyGMLLoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
         """
         key = similarity
         if labels is not None and self.positive_mask:
-            ahead = similarity.max() - similarity.min() + 1
-            own = self._class_of_proxy(similarity.device) == labels.unsqueeze(1)
-            key = torch.where(own, similarity + ahead, similarity)
+            lead = similarity.max() - similarity.min() + 1
+            own_class = self._class_of_proxy(similarity.device) == labels.unsqueeze(1)
+            key = torch.where(own_class, similarity + lead, similarity)
         nearest = key.topk(self.k, dim=1).indices
         return torch.zeros_like(similarity, dtype=torch.bool).scatter_(1, nearest, True)
 
@@ -154,13 +154,13 @@ class ProxyGMLLoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
     def _sample_losses(self, similarity: Tensor, selected: Tensor, labels: Tensor) -> Tensor:
         """-log P_i,y_i (B) of Eqs. 6, 7."""
         logits = self.class_sums(similarity, selected)
-        own = labels.unsqueeze(1)
+        own_class = labels.unsqueeze(1)
         if not self.masked_softmax:
-            return -log_softmax(logits, dim=1).gather(1, own).squeeze(1)
-        seen = self._by_class(selected).any(2)
-        log_p = log_softmax(logits.masked_fill(~seen, -torch.inf), dim=1)
+            return -log_softmax(logits, dim=1).gather(1, own_class).squeeze(1)
+        selected_class = self._by_class(selected).any(2)
+        log_p = log_softmax(logits.masked_fill(~selected_class, -torch.inf), dim=1)
         # Without S^pos the own class may have no selected proxy. Its probability is then constantly 0: no gradient.
-        return torch.where(seen, -log_p, 0.0).gather(1, own).squeeze(1)
+        return torch.where(selected_class, -log_p, 0.0).gather(1, own_class).squeeze(1)
 
     def _proxy_loss(self, proxies: Tensor) -> Tensor:
         """L_p of Eqs. 8-11. The proxies of a class are summed first, which avoids a (C N, C N) matrix."""

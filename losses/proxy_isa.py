@@ -228,29 +228,29 @@ class ProxyISALoss(ProxyAnchorLoss):
         """PML's hook: the sub-losses (C,). In training mode the batch then updates the state."""
         labels = self._checked(embeddings, labels, ref_emb, ref_labels)
         similarity = self.get_logits(embeddings)
-        own = one_hot(labels, self.num_classes).bool()
-        weights = self.pair_weights(similarity, own)
+        own_class = one_hot(labels, self.num_classes).bool()
+        weights = self.pair_weights(similarity, own_class)
         mined = lmu.convert_to_weights(indices_tuple, labels, dtype=similarity.dtype).unsqueeze(1) - 1
         pull = self.alpha * weights * (self.margin - similarity) + mined
         push = self.alpha * weights * (self.margin + similarity) + mined
         sub_losses = {
-            "pos_loss": _sub_loss(pull, own, weights),
-            "neg_loss": _sub_loss(push, ~own, weights),
+            "pos_loss": _sub_loss(pull, own_class, weights),
+            "neg_loss": _sub_loss(push, ~own_class, weights),
         }
         if self.training and torch.is_grad_enabled():
-            self._observe(embeddings, similarity, labels, own)
+            self._observe(embeddings, similarity, labels, own_class)
         self.add_weight_regularization_to_loss_dict(sub_losses, self.proxies)
         return sub_losses
 
     @torch.no_grad()
-    def _observe(self, embeddings: Tensor, similarity: Tensor, labels: Tensor, own: Tensor) -> None:
+    def _observe(self, embeddings: Tensor, similarity: Tensor, labels: Tensor, own_class: Tensor) -> None:
         """Count and store the clean samples, then update the learned similarity of their classes (Algorithm 1)."""
         memory_on, _ = self.switches()
         clean = ~self.filtered(similarity, labels)
-        self.counts += (own & clean.unsqueeze(1)).sum(0)
+        self.counts += (own_class & clean.unsqueeze(1)).sum(0)
         if memory_on:
             self.queue.push(self.distance.maybe_normalize(embeddings[clean]), labels[clean])
-            self._measure(own.any(0), embeddings.dtype)
+            self._measure(own_class.any(0), embeddings.dtype)
         self.calls += 1
 
     def _measure(self, present: Tensor, dtype: torch.dtype) -> None:
@@ -268,12 +268,12 @@ class ProxyISALoss(ProxyAnchorLoss):
         self.learned |= in_memory
 
 
-def _sub_loss(exponents: Tensor, kept: Tensor, weights: Tensor) -> dict[str, Any]:
-    """log(1 + sum exp) over the kept rows of each column, divided by the sum of the columns' mean weights (Eq. 13)."""
-    number = kept.sum(0)
-    mean_weights = (weights * kept).sum(0) / number.clamp(min=1)
+def _sub_loss(exponents: Tensor, mask: Tensor, weights: Tensor) -> dict[str, Any]:
+    """log(1 + sum exp) over the `mask` of each column, divided by the sum of the columns' mean weights (Eq. 13)."""
+    number = mask.sum(0)
+    mean_weights = (weights * mask).sum(0) / number.clamp(min=1)
     return {
-        "losses": lmu.logsumexp(exponents, keep_mask=kept, add_one=True, dim=0).squeeze(0),
+        "losses": lmu.logsumexp(exponents, keep_mask=mask, add_one=True, dim=0).squeeze(0),
         "indices": torch.arange(len(number), device=number.device),
         "reduction_type": "element",
         "divisor": mean_weights.sum(),

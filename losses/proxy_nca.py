@@ -51,8 +51,8 @@ def classic_losses(logits: Tensor, labels: Tensor) -> Tensor:
     Returns:
         Losses (B,).
     """
-    own = functional.one_hot(labels, logits.shape[1]).bool()
-    return logits.masked_fill(own, -math.inf).logsumexp(dim=1) - logits[own]
+    own_class = functional.one_hot(labels, logits.shape[1]).bool()
+    return logits.masked_fill(own_class, -math.inf).logsumexp(dim=1) - logits[own_class]
 
 
 def smoothed_losses(logits: Tensor, labels: Tensor, smoothing: float) -> Tensor:

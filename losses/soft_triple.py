@@ -126,10 +126,10 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
         Returns:
             Unit vectors (B, d).
         """
-        own = self.centers(embeddings.dtype)[labels]
-        similarity = (functional.normalize(embeddings, dim=1).unsqueeze(1) * own).sum(dim=2)
+        own_centers = self.centers(embeddings.dtype)[labels]
+        similarity = (functional.normalize(embeddings, dim=1).unsqueeze(1) * own_centers).sum(dim=2)
         weights = functional.softmax(similarity * self.gamma, dim=1)  # PML stores 1 / gamma under this name
-        return functional.normalize((weights.unsqueeze(2) * own).sum(dim=1), dim=1)
+        return functional.normalize((weights.unsqueeze(2) * own_centers).sum(dim=1), dim=1)
 
     def get_logits(self, embeddings: Tensor) -> Tensor:
         """Similarities S (B, C) between embeddings (B, d) and classes, without `la` and margin."""

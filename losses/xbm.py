@@ -121,8 +121,8 @@ class XBMLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         return loss
 
     def _enqueue(self, unit: Tensor, labels: Tensor) -> Tensor:
-        ahead = torch.arange(len(labels), device=labels.device)
-        slots = (self.queue.position + ahead) % self.memory_size
+        offsets = torch.arange(len(labels), device=labels.device)
+        slots = (self.queue.position + offsets) % self.memory_size
         self.queue.push(unit.detach(), labels)
         return slots
 
