@@ -1,4 +1,4 @@
-"""Losses of deep metric learning as pytorch-metric-learning plugins; usable with that library and nothing else here."""
+"""Losses of deep metric learning. They need torch and pytorch-metric-learning, and no other package of the suite."""
 
 from losses.ccp import CCPLoss
 from losses.coupling_flow import CouplingFlow

@@ -1,4 +1,4 @@
-"""What a loss keeps of the training it is bound to."""
+"""The reference from a loss to the training that it is bound to."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,9 +10,12 @@ from losses.plugin import TrainingContext
 
 
 class Binding:
-    """The context lent by the loop, not owned: a copy or a pickle of the loss leaves trunk, pool and generator behind.
+    """A reference to the `TrainingContext` of the training loop, which copies and pickles of the loss leave out.
 
-    A loss that was copied or unpickled is bound anew before it trains on.
+    A copied or unpickled loss holds no trunk, pool or generator. Bind it again before it is trained further.
+
+    Args:
+        context: what the loop gave to `bind`; None, the default, while the loss is unbound.
     """
 
     def __init__(self, context: TrainingContext | None = None) -> None:
@@ -26,20 +29,25 @@ class Binding:
 
     @property
     def parameters(self) -> Sequence[nn.Parameter]:
-        """The trunk's parameters; none while unbound."""
+        """The trunk's parameters; empty while the loss is unbound."""
         return self.context.trunk_parameters if self.context else ()
 
     @property
     def generator(self) -> torch.Generator | None:
-        """For the loss's own draws; None, torch's global generator, while unbound."""
+        """The generator for random draws of the loss; None (torch's global generator) while the loss is unbound."""
         return self.context.generator if self.context else None
 
     def weights(self) -> Tensor:
-        """A copy of all trunk parameters in one vector (P,)."""
+        """A copy of all trunk parameters in one vector (P,), P being their number."""
         return torch.cat([p.detach().flatten() for p in self.parameters])
 
     def pull_gradients(self, center: Tensor, strength: float) -> None:
-        """Add `strength (theta - center)` to the trunk's gradients that exist; `center` (P,) as in `weights()`."""
+        """Add `strength (theta - center)` to the gradients of the trunk's parameters; a missing gradient stays missing.
+
+        Args:
+            center: (P,), in the order of `weights()`.
+            strength: factor of the added gradient.
+        """
         parts = center.split([p.numel() for p in self.parameters])
         for parameter, part in zip(self.parameters, parts, strict=True):
             if parameter.grad is not None:
@@ -47,6 +55,6 @@ class Binding:
 
 
 def gradients_are_finite(parameters: Sequence[nn.Parameter]) -> bool:
-    """Whether no gradient among those present holds a NaN or an infinity; asks the device once."""
+    """Whether all gradients that exist are finite; one transfer from the device."""
     finite = [p.grad.isfinite().all() for p in parameters if p.grad is not None]
     return not finite or bool(torch.stack(finite).all())

@@ -1,4 +1,4 @@
-"""Chance-constrained programming: a sequence of proxy problems, each starting from the solution of the one before."""
+"""Chance-constrained programming: a sequence of proxy problems; each starts from the solution of the one before it."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -21,7 +21,7 @@ from losses.wrapper import PluginWrapper, merged_needs, require_module, require_
 
 
 def ball(vectors: Tensor) -> Tensor:
-    """`v / max(1, |v|)`, row by row: the identity inside the unit ball, its surface outside."""
+    """Project every row of `vectors` (n, d) into the unit ball: `v / max(1, |v|)`."""
     norm = torch.linalg.vector_norm(vectors, dim=1, keepdim=True)
     return vectors / torch.where(norm > 1, norm, 1.0)
 
@@ -45,50 +45,52 @@ def _triplet(margin: float = 0.0961) -> Any:
 
 
 class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
-    """A pair loss to K proxies per class, solved again and again with new proxies, near the previous solution.
+    """A pair loss between samples and K proxies per class, solved repeatedly with new proxies.
 
     With `ball(v) = v / max(1, |v|)`, raw embeddings e (B, d), proxies Q (K C, d; row k C + c is proxy k of class c)::
 
         L = w_proxy L_pair(ball(e); ball(Q)) + w_sample L_pair(ball(e); ball(e))
         gradient of the trunk's weights += lam_n (theta - theta_prev),   lam_n = 0 for n = 0, then lam lam_decay^n
 
-    The first proxies are picked from a pool of embeddings by greedy k-center. When the validation score has not risen
-    for `patience` evaluations, theta_prev becomes the best weights of this problem, new proxies are picked far from its
-    best proxies, and problem n + 1 begins; the weights themselves are not reset. `indices_tuple` chooses pairs or
-    triplets within the batch.
+    Greedy k-center picks the first proxies from a pool of embeddings. A problem ends when the validation score has not
+    risen for `patience` evaluations. Then theta_prev becomes the best weights of this problem, greedy k-center picks
+    new proxies far from its best proxies, and problem n + 1 begins. The weights themselves are not reset.
+    `indices_tuple` chooses pairs or triplets within the batch.
 
-    All state is in buffers; `previous_weights` and `best_weights` take their size from the trunk in `bind`. `bind` on a
-    loss with loaded state keeps that state. The best score stays in float64 whatever dtype the loss is moved to. Every
-    hook reaches the base loss too.
+    All state is in buffers; `bind` gives `previous_weights` and `best_weights` the size of the trunk. `bind` on a loss
+    with loaded state keeps that state. The best score stays in float64 if the loss is moved to another dtype. Every
+    hook is also called on the base loss.
 
     A card may name the base loss: `c1` (dot products, sum over pairs / B; `margin` 0.5, `epsilon` 1e-5), `c2`
     (Euclidean, mean over active pairs; `pos_margin` 0, `neg_margin` 0.3841), `ms` (multi-similarity without miner;
-    `alpha` 2, `beta` 40, `threshold` 0.5) or `triplet` (all triplets; `margin` 0.0961); `c2` if it says nothing.
+    `alpha` 2, `beta` 40, `threshold` 0.5) or `triplet` (all triplets; `margin` 0.0961). Without a name it is `c2`.
 
     Args:
         base_loss: L_pair, a pair loss that takes `ref_emb` and whose distance does not normalise.
         num_classes: C.
         embedding_size: d.
-        proxies_per_class: K, 8 (SOP, In-shop 4).
-        pool_size: b, embeddings per class to pick from, 12 (SOP, In-shop 7); fewer than K: b K; 1: K of them, unpicked.
-        lam: strength of the proximal term, 2e-4.
-        w_sample: weight of the term between samples, 0.1.
-        w_proxy: weight of the term between samples and proxies, 1.
-        lam_decay: factor of `lam` per problem, 1.
-        patience: evaluations without a rise that end a problem, 3.
-        min_evaluations: evaluations before any counts, 1.
-        min_delta: what counts as a rise, 1e-5.
-        early_stopping: False ends a problem after `min_evaluations`, whatever the score.
-        normalize_pool: pick by distances between unit vectors, False.
-        monitor: the score among the metrics, `map_at_r`.
+        proxies_per_class: K; default 8 (the paper: 4 for SOP and In-Shop).
+        pool_size: b, embeddings per class in the pool; default 12 (the paper: 7 for SOP and In-Shop). With 1 < b < K
+            the pool has b K per class. With b = 1 it has K, which become the proxies without a choice.
+        lam: strength of the proximal term; default 2e-4.
+        w_sample: weight of the term between samples; default 0.1.
+        w_proxy: weight of the term between samples and proxies; default 1.
+        lam_decay: factor of `lam` per problem; default 1.
+        patience: number of evaluations without a rise that end a problem; default 3.
+        min_evaluations: number of the first evaluation of a problem that counts; default 1.
+        min_delta: a rise must be larger than this; default 1e-5.
+        early_stopping: False ends a problem after `min_evaluations`, whatever the score; default True.
+        normalize_pool: whether greedy k-center measures between unit vectors; default False.
+        monitor: name of the score among the metrics; default `map_at_r`.
         **kwargs: PML's `reducer`, `embedding_regularizer`, `embedding_reg_weight` and `collect_stats`.
 
     Raises:
-        ValueError: for a base loss that is not built, takes no references or normalises, and for every batch
+        ValueError: for a base loss that is not built, takes no references or normalises, and for every batch that
             `checked_labels` refuses.
         KeyError: if the metrics lack `monitor`.
 
-    Source: Gurbuz et al., Deep Metric Learning with Chance Constraints, as specified by supplement and authors' code.
+    Source: Gurbuz et al., Deep Metric Learning with Chance Constraints, as specified by its supplement and the authors'
+    code.
     """
 
     needs = Needs(samples_per_class=4, normalization="ball", validation=True)
@@ -154,7 +156,7 @@ class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
     def compute_loss(
         self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
     ) -> dict[str, Any]:
-        """PML's hook: sub-losses `proxy_loss` and `sample_loss`, weighted, both already reduced."""
+        """PML's hook: the weighted sub-losses `proxy_loss` and `sample_loss`, both already reduced."""
         c_f.ref_not_supported(embeddings, labels, ref_emb, ref_labels)
         labels = checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
         samples, proxies = ball(embeddings), ball(self.proxies.to(embeddings.dtype))
@@ -173,7 +175,7 @@ class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         return self.lam * self.lam_decay**n if n > 0 else 0.0
 
     def bind(self, context: TrainingContext) -> None:
-        """Pick the first proxies, far from the origin; a loss with loaded state only gets its trunk back."""
+        """Pick the first proxies, far from the origin. A loss with loaded state keeps it and only takes the trunk."""
         super().bind(context)
         self._binding = Binding(context)
         if self.started:
@@ -191,7 +193,15 @@ class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         return super().on_gradients(clock)
 
     def on_evaluation(self, clock: Clock, metrics: Mapping[str, float]) -> None:
-        """Keep the best solution of the current problem, and pass on to the next when the score no longer rises."""
+        """Keep the best solution of the current problem; begin the next problem when the score no longer rises.
+
+        Args:
+            clock: the state of the training.
+            metrics: validation scores, among them `monitor`; larger is better.
+
+        Raises:
+            KeyError: if the metrics lack `monitor`.
+        """
         super().on_evaluation(clock, metrics)
         score = metrics[self.monitor]
         self.evaluations += 1
@@ -222,7 +232,7 @@ class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
 
     @torch.no_grad()
     def _pick_proxies(self, context: TrainingContext) -> None:
-        """New proxies from embeddings under the current weights, far from the best ones of the last problem."""
+        """Pick new proxies from current embeddings, far from the best proxies of the last problem."""
         k, per_class = self.proxies_per_class, self.pool_size
         if per_class < k:
             per_class *= k
@@ -235,14 +245,14 @@ class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         self.proxies.copy_(points.transpose(0, 1).reshape(self.proxies.shape))
 
     def _apply(self, fn: Any, recurse: bool = True) -> Self:
-        """Torch's hook behind `half()` and `to()`: a rounded best score would make an equal one look like a rise."""
+        """Torch's hook behind `half()` and `to()`. A rounded best score would make an equal score look like a rise."""
         score = self.best_score
         super()._apply(fn, recurse)
         self.best_score = score.to(self.best_score.device)
         return self
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
-        # The weights' size is the trunk's, which a loss that is not bound yet does not know.
+        # The size of these buffers is that of the trunk; a loss that is not bound yet has them empty.
         for name in ("best_weights", "previous_weights"):
             stored = state_dict.get(prefix + name)
             if stored is not None:

@@ -1,4 +1,4 @@
-"""Refusals shared by the losses: one clear `ValueError` instead of a NaN, a wrong number or an index error."""
+"""Input checks shared by the losses: a clear `ValueError` instead of a NaN, a wrong number or an index error."""
 
 from typing import Any
 
@@ -9,12 +9,19 @@ from torch import Tensor
 def checked_labels(
     embeddings: Tensor, labels: Tensor | None, num_classes: int | None = None, embedding_size: int | None = None
 ) -> Tensor:
-    """Refuse a batch that has no right loss; return its labels as int64.
+    """Check a batch and return its labels as int64. One transfer from the device per call.
 
-    embeddings: (B, d), finite, B >= 1; d is compared with `embedding_size` if that is given.
-    labels: (B) integers in 0..num_classes-1; the range is checked if `num_classes` is given.
+    Args:
+        embeddings: (B, d), finite, B >= 1.
+        labels: (B,) integers in 0..num_classes-1.
+        num_classes: C; None, the default, leaves the range of the labels unchecked.
+        embedding_size: d; None, the default, leaves d unchecked.
 
-    One look at the device per call. Raises ValueError that names the fault.
+    Returns:
+        The labels (B,) as int64.
+
+    Raises:
+        ValueError: for a batch without a valid loss; the message names the fault.
     """
     if labels is None:
         raise ValueError("labels are required for this loss function")
@@ -43,6 +50,10 @@ def _check_values(embeddings: Tensor, labels: Tensor, num_classes: int | None) -
 
 
 def require_similarity(distance: Any) -> None:
-    """Refuse a PML distance that shrinks with likeness: the losses that call this are written for similarities."""
+    """Check that PML's `distance` is a similarity, that is, grows with likeness.
+
+    Raises:
+        ValueError: for a distance that shrinks with likeness.
+    """
     if not distance.is_inverted:
         raise ValueError(f"{type(distance).__name__} is a distance; this loss needs a similarity (CosineSimilarity)")

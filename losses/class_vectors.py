@@ -1,4 +1,4 @@
-"""The vectors that stand for classes inside a loss, whatever the loss calls them."""
+"""Read the vectors that represent classes (proxies, class weights, centres) from any loss."""
 
 import torch
 from torch import Tensor, nn
@@ -7,11 +7,18 @@ _ROWS, _COLUMNS = ("proxies",), ("W", "fc")
 
 
 def class_vectors(loss: nn.Module) -> tuple[Tensor, Tensor] | None:
-    """Proxies, class weights or centres of a loss as rows (n, d), with the class of each (n,); None if it has none.
+    """Proxies, class weights or centres of a loss, with their classes.
 
-    A wrapped loss (`base_loss`) is asked where the wrapper has none of its own. With several vectors per class, those
-    of class 0 come first, as in SoftTriple and ProxyGML, unless the loss says otherwise in `proxy_labels`. The rows are
-    copies on the CPU, not normalised.
+    If a wrapper has no such vectors, those of its `base_loss` are returned. With several vectors per class, those of
+    class 0 come first, as in SoftTriple and ProxyGML, unless the loss has a tensor `proxy_labels` with the class of
+    each row.
+
+    Args:
+        loss: a loss of this package or of any other.
+
+    Returns:
+        The vectors (n, d), as copies on the CPU and not normalised, and the class of each (n,). None if the loss has no
+        such vectors.
     """
     parameters = dict(loss.named_parameters(recurse=False))
     rows = next((parameters[name] for name in _ROWS if name in parameters), None)
@@ -20,10 +27,10 @@ def class_vectors(loss: nn.Module) -> tuple[Tensor, Tensor] | None:
         inner = getattr(loss, "base_loss", None)
         return class_vectors(inner) if isinstance(inner, nn.Module) else None
     vectors = (rows if rows is not None else columns.t()).detach().cpu().clone()  # type: ignore[union-attr]
-    said = getattr(loss, "proxy_labels", None)
-    if isinstance(said, Tensor):
-        return vectors, said.cpu().clone()
-    # pytorch-metric-learning's NormalizedSoftmaxLoss says 0.
+    proxy_labels = getattr(loss, "proxy_labels", None)
+    if isinstance(proxy_labels, Tensor):
+        return vectors, proxy_labels.cpu().clone()
+    # pytorch-metric-learning's NormalizedSoftmaxLoss has num_classes = 0.
     n_classes = getattr(loss, "num_classes", 0) or len(vectors)
     if len(vectors) % n_classes:
         return None

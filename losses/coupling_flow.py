@@ -14,7 +14,7 @@ _ATAN_SCALE = 0.636
 
 
 def _subnet(n_in: int, n_out: int, width: int, depth: int) -> nn.Sequential:
-    """`depth` linear layers with ReLU between them and none after the last, in torch's default initialisation."""
+    """`depth` linear layers with ReLU between them, in torch's default initialisation."""
     sizes = [n_in, *[width] * (depth - 1), n_out]
     layers: list[nn.Module] = []
     for size, next_size in pairwise(sizes):
@@ -23,20 +23,21 @@ def _subnet(n_in: int, n_out: int, width: int, depth: int) -> nn.Sequential:
 
 
 class CouplingBlock(nn.Module):
-    """Permute, split in two halves, and scale and shift each half as the other one and the condition say.
+    """Permute the input, split it in two halves, and scale and shift each half by functions of the other half.
 
     With `[a, b]` the permuted input, c the condition, and `soft(r) = clamp 0.636 atan(r)`::
 
         (r, t) = s2([b, c]);    a' = a exp(soft(r)) + t
         (r, t) = s1([a', c]);   b' = b exp(soft(r)) + t        log-determinant: sum soft(r) over both
 
-    The first half has `round(d / 2)` coordinates, halves rounded to even.
+    The first half has `round(d / 2)` coordinates; a fraction of 0.5 rounds to the even number.
 
     Args:
         dim: d.
         condition_dim: size of c, 0 for a block without condition.
-        depth, width: linear layers of a subnet and their width.
         clamp: the log-scale stays within about +-clamp.
+        depth: linear layers of a subnet.
+        width: units of a hidden layer.
         permutation: (d,) of int64, saved with the weights.
     """
 
@@ -53,7 +54,7 @@ class CouplingBlock(nn.Module):
         self.register_buffer("permutation", permutation)
 
     def forward(self, x: Tensor, condition: Tensor) -> tuple[Tensor, Tensor]:
-        """Output (B, d) and log-determinant (B,) of inputs (B, d) under conditions (B, condition_dim)."""
+        """Output (B, d) and log-determinant (B,) for inputs (B, d) and conditions (B, condition_dim)."""
         x = x[:, self.permutation]
         a, b = x[:, : self.first], x[:, self.first :]
         scale_a, shift = self._affine(self.s2, b, condition)
@@ -73,22 +74,29 @@ class CouplingBlock(nn.Module):
         return x, -scale_a.sum(dim=1) - scale_b.sum(dim=1)
 
     def _affine(self, subnet: nn.Sequential, half: Tensor, condition: Tensor) -> tuple[Tensor, Tensor]:
-        seen = torch.cat([half, condition], dim=1) if self.conditioned else half
-        raw, shift = subnet(seen).chunk(2, dim=1)
+        subnet_input = torch.cat([half, condition], dim=1) if self.conditioned else half
+        raw, shift = subnet(subnet_input).chunk(2, dim=1)
         return self.clamp * _ATAN_SCALE * raw.atan(), shift
 
 
 class CouplingFlow(nn.Module):
     """`n_blocks` coupling blocks in a row: a density of x (B, d) given c (B, condition_dim).
 
-    Args:
-        dim, condition_dim: d and the size of c.
-        n_blocks, depth, width, clamp: as in `CouplingBlock`; 8, 3, 128, 2.
-        condition: which blocks see c: `dense` all, `start` the first, `mid` number `n_blocks // 2`, `end` the last.
-        xavier: Xavier-uniform weights and no bias in every layer of the subnets but the first.
+    The permutation of block k is `numpy.random.RandomState(k).permutation(d)`; numpy's global state is not used.
 
-    The permutation of block k is `numpy.random.RandomState(k).permutation(d)`, drawn without touching the global state.
-    Raises ValueError for fewer than two dimensions, an empty flow or an unknown `condition`.
+    Args:
+        dim: d, at least 2.
+        condition_dim: size of c.
+        n_blocks: number of blocks; default 8.
+        depth: linear layers of a subnet; default 3.
+        width: units of a hidden layer; default 128.
+        clamp: the log-scale of a block stays within about +-clamp; default 2.
+        condition: which blocks get c: `dense` all, `start` the first, `mid` number `n_blocks // 2`, `end` the last;
+            default `dense`.
+        xavier: Xavier-uniform weights and zero biases in every layer of the subnets except the first; default False.
+
+    Raises:
+        ValueError: for fewer than two dimensions, an empty flow or an unknown `condition`.
 
     Source: Roth et al., CVPR 2022, section 3.2; conditional affine coupling as in FrEIA 0.2 (`GLOWCouplingBlock`).
     """
@@ -107,12 +115,17 @@ class CouplingFlow(nn.Module):
         super().__init__()
         if dim < 2 or n_blocks < 1 or depth < 1:
             raise ValueError(f"a flow needs dim >= 2, n_blocks >= 1, depth >= 1, got {dim}, {n_blocks}, {depth}")
-        places = {"dense": range(n_blocks), "start": [0], "mid": [n_blocks // 2], "end": [n_blocks - 1]}
-        if condition not in places:
-            raise ValueError(f"condition must be one of {', '.join(places)}, got {condition!r}")
+        conditioned_blocks = {"dense": range(n_blocks), "start": [0], "mid": [n_blocks // 2], "end": [n_blocks - 1]}
+        if condition not in conditioned_blocks:
+            raise ValueError(f"condition must be one of {', '.join(conditioned_blocks)}, got {condition!r}")
         self.blocks = nn.ModuleList(
             CouplingBlock(
-                dim, condition_dim if k in places[condition] else 0, depth, width, clamp, _permutation(k, dim)
+                dim,
+                condition_dim if k in conditioned_blocks[condition] else 0,
+                depth,
+                width,
+                clamp,
+                _permutation(k, dim),
             )
             for k in range(n_blocks)
         )

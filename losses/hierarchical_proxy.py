@@ -1,4 +1,4 @@
-"""Hierarchical proxy loss on Proxy-Anchor, in our reading: groups of classes have proxies, too."""
+"""Hierarchical proxy loss on Proxy-Anchor, in our reading: groups of classes have proxies too."""
 
 from typing import Any, Literal
 
@@ -21,26 +21,32 @@ class HierarchicalProxyLoss(ProxyAnchorLoss):
 
         L = L_PA(x, y; P) + coarse_weight L_PA(x, g(y); R)
 
-    The paper's text was not at hand: number of levels and groups, kind of group proxies, schedule and weight are our
-    choices, and results are to be called "HPL-PA (our reading)". Until the first clustering only the first term counts.
-    The groups are found by spherical k-means on the class proxies: k-means++ in the first epoch after the warm-up, from
-    then on every `period` passes over the data, starting from the groups of before.
+    The text of the paper was not available. Number of levels and groups, kind of group proxies, schedule and weight are
+    our choices; call results of this loss "HPL-PA (our reading)". Before the first clustering the loss is its first
+    term. Spherical k-means on the class proxies makes the groups: with k-means++ in the first epoch after the warm-up,
+    then every `period` passes over the data from the current groups.
 
-    Embeddings (B, d) may be raw; sub-losses `pos_loss`, `neg_loss` (C), `coarse_pos_loss`, `coarse_neg_loss` (G).
+    Shapes: embeddings (B, d) of any norm, labels (B,) in 0..C-1; sub-losses `pos_loss` and `neg_loss` (C,),
+    `coarse_pos_loss` and `coarse_neg_loss` (G,).
 
     Args:
-        num_classes, embedding_size: C and d.
-        num_groups: G, `max(2, C // 10)`, but at most C.
-        coarse_weight: weight of the second term, 0.1.
-        period: passes over the training images between two clusterings, 1.
-        coarse: `centroid`, where `R_j` is the normalised mean of the unit proxies of group j and moves them, or
-            `learned`, parameters of their own that start there; `centroid`.
-        margin, alpha: of both levels, 0.1 and 32.
+        num_classes: C.
+        embedding_size: d.
+        num_groups: G; default `max(2, C // 10)`, but at most C.
+        coarse_weight: weight of the second term; default 0.1.
+        period: passes over the training images between two clusterings; default 1.
+        coarse: kind of group proxies, default `centroid`. With `centroid`, `R_j` is the normalised mean of the unit
+            proxies of group j and passes its gradient on to them. With `learned`, R is a parameter that starts there.
+        margin: delta of both levels, in cosine units; default 0.1.
+        alpha: sharpness of both levels; default 32.
+        **kwargs: those of `ProxyAnchorLoss`.
 
-    Further keywords go to `ProxyAnchorLoss`.
+    Attributes:
+        groups: buffer (C,) of int64, the group of each class; -1 before the first clustering.
+        clustered_at: buffer, passes at the last clustering; -1 before the first.
 
-    State in buffers: `groups` (C, int64; -1 before the first clustering) and `clustered_at`, in passes. Raises
-    ValueError for settings out of range and for every batch `ProxyAnchorLoss` refuses.
+    Raises:
+        ValueError: for settings out of range and for every batch that `ProxyAnchorLoss` refuses.
 
     Source: idea after Yang et al., Hierarchical Proxy-based Loss for Deep Metric Learning, WACV 2022.
     """
@@ -78,11 +84,11 @@ class HierarchicalProxyLoss(ProxyAnchorLoss):
         self.add_to_recordable_attributes(list_of_names=["num_groups", "coarse_weight", "period"], is_stat=False)
 
     def bind(self, context: TrainingContext) -> None:
-        """Take the generator for the draws of k-means++."""
+        """Keep the context, whose generator serves the draws of k-means++."""
         self._binding = Binding(context)
 
     def on_epoch_start(self, clock: Clock) -> None:
-        """Cluster the proxies after the warm-up, and again whenever `period` passes have gone by."""
+        """Cluster the proxies after the warm-up, and again after every `period` passes."""
         if clock.warmup or clock.passes < self.needs.warmup_epochs:
             return
         if self.clustered_at < 0 or clock.passes - self.clustered_at >= self.period:
@@ -91,14 +97,21 @@ class HierarchicalProxyLoss(ProxyAnchorLoss):
 
     @torch.no_grad()
     def cluster(self) -> None:
-        """Group the classes by their proxies, from the groups of before if there are any."""
+        """Group the classes by their proxies; k-means starts from the current groups if there are any."""
         unit = functional.normalize(self.proxies, dim=1)
         start = self.centroids(unit) if self._grouped() else None
         self.set_groups(spherical_k_means(unit, self.num_groups, start, self._binding.generator))
 
     @torch.no_grad()
     def set_groups(self, groups: Tensor) -> None:
-        """Prescribe the group (C,) of every class; learned group proxies start from the first groups' centroids."""
+        """Set the group of every class. Learned group proxies start at the centroids of the first groups.
+
+        Args:
+            groups: (C,) integers in 0..G-1.
+
+        Raises:
+            ValueError: for another shape or a group out of range.
+        """
         if groups.shape != self.groups.shape or groups.min() < 0 or groups.max() >= self.num_groups:
             raise ValueError(f"groups must be {self.num_classes} numbers in 0..{self.num_groups - 1}")
         first = not self._grouped()
@@ -110,7 +123,7 @@ class HierarchicalProxyLoss(ProxyAnchorLoss):
         return bool(self.groups[0] >= 0)
 
     def centroids(self, unit: Tensor) -> Tensor:
-        """Normalised mean (G, d) of the unit proxies (C, d) of every group; zero for a group without class."""
+        """Normalised means (G, d) of the unit proxies (C, d) in each group; zero for a group without a class."""
         sums = unit.new_zeros(self.num_groups, unit.shape[1]).index_add(0, self.groups, unit)
         return functional.normalize(sums, dim=1)
 
@@ -126,20 +139,22 @@ class HierarchicalProxyLoss(ProxyAnchorLoss):
     def compute_loss(
         self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
     ) -> dict[str, Any]:
-        """PML's hook: Proxy-Anchor's two sub-losses, and the same of the groups."""
+        """PML's hook: the two sub-losses of Proxy-Anchor for classes, and the same two for groups."""
         terms = super().compute_loss(embeddings, labels, indices_tuple, ref_emb, ref_labels)
-        nothing = {"losses": 0, "indices": None, "reduction_type": "already_reduced"}
+        zero = {"losses": 0, "indices": None, "reduction_type": "already_reduced"}
         if not self._grouped():
-            return {**terms, "coarse_pos_loss": nothing, "coarse_neg_loss": nothing}
+            return {**terms, "coarse_pos_loss": zero, "coarse_neg_loss": zero}
         weights = lmu.convert_to_weights(indices_tuple, labels, dtype=embeddings.dtype)
-        own = functional.one_hot(self.groups[labels.long()], self.num_groups).bool()
-        return {**terms, **self._coarse_terms(self.group_logits(embeddings), own, weights.unsqueeze(1) - 1)}
+        members = functional.one_hot(self.groups[labels.long()], self.num_groups).bool()
+        return {**terms, **self._coarse_terms(self.group_logits(embeddings), members, weights.unsqueeze(1) - 1)}
 
-    def _coarse_terms(self, cosine: Tensor, own: Tensor, offset: Tensor) -> dict[str, Any]:
-        """Proxy-Anchor's two sums, of cosines (B, G), membership (B, G) and what mining adds to exponents (B, 1)."""
-        attraction = lmu.logsumexp(-self.alpha * (cosine - self.margin) + offset, keep_mask=own, add_one=True, dim=0)
-        repulsion = lmu.logsumexp(self.alpha * (cosine + self.margin) + offset, keep_mask=~own, add_one=True, dim=0)
-        present = int(own.any(dim=0).sum())
+    def _coarse_terms(self, cosine: Tensor, members: Tensor, offset: Tensor) -> dict[str, Any]:
+        """Proxy-Anchor's two sums from cosines (B, G), group `members` (B, G) and the miner's `offset` (B, 1)."""
+        attraction = lmu.logsumexp(
+            -self.alpha * (cosine - self.margin) + offset, keep_mask=members, add_one=True, dim=0
+        )
+        repulsion = lmu.logsumexp(self.alpha * (cosine + self.margin) + offset, keep_mask=~members, add_one=True, dim=0)
+        present = int(members.any(dim=0).sum())
         parts = {"coarse_pos_loss": (attraction, present), "coarse_neg_loss": (repulsion, self.num_groups)}
         return {
             name: {

@@ -1,4 +1,4 @@
-"""Greedy k-center: few points of a pool such that no point is far from the nearest of them."""
+"""Greedy k-center: choose few points of a pool so that every point of the pool is near one of them."""
 
 import torch
 from torch import Tensor
@@ -6,17 +6,22 @@ from torch.nn import functional
 
 
 def greedy_k_center(pool: Tensor, initial: Tensor, k: int, normalize: bool = False) -> tuple[Tensor, Tensor]:
-    """Choose k times the point that is farthest from all points chosen so far, for every class at once.
+    """Choose, in every class, k times the point that is farthest from all points already chosen.
 
     `j* = argmax_j m_j;  m_j <- min(m_j, |pool_j - pool_j*|^2)`, starting from `m_j = min_i |pool_j - initial_i|^2`.
 
-    pool: (C, b, d) candidates of each class.
-    initial: (C, m, d) points that count as chosen already.
-    k: points to choose, at most b.
-    normalize: measure between unit vectors instead of the vectors as they are.
+    Args:
+        pool: (C, b, d) candidates of each class.
+        initial: (C, m, d) points that count as chosen already.
+        k: number of points to choose per class, at most b.
+        normalize: whether to measure between unit vectors; default False, between the vectors as they are.
 
-    Returns positions in the pool (C, k) in the order of choice (the lowest on ties), and the squared distances (C, k)
-    of each to what was chosen before. Raises ValueError for k larger than b.
+    Returns:
+        Positions in the pool (C, k) in the order of choice (the lowest position on ties), and the squared distance
+        (C, k) of each point to the nearest point chosen before it.
+
+    Raises:
+        ValueError: for k below 1 or larger than b.
 
     Source: the greedy 2-approximation of Gonzalez (1985), with the initial set of Gurbuz et al., Deep Metric Learning
     with Chance Constraints, Algorithm 1.
@@ -39,5 +44,5 @@ def greedy_k_center(pool: Tensor, initial: Tensor, k: int, normalize: bool = Fal
 
 
 def _squared_distances(pool: Tensor, points: Tensor) -> Tensor:
-    """(C, b) between all candidates (C, b, d) and one point of each class (C, d); exactly 0 for equal ones."""
+    """(C, b) between all candidates (C, b, d) and one point of each class (C, d); exactly 0 for equal points."""
     return (pool - points.unsqueeze(1)).square().sum(dim=2)

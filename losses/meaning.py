@@ -1,21 +1,21 @@
-"""Which version of a loss's numbers a class computes, for the names of trainings."""
+"""The version of the numbers that a loss class computes; it is part of the fingerprint of a training."""
 
 
 def meaning_of(loss_class: type) -> int:
-    """Version of what a loss class computes from the same arguments.
+    """Version of the numbers that a loss class computes from its arguments.
 
-    A class states it as `MEANING`. Raise it by one with every change after which the same arguments give other numbers
-    (loss, gradient or starting values). A class that states nothing, like every class of pytorch-metric-learning, has
-    meaning 1. A training's name writes the version only if it is above 1, so that names made before stay as they are.
+    The version is the class attribute `MEANING`. Raise it by one with every change after which the same arguments give
+    other numbers (loss, gradient or starting values). A class without it, like every class of pytorch-metric-learning,
+    has version 1. A fingerprint contains the version only if it is above 1, so older fingerprints stay valid.
 
-    A wrapper's version rises with that of a base loss in its `named_bases`: a card that names its base loss this way
-    does not show the class.
+    If the version of a base loss in a wrapper's `named_bases` rises, the wrapper's version must rise too: a card that
+    names its base loss this way does not show the class.
 
     Args:
         loss_class: the class of a loss, of this package or of any other.
 
     Returns:
-        `loss_class.MEANING`, its own or inherited, and 1 without one.
+        `loss_class.MEANING`, defined or inherited; 1 without it.
     """
     version: int = getattr(loss_class, "MEANING", 1)
     return version

@@ -1,4 +1,4 @@
-"""A queue of past embeddings with their labels, kept whole in buffers."""
+"""A queue of past embeddings with their labels, stored in buffers."""
 
 from typing import Literal
 
@@ -9,23 +9,27 @@ QueueOrder = Literal["fifo", "authors"]
 
 
 class MemoryQueue(nn.Module):
-    """The last T embeddings with their labels; `state_dict` resumes it exactly.
+    """The last T embeddings with their labels. `state_dict` holds the complete state.
 
-    Order `fifo`: a ring, the oldest rows are dropped first.
+    Order `fifo` is a ring: new rows replace the oldest rows.
 
-    Order `authors`: as released with Proxy-ISA. Rows that do not fit behind the write position go to the last slots
-    instead, over the most recent rows, and writing restarts at slot 0. All slots are visible while the last one holds a
-    label other than 0, otherwise those before the write position.
+    Order `authors` is that of the code released with Proxy-ISA. Rows that do not fit behind the write position go to
+    the last slots instead, over the most recent rows, and writing restarts at slot 0. While the last slot holds a label
+    above 0, all slots are visible; otherwise only those before the write position are.
 
     Args:
-        memory_size: T, slots.
+        memory_size: T, number of slots, at least 1.
         embedding_size: d.
-        order: `fifo` or `authors`; `fifo`.
+        order: `fifo` or `authors`; default `fifo`.
 
-    Buffers: `embeddings` (T, d), `labels` (T, -1 where nothing was written), `position` (next slot; under `authors` up
-    to T), `filled` (slots ever written).
+    Attributes:
+        embeddings: buffer (T, d).
+        labels: buffer (T,); -1 in a slot that was never written.
+        position: buffer, the next slot to write; under `authors` up to T.
+        filled: buffer, number of slots that were ever written.
 
-    Raises ValueError for an unknown order or a size below 1.
+    Raises:
+        ValueError: for an unknown order or a size below 1.
 
     Source: Proxy-ISA, Algorithm 1 and section 3.3 (memory M); Wang et al., Cross-Batch Memory, CVPR 2020.
     """
@@ -50,7 +54,7 @@ class MemoryQueue(nn.Module):
 
     @torch.no_grad()
     def push(self, embeddings: Tensor, labels: Tensor) -> None:
-        """Append rows (q, d) with labels (q) in their order; of more than T rows the last T are kept."""
+        """Append rows (q, d) with labels (q,) in their order; of more than T rows the last T are stored."""
         embeddings, labels = embeddings[-self.memory_size :], labels[-self.memory_size :]
         slots = self._next_slots(len(labels))
         self.embeddings[slots] = embeddings.to(self.embeddings.dtype)
@@ -59,20 +63,20 @@ class MemoryQueue(nn.Module):
         self.filled.add_(len(labels)).clamp_(max=self.memory_size)
 
     def _next_slots(self, rows: int) -> Tensor:
-        """The slots (rows) to write, in order; moves the write position without asking the device where it stands."""
-        ahead = torch.arange(rows, device=self.position.device)
+        """Slots (rows,) to write, in order; moves the write position without a transfer from the device."""
+        offsets = torch.arange(rows, device=self.position.device)
         end = self.position + rows
         if self.order == "fifo":
-            slots = (self.position + ahead) % self.memory_size
+            slots = (self.position + offsets) % self.memory_size
             self.position.copy_(end % self.memory_size)
             return slots
         overflow = end > self.memory_size
-        slots = torch.where(overflow, self.memory_size - rows, self.position) + ahead
+        slots = torch.where(overflow, self.memory_size - rows, self.position) + offsets
         self.position.copy_(torch.where(overflow, 0, end))
         return slots
 
     def visible(self) -> Tensor:
-        """Which slots (T, bool) count as stored."""
+        """Mask (T,) of the slots that count as stored."""
         slots = torch.arange(self.memory_size, device=self.labels.device)
         if self.order == "fifo":
             return slots < self.filled

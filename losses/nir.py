@@ -1,4 +1,4 @@
-"""Non-isotropy regularisation: a flow keeps the samples around a proxy from collapsing into a featureless ball."""
+"""Non-isotropy regularisation: a conditional flow models how the samples of a class lie around its proxy."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -25,55 +25,57 @@ from losses.wrapper import PluginWrapper, merged_needs, require_module, wrapper_
 
 SelfRegularization = Literal["generate", "reverse_match", "generate_and_match"]
 
-# Blocks, linear layers and width of the flow: as printed in the paper (the layers are not; three is our choice), and as
-# in the authors' code and run scripts.
+# Blocks, linear layers and width of the flow, as in the paper and as in the authors' code and run scripts. The paper
+# does not state the number of layers; three is our choice.
 _PRESETS: Mapping[str, tuple[int, int, int]] = MappingProxyType({"paper": (8, 3, 128), "code": (5, 8, 128)})
 
-# The proxies of NIR start from N(0, 1) / 8; those of Proxy-Anchor by itself do not.
+# The proxies of NIR start from N(0, 1) / 8; those of plain Proxy-Anchor do not.
 _EIGHTH = c_f.TorchInitWrapper(nn.init.normal_, std=0.125)
 
 
 class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
-    """A proxy loss plus the likelihood of the samples under a flow that is told their proxy.
+    """A proxy loss plus the likelihood of the samples under a flow conditioned on their proxy.
 
     With unit embeddings x (B, d), unit proxies p (C, d) and the flow f (`CouplingFlow`)::
 
         nll_i = |z_i|^2 / 2 - log |det dz_i/dx_i|,    z_i = f(x_i | p_{y_i})
         L     = omega L_base + mean_i exp(nll_i)
 
-    The exponential is taken before the mean and in float64, as in the authors' code. Embeddings may be raw.
-    `indices_tuple` weighs the samples. With several centres per class (SoftTriple) the condition is the class vector of
-    the sample, whose soft assignment is taken as constant: f must not depend on x through its condition.
+    The exponential is taken before the mean and in float64, as in the authors' code. Embeddings may have any norm.
+    `indices_tuple` weights the samples. With several centres per class (SoftTriple) the condition is the class vector
+    of the sample. Its soft assignment is a constant, because f must not depend on x through its condition.
 
-    Neither proxies nor flow decay. A step with a gradient that is not finite is skipped.
+    Proxies and flow have no weight decay. A step with a gradient that is not finite is skipped.
 
-    A card may name the base loss, `proxy_anchor`, `proxy_nca` (Eq. 6) or `soft_triple`, and gives it `num_classes`.
+    A card may name the base loss: `proxy_anchor`, `proxy_nca` (Eq. 6) or `soft_triple`; it then also gives
+    `num_classes`.
 
     Args:
         base_loss: a proxy loss with one row per class in `proxies` (C, d), or with a method
             `class_vectors(embeddings, labels)`, such as SoftTripleLoss.
         embedding_size: d.
-        omega: weight of the base loss, 0.0075 (Cars 0.01, SOP 0.3).
-        preset: size of the flow, `paper` (8 blocks, depth 3, width 128) or `code` (5, 8, 128); `paper`.
-        n_blocks: in place of the preset's.
-        depth: in place of the preset's.
-        width: in place of the preset's.
-        clamp: bound of the log-scales, 2.
-        cond: which blocks see the proxy, `dense`, `start`, `mid` or `end`; `dense`.
-        proxy_backprop: whether the flow's gradient reaches the proxies, True.
-        noise: n in `x <- normalize(x + n u)`, u uniform on [0, 1), for the flow only, 0.
-        sigma: `exp` for `exp(nll / temperature)` or `softplus` of the same; `exp`.
-        temperature: see `sigma`, 1.
-        self_regularization: also train on samples `f^-1(zeta | p_y)`, one per sample of the batch, with weight omega:
-            `generate` moves the proxies, `reverse_match` the flow, `generate_and_match` both; None.
-        warmup_epochs: with frozen trunk, 1 (SOP 5).
-        flow_lr_factor: learning rate of the flow over that of the proxies, 0.0125 (50 / 4000).
-        xavier: initialise the flow by Xavier-uniform, False.
+        omega: weight of the base loss; default 0.0075 (the authors: Cars 0.01, SOP 0.3).
+        preset: size of the flow, `paper` (8 blocks, depth 3, width 128) or `code` (5, 8, 128); default `paper`.
+        n_blocks: replaces the preset's number of blocks.
+        depth: replaces the preset's depth.
+        width: replaces the preset's width.
+        clamp: bound of the log-scales; default 2.
+        cond: which blocks get the proxy: `dense`, `start`, `mid` or `end`, as in `CouplingFlow`; default `dense`.
+        proxy_backprop: whether the flow's gradient reaches the proxies; default True.
+        noise: n in `x <- normalize(x + n u)`, u uniform on [0, 1), for the flow only; default 0.
+        sigma: `exp` for `exp(nll / temperature)`, `softplus` for `softplus(nll / temperature)`; default `exp`.
+        temperature: see `sigma`; default 1.
+        self_regularization: also train on samples `f^-1(zeta | p_y)`, one per sample of the batch, with weight omega.
+            `generate` moves the proxies, `reverse_match` the flow, `generate_and_match` both. Default None: no such
+            samples.
+        warmup_epochs: passes over the images with a frozen trunk; default 1 (the authors: SOP 5).
+        flow_lr_factor: learning rate of the flow divided by that of the proxies; default 0.0125 (50 / 4000).
+        xavier: whether to initialise the flow by Xavier-uniform; default False.
         **kwargs: PML's `reducer`, `embedding_regularizer`, `embedding_reg_weight` and `collect_stats`.
 
     Raises:
-        ValueError: for unknown names, and for a base loss that is not built, has no vector per class or several, or
-            keeps vectors inside the ball.
+        ValueError: for unknown names, and for a base loss that is not built, does not give one vector per class, or
+            projects into the ball.
 
     Source: Roth et al., Non-isotropy Regularization for Proxy-based Deep Metric Learning, CVPR 2022, Eqs. 8-11; section
     4.6 for self-regularisation.
@@ -111,7 +113,7 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
     ) -> None:
         _check_names(preset, sigma, self_regularization)
         _check_base(base_loss, embedding_size)
-        self.self_regularization = self_regularization  # PML's constructor asks for the names of the sub-losses
+        self.self_regularization = self_regularization  # PML's constructor needs the names of the sub-losses
         super().__init__(**wrapper_keywords(NIRLoss, kwargs))
         self.base_loss = base_loss
         sizes = zip((n_blocks, depth, width), _PRESETS[preset], strict=True)
@@ -127,26 +129,26 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         )
 
     def param_groups(self, lr: float, weight_decay: float) -> list[dict[str, Any]]:
-        """Proxies at `lr`, flow at `flow_lr_factor lr`, neither with weight decay."""
+        """Optimizer groups: base loss at `lr`, flow at `flow_lr_factor lr`, both without weight decay."""
         flow = {"params": list(self.flow.parameters()), "lr": self.flow_lr_factor * lr, "weight_decay": 0.0}
         if isinstance(self.base_loss, TrainingPlugin):
             return [*self.base_loss.param_groups(lr, 0.0), flow]
         return [{"params": list(self.base_loss.parameters()), "lr": lr, "weight_decay": 0.0}, flow]
 
     def bind(self, context: TrainingContext) -> None:
-        """Keep the trunk at hand, to look at its gradients."""
+        """Keep the context, to check the trunk's gradients."""
         self._binding = Binding(context)
         super().bind(context)
 
     def on_gradients(self, clock: Clock) -> bool:
-        """False where a gradient of loss or trunk is not finite: the authors' gradient scaler skips such steps."""
+        """False if a gradient of loss or trunk is not finite, as the authors' gradient scaler skips such steps."""
         finite = gradients_are_finite([*self.parameters(), *self._binding.parameters])
         return super().on_gradients(clock) and finite
 
     def compute_loss(
         self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
     ) -> dict[str, Any]:
-        """PML's hook: sub-losses `base_loss` (with omega), `nir_loss` and `self_loss`, all already reduced."""
+        """PML's hook: sub-losses `base_loss` (times omega), `nir_loss` and `self_loss`, all already reduced."""
         c_f.ref_not_supported(embeddings, labels, ref_emb, ref_labels)
         labels = checked_labels(embeddings, labels, embedding_size=self.embedding_size)
         terms = {"base_loss": self.omega * self.base_loss(embeddings, labels, indices_tuple)}
@@ -158,7 +160,7 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         return {name: {"losses": v, "indices": None, "reduction_type": "already_reduced"} for name, v in terms.items()}
 
     def condition(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        """Unit vectors (B, d) that stand for the classes `labels` (B,): proxies, or SoftTriple's class vectors."""
+        """Unit vectors (B, d) for the classes `labels` (B,): proxies, or SoftTriple's class vectors."""
         base: Any = self.base_loss
         vectors: Tensor
         if hasattr(base, "class_vectors"):
@@ -168,7 +170,12 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         return vectors if self.proxy_backprop else vectors.detach()
 
     def nll(self, embeddings: Tensor, condition: Tensor) -> Tensor:
-        """Negative log-likelihoods (B,) of embeddings (B, d), without the constant `d/2 log 2 pi`."""
+        """Negative log-likelihoods (B,) without the constant `d/2 log 2 pi`.
+
+        Args:
+            embeddings: (B, d) of any norm.
+            condition: (B, d), as `condition()` returns it.
+        """
         x = functional.normalize(embeddings, dim=1)
         if self.noise > 0:
             x = functional.normalize(x + self.noise * torch.rand_like(x), dim=1)
@@ -182,7 +189,7 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         return scaled.exp() if self.sigma == "exp" else functional.softplus(scaled)
 
     def generate(self, condition: Tensor) -> Tensor:
-        """Unit samples (B, d) of the flow under conditions (B, d)."""
+        """Draw one unit sample (B, d) of the flow for each condition (B, d)."""
         zeta = torch.randn_like(condition, dtype=next(self.flow.parameters()).dtype)
         samples, _ = self.flow.inverse(zeta, condition.to(zeta.dtype))
         return functional.normalize(samples, dim=1)
@@ -213,7 +220,7 @@ def _check_names(preset: str, sigma: str, self_regularization: str | None) -> No
 
 
 def _check_base(base_loss: Any, embedding_size: int) -> None:
-    """Refuse what cannot tell the flow one unit vector per class."""
+    """Raise ValueError for a base loss that does not give one unit vector per class."""
     require_module(NIRLoss, base_loss)
     name = type(base_loss).__name__
     if isinstance(base_loss, TrainingPlugin) and base_loss.needs.normalization != "unit":

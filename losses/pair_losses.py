@@ -1,4 +1,4 @@
-"""What pytorch-metric-learning lacks for pair losses: sums, exact small distances, XBM's and MLRC's forms of losses."""
+"""Pair losses, with parts that pytorch-metric-learning lacks: a sum reducer and a distance exact near 0."""
 
 from typing import Any
 
@@ -8,11 +8,11 @@ from pytorch_metric_learning.distances import CosineSimilarity, LpDistance
 from pytorch_metric_learning.reducers import BaseReducer
 from torch import Tensor
 
-_ROUNDING = 32.0  # in units of eps; equal vectors of 2048 coordinates were seen to come out up to 15 apart
+_ROUNDING = 32.0  # in units of eps; we measured up to 15 between equal vectors of 2048 coordinates
 
 
 class BatchSumReducer(BaseReducer):
-    """Sum over all pairs, divided by the number of anchors B: a pair counts the same however many there are."""
+    """Sum over all pairs, divided by the batch size B: the weight of a pair does not depend on the number of pairs."""
 
     def pos_pair_reduction(self, losses: Tensor, indices: Any, embeddings: Tensor, labels: Tensor) -> Tensor:
         """`sum(losses) / B` for losses of positive pairs."""
@@ -26,9 +26,9 @@ class BatchSumReducer(BaseReducer):
 class EuclideanDistance(LpDistance):
     """Euclidean distance by one matrix product, exactly 0 with gradient 0 between equal vectors.
 
-    `|a - b|^2 = |a|^2 + |b|^2 - 2 a.b`, where what is below the rounding of that sum counts as 0: distances up to 0.003
-    between unit vectors in float32. PML's distance leaves the rounding in, which a positive margin of 0 takes for a
-    violation between equal vectors; and torch, under it, changes its method at 25 rows.
+    `|a - b|^2 = |a|^2 + |b|^2 - 2 a.b`. A sum below its rounding error counts as 0; between unit vectors in float32
+    these are distances up to 0.003. PML's distance does not remove the rounding error, so a loss with a positive margin
+    of 0 sees violations between equal vectors. Also, torch's distance changes its method at 25 rows.
     """
 
     def compute_mat(self, query_emb: Tensor, ref_emb: Tensor) -> Tensor:
@@ -41,16 +41,15 @@ class EuclideanDistance(LpDistance):
 
 
 class CosineContrastiveLoss(pml_losses.ContrastiveLoss):
-    """Contrastive loss on cosines as the authors of XBM count it.
+    """Contrastive loss on cosines, as in the code of XBM's authors.
 
     With S the cosine: `[ sum_{same label, S < 1 - epsilon} (1 - S) + sum_{other label, S > margin} S ] / B`. A negative
     pair costs S, not `S - margin`, so the loss jumps at the margin; its gradient is that of the usual hinge.
 
     Args:
-        margin: cosine below which a negative pair is at rest, 0.5.
-        epsilon: a positive pair nearer than this to cosine 1 is taken for a copy and ignored, 1e-5.
-
-    Further keywords go to `ContrastiveLoss`.
+        margin: a negative pair with a cosine up to this costs nothing; default 0.5.
+        epsilon: a positive pair with a cosine of `1 - epsilon` or more counts as a copy and is ignored; default 1e-5.
+        **kwargs: those of pytorch-metric-learning's `ContrastiveLoss`.
 
     Source: Wang et al., Cross-Batch Memory for Embedding Learning, CVPR 2020, as in the authors' code.
     """
@@ -59,11 +58,11 @@ class CosineContrastiveLoss(pml_losses.ContrastiveLoss):
         super().__init__(pos_margin=1 - epsilon, neg_margin=margin, **kwargs)
 
     def pos_calc(self, pos_pair_dist: Tensor, margin: float) -> Tensor:
-        """Losses of positive pairs with the given cosines."""
+        """Losses of positive pairs from their cosines, elementwise; `margin` is `1 - epsilon`."""
         return torch.where(pos_pair_dist < margin, 1 - pos_pair_dist, 0.0)
 
     def neg_calc(self, neg_pair_dist: Tensor, margin: float) -> Tensor:
-        """Losses of negative pairs with the given cosines."""
+        """Losses of negative pairs from their cosines, elementwise."""
         return torch.where(neg_pair_dist > margin, neg_pair_dist, 0.0)
 
     def get_default_distance(self) -> CosineSimilarity:
@@ -76,7 +75,7 @@ class CosineContrastiveLoss(pml_losses.ContrastiveLoss):
 
 
 class SignalToNoiseRatioContrastiveLoss(pml_losses.SignalToNoiseRatioContrastiveLoss):
-    """Contrastive loss on signal-to-noise distances, whose regulariser sees the vectors that the distance sees.
+    """Contrastive loss on signal-to-noise distances, with a regulariser on the vectors that the distance compares.
 
     With unit embeddings x, `d(a, b) = Var(a - b) / Var(a)` and the regulariser's weight w::
 
@@ -84,8 +83,8 @@ class SignalToNoiseRatioContrastiveLoss(pml_losses.SignalToNoiseRatioContrastive
           + mean of max(0, neg_margin - d) over negative pairs above 0
           + w * embedding_regularizer(x)                    (`ZeroMeanRegularizer`: mean_i |sum_k x_ik|)
 
-    pytorch-metric-learning 0.9.86, and so MLRC, computes the last term on unit embeddings; today's class of the same
-    name hands the raw ones to the regulariser. If the distance does not normalise, both see raw embeddings.
+    pytorch-metric-learning 0.9.86, and so MLRC, computes the last term on unit embeddings. The current class of the
+    same name computes it on raw embeddings. If the distance does not normalise, all terms use raw embeddings.
 
     Args:
         **kwargs: those of pytorch-metric-learning's class: `pos_margin`, `neg_margin`, `embedding_regularizer`, ...
@@ -94,8 +93,8 @@ class SignalToNoiseRatioContrastiveLoss(pml_losses.SignalToNoiseRatioContrastive
     """
 
     MEANING = 2
-    """1 was pytorch-metric-learning's own class, with raw embeddings in the regulariser."""
+    """Version 1 was pytorch-metric-learning's class, with raw embeddings in the regulariser."""
 
     def add_embedding_regularization_to_loss_dict(self, loss_dict: dict[str, Any], embeddings: Tensor) -> None:
-        """PML's hook: adds `embedding_reg_loss`, the regulariser of normalised embeddings (B, d), if there is one."""
+        """PML's hook: add `embedding_reg_loss`, the regulariser on normalised embeddings (B, d), if there is one."""
         super().add_embedding_regularization_to_loss_dict(loss_dict, self.distance.maybe_normalize(embeddings))

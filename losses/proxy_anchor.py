@@ -1,4 +1,4 @@
-"""Proxy-Anchor: PML's loss, with proxies that keep their dtype and labels that are checked."""
+"""Proxy-Anchor: PML's loss; the proxies keep their dtype and the labels are checked."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from losses.precision import FullPrecisionForward, at_least_float32
 
 
 class ProxyAnchorLoss(FullPrecisionForward, TrainingPlugin, pml_losses.ProxyAnchorLoss):
-    """One proxy per class, pulled and pushed by the hardest samples of a batch the most (Proxy-Anchor, Eq. 4).
+    """One proxy per class; the hardest samples of a batch pull and push it most (Proxy-Anchor, Eq. 4).
 
     With S_ic the cosine between sample i and the proxy of class c, L0(A) = log(1 + sum of exp over A), and C+ the
     classes in the batch::
@@ -21,17 +21,19 @@ class ProxyAnchorLoss(FullPrecisionForward, TrainingPlugin, pml_losses.ProxyAnch
         loss = 1/|C+| sum_{c in C+} L0({-alpha (S_ic - margin) : y_i = c})
              + 1/C    sum_c         L0({ alpha (S_ic + margin) : y_i != c})
 
-    Shapes: embeddings (B, d) of any norm, labels (B) in 0..C-1; sub-losses `pos_loss` and `neg_loss` (C).
+    Shapes: embeddings (B, d) of any norm, labels (B,) in 0..C-1; sub-losses `pos_loss` and `neg_loss` (C,).
 
     Args:
         num_classes: C.
         embedding_size: d.
-        margin: delta, in cosine units; 0.1.
-        alpha: sharpness, without unit; 32.
-        kwargs: PML's `distance` (a similarity; cosine), `reducer` (`DivisorReducer`), `weight_init_func` (normal with
-            variance 2/C per entry), `weight_regularizer`, `embedding_regularizer` and their weights.
+        margin: delta, in cosine units; default 0.1.
+        alpha: sharpness, without unit; default 32.
+        **kwargs: PML's `distance` (a similarity; default cosine), `reducer` (default `DivisorReducer`),
+            `weight_init_func` (default normal with variance 2/C per entry), `weight_regularizer`,
+            `embedding_regularizer` and their weights.
 
-    Raises ValueError for a distance that is no similarity, and for every batch `checked_labels` refuses.
+    Raises:
+        ValueError: for a distance that is not a similarity, and for every batch that `checked_labels` refuses.
 
     Source: Kim et al., Proxy Anchor Loss for Deep Metric Learning, CVPR 2020, Eq. 4.
     """
@@ -44,12 +46,12 @@ class ProxyAnchorLoss(FullPrecisionForward, TrainingPlugin, pml_losses.ProxyAnch
         self.embedding_size = embedding_size
 
     def cast_types(self, dtype: torch.dtype, device: torch.device) -> None:
-        """PML casts the proxies in place to the dtype of the embeddings here; they are left alone instead."""
+        """Do nothing. Here PML would cast the proxies in place to the dtype of the embeddings."""
 
     def compute_loss(
         self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
     ) -> dict[str, Any]:
-        """PML's hook: the sub-losses per class, for embeddings (B, d) and labels (B)."""
+        """PML's hook: the sub-losses (C,) for embeddings (B, d) and labels (B,)."""
         labels = self._checked(embeddings, labels, ref_emb, ref_labels)
         sub_losses: dict[str, Any] = super().compute_loss(embeddings, labels, indices_tuple, embeddings, labels)
         return sub_losses

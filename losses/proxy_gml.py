@@ -19,7 +19,7 @@ from losses.precision import FullPrecisionForward, at_least_float32
 
 
 class ProxyGMLLoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin, BaseMetricLossFunction):
-    """N proxies per class, of which each sample sees its k nearest, its own class's first (ProxyGML, Eqs. 3-12).
+    """N proxies per class; each sample uses its k nearest proxies, those of its class first (ProxyGML, Eqs. 3-12).
 
     With S_ij the cosine of sample i and proxy j (class j // N), and I_i the k = ceil(r C N) proxies selected for i::
 
@@ -29,26 +29,30 @@ class ProxyGMLLoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
         L_p  = mean over proxies j of cross entropy(sum of cosines of j to each class's proxies, j // N)  (Eqs. 8-11)
         loss = L_s + reg_weight L_p                                                     (Eq. 12)
 
-    The selection is constant for the gradient: a proxy no sample selects moves by L_p alone.
+    The selection is constant for the gradient. A proxy that no sample selects gets its gradient from L_p alone.
 
-    Shapes: embeddings (B, d) of any norm, labels (B) in 0..C-1; sub-losses `loss` (B) and, with reg_weight > 0,
+    Shapes: embeddings (B, d) of any norm, labels (B,) in 0..C-1; sub-losses `loss` (B,) and, with reg_weight > 0,
     `reg_loss` (scalar). `proxies` is (C N, d), row j of class j // N.
+
+    If k <= N, the constructor warns: proxies of the own class then fill the selection, and L_s is 0.
 
     Args:
         num_classes: C.
         embedding_size: d.
-        proxies_per_class: N; 12 (the paper: 1 for Stanford Online Products).
-        r: share of all proxies a sample sees, in (0, 1]; 0.05.
-        reg_weight: lambda; 0.3. 0 leaves L_p out (Table 1).
+        proxies_per_class: N; default 12 (the paper: 1 for Stanford Online Products).
+        r: share of all proxies that a sample uses, in (0, 1]; default 0.05.
+        reg_weight: lambda; default 0.3. 0 omits L_p (Table 1).
         positive_mask: False selects by similarity alone, without S^pos of Eq. 3 (Table 1). A sample without a selected
-            proxy of its class then adds nothing to L_s if the softmax is masked.
-        masked_softmax: False takes the softmax over all classes, unselected ones at Z = 0, without M of Eq. 6 (Table
-            1).
-        kwargs: PML's `distance` (a similarity; cosine), `reducer` (`MeanReducer`), `weight_init_func` (uniform in
-            +-1/sqrt(C N)), `weight_regularizer`, `embedding_regularizer` and their weights.
+            proxy of its class then adds nothing to L_s if the softmax is masked. Default True.
+        masked_softmax: False takes the softmax over all classes, without M of Eq. 6; classes without a selected proxy
+            have Z = 0 (Table 1). Default True.
+        **kwargs: PML's `distance` (a similarity; default cosine), `reducer` (default `MeanReducer`),
+            `weight_init_func` (default uniform in +-1/sqrt(C N)), `weight_regularizer`, `embedding_regularizer` and
+            their weights.
 
-    Raises ValueError for r outside (0, 1] and for every batch `checked_labels` refuses. Warns where k <= N, since then
-    own proxies fill the selection and L_s is 0.
+    Raises:
+        ValueError: for r outside (0, 1], for a distance that is not a similarity, and for every batch that
+            `checked_labels` refuses.
 
     Source: ProxyGML, Eqs. 3-12, Table 1. The authors train the proxies with Adam at eps = 0.01, part of their rates.
     """
@@ -64,7 +68,7 @@ class ProxyGMLLoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
         masked_softmax: bool = True,
         **kwargs: Any,
     ) -> None:
-        self.reg_weight = reg_weight  # PML's constructor asks for the names of the sub-losses
+        self.reg_weight = reg_weight  # PML's constructor needs the names of the sub-losses
         super().__init__(**kwargs)
         require_similarity(self.distance)
         if not 0 < r <= 1:
@@ -88,7 +92,7 @@ class ProxyGMLLoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
         )
 
     def get_default_distance(self) -> CosineSimilarity:
-        """Cosine, which normalises embeddings and proxies."""
+        """Cosine similarity, which normalises embeddings and proxies."""
         return CosineSimilarity()
 
     def get_default_weight_init_func(self) -> c_f.TorchInitWrapper:
@@ -101,7 +105,7 @@ class ProxyGMLLoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
     def compute_loss(
         self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
     ) -> dict[str, Any]:
-        """PML's hook: -log P per sample and the weighted proxy term, for embeddings (B, d) and labels (B)."""
+        """PML's hook: -log P (B,) and the weighted proxy term, for embeddings (B, d) and labels (B,)."""
         c_f.ref_not_supported(embeddings, labels, ref_emb, ref_labels)
         labels = checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
         proxies = self.proxies.to(embeddings.dtype)
@@ -123,16 +127,23 @@ class ProxyGMLLoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
 
     @torch.no_grad()
     def select(self, similarity: Tensor, labels: Tensor | None = None) -> Tensor:
-        """The k proxies each sample sees, as a mask (B, C N) over similarities (B, C N).
+        """Select k proxies for each sample.
 
-        With labels (B) proxies of the own class come first, as the paper means S^pos; adding 1 to their cosines, as
-        Eq. 3 is printed, would not always do it.
+        With labels, proxies of the own class come first, as the paper intends S^pos. Eq. 3 as published adds 1 to their
+        cosines, which does not always put them first.
+
+        Args:
+            similarity: (B, C N) similarities of samples and proxies.
+            labels: (B,); None, the default, selects by similarity alone.
+
+        Returns:
+            Mask (B, C N) with k proxies in each row.
         """
         key = similarity
         if labels is not None and self.positive_mask:
-            ahead = similarity.max() - similarity.min() + 1
-            own = self._class_of_proxy(similarity.device) == labels.unsqueeze(1)
-            key = torch.where(own, similarity + ahead, similarity)
+            lead = similarity.max() - similarity.min() + 1
+            own_class = self._class_of_proxy(similarity.device) == labels.unsqueeze(1)
+            key = torch.where(own_class, similarity + lead, similarity)
         nearest = key.topk(self.k, dim=1).indices
         return torch.zeros_like(similarity, dtype=torch.bool).scatter_(1, nearest, True)
 
@@ -143,16 +154,16 @@ class ProxyGMLLoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
     def _sample_losses(self, similarity: Tensor, selected: Tensor, labels: Tensor) -> Tensor:
         """-log P_i,y_i (B) of Eqs. 6, 7."""
         logits = self.class_sums(similarity, selected)
-        own = labels.unsqueeze(1)
+        own_class = labels.unsqueeze(1)
         if not self.masked_softmax:
-            return -log_softmax(logits, dim=1).gather(1, own).squeeze(1)
-        seen = self._by_class(selected).any(2)
-        log_p = log_softmax(logits.masked_fill(~seen, -torch.inf), dim=1)
-        # Without S^pos the own class may be unseen; its probability is 0 whatever moves, so nothing is learned from it.
-        return torch.where(seen, -log_p, 0.0).gather(1, own).squeeze(1)
+            return -log_softmax(logits, dim=1).gather(1, own_class).squeeze(1)
+        selected_class = self._by_class(selected).any(2)
+        log_p = log_softmax(logits.masked_fill(~selected_class, -torch.inf), dim=1)
+        # Without S^pos the own class may have no selected proxy. Its probability is then constantly 0: no gradient.
+        return torch.where(selected_class, -log_p, 0.0).gather(1, own_class).squeeze(1)
 
     def _proxy_loss(self, proxies: Tensor) -> Tensor:
-        """L_p of Eqs. 8-11; summing a class's proxies first spares the (C N, C N) matrix."""
+        """L_p of Eqs. 8-11. The proxies of a class are summed first, which avoids a (C N, C N) matrix."""
         unit = self.distance.maybe_normalize(proxies)
         logits: Tensor = unit @ self._by_class(unit.t()).sum(2)
         return cross_entropy(logits, self._class_of_proxy(logits.device))
@@ -164,9 +175,9 @@ class ProxyGMLLoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
         return torch.arange(self.num_classes, device=device).repeat_interleave(self.proxies_per_class)
 
     def get_logits(self, embeddings: Tensor) -> Tensor:
-        """Z (B, C) of embeddings (B, d) without labels: the k nearest proxies, whosever they are.
+        """Z (B, C) of embeddings (B, d) without labels, from the k nearest proxies of all classes.
 
-        Training puts a sample's own proxies first, so its logits differ from these.
+        Training puts the proxies of the own class first, so its logits differ from these.
         """
         embeddings = at_least_float32(embeddings)
         similarity = self.distance(embeddings, self.proxies.to(embeddings.dtype))
@@ -174,5 +185,5 @@ class ProxyGMLLoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
 
 
 def _selection_size(r: float, proxies: int) -> int:
-    """k = ceil(r C N), where a product that rounding put just above an integer counts as that integer."""
+    """k = ceil(r C N); a product that is above an integer only by rounding counts as that integer."""
     return min(max(math.ceil(r * proxies - 1e-9), 1), proxies)

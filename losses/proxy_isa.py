@@ -1,4 +1,4 @@
-"""Proxy-ISA: Proxy-Anchor whose pairs are weighted by how well their class is learned."""
+"""Proxy-ISA: Proxy-Anchor with pair weights that depend on how well a class is learned."""
 
 import math
 from typing import Any, Literal, NamedTuple
@@ -16,14 +16,14 @@ PositivePenalty = Literal["sigma", "v", "inverse_effective_number", "none"]
 
 
 class ClassStatus(NamedTuple):
-    """What the state says about every class, five vectors (C).
+    """Thresholds and penalties of every class in the current state, five vectors (C,).
 
-    Args:
+    Attributes:
         effective_number: E, number of samples seen, discounted for overlap (Eq. 8).
         bound: v, the lower bound of the positive penalty (Eq. 14).
-        penalty: what easy and outlying positives are weighted with; sigma of Eq. 17, or its replacement of Table 3.
-        easy_above: l, similarity above which a positive is easy (Eq. 10).
-        outlier_below: o = l - eta, similarity below which a sample is an outlier (Eq. 15).
+        penalty: weight of easy and outlying positives; sigma of Eq. 17, or its replacement in Table 3.
+        easy_above: l; a positive with a higher similarity is easy (Eq. 10).
+        outlier_below: o = l - eta; a sample with a lower similarity is an outlier (Eq. 15).
     """
 
     effective_number: Tensor
@@ -34,10 +34,11 @@ class ClassStatus(NamedTuple):
 
 
 class ProxyISALoss(ProxyAnchorLoss):
-    """Proxy-Anchor that learns from informative samples most (Proxy-ISA, Eqs. 8-17).
+    """Proxy-Anchor with higher weights for informative samples (Proxy-ISA, Eqs. 8-17).
 
-    With S_ic the cosine of sample i and proxy c, n_c the clean samples of class c seen so far, and l_c its learned
-    similarity: h times the mean cosine between proxy c and the memory's embeddings of class c, 1 before there are any::
+    With S_ic the cosine of sample i and proxy c, n_c the number of clean samples of class c seen before, and l_c its
+    learned similarity (h times the mean cosine between proxy c and the memory's embeddings of class c; 1 while the
+    memory has none)::
 
         E_c = (1 - ((V-1)/V)^n_c) V,   v_c = 1 / (1 + log(1 + E_c))                     (Eqs. 8, 14)
         o_c = l_c - (1 + k (1 - l_c)) v_c - lam                                         (Eqs. 10, 15)
@@ -49,39 +50,42 @@ class ProxyISALoss(ProxyAnchorLoss):
              + 1/W- sum_c         L0({alpha w_ic (margin + S_ic) : y_i != c})           (Eq. 13)
 
     W+ and W- sum the classes' mean weights of own and of other samples. Weights are constants for the gradient and come
-    from the state before the batch; a forward in training mode with gradients enabled then updates the state, so there
-    has to be exactly one of them per optimizer step. With the filter on, own-class outliers (S_i,y_i < o) are neither
-    counted nor remembered.
+    from the state before the batch. A forward in training mode with gradients enabled then updates the state, so call
+    it exactly once per optimizer step. With the filter on, own-class outliers (S_i,y_i < o) are neither counted nor
+    stored in the memory.
 
-    Shapes: embeddings (B, d) of any norm, labels (B) in 0..C-1; sub-losses `pos_loss` and `neg_loss` (C).
+    In a loop that does not call `on_step_start`, give start steps or call `start_memory` and `start_filter`.
+
+    Shapes: embeddings (B, d) of any norm, labels (B,) in 0..C-1; sub-losses `pos_loss` and `neg_loss` (C,).
 
     Args:
         num_classes: C.
         embedding_size: d.
-        margin, alpha: as in Proxy-Anchor; 0.1 (cosine) and 32.
-        V: bound of the effective number, in samples, at least 1; 100.
-        k: share of the class's hardness in the threshold; 0.9 (the README of the authors: 0.4 for Cars, 0.1 for
-            In-Shop).
-        lam: lambda, constant part of the threshold, in cosine units; 0.1.
-        h: scale of the learned similarity; 0.15.
-        tau: timing of the decay, in samples, positive; 1.5.
-        memory_size: T, embeddings remembered; 55000.
-        queue: order of the memory, `fifo` (default) or `authors`.
-        memory_start_pass, filter_start_pass: completed passes over the training images at which the training loop's
-            hook switches memory and filter on; 2 and 3.
-        memory_start_step, filter_start_step: updating calls before the switch, in place of passes; None.
+        margin: delta, in cosine units; default 0.1.
+        alpha: sharpness, without unit; default 32.
+        V: bound of the effective number, in samples, at least 1; default 100.
+        k: share of the class's hardness in the threshold; default 0.9 (the authors' README: Cars 0.4, In-Shop 0.1).
+        lam: lambda, constant part of the threshold, in cosine units; default 0.1.
+        h: scale of the learned similarity; default 0.15.
+        tau: timing of the decay, in samples, positive; default 1.5.
+        memory_size: T, number of stored embeddings; default 55000.
+        queue: order of the memory, `fifo` or `authors`; default `fifo`.
+        memory_start_pass: completed passes over the training images after which `on_step_start` switches the memory
+            on; default 2.
+        filter_start_pass: the same for the filter; default 3.
+        memory_start_step: number of updating calls before the memory is on, in place of passes; default None.
+        filter_start_step: the same for the filter; default None.
         positive_penalty: `sigma`, or for Table 3 `v`, `inverse_effective_number` (1 / max(1, E_c)) or `none` (weight
-            1).
-        negative_penalty: False keeps the weights of negatives at 1 (Table 3); True.
-        negatives_wait_for_memory: True keeps them at 1 until the memory is on (text of section 3.3); False, Algorithm
-            1.
-        filter_needs_memory: True leaves a class unfiltered until its l_c was set once, so that a rare class cannot be
-            locked out of the memory; False as published.
-        kwargs: as in `ProxyAnchorLoss`.
+            1); default `sigma`.
+        negative_penalty: False sets the weights of negatives to 1 (Table 3); default True.
+        negatives_wait_for_memory: True sets the weights of negatives to 1 until the memory is on (text of section 3.3);
+            default False, as in Algorithm 1.
+        filter_needs_memory: True leaves a class unfiltered until its l_c was set once, so that the filter cannot keep a
+            rare class out of the memory for ever; default False, as published.
+        **kwargs: those of `ProxyAnchorLoss`.
 
-    Without a loop that calls `on_step_start`, give start steps or call `start_memory` and `start_filter`.
-
-    Raises ValueError for V < 1, tau <= 0, unknown names, and for every batch `checked_labels` refuses.
+    Raises:
+        ValueError: for V < 1, tau <= 0, unknown names, and for every batch that `checked_labels` refuses.
 
     Source: Proxy-ISA, Eqs. 8-17, Algorithm 1, Table 3.
     """
@@ -141,22 +145,22 @@ class ProxyISALoss(ProxyAnchorLoss):
         self.register_buffer("learned", torch.zeros(num_classes, dtype=torch.bool))
 
     def start_memory(self) -> None:
-        """Remember embeddings from the next call on."""
+        """Switch the memory on: from the next call on it stores embeddings."""
         self.memory_on.fill_(True)
 
     def start_filter(self) -> None:
-        """Weight positives and leave outliers out of the memory from the next call on."""
+        """Switch the filter on: from the next call on positives are weighted and outliers are not stored."""
         self.filter_on.fill_(True)
 
     def on_step_start(self, clock: Clock) -> None:
-        """Switch on by completed passes over the images; a start given in steps goes by the loss's own count."""
+        """Switch memory and filter on by completed passes; a start given in steps uses the loss's count of calls."""
         if self.memory_start_step is None and clock.passes >= self.memory_start_pass:
             self.start_memory()
         if self.filter_start_step is None and clock.passes >= self.filter_start_pass:
             self.start_filter()
 
     def class_status(self, dtype: torch.dtype) -> ClassStatus:
-        """Thresholds and penalties of all classes from the present state, in `dtype`."""
+        """Thresholds and penalties of all classes in the current state, in `dtype`."""
         E = self._effective_number(dtype)
         v = 1 / (1 + torch.log1p(E))
         similarity = self.learned_sim.to(dtype)
@@ -165,7 +169,7 @@ class ProxyISALoss(ProxyAnchorLoss):
 
     def _effective_number(self, dtype: torch.dtype) -> Tensor:
         counts = self.counts.to(dtype)
-        if self.V == 1:  # (V - 1) / V = 0 has no logarithm: one sample is all there is to see
+        if self.V == 1:  # (V - 1) / V = 0 has no logarithm; E is 1 after the first sample
             return counts.clamp(max=1)
         return -self.V * torch.expm1(counts * math.log1p(-1 / self.V))
 
@@ -177,7 +181,15 @@ class ProxyISALoss(ProxyAnchorLoss):
         return 1 + (1 + math.exp(-self.tau)) * (v - 1) * torch.sigmoid(E + self.tau - self.V)
 
     def pair_weights(self, similarity: Tensor, own: Tensor) -> Tensor:
-        """Weights w (B, C) of similarities (B, C) in the present state; `own` (B, C, bool) marks pairs of one class."""
+        """Pair weights in the current state.
+
+        Args:
+            similarity: (B, C) similarities of samples and proxies.
+            own: mask (B, C) of the pairs of a sample and the proxy of its class.
+
+        Returns:
+            Weights w (B, C).
+        """
         memory_on, filter_on = self.switches()
         status = self.class_status(similarity.dtype)
         ones = torch.ones_like(similarity)
@@ -192,7 +204,7 @@ class ProxyISALoss(ProxyAnchorLoss):
         return torch.where(own, positive, negative)
 
     def filtered(self, similarity: Tensor, labels: Tensor) -> Tensor:
-        """Samples (B, bool) that the filter keeps out of counts and memory: outliers of their own class."""
+        """Mask (B,) of the outliers of their own class, which the filter keeps out of counts and memory."""
         _, filter_on = self.switches()
         if not filter_on:
             return torch.zeros_like(labels, dtype=torch.bool)
@@ -204,7 +216,7 @@ class ProxyISALoss(ProxyAnchorLoss):
         return self.learned if self.filter_needs_memory else torch.ones_like(self.learned)
 
     def switches(self) -> tuple[bool, bool]:
-        """Whether memory and filter are on in the coming call."""
+        """Whether memory and filter are on in the next call."""
         memory_on, filter_on, calls = torch.stack([self.memory_on.long(), self.filter_on.long(), self.calls]).tolist()
         memory_due = self.memory_start_step is not None and calls >= self.memory_start_step
         filter_due = self.filter_start_step is not None and calls >= self.filter_start_step
@@ -213,55 +225,55 @@ class ProxyISALoss(ProxyAnchorLoss):
     def compute_loss(
         self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
     ) -> dict[str, Any]:
-        """PML's hook: the sub-losses per class; in training mode the state moves on by this batch."""
+        """PML's hook: the sub-losses (C,). In training mode the batch then updates the state."""
         labels = self._checked(embeddings, labels, ref_emb, ref_labels)
         similarity = self.get_logits(embeddings)
-        own = one_hot(labels, self.num_classes).bool()
-        weights = self.pair_weights(similarity, own)
+        own_class = one_hot(labels, self.num_classes).bool()
+        weights = self.pair_weights(similarity, own_class)
         mined = lmu.convert_to_weights(indices_tuple, labels, dtype=similarity.dtype).unsqueeze(1) - 1
         pull = self.alpha * weights * (self.margin - similarity) + mined
         push = self.alpha * weights * (self.margin + similarity) + mined
         sub_losses = {
-            "pos_loss": _sub_loss(pull, own, weights),
-            "neg_loss": _sub_loss(push, ~own, weights),
+            "pos_loss": _sub_loss(pull, own_class, weights),
+            "neg_loss": _sub_loss(push, ~own_class, weights),
         }
         if self.training and torch.is_grad_enabled():
-            self._observe(embeddings, similarity, labels, own)
+            self._observe(embeddings, similarity, labels, own_class)
         self.add_weight_regularization_to_loss_dict(sub_losses, self.proxies)
         return sub_losses
 
     @torch.no_grad()
-    def _observe(self, embeddings: Tensor, similarity: Tensor, labels: Tensor, own: Tensor) -> None:
-        """Count and remember the clean samples, then measure the classes of the batch anew (Algorithm 1)."""
+    def _observe(self, embeddings: Tensor, similarity: Tensor, labels: Tensor, own_class: Tensor) -> None:
+        """Count and store the clean samples, then update the learned similarity of their classes (Algorithm 1)."""
         memory_on, _ = self.switches()
         clean = ~self.filtered(similarity, labels)
-        self.counts += (own & clean.unsqueeze(1)).sum(0)
+        self.counts += (own_class & clean.unsqueeze(1)).sum(0)
         if memory_on:
             self.queue.push(self.distance.maybe_normalize(embeddings[clean]), labels[clean])
-            self._measure(own.any(0), embeddings.dtype)
+            self._measure(own_class.any(0), embeddings.dtype)
         self.calls += 1
 
     def _measure(self, present: Tensor, dtype: torch.dtype) -> None:
-        """Learned similarity of the classes `present` (C, bool) that the memory knows (Eq. 10)."""
-        wanted = self.queue.visible() & present[self.queue.labels.clamp(min=0)]
-        rows = wanted.nonzero().squeeze(1)
+        """Update the learned similarity of the classes `present` (mask (C,)) that the memory holds (Eq. 10)."""
+        relevant = self.queue.visible() & present[self.queue.labels.clamp(min=0)]
+        rows = relevant.nonzero().squeeze(1)
         labels = self.queue.labels[rows]
         proxies = self.distance.maybe_normalize(self.proxies.to(dtype))
         similarity = self.distance.pairwise_distance(proxies[labels], self.queue.embeddings[rows].to(dtype))
         bins = torch.zeros(2, self.num_classes, dtype=dtype, device=labels.device)
         total, number = bins.index_add_(1, labels, torch.stack([similarity, torch.ones_like(similarity)]))
-        known = number > 0
+        in_memory = number > 0
         measured = (self.h * total / number.clamp(min=1)).to(self.learned_sim.dtype)
-        self.learned_sim.copy_(torch.where(known, measured, self.learned_sim))
-        self.learned |= known
+        self.learned_sim.copy_(torch.where(in_memory, measured, self.learned_sim))
+        self.learned |= in_memory
 
 
-def _sub_loss(exponents: Tensor, kept: Tensor, weights: Tensor) -> dict[str, Any]:
-    """log(1 + sum exp) over the kept rows of each column, divided by the sum of the columns' mean weights (Eq. 13)."""
-    number = kept.sum(0)
-    mean_weights = (weights * kept).sum(0) / number.clamp(min=1)
+def _sub_loss(exponents: Tensor, mask: Tensor, weights: Tensor) -> dict[str, Any]:
+    """log(1 + sum exp) over the `mask` of each column, divided by the sum of the columns' mean weights (Eq. 13)."""
+    number = mask.sum(0)
+    mean_weights = (weights * mask).sum(0) / number.clamp(min=1)
     return {
-        "losses": lmu.logsumexp(exponents, keep_mask=kept, add_one=True, dim=0).squeeze(0),
+        "losses": lmu.logsumexp(exponents, keep_mask=mask, add_one=True, dim=0).squeeze(0),
         "indices": torch.arange(len(number), device=number.device),
         "reduction_type": "element",
         "divisor": mean_weights.sum(),

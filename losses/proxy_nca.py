@@ -1,4 +1,4 @@
-"""Proxy-NCA in four forms: own proxy in the denominator or not, labels smoothed, or Proxy-Anchor's sum of two terms."""
+"""Proxy-NCA in four forms: ProxyNCA++, Proxy-NCA, its PyTorch port with smoothed labels, and a Proxy-Anchor form."""
 
 import math
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from losses.precision import FullPrecisionForward, at_least_float32
 ProxyNCAVariant = Literal["prob", "classic", "port", "anchor_form"]
 ProxyNCAStart = Literal["eighth", "normal", "kaiming"]
 
-# How the proxies start; the variance of `kaiming` on (C, d) with fan-out is 2 / C.
+# Starting values of the proxies; the variance of `kaiming` on (C, d) with fan-out is 2 / C.
 _INITS: Mapping[str, c_f.TorchInitWrapper] = MappingProxyType(
     {
         "eighth": c_f.TorchInitWrapper(torch.nn.init.normal_, std=0.125),
@@ -30,7 +30,7 @@ _INITS: Mapping[str, c_f.TorchInitWrapper] = MappingProxyType(
     }
 )
 
-# What each form takes, and its default: a setting of another form is refused rather than ignored.
+# The settings of each form with their defaults. A setting of another form is refused, not ignored.
 _DEFAULTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "prob": {"scale": 3.0},
@@ -42,13 +42,30 @@ _DEFAULTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 
 
 def classic_losses(logits: Tensor, labels: Tensor) -> Tensor:
-    """`-log(e^{l_y} / sum_{c != y} e^{l_c})` (B,) of logits (B, C), C >= 2: the own proxy is not in the denominator."""
-    own = functional.one_hot(labels, logits.shape[1]).bool()
-    return logits.masked_fill(own, -math.inf).logsumexp(dim=1) - logits[own]
+    """Losses of the form `classic`: `-log(e^{l_y} / sum_{c != y} e^{l_c})`, without the own proxy in the denominator.
+
+    Args:
+        logits: l (B, C), C >= 2.
+        labels: y (B,).
+
+    Returns:
+        Losses (B,).
+    """
+    own_class = functional.one_hot(labels, logits.shape[1]).bool()
+    return logits.masked_fill(own_class, -math.inf).logsumexp(dim=1) - logits[own_class]
 
 
 def smoothed_losses(logits: Tensor, labels: Tensor, smoothing: float) -> Tensor:
-    """Cross-entropy (B,) of logits (B, C) with targets `1 - smoothing`, and `smoothing / (C - 1)` off the own class."""
+    """Cross-entropy with smoothed labels: targets `1 - smoothing` (own class) and `smoothing / (C - 1)` (others).
+
+    Args:
+        logits: (B, C).
+        labels: (B,).
+        smoothing: probability mass on the other classes.
+
+    Returns:
+        Losses (B,).
+    """
     if smoothing == 0:
         return functional.cross_entropy(logits, labels, reduction="none")
     targets = torch.full_like(logits, smoothing / (logits.shape[1] - 1))
@@ -57,10 +74,21 @@ def smoothed_losses(logits: Tensor, labels: Tensor, smoothing: float) -> Tensor:
 
 
 def anchor_form_losses(positive: Tensor, negative: Tensor, labels: Tensor) -> Tensor:
-    """`log(1 + e^{positive_i}) + log(1 + sum_{c != y_i} e^{negative_ic})` (B,) of exponents (B,) and (B, C)."""
+    """Losses of the form `anchor_form`: `log(1 + e^{positive_i}) + log(1 + sum_{c != y_i} e^{negative_ic})`.
+
+    Args:
+        positive: exponents (B,) of the own class.
+        negative: exponents (B, C) of all classes.
+        labels: y (B,).
+
+    Returns:
+        Losses (B,).
+    """
     others = ~functional.one_hot(labels, negative.shape[1]).bool()
     repulsion: Tensor = lmu.logsumexp(negative, keep_mask=others, add_one=True, dim=1)
-    attraction = torch.logaddexp(positive, torch.zeros_like(positive))  # softplus is cut off at 20
+    attraction = torch.logaddexp(
+        positive, torch.zeros_like(positive)
+    )  # torch replaces softplus by the identity above 20
     return attraction + repulsion.squeeze(1)
 
 
@@ -75,33 +103,34 @@ class ProxyNCALoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
         port         cross-entropy of l_ic = 2 scaling_x scaling_p s_ic with smoothed labels
         anchor_form  log(1 + n_i e^{-alpha (s_iy - margin)}) + log(1 + sum_{c != y} e^{alpha (s_ic + margin)})
 
-    Embeddings (B, d) may be raw, labels (B,) are in 0..C-1. `indices_tuple` weighs the samples. All in log space, so
-    no sample is lost to underflow as in pytorch-metric-learning's class, which equals `prob` elsewhere.
+    Embeddings (B, d) may have any norm, labels (B,) are in 0..C-1. `indices_tuple` weights the samples. The loss is
+    computed in log space, so no sample is lost to underflow. pytorch-metric-learning's class equals `prob` except for
+    underflow.
 
-    Proxy-ISA's code has a Proxy-NCA of its own, printed in that paper: `classic` on 12 times the cosine, which is
-    `softmax_scale` 6, with proxies from `kaiming`.
+    The Proxy-NCA in Proxy-ISA's paper and code is `classic` on 12 times the cosine: `softmax_scale` 6 with proxies from
+    `kaiming`.
 
     Args:
         num_classes: C.
         embedding_size: d.
-        variant: the form, `prob`.
-        scale: square root of the inverse temperature of squared distances, 3; for `prob` and `classic`.
-        softmax_scale: `scale` squared, under the name pytorch-metric-learning has for it; give one of the two.
-        smoothing_const: probability mass on the other classes, 0.1; for `port`.
-        scaling_x: length of embeddings, 1; for `port`.
-        scaling_p: length of proxies, 3; for `port`.
-        alpha: sharpness, 32; for `anchor_form`.
-        margin: in cosine units, 0.1; for `anchor_form`.
-        positive_enumeration: `proxies` has n_i = 1, as printed; `batch` counts the samples of class y_i in the batch,
-            as the authors' code does; for `anchor_form`.
-        proxy_init: how proxies start. `eighth`: N(0, 1) / 8, as the authors of ProxyNCA++, of its port and of NIR have
-            it; `normal`: N(0, 1), as in pytorch-metric-learning and so in MLRC; `kaiming`: variance 2/C, as in
-            Proxy-ISA's code; `eighth`.
+        variant: the form: `prob`, `classic`, `port` or `anchor_form`; default `prob`.
+        scale: for `prob` and `classic`, square root of the inverse temperature of squared distances; default 3.
+        softmax_scale: `scale` squared, pytorch-metric-learning's name for it; give at most one of the two.
+        smoothing_const: for `port`, probability mass on the other classes; default 0.1.
+        scaling_x: for `port`, length of embeddings; default 1.
+        scaling_p: for `port`, length of proxies; default 3.
+        alpha: for `anchor_form`, sharpness; default 32.
+        margin: for `anchor_form`, in cosine units; default 0.1.
+        positive_enumeration: for `anchor_form`, what n_i is. `proxies`: 1, as in the paper. `batch`: the number of
+            samples of class y_i in the batch, as in the authors' code. Default `proxies`.
+        proxy_init: starting values of the proxies. `eighth`: N(0, 1) / 8, as in the code of ProxyNCA++, of the port of
+            Proxy-NCA and of NIR. `normal`: N(0, 1), as in pytorch-metric-learning and so in MLRC. `kaiming`: variance
+            2/C, as in Proxy-ISA's code. Default `eighth`.
         **kwargs: those of pytorch-metric-learning's base classes.
 
     Raises:
-        ValueError: for a setting of another form, for C < 2 where the form needs another class, for `proxy_init` beside
-            `weight_init_func`, and for every batch `checked_labels` refuses.
+        ValueError: for a setting of another form, for C < 2 if the form needs another class, for `proxy_init` together
+            with `weight_init_func`, and for every batch that `checked_labels` refuses.
 
     Source: Roth et al., Non-isotropy Regularization for Proxy-based Deep Metric Learning, CVPR 2022, Eqs. 1 (classic),
     4 (prob) and 6 (anchor_form); Teh et al., ECCV 2020, for ProxyNCA++; Movshovitz-Attias et al., ICCV 2017, for
@@ -152,7 +181,7 @@ class ProxyNCALoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
         self.proxies = torch.nn.Parameter(torch.empty(num_classes, embedding_size))
         self.weight_init_func(self.proxies)
         for name, value in self.settings.items():
-            setattr(self, name, value)  # the library records attributes
+            setattr(self, name, value)  # pytorch-metric-learning records attributes
         self.add_to_recordable_attributes(list_of_names=["num_classes", "variant", *self.settings], is_stat=False)
 
     def compute_loss(
@@ -201,7 +230,7 @@ class ProxyNCALoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
         return CosineSimilarity()
 
     def get_default_weight_init_func(self) -> Any:
-        """Normal with standard deviation 1/8, as the authors of ProxyNCA++, its port and NIR have it."""
+        """Normal with standard deviation 1/8, as in the code of ProxyNCA++, of the port of Proxy-NCA and of NIR."""
         return _INITS["eighth"]
 
 

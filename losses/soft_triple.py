@@ -1,4 +1,4 @@
-"""SoftTriple: several centres per class, met by a soft assignment, kept together by a regulariser."""
+"""SoftTriple: several centres per class, a soft assignment to them, and a regulariser that merges them."""
 
 from typing import Any, Literal
 
@@ -14,14 +14,20 @@ from losses.precision import FullPrecisionForward, at_least_float32
 
 SoftTripleRegularizer = Literal["halved", "mean"]
 
-_ROOT_OFFSET = 1e-5  # the authors'; keeps the gradient finite where two centres coincide
+_ROOT_OFFSET = 1e-5  # from the authors' code; keeps the gradient finite where two centres coincide
 
 
 def center_spread(centers: Tensor) -> Tensor:
-    """Mean root distance between the unit centres of a class, pulling superfluous centres into one.
+    """Regulariser R: half the mean distance between two unit centres of a class. It merges superfluous centres.
 
-    `R = 1/(C K (K-1)) sum_c sum_{k<l} sqrt(2 + 1e-5 - 2 c_ck . c_cl)` for unit `centers` (C, K, d), K > 1. The
-    normaliser counts every pair twice and the sum once, as printed by the authors and in their code.
+    `R = 1/(C K (K-1)) sum_c sum_{k<l} sqrt(2 + 1e-5 - 2 c_ck . c_cl)`. The denominator counts every pair twice and the
+    sum counts it once, as in the authors' paper and code.
+
+    Args:
+        centers: unit vectors (C, K, d), K > 1.
+
+    Returns:
+        R, a scalar.
     """
     n_classes, n_centers, _ = centers.shape
     first, second = torch.triu_indices(n_centers, n_centers, offset=1, device=centers.device)
@@ -38,29 +44,30 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
         L = mean_i CE(la (S_i - margin onehot(y_i)), y_i) + tau R      (only if K > 1, tau > 0)
 
     R is `center_spread` (`halved`), or twice that, the mean over the pairs of centres of a class (`mean`). The authors
-    and pytorch-metric-learning since 0.9.87.dev5 have the first. The second is MLRC's: its runs were made with releases
-    from 0.9.82.dev2 to 0.9.87.dev4, as its pins, the dates of its issues and the keys of its configs say, and from
-    0.9.82 to 0.9.87.dev4 the file of the loss is one and the same (8 April 2020). It divides the sum of the root
-    distances by the number of pairs; 0.9.87 (19 June 2020) divides by twice that number. The card of MLRC's SoftTriple
-    therefore says `mean`, so that its `tau` is the printed `reg_weight`; everything else takes `halved`.
+    and pytorch-metric-learning since 0.9.87.dev5 have `halved`. MLRC has `mean`: the pins, the dates of the issues and
+    the keys of the configs of MLRC show that its runs used releases from 0.9.82.dev2 to 0.9.87.dev4, and the file of
+    the loss did not change from 0.9.82 to 0.9.87.dev4 (8 April 2020). It divides the sum of the root distances by the
+    number of pairs; 0.9.87 (19 June 2020) divides by twice that number. The card of MLRC's SoftTriple therefore sets
+    `mean`, so that its `tau` is the published `reg_weight`. All other cards use `halved`.
 
-    Embeddings (B, d) may be raw, labels (B,) are in 0..C-1. `indices_tuple` weighs the samples as in
-    pytorch-metric-learning, whose class computes the first term; the second is ours, because the library's
-    `SparseCentersRegularizer` has no offset under the root and gives NaN where centres coincide.
+    Embeddings (B, d) may have any norm, labels (B,) are in 0..C-1. `indices_tuple` weights the samples as in
+    pytorch-metric-learning, whose class computes the first term. The second term is computed here, because the
+    library's `SparseCentersRegularizer` has no offset under the root and gives NaN where centres coincide.
 
     Args:
         num_classes: C.
         embedding_size: d.
-        centers_per_class: K, 10 (2 on SOP).
-        la: scale of the logits, 20.
-        gamma: temperature of the soft assignment, 0.1.
-        margin: taken off the similarity to the own class, 0.01.
-        tau: weight of the regulariser, 0.2.
-        regularizer: what R is, `halved` or `mean`; `halved`.
+        centers_per_class: K; default 10 (the paper: 2 on SOP).
+        la: scale of the logits; default 20.
+        gamma: temperature of the soft assignment; default 0.1.
+        margin: subtracted from the similarity to the own class; default 0.01.
+        tau: weight of the regulariser; default 0.2.
+        regularizer: which R, `halved` or `mean`; default `halved`.
         **kwargs: those of pytorch-metric-learning's class.
 
     Raises:
-        ValueError: for an unknown regulariser, and for every batch `checked_labels` refuses.
+        ValueError: for an unknown regulariser, for a distance that is not a similarity, and for every batch that
+            `checked_labels` refuses.
 
     Source: Qian et al., SoftTriple Loss, ICCV 2019, as in the authors' code; pytorch-metric-learning 0.9.86 for `mean`.
     """
@@ -101,21 +108,28 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
         self.add_to_recordable_attributes(list_of_names=["tau", "regularizer"], is_stat=False)
 
     def cast_types(self, dtype: torch.dtype, device: torch.device) -> None:
-        """PML casts the centres in place to the dtype of the embeddings here; they are left alone instead."""
+        """Do nothing. Here PML would cast the centres in place to the dtype of the embeddings."""
 
     def centers(self, dtype: torch.dtype | None = None) -> Tensor:
-        """Unit centres (C, K, d), in their own dtype or another."""
+        """Unit centres (C, K, d) in `dtype`; None, the default, is the dtype of the parameter."""
         return functional.normalize(self.fc.t().to(dtype), dim=1).view(self.num_classes, self.centers_per_class, -1)
 
     def class_vectors(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        """Unit vector standing for the class of each sample: its centres, mixed by the sample's soft assignment.
+        """Unit vector of the class of each sample: its centres, weighted by the sample's soft assignment.
 
-        `normalize(sum_k w_ik c_{y_i,k})`, (B, d), for embeddings (B, d) and labels (B,); the centre itself if K = 1.
+        `normalize(sum_k w_ik c_{y_i,k})`; if K = 1, this is the centre itself.
+
+        Args:
+            embeddings: (B, d) of any norm.
+            labels: (B,).
+
+        Returns:
+            Unit vectors (B, d).
         """
-        own = self.centers(embeddings.dtype)[labels]
-        similarity = (functional.normalize(embeddings, dim=1).unsqueeze(1) * own).sum(dim=2)
+        own_centers = self.centers(embeddings.dtype)[labels]
+        similarity = (functional.normalize(embeddings, dim=1).unsqueeze(1) * own_centers).sum(dim=2)
         weights = functional.softmax(similarity * self.gamma, dim=1)  # PML stores 1 / gamma under this name
-        return functional.normalize((weights.unsqueeze(2) * own).sum(dim=1), dim=1)
+        return functional.normalize((weights.unsqueeze(2) * own_centers).sum(dim=1), dim=1)
 
     def get_logits(self, embeddings: Tensor) -> Tensor:
         """Similarities S (B, C) between embeddings (B, d) and classes, without `la` and margin."""

@@ -12,19 +12,24 @@ def spherical_k_means(
     generator: torch.Generator | None = None,
     max_rounds: int = 100,
 ) -> Tensor:
-    """Cluster (n,) of each unit vector, by cosine, with no cluster left empty.
+    """Cluster unit vectors by cosine; no cluster is empty.
 
     Alternates `cluster_i = argmax_j points_i . centroid_j` and `centroid_j = normalize(sum of its points)` until no
-    point moves. An empty cluster takes over the point that is farthest from its own centroid.
+    point changes its cluster. An empty cluster takes the point that is farthest from its centroid.
 
-    points: (n, d) unit vectors.
-    k: clusters, at most n.
-    start: (k, d) centroids to begin with; without them k-means++ draws points, the first evenly and every next one with
-        a chance in proportion to its squared distance `2 - 2 cos` from the nearest drawn.
-    generator: of these draws, on the CPU; None is torch's global one.
-    max_rounds: upper limit of the alternations.
+    Args:
+        points: (n, d) unit vectors.
+        k: number of clusters, at most n.
+        start: (k, d) first centroids. Default None: k-means++ draws them from the points, the first one uniformly, each
+            next one with a probability proportional to its squared distance `2 - 2 cos` from the nearest drawn point.
+        generator: generator of these draws, on the CPU; default None, torch's global generator.
+        max_rounds: largest number of alternations; default 100.
 
-    Raises ValueError for k larger than n.
+    Returns:
+        The cluster (n,) of each point, in 0..k-1.
+
+    Raises:
+        ValueError: for k below 1 or larger than n.
     """
     if not 1 <= k <= len(points):
         raise ValueError(f"cannot make {k} clusters of {len(points)} points")
@@ -48,7 +53,7 @@ def _plus_plus(points: Tensor, k: int, generator: torch.Generator | None) -> Ten
         drawn.append(pick)
         nearest = torch.minimum(nearest, (2 - 2 * points @ points[pick]).float().cpu())
         nearest[drawn] = 0
-        # Where all points lie on drawn ones, any point not drawn yet will do.
+        # If all points coincide with drawn points, any point that is not drawn yet is as good.
         chance = nearest.clamp(min=1e-12)
         chance[drawn] = 0
         if len(drawn) == len(points):
@@ -57,7 +62,7 @@ def _plus_plus(points: Tensor, k: int, generator: torch.Generator | None) -> Ten
 
 
 def _assign(points: Tensor, centroids: Tensor) -> Tensor:
-    """Nearest centroid (n,) of each point; clusters without a point get those that are worst off, one each."""
+    """Nearest centroid (n,) of each point; an empty cluster gets the point that is farthest from its centroid."""
     similarity, clusters = (points @ centroids.T).max(dim=1)
     for empty in (clusters.bincount(minlength=len(centroids)) == 0).nonzero().flatten().tolist():
         crowded = clusters.bincount(minlength=len(centroids))[clusters] > 1

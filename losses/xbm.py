@@ -1,4 +1,4 @@
-"""Cross-batch memory: a pair loss that also sees the embeddings of past batches."""
+"""Cross-batch memory: a pair loss that also uses the embeddings of past batches."""
 
 from types import MappingProxyType
 from typing import Any
@@ -31,32 +31,35 @@ class XBMLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         L = L_pair(x, y; x, y)                                     before the memory starts
         L = L_pair(x, y; x, y) + weight L_pair(x, y; m, y_m)       from step `start_iteration` on
 
-    From then on a batch enters the queue, without gradient, before it is compared; a sample never meets its own copy.
-    Only a loss in training mode counts steps and fills its queue. `indices_tuple` chooses pairs within the batch.
-
-    State in buffers: the queue with its position, and `iteration`, which `on_step_start` sets from the clock and a loop
-    without hooks leaves to count the calls.
+    From then on a batch enters the queue, without gradient, before it is compared. A sample is never compared with its
+    own copy. Steps are counted and the queue is filled only in training mode. `indices_tuple` chooses pairs within the
+    batch.
 
     A card may name the base loss: `c1` (`CosineContrastiveLoss`: `margin` 0.5, `epsilon` 1e-5) or `c2` (Euclidean, mean
-    over active pairs: `pos_margin` 0, `neg_margin` 0.3841); `c1` if it says nothing.
+    over active pairs: `pos_margin` 0, `neg_margin` 0.3841). Without a name it is `c1`.
 
     Args:
         base_loss: L_pair, a pair loss that takes `ref_emb`.
         embedding_size: d.
-        memory_size: M in rows, at least B.
-        start_iteration: optimizer steps with the plain loss first, 1000.
-        weight: of the memory term, 1.
+        memory_size: M, number of rows, at least B.
+        start_iteration: number of optimizer steps with the plain loss; default 1000.
+        weight: weight of the memory term; default 1.
         **kwargs: PML's `reducer`, `embedding_regularizer`, `embedding_reg_weight` and `collect_stats`.
+
+    Attributes:
+        queue: the memory, a `MemoryQueue`.
+        iteration: buffer, the current step. `on_step_start` sets it from the clock; in a loop without hooks it counts
+            the calls in training mode.
 
     Raises:
         ValueError: for a base loss that is not built or takes no references, a batch larger than the memory, reference
-            embeddings, and every batch `checked_labels` refuses.
+            embeddings, and every batch that `checked_labels` refuses.
 
-    Source: Wang et al., Cross-Batch Memory for Embedding Learning, CVPR 2020, Algorithm 1, with a true first-in
-    first-out queue, which the authors' code has not.
+    Source: Wang et al., Cross-Batch Memory for Embedding Learning, CVPR 2020, Algorithm 1. The queue is first-in
+    first-out as in the paper; the queue of the authors' code is not.
     """
 
-    # The pair losses the method was compared with; C1 works on cosines, C2 on Euclidean distances.
+    # The pair losses that the method was compared with; C1 uses cosines, C2 Euclidean distances.
     named_bases = MappingProxyType({"c1": CosineContrastiveLoss, "c2": _c2})
     default_base = "c1"
 
@@ -85,7 +88,7 @@ class XBMLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         )
 
     def on_step_start(self, clock: Clock) -> None:
-        """Take the step from the clock; the memory is on from step `start_iteration`."""
+        """Take the step from the clock; the memory is on from step `start_iteration` on."""
         self.iteration.fill_(clock.step)
         super().on_step_start(clock)
 
@@ -118,8 +121,8 @@ class XBMLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         return loss
 
     def _enqueue(self, unit: Tensor, labels: Tensor) -> Tensor:
-        ahead = torch.arange(len(labels), device=labels.device)
-        slots = (self.queue.position + ahead) % self.memory_size
+        offsets = torch.arange(len(labels), device=labels.device)
+        slots = (self.queue.position + offsets) % self.memory_size
         self.queue.push(unit.detach(), labels)
         return slots
 
@@ -128,7 +131,7 @@ class XBMLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
 
 
 def _pairs(labels: Tensor, memory_labels: Tensor, own_slots: Tensor | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """All pairs of batch and memory rows, without those of a sample and its own copy."""
+    """All pairs of batch and memory rows except those of a sample and its own copy."""
     anchors, positives, others, negatives = lmu.get_all_pairs_indices(labels, memory_labels)
     if own_slots is not None:
         keep = positives != own_slots[anchors]
