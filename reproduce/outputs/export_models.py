@@ -102,7 +102,7 @@ def _test_images(run: StoredRun, spec: FoldSpec, images: Images) -> tuple[Datase
         raise InputError(f"{run.experiment}: kept with {OTHER_VERSION}; use that version to embed its images")
     choice = run.summary.experiment.dataset
     if choice.name not in EMBEDDED and images.root is None:
-        raise InputError(f"{choice.name}: say where its images lie with --data FOLDER")
+        raise InputError(f"{choice.name}: give the folder of its images with --data FOLDER")
     dataset = open_dataset(
         DataRequest(
             choice.name,

@@ -142,9 +142,9 @@ BAD = {
     "device that is not there": (["run", "tiny.yaml", "--device", "cuda:99"], "'cuda:99' is not there"),
     "no device": (["run", "tiny.yaml", "--device", "tpu"], "'tpu'"),
     "device to plan with": (["plan", "tiny.yaml", "--device", "cuda:99"], "'cuda:99' is not there"),
-    "status without a store": (["status"], "runs/store.sqlite: no store here yet"),
-    "table without a store": (["table", "quickstart"], "runs/store.sqlite: no store here yet"),
-    "table without a store by URL": (["table", "tiny", "--store", "sqlite:///a/b.sqlite"], "no store here yet"),
+    "status without a store": (["status"], "runs/store.sqlite: there is no store yet"),
+    "table without a store": (["table", "quickstart"], "runs/store.sqlite: there is no store yet"),
+    "table without a store by URL": (["table", "tiny", "--store", "sqlite:///a/b.sqlite"], "there is no store yet"),
     "store that is no URL": (["status", "--store", "martian://x"], "martian://x"),
 }
 
@@ -214,7 +214,7 @@ def test_an_image_that_cannot_be_decoded_is_named_and_can_be_left_out(say, here,
     assert nothing_stored(here)
     answer = run_photos(say, "--skip-broken-images")
     assert answer.code == 0, answer.err
-    assert "left out, cannot be decoded: class_2/1.png" in answer.out
+    assert "left out because they cannot be decoded: class_2/1.png" in answer.out
     assert "23 images of 8 classes" in answer.out
 
 

@@ -35,7 +35,7 @@ def test_a_panel_without_images_is_passed_over_and_said(say, tmp_path):
     path = table_file(tmp_path, {"here": {}, "there": {"dataset": {"name": "cub200"}}})
     answer = say("run", path, "--workers", "1")
     assert answer.code == 0, answer.err
-    assert "both/there: not run, no --data cub200=FOLDER" in answer.out
+    assert "both/there: not run, since there is no --data cub200=FOLDER" in answer.out
 
 
 def test_a_plan_needs_no_images(say, tmp_path):

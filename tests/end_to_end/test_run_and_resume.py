@@ -218,7 +218,7 @@ def test_a_run_that_was_killed_and_then_stopped_ends_in_the_same_table(longer):
     os.killpg(stopped.process.pid, signal.SIGINT)
     _, said = stopped.process.communicate(timeout=60)
     assert stopped.process.returncode == 130
-    assert said == "stopped; everything finished is kept, the same command goes on from there\n"
+    assert said == "stopped; everything finished is kept, run the same command to continue\n"
     assert wait_until_gone(stopped.process.pid) == [], "a worker outlives the stopped run"
     assert kept < len(store.folds()) < LONGER_TRAININGS
     kept = len(store.folds())

@@ -92,7 +92,7 @@ def test_a_plan_without_torchvision_counts_but_cannot_time(say, here: Path, monk
     answer = say("plan", "resnet.yaml")
     assert answer.code == 0, answer.err
     said = " ".join(answer.out.split())
-    assert f"no times: {MISSING}" in said
+    assert f"times are unknown ({MISSING}" in said
     assert "give --rate" in said
     assert "images a second" in " ".join(say("plan", "resnet.yaml", "--rate", "50").out.split())
 

@@ -79,7 +79,7 @@ def tarred(folder):
 def test_counts_are_shown_beside_the_published(say, here, publish):
     published_layouts.cub(here / "birds")
     answer = say("data", "check", "cub200", "--data", "birds")
-    refused(answer, "not the published number of classes, images, ", "--subset")
+    refused(answer, "the number of classes, images, ", "differs from the published one", "--subset")
     assert row(answer, "images") == [16, 11_788]
     assert row(answer, "classes") == [8, 200]
     assert row(answer, "images of the first 100 classes") == [16, 5_864]
@@ -95,7 +95,7 @@ def test_a_part_may_be_one(say, here):
     assert answer.code == 0, answer
     assert row(answer, "queries") == [4, 14_218]
     assert row(answer, "gallery images") == [8, 12_612]
-    assert "usable, a part" in answer.out
+    assert "usable, a part of the dataset" in answer.out
 
 
 def test_missing_images_are_named(say, here):
@@ -105,7 +105,7 @@ def test_missing_images_are_named(say, here):
         path.unlink()
     answer = say("data", "check", "sop", "--data", "sop", "--subset")
     refused(answer, "missing (and 21 more)")
-    assert "2 of the 24 images named in Ebay_train.txt and Ebay_test.txt are there; missing:" in answer.out
+    assert "2 of the 24 images named in Ebay_train.txt and Ebay_test.txt were found; missing:" in answer.out
     listed = [line.strip() for line in answer.out.splitlines() if line.endswith(".JPG")]
     assert len(listed) == 20
     assert set(listed) <= {str(path.relative_to(here)) for path in gone}
@@ -148,11 +148,11 @@ def test_a_dataset_is_fetched_once(say, here, birds):
     answer = say("data", "fetch", "cub200", "--to", "data")
     assert (answer.code, answer.err) == (0, "")
     assert "publisher: Wah" in answer.out
-    assert "data: cub200 is whole, 16 images of 8 classes" in answer.out
+    assert "data: cub200 is complete, 16 images of 8 classes" in answer.out
     assert sorted(path.name for path in (here / "data").iterdir()) == ["CUB.tgz", "CUB_200_2011"]
     assert say("data", "check", "cub200", "--data", "data").code == 0
     again = say("data", "fetch", "cub200", "--to", "data")
-    assert "is whole" in again.out
+    assert "is complete" in again.out
     assert len(birds.asked) == 1
 
 
@@ -199,12 +199,12 @@ def test_files_got_by_hand_are_taken_from_there(say, here, publish):
     publish("inshop", counts=Counts(9, 22, 5, 10, queries=4, gallery=8))
     (here / "data").mkdir()
     (here / "data" / "img.zip").write_bytes(zipped(made / "Img" / "img"))
-    refused(say("data", "fetch", "inshop", "--to", "data"), "inshop: list_eval_partition.txt must be got by hand")
+    refused(say("data", "fetch", "inshop", "--to", "data"), "inshop: download list_eval_partition.txt by hand")
     shutil.copy(made / "Eval" / "list_eval_partition.txt", here / "data")
     answer = say("data", "fetch", "inshop", "--to", "data")
     assert answer.code == 0, answer
     assert (here / "data" / "Img" / "img" / "WOMEN").is_dir()
-    assert "inshop is whole" in answer.out
+    assert "inshop is complete" in answer.out
 
 
 def test_cars_got_by_hand_are_verified(say, here, publish):
@@ -229,17 +229,17 @@ def test_images_are_decoded_where_a_run_looks_for_them(say, here):
     published_layouts.cub(here / "birds")
     answer = say("data", "prepare", "cub200", "--data", "birds", "--subset", "--resize", "8")
     assert (answer.code, answer.err) == (0, "")
-    place = re.search("place: (.*)", answer.out)[1]
-    assert (here / place).is_dir()
-    assert (here / place).parent == here / CACHE
+    folder = re.search("folder: (.*)", answer.out)[1]
+    assert (here / folder).is_dir()
+    assert (here / folder).parent == here / CACHE
     assert storage_paths(STORE, None, None, None).cache == CACHE
     assert "16 images of 8 classes decoded" in answer.out
     assert re.search("size: [0-9.]+ GB", answer.out)
     assert re.search("checksum: [0-9a-f]{64}", answer.out)
-    (here / place / "marker").touch()
+    (here / folder / "marker").touch()
     again = say("data", "prepare", "cub200", "--data", str(here / "birds"), "--subset", "--resize", "8")
     assert again.out.splitlines()[-1] == answer.out.splitlines()[-1]
-    assert (here / place / "marker").exists()
+    assert (here / folder / "marker").exists()
 
 
 def test_full_size_is_another_pack(say, here):
@@ -267,7 +267,7 @@ def test_images_that_cannot_be_decoded(say, here):
         (["cub200"], "--data FOLDER"),
         (["cub200", "--data", "birds"], "published are 11788"),
         (["birds"], "unknown dataset"),
-        (["cub200", "--data", "birds", "--resize", "half"], "--resize 'half': use a number of pixels, or full"),
+        (["cub200", "--data", "birds", "--resize", "half"], "--resize 'half': use a number of pixels, or `full`"),
         (["cub200", "--data", "birds", "--resize", "0"], "--resize '0'"),
     ],
 )

@@ -195,13 +195,13 @@ EMBEDDINGS = (*CPU, "tiny", "--method", "contrastive")
         ((*MODEL, "--run", "3"), "tiny, contrastive: no run 3; tested are 0, counted from 0"),
         ((*MODEL, "--fold", "2"), "run 0: no fold 2; trained are 0, 1, counted from 0"),
         ((*EMBEDDINGS, "--fold", "7", "--data", "images"), "no fold 7"),
-        (EMBEDDINGS, "folder: say where its images lie with --data FOLDER"),
+        (EMBEDDINGS, "folder: give the folder of its images with --data FOLDER"),
         ((*EMBEDDINGS, "--data", "nowhere"), "nowhere: no such folder"),
         ((*EMBEDDINGS, "--data", "images", "--batch", "0"), "--batch"),
         ((*EMBEDDINGS, "--data", "images", "--device", "tpu"), "device 'tpu'"),
         ((*MODEL, "--artifacts", "elsewhere"), "fold 0: its weights are not kept, elsewhere"),
         (("runs", "--format", "xml"), "--format 'xml': use parquet or csv"),
-        (("runs", "--store", "none.sqlite"), "none.sqlite: no store here yet"),
+        (("runs", "--store", "none.sqlite"), "none.sqlite: there is no store yet"),
     ],
 )
 def test_what_is_not_there_is_told_in_one_line_and_leaves_nothing(export, tmp_path, asked, said):

@@ -16,5 +16,5 @@ def test_folders_are_given_by_dataset():
     assert choices.root_of("sop", several) is None
     assert Choices(data=["birds"]).root_of("cub200", {"cub200"}) == Path("birds")
     assert Choices().root_of("cub200", {"cub200"}) is None
-    with pytest.raises(InputError, match=r"--data birds: say which dataset it is: --data cars196=FOLDER --data cub200"):
+    with pytest.raises(InputError, match=r"--data birds: name the dataset as in --data cars196=FOLDER --data cub200"):
         Choices(data=["birds"]).root_of("cub200", several)

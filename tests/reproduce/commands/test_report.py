@@ -173,7 +173,7 @@ def test_a_partial_store_is_marked_partial(here, say):
 @pytest.mark.slow
 def test_what_cannot_be_done_is_one_line(here, say):
     assert "no experiment 'tine' in sqlite:///runs/store.sqlite; it holds: tiny" in refused(say("report", "tine"))
-    assert "no store here yet" in refused(say("report", "--store", "nowhere.sqlite"))
+    assert "there is no store yet" in refused(say("report", "--store", "nowhere.sqlite"))
     (here / "file").write_text("")
     assert "choose another place with --to" in refused(say("report", "--to", "file"))
     Store(f"sqlite:///{here}/empty.sqlite", here)

@@ -90,12 +90,11 @@ def refusal(answer) -> str:
 
 
 @pytest.mark.parametrize("form", ["terminal", *WRITERS])
-@pytest.mark.parametrize("form", ["terminal", *WRITERS])
 @pytest.mark.parametrize("name", ["mlrc_cub200", "ccp_table1", "proxy_gml_table2"])
 def test_a_published_table_needs_no_store(say, name, form, tmp_path):
     answer = say(name, "--format", form)
     assert answer.code == 0
-    assert answer.err == "runs/store.sqlite: no store here yet, so nothing was run\n"
+    assert answer.err == "runs/store.sqlite: there is no store yet, so the table has no runs\n"
     printed = published_table(name).cells
     assert answer.out.count("not run") >= len(printed)
     for cell in printed:
@@ -340,7 +339,7 @@ def test_unknown_names_are_one_line_that_names_the_known(say, store):
 
 def test_an_unknown_name_without_a_store_names_the_published_tables(say):
     line = refusal(say("nonsense"))
-    assert "no store here yet" in line
+    assert "there is no store yet" in line
     assert "mlrc_cub200" in line
 
 

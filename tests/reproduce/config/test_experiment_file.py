@@ -181,9 +181,9 @@ def test_a_panel_is_what_all_share_with_its_own_keys_on_top(tmp_path):
 @pytest.mark.parametrize(
     ("panels", "name", "said"),
     [
-        (PANELS, "/narrow", "no panel 'narrow'; it has small, wide"),
+        (PANELS, "/narrow", "there is no panel 'narrow'; the panels are small, wide"),
         (None, "/small", "has no panels"),
-        ({"small": 3}, "", "panels must be keys and values"),
+        ({"small": 3}, "", "panels must be a mapping from each panel's name to its keys and values"),
         ({"small": {"trainin": {}}}, "", "panels.small: unknown key 'trainin'"),
     ],
 )

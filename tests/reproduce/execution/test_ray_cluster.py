@@ -253,7 +253,7 @@ def test_addresses_without_a_cluster_are_one_line():
         taken.bind(("127.0.0.1", 0))  # Not listening.
         port = taken.getsockname()[1]
         for address in (f"127.0.0.1:{port}", f"ray://127.0.0.1:{port}"):
-            with pytest.raises(InputError, match=f"^--ray {address}: no Ray cluster answers there") as error:
+            with pytest.raises(InputError, match=f"^--ray {address}: no Ray cluster answers at this address") as error:
                 RayCluster(address, "cpu", None, ())
             assert "\n" not in str(error.value)
     for address in ("nowhere", "host:http", ""):
@@ -303,7 +303,7 @@ def test_the_command_line_makes_the_same_table_with_and_without_ray(tmp_path):
         assert answer.err == ""
         tables.append((tmp_path / store / "tables" / "tiny.csv").read_text())
     assert tables[0] == tables[1]
-    assert "2 training(s) side by side" in answer.out
+    assert "2 training(s) at a time" in answer.out
 
 
 @with_ray
@@ -330,7 +330,7 @@ def test_stopping_the_command_leaves_no_process(tmp_path, how):
             os.killpg(running.pid, how)
             _, told = running.communicate(timeout=60)
             assert running.returncode == 130
-            assert told == "stopped; everything finished is kept, the same command goes on from there\n"
+            assert told == "stopped; everything finished is kept, run the same command to continue\n"
         else:
             running.kill()
             # Ray's own agents take a minute or two to notice.

@@ -40,7 +40,7 @@ def test_auto_takes_a_gpu_where_there_is_one(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert check_device("auto") == "cuda"
     assert check_device("cuda:1") == "cuda:1"
-    with pytest.raises(InputError, match=r"'cuda:2' is not there: 2 cuda device\(s\) found"):
+    with pytest.raises(InputError, match=r"there is no device 'cuda:2': 2 cuda device\(s\) found"):
         check_device("cuda:2")
 
 

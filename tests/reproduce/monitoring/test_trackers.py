@@ -157,7 +157,7 @@ def test_a_failing_tracker_is_told_once_and_dropped_and_the_others_go_on():
     assert len(broken.reports) == 1
     assert [report.scores["best/map_at_r"] for report in whole.reports] == [0.5, 0.25]
     assert console.file.getvalue() == (
-        "--track wandb: failed and is left out from here on (ConnectionError: no network); the trainings go on\n"
+        "--track wandb: the tracker failed and gets no more reports (ConnectionError: no network); the run continues\n"
     )
     # The panels of one file share their trackers, so that the next one does not fail again.
     assert list(trackers) == ["tensorboard"]
@@ -266,7 +266,7 @@ def test_a_run_reports_to_wandb_what_it_makes_and_nothing_the_second_time(
 def test_a_run_goes_on_without_a_tracker_that_fails(wandb, tiny_run, tmp_path, capsys, monkeypatch):
     wandb.fails = RuntimeError("api_key not configured (no-tty). call wandb login")
     answer = run_untrained(tiny_run, tmp_path, capsys, monkeypatch)
-    assert answer.out.count("--track wandb: failed and is left out from here on") == 1
+    assert answer.out.count("--track wandb: the tracker failed and gets no more reports") == 1
     assert "2 trainings made" in answer.out
 
 
