@@ -153,7 +153,7 @@ def test_a_batch_too_large_for_the_gpu_is_told(export, tmp_path, monkeypatch):
 
     monkeypatch.setattr(exporting_models, "embed_test", full)
     answer = export(*CPU, "tiny", "--method", "untrained", "--data", "images", "--to", tmp_path / "e")
-    assert (answer.code, answer.err) == (2, "error: --batch 64: cpu has no memory for so many; use fewer\n")
+    assert (answer.code, answer.err) == (2, "error: --batch 64: cpu has too little memory; use a smaller batch\n")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -192,14 +192,14 @@ EMBEDDINGS = (*CPU, "tiny", "--method", "contrastive")
             ("model", "tiny", "--method", "nca"),
             "no tested run of method 'nca'; there are runs of contrastive, untrained",
         ),
-        ((*MODEL, "--run", "3"), "tiny, contrastive: no run 3; tested are 0, counted from 0"),
-        ((*MODEL, "--fold", "2"), "run 0: no fold 2; trained are 0, 1, counted from 0"),
+        ((*MODEL, "--run", "3"), "tiny, contrastive: there is no tested run 3; the tested runs are 0, counted from 0"),
+        ((*MODEL, "--fold", "2"), "run 0: there is no fold 2; the folds are 0, 1, counted from 0"),
         ((*EMBEDDINGS, "--fold", "7", "--data", "images"), "no fold 7"),
         (EMBEDDINGS, "folder: give the folder of its images with --data FOLDER"),
         ((*EMBEDDINGS, "--data", "nowhere"), "nowhere: no such folder"),
         ((*EMBEDDINGS, "--data", "images", "--batch", "0"), "--batch"),
         ((*EMBEDDINGS, "--data", "images", "--device", "tpu"), "device 'tpu'"),
-        ((*MODEL, "--artifacts", "elsewhere"), "fold 0: its weights are not kept, elsewhere"),
+        ((*MODEL, "--artifacts", "elsewhere"), "fold 0: the weights file elsewhere"),
         (("runs", "--format", "xml"), "--format 'xml': use parquet or csv"),
         (("runs", "--store", "none.sqlite"), "none.sqlite: there is no store yet"),
     ],
@@ -244,9 +244,11 @@ def test_an_empty_store_and_an_experiment_without_runs_are_told(export, tmp_path
     assert "no finished training yet" in answer.err
     for name in ("begun", "both/small", "both/wide"):
         store.put_experiment(name, name, some_summary())
-    with pytest.raises(InputError, match=r"begun: no tested run in .* yet; go on with `reproduce run begun`"):
+    with pytest.raises(
+        InputError, match=r"begun: there is no tested run in .* yet; continue with `reproduce run begun`"
+    ):
         find_run(store, "begun", "contrastive", 0)
-    with pytest.raises(InputError, match="both has several panels; name one: both/small, both/wide"):
+    with pytest.raises(InputError, match="both has several panels; use one of both/small, both/wide"):
         find_run(store, "both", "contrastive", 0)
 
 
@@ -255,13 +257,13 @@ def test_a_folder_that_cannot_be_written_is_told(export, tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "labels.npy").write_text("mine")
     for to, said in (
-        (tmp_path / "full", "is not empty; name a new folder"),
+        (tmp_path / "full", "the folder is not empty; give a new folder"),
         (tmp_path / "file", "cannot be written (Not a directory)"),
         (tmp_path / "file" / "below", "cannot be written (Not a directory)"),
     ):
         answer = export("runs", "--to", to)
         assert answer.code == 2
-        assert answer.err == f"error: --to {to}: {said}" + ("; choose another place\n" if "cannot" in said else "\n")
+        assert answer.err == f"error: --to {to}: {said}" + ("; choose another folder\n" if "cannot" in said else "\n")
     assert sorted(os.listdir(tmp_path)) == ["file", "full"]
     assert (tmp_path / "full" / "labels.npy").read_text() == "mine"
 

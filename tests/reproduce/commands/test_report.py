@@ -175,7 +175,7 @@ def test_what_cannot_be_done_is_one_line(here, say):
     assert "no experiment 'tine' in sqlite:///runs/store.sqlite; it holds: tiny" in refused(say("report", "tine"))
     assert "there is no store yet" in refused(say("report", "--store", "nowhere.sqlite"))
     (here / "file").write_text("")
-    assert "choose another place with --to" in refused(say("report", "--to", "file"))
+    assert "choose another folder with --to" in refused(say("report", "--to", "file"))
     Store(f"sqlite:///{here}/empty.sqlite", here)
     assert "holds no experiment yet" in refused(say("report", "--store", "empty.sqlite"))
     put_incomplete_experiment(Store(f"sqlite:///{here}/old.sqlite", here), "f", "tiny")
@@ -191,7 +191,7 @@ def test_a_page_that_cannot_be_drawn_fails_no_run(tmp_path):
     store = Store(where.store, where.artifacts)
     put_incomplete_experiment(store, "f", "tiny")
     said = page_or_reason("tiny", "f", where)
-    assert said.startswith("no page was drawn (experiment 'tiny'")
+    assert said.startswith("no page was written (experiment 'tiny'")
     assert said.endswith("try `reproduce report tiny`")
 
 

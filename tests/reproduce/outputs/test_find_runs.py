@@ -60,7 +60,7 @@ def test_what_is_not_there_is_one_line_that_lists_what_is(store):
 
 def test_one_experiment_must_be_named_with_its_panel(store):
     assert find_experiment(store, "both/wide").fingerprint == "id of both/wide"
-    with pytest.raises(InputError, match=r"^both has several panels; name one: both/small, both/wide$"):
+    with pytest.raises(InputError, match=r"^both has several panels; use one of both/small, both/wide$"):
         find_experiment(store, "both")
 
 
