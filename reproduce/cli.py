@@ -1,4 +1,4 @@
-"""The command line: run, plan, status, table, report, coverage, methods, datasets, data, export."""
+"""The command line `reproduce`: registers the commands and prints errors as one line."""
 
 import sys
 from collections.abc import Iterator
@@ -24,7 +24,8 @@ from results.store import StoreError
 app = typer.Typer(
     name="reproduce",
     help="Deep metric learning under the protocol of A Metric Learning Reality Check: fair comparisons, tables with "
-    "intervals. Start with `reproduce run quickstart`; results are kept, so any command can be stopped and repeated.",
+    "confidence intervals. Start with `reproduce run quickstart`. Results are stored, so you can stop any command and "
+    "repeat it.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -43,15 +44,15 @@ app.add_typer(data_app)
 app.add_typer(export_app)
 
 _INTERRUPTED = 130
-"""What typer makes of Ctrl-C."""
+"""Exit code that typer returns after Ctrl-C."""
 
-# Typer brings its own click or takes the installed one, depending on its release.
+# Depending on its release, typer contains a copy of click or uses the installed package.
 _USAGE_ERROR: type[typer.BadParameter] = typer.BadParameter.__bases__[0]
 
 
 @contextmanager
 def _one_line_errors() -> Iterator[None]:
-    """What a person can mend is told in one line, with exit code 2; Ctrl-C says that nothing is lost."""
+    """Print errors that the user can fix as one line and exit with code 2. After Ctrl-C say that nothing is lost."""
     from reproduce.errors import WorkFailedError
 
     errors = Console(stderr=True, soft_wrap=True)
@@ -61,18 +62,18 @@ def _one_line_errors() -> Iterator[None]:
         errors.print(f"error: {error}", highlight=False, markup=False)
         sys.exit(2)
     except _USAGE_ERROR as error:
-        # Without a word there is a page of help, which typer has printed.
-        if said := error.format_message():
-            errors.print(f"error: {said.rstrip('.')}; see `reproduce --help`", highlight=False, markup=False)
+        # An empty message means that typer has already printed the help.
+        if message := error.format_message():
+            errors.print(f"error: {message.rstrip('.')}; see `reproduce --help`", highlight=False, markup=False)
         sys.exit(2)
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
+        file = f"{error.filename}: " if error.filename else ""
         errors.print(
-            f"error: {where}{error.strerror or error}; everything finished is kept", highlight=False, markup=False
+            f"error: {file}{error.strerror or error}; everything finished is kept", highlight=False, markup=False
         )
         sys.exit(2)
     except (KeyboardInterrupt, typer.Abort):
-        errors.print("stopped; everything finished is kept, the same command goes on from there", highlight=False)
+        errors.print("stopped; everything finished is kept, run the same command to continue", highlight=False)
         sys.exit(130)
 
 

@@ -1,9 +1,9 @@
-"""What a person is told in one line."""
+"""Errors that the command line prints as one line."""
 
 
 class InputError(Exception):
-    """Something a person gave cannot be used; the message is one line that says what to do."""
+    """The user's input cannot be used. The message is one line with the remedy."""
 
 
 class WorkFailedError(Exception):
-    """A job cannot be done; the message names it and says what to do. What was finished before is in the store."""
+    """A job cannot be done. The message names the job and the remedy. Everything finished before is in the store."""

@@ -1,4 +1,4 @@
-"""From a publisher's archives to a dataset's folder, with bars for what takes long."""
+"""Downloads and unpacks a dataset's published archives, with progress bars."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from reproduce.monitoring.bars import Bars
 
 
 def is_whole(entry: DatasetEntry, folder: Path) -> bool:
-    """Whether the published dataset lies in the folder."""
+    """Return whether the folder contains the complete published dataset."""
     assert entry.lister is not None
     assert entry.publication is not None
     try:
@@ -23,25 +23,36 @@ def is_whole(entry: DatasetEntry, folder: Path) -> bool:
 
 
 def fetch_dataset(name: str, entry: DatasetEntry, to: Path, bars: Bars) -> None:
-    """Downloads, verifies and unpacks a dataset's archives into `to`; raises InputError, DataError.
+    """Download, verify and unpack a dataset's archives.
 
-    Archives that lie there already are not fetched again, so those that take a form can be put there by hand.
+    Archives that are already in the folder are verified, but not downloaded again. Archives that cannot be downloaded
+    directly can be put there by hand.
+
+    Args:
+        name: Name of the dataset.
+        entry: The dataset's entry in the registry; it must have a publication.
+        to: Folder for the archives and the dataset.
+        bars: Shows the progress.
+
+    Raises:
+        InputError: An archive cannot be downloaded; the message says where to get it.
+        DataError: The unpacked dataset differs from the published counts.
     """
     assert entry.lister is not None
     assert entry.publication is not None
-    by_hand = []
+    missing = []
     for archive in entry.publication.archives:
         file = to / archive.name
         if file.is_file():
             download.verify(file, md5=archive.md5, size=archive.size)
         elif archive.url is None:
-            by_hand.append(archive.name)
+            missing.append(archive.name)
         else:
             _download(archive, archive.url, entry.publication, file, bars)
-    if by_hand:
+    if missing:
         raise InputError(
-            f"{name}: {' and '.join(by_hand)} must be got by hand from {entry.publication.page}; put them into {to} "
-            "and use the same command again"
+            f"{name}: download {' and '.join(missing)} by hand from {entry.publication.page}, put them into {to}, "
+            "and run the same command again"
         )
     for archive in entry.publication.archives:
         if download.is_archive(archive.name):

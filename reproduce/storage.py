@@ -1,4 +1,4 @@
-"""Where results, checkpoints and output are kept, and how the store and the studies are opened. Needs no torch."""
+"""Paths of results, checkpoints and output; functions that open the store and the studies. Works without torch."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StoragePaths:
-    """Where a run keeps what it reads and writes.
+    """The paths that a run reads and writes.
 
     Attributes:
         store: SQLAlchemy URL of the store.
-        artifacts: folder of the checkpoints.
-        cache: folder of the packed images.
-        tables: folder that tables are written to.
-        reports: folder that pages are written to.
+        artifacts: Folder of the checkpoints.
+        cache: Folder of the decoded images.
+        tables: Folder that tables are written to.
+        reports: Folder that pages are written to.
     """
 
     store: str
@@ -34,21 +34,21 @@ class StoragePaths:
     reports: Path
 
     def absolute(self) -> "StoragePaths":
-        """The same folders as absolute paths, for processes that start in another folder.
+        """Return a copy with absolute paths, for processes that start in another folder.
 
-        The store's URL stays as it is, since only this process writes to the store.
+        The store's URL does not change, since only this process writes to the store.
         """
         return replace(self, artifacts=self.artifacts.absolute(), cache=self.cache.absolute())
 
 
 def storage_paths(store: str, artifacts: Path | None, cache: Path | None, tables: Path | None) -> StoragePaths:
-    """The paths of a run; folders that are not given lie beside the store.
+    """Return the paths of a run. Folders that are None are placed beside the store.
 
     Args:
-        store: a file or a SQLAlchemy URL.
-        artifacts: folder of the checkpoints, or None.
-        cache: folder of the packed images, or None.
-        tables: folder for tables, or None.
+        store: A file or a SQLAlchemy URL.
+        artifacts: Folder of the checkpoints, or None.
+        cache: Folder of the decoded images, or None.
+        tables: Folder for tables, or None.
     """
     base = beside(store)
     if "://" not in store:
@@ -63,32 +63,37 @@ def storage_paths(store: str, artifacts: Path | None, cache: Path | None, tables
 
 
 def beside(store: str) -> Path:
-    """The folder in which a store (a file or a URL) lies; `runs` for the URL of a database server."""
+    """Return the folder that contains a store (a file or a URL); `runs` for the URL of a database server."""
     if "://" in store and not store.startswith("sqlite:///"):
         return Path("runs")
     return Path(store.removeprefix("sqlite:///")).parent
 
 
 def existing_store(where: StoragePaths) -> Store | None:
-    """The store, or None if it would be a new file."""
+    """Open the store; return None if its file does not exist."""
     file = where.store.removeprefix("sqlite:///").partition("?")[0]
     return open_store(where) if "://" in file or Path(file).exists() else None
 
 
 def open_store(where: StoragePaths) -> Store:
-    """The store, made if there is none; raises StoreError, InputError."""
+    """Open the store, and make it if there is none.
+
+    Raises:
+        InputError: The store's folder cannot be made.
+        StoreError: The store cannot be opened.
+    """
     if where.store.startswith("sqlite:///"):
         base = Path(where.store.removeprefix("sqlite:///")).parent
         try:
             base.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(f"{base}: cannot be made ({error.strerror}); choose another place with --store") from error
+            raise InputError(f"{base}: cannot be made ({error.strerror}); choose another path with --store") from error
     return Store(where.store, where.artifacts)
 
 
 @contextmanager
 def studies_in_one_line(where: StoragePaths) -> Iterator[None]:
-    """Turns a study that cannot be read or written, on a full disk for instance, into a StoreError."""
+    """Turn the error of a study that cannot be read or written, for instance on a full disk, into a StoreError."""
     from optuna.exceptions import StorageInternalError
 
     try:
@@ -99,10 +104,10 @@ def studies_in_one_line(where: StoragePaths) -> Iterator[None]:
 
 
 def open_studies(where: StoragePaths) -> "BaseStorage":
-    """Optuna's storage at the same URL; raises StoreError."""
+    """Open Optuna's storage at the URL of the store; raise StoreError if that is not possible."""
     import optuna
 
-    # A second process that reads (a dashboard) must not make a write fail.
+    # The timeout lets a write wait for a second process that reads, for instance a dashboard.
     arguments = {"connect_args": {"timeout": 60}} if where.store.startswith("sqlite") else {}
     try:
         return optuna.storages.RDBStorage(where.store, engine_kwargs=arguments)
@@ -111,14 +116,23 @@ def open_studies(where: StoragePaths) -> "BaseStorage":
 
 
 def existing_store_at(store: str, artifacts: Path | None) -> Store | None:
-    """The store that `--store` names, or None if there is none yet."""
+    """Open the store that `--store` names; return None if there is none yet."""
     return existing_store(storage_paths(store, artifacts, None, None))
 
 
 def opened_store(store: str, artifacts: Path | None, hint: str = "") -> Store:
-    """The store that `--store` names; raises InputError, with a hint behind it, if there is none yet."""
+    """Open the store that `--store` names.
+
+    Args:
+        store: A file or a SQLAlchemy URL.
+        artifacts: Folder of the checkpoints; None for the folder beside the store.
+        hint: Text that is added to the error's message.
+
+    Raises:
+        InputError: There is no store yet.
+    """
     opened = existing_store_at(store, artifacts)
     if opened is None:
-        said = f"{store}: no store here yet; make one with `reproduce run`, or name another with --store"
-        raise InputError(f"{said}{hint}")
+        remedy = "make one with `reproduce run`, or name another with --store"
+        raise InputError(f"{store}: there is no store yet; {remedy}{hint}")
     return opened

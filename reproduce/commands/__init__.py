@@ -1,1 +1,1 @@
-"""The commands of `reproduce`, one module for each thing that people do with it."""
+"""The commands of `reproduce`, one module per command, and the options and output that they share."""

@@ -1,4 +1,4 @@
-"""`reproduce data`: get a dataset, compare it with what was published, decode its images beforehand."""
+"""`reproduce data`: fetches a dataset, checks it against the published counts, and decodes its images in advance."""
 
 from __future__ import annotations
 
@@ -21,21 +21,24 @@ if TYPE_CHECKING:
     from protocols.datasets.dataset_registry import DatasetEntry
     from protocols.datasets.listing import CountComparison
 
-app = typer.Typer(name="data", help="Get a dataset, check it, decode its images beforehand.", no_args_is_help=True)
+app = typer.Typer(name="data", help="Fetch a dataset, check it, or decode its images in advance.", no_args_is_help=True)
 
 DatasetName = Annotated[str, typer.Argument(help="Name of a dataset; `reproduce datasets` lists them.")]
-DataFolder = Annotated[Path | None, typer.Option("--data", help="Folder where the dataset's images lie.")]
+DataFolder = Annotated[Path | None, typer.Option("--data", help="Folder with the dataset's images.")]
 
 CACHE = beside(STORE) / "cache"
-"""Where `reproduce run` looks for decoded images unless told otherwise."""
+"""Folder where `reproduce run` looks for decoded images by default."""
 
-_NAMED = 20
-"""How many missing or skipped images are listed by name."""
+_MAX_NAMED = 20
+"""At most this many missing or skipped images are listed by name."""
 
 
 @app.command()
 def check(name: DatasetName, data: DataFolder = None, subset: Subset = False) -> None:
-    """Count what is there, beside what was published, and name what is missing. Reads no image."""
+    """Compare a dataset's folder with the published counts and list missing images.
+
+    The images themselves are not read.
+    """
     from protocols.datasets.dataset import check_listing
     from protocols.datasets.dataset_registry import entry_of
     from protocols.datasets.listing import compare_counts
@@ -46,7 +49,7 @@ def check(name: DatasetName, data: DataFolder = None, subset: Subset = False) ->
         if entry.lister is None:
             return say(console, f"{name} is embedded; there is nothing to check")
         if data is None:
-            raise InputError(f"{name}: say where it lies with --data FOLDER")
+            raise InputError(f"{name}: give the folder of its images with --data FOLDER")
         listing = _listed(entry, data, console)
         if entry.publication is None:
             say(console, f"{name}: {len(listing.names):,} images of {len(listing.class_names):,} classes")
@@ -56,15 +59,15 @@ def check(name: DatasetName, data: DataFolder = None, subset: Subset = False) ->
             differing = [row.what for row in counts if row.found != row.published]
             if differing and not subset:
                 raise InputError(
-                    f"{name}: not the published number of {', '.join(differing)}; complete the download, or use "
-                    "--subset if this is a part on purpose"
+                    f"{name}: the number of {', '.join(differing)} differs from the published one; complete the "
+                    "download, or use --subset if the folder holds only a part on purpose"
                 )
         check_listing(listing)
-    return say(console, f"{data}: usable" + (", a part" if subset else ""))
+    return say(console, f"{data}: usable" + (", a part of the dataset" if subset else ""))
 
 
 def _listed(entry: DatasetEntry, folder: Path, console: Console) -> ImageListing:
-    """The dataset's images in the folder. If images are missing, some are named before the error is raised."""
+    """List the dataset's images in the folder. If images are missing, print the first of them before the error."""
     from protocols.datasets.listing import MissingImagesError
 
     assert entry.lister is not None
@@ -72,14 +75,14 @@ def _listed(entry: DatasetEntry, folder: Path, console: Console) -> ImageListing
         return entry.lister(folder)
     except MissingImagesError as error:
         present = error.listed - len(error.paths)
-        say(console, f"{present:,} of the {error.listed:,} images named in {error.named_in} are there; missing:")
-        for path in error.paths[:_NAMED]:
+        say(console, f"{present:,} of the {error.listed:,} images named in {error.named_in} were found; missing:")
+        for path in error.paths[:_MAX_NAMED]:
             say(console, f"  {path}")
         raise
 
 
 def show_counts(name: str, counts: Sequence[CountComparison], console: Console) -> None:
-    """What is there beside what was published."""
+    """Print the counts of the folder beside the published ones."""
     table = Table(title=name)
     table.add_column("")
     for column in ("found", "published"):
@@ -91,7 +94,10 @@ def show_counts(name: str, counts: Sequence[CountComparison], console: Console) 
 
 @app.command()
 def fetch(name: DatasetName, to: Annotated[Path, typer.Option("--to", help="Folder to put the dataset into.")]) -> None:
-    """Download a dataset from its publisher and unpack it, or say which files to get from whom."""
+    """Download a dataset from its publisher and unpack it.
+
+    If the publisher does not allow a direct download, the command says which files you need and where to get them.
+    """
     from protocols.datasets.dataset_registry import entry_of
     from reproduce.fetch_dataset import fetch_dataset, is_whole
     from reproduce.monitoring.bars import Bars
@@ -106,7 +112,7 @@ def fetch(name: DatasetName, to: Annotated[Path, typer.Option("--to", help="Fold
             with Bars(console) as bars:
                 fetch_dataset(name, entry, to, bars)
         counts = entry.publication.counts
-    return say(console, f"{to}: {name} is whole, {counts.images:,} images of {counts.classes:,} classes")
+    return say(console, f"{to}: {name} is complete, {counts.images:,} images of {counts.classes:,} classes")
 
 
 @app.command()
@@ -114,11 +120,16 @@ def prepare(
     name: DatasetName,
     data: DataFolder = None,
     cache: Annotated[Path, typer.Option("--cache", help="Folder of decoded images.")] = CACHE,
-    resize: Annotated[str, typer.Option("--resize", help="Shorter side in pixels, or full: as stored.")] = "256",
+    resize: Annotated[
+        str, typer.Option("--resize", help="Shorter side of the decoded images in pixels, or `full` for no resizing.")
+    ] = "256",
     subset: Subset = False,
     skip_broken_images: Skip = False,
 ) -> None:
-    """Decode all images of a dataset into the cache, as a run would at its start; stop and repeat it as you like."""
+    """Decode all images of a dataset into the cache. A run does the same when it starts.
+
+    You can stop the command at any time; when you repeat it, it continues.
+    """
     from protocols.datasets.dataset import DataRequest
     from protocols.datasets.dataset_registry import open_dataset
     from reproduce.monitoring.bars import Bars
@@ -132,9 +143,9 @@ def prepare(
     pack = dataset.images.images
     size = sum(file.stat().st_size for file in pack.folder.iterdir())
     say(console, f"{name}: {len(dataset.images):,} images of {dataset.n_classes:,} classes decoded")
-    for left_out in dataset.skipped[:_NAMED]:
-        say(console, f"  left out: {left_out}")
-    say(console, f"place: {pack.folder}")
+    for skipped in dataset.skipped[:_MAX_NAMED]:
+        say(console, f"  left out: {skipped}")
+    say(console, f"folder: {pack.folder}")
     say(console, f"size: {size / 1e9:.2f} GB")
     say(console, f"checksum: {pack.description['content']}")
 
@@ -143,13 +154,13 @@ def _pixels(text: str) -> int | None:
     if text == "full":
         return None
     if not text.isdecimal() or int(text) < 1:
-        raise InputError(f"--resize {text!r}: use a number of pixels, or full")
+        raise InputError(f"--resize {text!r}: use a number of pixels, or `full`")
     return int(text)
 
 
 @contextmanager
 def _data_errors_as_input_errors() -> Iterator[None]:
-    """Errors of the data become input errors, which the command line shows as one line."""
+    """Turn errors about the data into input errors, which the command line prints as one line."""
     from protocols.datasets.dataset import DataError
     from protocols.download import DownloadError
     from protocols.images.packing import BrokenImageError

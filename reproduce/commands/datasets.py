@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def datasets() -> None:
-    """List the datasets and what each needs."""
+    """List the datasets and whether they need a folder of images."""
     from protocols.datasets.dataset_registry import DATASETS
 
     show_datasets(DATASETS, output_console())
 
 
 def show_datasets(datasets: Mapping[str, DatasetEntry], console: Console) -> None:
-    """The datasets, one line each."""
+    """Print the datasets, one per line."""
     from protocols.datasets.embedded import EMBEDDED
 
     table = Table(title="datasets")
@@ -33,4 +33,6 @@ def show_datasets(datasets: Mapping[str, DatasetEntry], console: Console) -> Non
         size = (f"{counts.classes:,}", f"{counts.images:,}") if counts else ("-", "-")
         table.add_row(name, entry.description, *size, "nothing" if name in EMBEDDED else "--data FOLDER")
     console.print(table)
-    console.print("`reproduce data fetch NAME --to FOLDER` gets one, or says from whom to get it.", highlight=False)
+    console.print(
+        "`reproduce data fetch NAME --to FOLDER` downloads a dataset, or says where to get it.", highlight=False
+    )

@@ -22,7 +22,10 @@ def experiments() -> None:
 
 
 def show_experiments(files: Mapping[str, Mapping[str, Experiment]], console: Console) -> None:
-    """The experiment files, one line each; one with several panels says how many datasets it covers."""
+    """Print the experiment files, one per line.
+
+    A file with several panels shows the datasets of all its panels and the largest number of methods in a panel.
+    """
     table = Table(title="experiments")
     for name in ("experiment", "title", "protocol", "dataset", "methods", "trials", "reproductions"):
         table.add_column(name)

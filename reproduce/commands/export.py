@@ -1,4 +1,4 @@
-"""`reproduce export`: models, test embeddings and results for other tools."""
+"""`reproduce export`: writes models, test embeddings and results for other tools."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,15 +11,15 @@ from reproduce.storage import opened_store
 
 app = typer.Typer(
     name="export",
-    help="Hand what is in the store to other tools: a model as a state dict, test embeddings as .npy, results as "
-    "Parquet or CSV. What is written is whole or absent.",
+    help="Export contents of the store for other tools: a model as a state dict, test embeddings as .npy, results as "
+    "Parquet or CSV. An export that fails leaves no files behind.",
     no_args_is_help=True,
 )
 
 StoredName = Annotated[str, typer.Argument(help="Name of an experiment in the store; `reproduce status` lists them.")]
-MethodKey = Annotated[str, typer.Option("--method", help="Method, as in `reproduce methods`.")]
-RunNumber = Annotated[int, typer.Option("--run", help="Which reproduction, from 0.")]
-NewFolder = Annotated[Path, typer.Option("--to", help="Folder to write; a new or an empty one.")]
+MethodKey = Annotated[str, typer.Option("--method", help="Name of the method, as `reproduce methods` lists it.")]
+RunNumber = Annotated[int, typer.Option("--run", help="Number of the reproduction, counted from 0.")]
+NewFolder = Annotated[Path, typer.Option("--to", help="Folder to write into; it must be new or empty.")]
 
 
 @app.command()
@@ -28,22 +28,22 @@ def model(
     method: MethodKey,
     to: NewFolder,
     run: RunNumber = 0,
-    fold: Annotated[int, typer.Option("--fold", help="Which fold's model, from 0.")] = 0,
+    fold: Annotated[int, typer.Option("--fold", help="Number of the fold, counted from 0.")] = 0,
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
 ) -> None:
-    """Write the best model of a fold: its state dict, what it is as JSON, and a script that loads it.
+    """Write the best model of a fold: its state dict, its description as JSON, and a script that loads it.
 
-    `python DIR/load_model.py IMAGES` embeds image files with it.
+    `python FOLDER/load_model.py IMAGES` embeds image files with this model.
     """
     from reproduce.outputs.export_models import export_model
     from reproduce.outputs.export_tables import new_folder
     from reproduce.outputs.find_runs import find_run
 
     opened = opened_store(store, artifacts)
-    found = find_run(opened, name, method, run)
+    stored_run = find_run(opened, name, method, run)
     with new_folder(to) as folder:
-        export_model(opened, found, fold, folder)
+        export_model(opened, stored_run, fold, folder)
     _say_written(to)
 
 
@@ -54,16 +54,19 @@ def embeddings(
     to: NewFolder,
     run: RunNumber = 0,
     fold: Annotated[
-        int | None, typer.Option("--fold", help="Only this fold's model, from 0; by default all and their ensemble.")
+        int | None,
+        typer.Option(
+            "--fold", help="Use only the model of this fold, counted from 0; by default all folds and their ensemble."
+        ),
     ] = None,
-    data: Annotated[Path | None, typer.Option("--data", help="Folder where the dataset's images lie.")] = None,
-    batch: Annotated[int, typer.Option("--batch", help="Images embedded at once.", min=1)] = 64,
+    data: Annotated[Path | None, typer.Option("--data", help="Folder with the dataset's images.")] = None,
+    batch: Annotated[int, typer.Option("--batch", help="Number of images per batch.", min=1)] = 64,
     device: Device = "auto",
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
     cache: Cache = None,
 ) -> None:
-    """Write the embeddings of the test images as .npy, with their labels."""
+    """Write the embeddings of the test images and their labels as .npy files."""
     from reproduce.execution.devices import check_device, prepare_process
     from reproduce.monitoring.bars import Bars
     from reproduce.outputs.export_models import Images, export_embeddings
@@ -72,21 +75,21 @@ def embeddings(
     from reproduce.storage import storage_paths
 
     opened = opened_store(store, artifacts)
-    found = find_run(opened, name, method, run)
-    folds = sorted(found.trainings) if fold is None else [fold]
-    chosen = check_device(device)
-    prepare_process(chosen)
+    stored_run = find_run(opened, name, method, run)
+    folds = sorted(stored_run.trainings) if fold is None else [fold]
+    torch_device = check_device(device)
+    prepare_process(torch_device)
     with new_folder(to) as folder, Bars(output_console()) as bars:
-        kept = storage_paths(store, artifacts, cache, None).cache
-        images = Images(data, kept, chosen, batch, bars.of("reading images"))
-        export_embeddings(opened, found, folds, images, folder)
+        image_cache = storage_paths(store, artifacts, cache, None).cache
+        images = Images(data, image_cache, torch_device, batch, bars.of("reading images"))
+        export_embeddings(opened, stored_run, folds, images, folder)
     _say_written(to)
 
 
 @app.command()
 def runs(
     to: NewFolder,
-    output: Annotated[str, typer.Option("--format", help="parquet or csv.")] = "parquet",
+    output: Annotated[str, typer.Option("--format", help="Format of the files: parquet or csv.")] = "parquet",
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
 ) -> None:

@@ -1,4 +1,4 @@
-"""`methods`: lists the method cards, or shows one."""
+"""`methods`: lists the method cards, or shows one of them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def methods(
-    name: Annotated[str | None, typer.Argument(help="One method, to see its card.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Name of a method whose card is shown.")] = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of a card, for editors.")] = False,
 ) -> None:
-    """List the methods, or show one with its loss, search space and source."""
+    """List the methods, or show the card of one: its loss, search space and source."""
     from reproduce.config.checked_card import load_card
     from reproduce.config.method_card import card_names, card_schema
 
@@ -34,7 +34,7 @@ def methods(
 
 
 def show_cards(cards: Sequence[MethodCard], console: Console) -> None:
-    """The methods, one line each."""
+    """Print the methods, one per line."""
     table = Table(title="methods")
     for name in ("method", "title", "loss", "images per class", "searched"):
         table.add_column(name)
@@ -43,10 +43,10 @@ def show_cards(cards: Sequence[MethodCard], console: Console) -> None:
         searched = ", ".join(target.removeprefix("loss.") for target in card.search) or "-"
         table.add_row(card.key, card.title, loss, str(card.batch.samples_per_class), searched)
     console.print(table)
-    console.print("`reproduce methods NAME` shows one of them whole.")
+    console.print("`reproduce methods NAME` shows the whole card of one.")
 
 
 def show_card(card: MethodCard, console: Console) -> None:
-    """One card in the form of its file, without what is left at its default."""
+    """Print a card as YAML, in the form of its file. Settings with their default value are left out."""
     content = card.model_dump(mode="json", exclude_defaults=True)
     console.print(yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100), highlight=False, end="")

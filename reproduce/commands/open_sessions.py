@@ -1,4 +1,4 @@
-"""Opens the experiments that a command names, for `run` and `plan`."""
+"""Opens the experiments that the commands `run` and `plan` work on."""
 
 from __future__ import annotations
 
@@ -21,18 +21,22 @@ if TYPE_CHECKING:
 def open_sessions(
     name: str, choices: Choices, where: StoragePaths, console: Console, *, plan: bool
 ) -> Iterator[Session]:
-    """Opens the experiments of a file one after another, with a bar while weights are fetched or images are read.
+    """Open the experiments of a file one after another, with progress bars for weights and images.
+
+    A panel whose images have no folder is left out with a message, as long as another panel can be run.
 
     Args:
-        name: A file that comes with the suite, a path, or either with `/panel` behind it.
+        name: Name of an experiment that comes with the suite, or path of a file; `/panel` behind it selects a panel.
         choices: What the command line changes about the experiments.
-        where: Where the store, the checkpoints and the decoded images lie.
+        where: Paths of the store, the checkpoints and the decoded images.
         console: Where the bars are shown.
-        plan: Open for a plan, which needs neither images nor weights.
+        plan: Open the experiments only for a plan, which needs neither images nor weights.
+
+    Yields:
+        One session per experiment.
 
     Raises:
-        InputError: An experiment cannot be opened. Panels whose images are not located are left out with a line, as
-            long as there are others.
+        InputError: An experiment cannot be opened, or no panel has a folder of images.
     """
     from reproduce.config.check_names import check_names
     from reproduce.config.experiment_file import load_experiments
@@ -43,13 +47,13 @@ def open_sessions(
         check_names(key, experiment)
     datasets = {experiment.dataset.name for experiment in loaded.values()}
     located = {key: _located(experiment, choices, datasets) for key, experiment in loaded.items()}
-    without = [key for key, experiment in located.items() if needs_folder(experiment) and not plan]
-    if len(without) == len(located) and len(located) > 1:
-        asked = " and ".join(sorted(f"--data {located[key].dataset.name}=FOLDER" for key in without))
-        raise InputError(f"{name}: say where images lie, with one or more of {asked}")
+    without_images = [key for key, experiment in located.items() if needs_folder(experiment) and not plan]
+    if len(without_images) == len(located) and len(located) > 1:
+        options = " and ".join(sorted(f"--data {located[key].dataset.name}=FOLDER" for key in without_images))
+        raise InputError(f"{name}: give at least one folder of images with {options}")
     for key, experiment in located.items():
-        if key in without and len(located) > 1:
-            console.print(f"{key}: not run, no --data {experiment.dataset.name}=FOLDER", highlight=False)
+        if key in without_images and len(located) > 1:
+            console.print(f"{key}: not run, since there is no --data {experiment.dataset.name}=FOLDER", highlight=False)
             continue
         with RichProgress(console=console, transient=True, disable=not console.is_terminal) as bars:
             reading = _bar_for(bars, "reading images")
@@ -59,7 +63,7 @@ def open_sessions(
 
 
 def _bar_for(bars: RichProgress, what: str) -> Progress:
-    """A bar of its own that appears with the first progress."""
+    """Add a bar that appears with the first progress."""
     task = bars.add_task(what, visible=False)
     return lambda done, total: bars.update(task, completed=done, total=total, visible=True)
 

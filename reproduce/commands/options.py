@@ -1,4 +1,4 @@
-"""The options that commands share, each written once."""
+"""The command line options that several commands share."""
 
 import functools
 import inspect
@@ -14,31 +14,41 @@ from reproduce.errors import InputError
 ExperimentName = Annotated[
     str,
     typer.Argument(
-        help="Name of an experiment (`reproduce experiments` lists them), or path of a .yaml file; NAME/PANEL for one "
-        "panel of a table with several."
+        help="Name of an experiment (`reproduce experiments` lists them), or path of a .yaml file. NAME/PANEL selects "
+        "one panel of an experiment with several."
     ),
 ]
 DataFolders = Annotated[
     list[str] | None,
     typer.Option(
-        "--data", help="Folder where the dataset's images lie; DATASET=FOLDER, repeated, for a table with several."
+        "--data",
+        help="Folder with the dataset's images. For an experiment with several datasets, repeat --data DATASET=FOLDER.",
     ),
 ]
-Subset = Annotated[bool, typer.Option("--subset", help="The folder holds a part of the published dataset on purpose.")]
+Subset = Annotated[bool, typer.Option("--subset", help="Accept a folder with only a part of the published dataset.")]
 Skip = Annotated[bool, typer.Option("--skip-broken-images", help="Leave out images that cannot be decoded.")]
-Methods = Annotated[str | None, typer.Option("--methods", help="Methods by comma, or paths of method cards.")]
-Trials = Annotated[int | None, typer.Option("--trials", help="Search trials per method.")]
-Reproductions = Annotated[int | None, typer.Option("--reproductions", help="Re-trainings of the best setting.")]
+Methods = Annotated[
+    str | None, typer.Option("--methods", help="Methods or paths of method cards, separated by commas.")
+]
+Trials = Annotated[int | None, typer.Option("--trials", help="Number of search trials per method.")]
+Reproductions = Annotated[
+    int | None, typer.Option("--reproductions", help="How often the best setting is trained again with a new seed.")
+]
 Folds = Annotated[int | None, typer.Option("--folds", help="How many of the four folds to train.")]
-Seed = Annotated[int | None, typer.Option("--seed", help="Base seed; all others derive from it.")]
-ImageSize = Annotated[int | None, typer.Option("--image-size", help="Crop in pixels; the resize before it scales too.")]
-Weights = Annotated[Path | None, typer.Option("--weights", help="File of the trunk's weights, or the folder it is in.")]
+Seed = Annotated[int | None, typer.Option("--seed", help="Base seed; all other seeds derive from it.")]
+ImageSize = Annotated[
+    int | None, typer.Option("--image-size", help="Side of the crop in pixels; the resize before it scales with it.")
+]
+Weights = Annotated[
+    Path | None, typer.Option("--weights", help="File with the trunk's weights, or the folder that holds it.")
+]
 Device = Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1, or auto.")]
 Workers = Annotated[
     int | None,
     typer.Option(
         "--workers",
-        help="Trainings side by side; by default the four folds or as many as there are cores, one on a GPU.",
+        help="How many trainings run at the same time. Default: four, or one per CPU core if there are fewer; one on a "
+        "GPU.",
     ),
 ]
 Ray = Annotated[
@@ -46,24 +56,30 @@ Ray = Annotated[
     typer.Option(
         "--ray",
         help="Train on a Ray cluster: auto, HOST:PORT or ray://HOST:PORT; local starts one on this machine. All nodes "
-        "must see the checkout, the cache and the artifacts; by default it is used as far as it goes.",
+        "must see the checkout, the cache and the artifacts. Without --workers the whole cluster is used.",
     ),
 ]
 StoreAt = Annotated[str, typer.Option("--store", help="File for studies and results, or a SQLAlchemy URL.")]
-Artifacts = Annotated[Path | None, typer.Option("--artifacts", help="Folder of checkpoints; beside the store.")]
-Cache = Annotated[Path | None, typer.Option("--cache", help="Folder of decoded images; beside the store.")]
+Artifacts = Annotated[
+    Path | None, typer.Option("--artifacts", help="Folder of checkpoints. Default: beside the store.")
+]
+Cache = Annotated[Path | None, typer.Option("--cache", help="Folder of decoded images. Default: beside the store.")]
 Track = Annotated[
     list[str] | None,
-    typer.Option("--track", help="Show curves and scores as they come in tensorboard or wandb; repeat it for both."),
+    typer.Option(
+        "--track", help="Show curves and scores during the run in tensorboard or wandb; repeat the option for both."
+    ),
 ]
-Tables = Annotated[Path | None, typer.Option("--tables", help="Folder the tables are written to; beside the store.")]
+Tables = Annotated[
+    Path | None, typer.Option("--tables", help="Folder that tables are written to. Default: beside the store.")
+]
 
 STORE = "runs/store.sqlite"
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What a person may change about an experiment from the command line."""
+    """What the command line can change about an experiment. The fields are documented by their options above."""
 
     data: DataFolders = None
     subset: Subset = False
@@ -77,7 +93,7 @@ class Choices:
     weights: Weights = None
 
     def overrides(self) -> dict[str, Any]:
-        """Dotted keys of an experiment and what replaces them; None leaves the file's value."""
+        """Return the new value of each dotted key of an experiment; None keeps the file's value."""
         return {
             "dataset.subset": self.subset or None,
             "dataset.skip_broken_images": self.skip_broken_images or None,
@@ -90,9 +106,18 @@ class Choices:
         }
 
     def root_of(self, dataset: str, all_datasets: set[str]) -> Path | None:
-        """The folder given for a dataset of a file that uses `all_datasets`; raises InputError for one that fits none.
+        """Return the folder that `--data` gives for a dataset.
 
-        A folder without a dataset's name is the only dataset's.
+        Args:
+            dataset: Name of the dataset.
+            all_datasets: Names of all datasets of the experiment's file. If it is only one, its name may be left out
+                in `--data`.
+
+        Returns:
+            The folder; None if `--data` gives none for this dataset.
+
+        Raises:
+            InputError: A folder is given without one of the names, although there are several datasets.
         """
         folders: dict[str, Path] = {}
         for item in self.data or []:
@@ -102,13 +127,13 @@ class Choices:
             elif len(all_datasets) == 1:
                 folders[dataset] = Path(item)
             else:
-                each = " ".join(f"--data {known}=FOLDER" for known in sorted(all_datasets))
-                raise InputError(f"--data {item}: say which dataset it is: {each}")
+                options = " ".join(f"--data {known}=FOLDER" for known in sorted(all_datasets))
+                raise InputError(f"--data {item}: name the dataset as in {options}")
         return folders.get(dataset)
 
 
 def with_choices(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with the options of `Choices` in the place of its parameter `choices`."""
+    """Replace the parameter `choices` of a command by the options of `Choices`."""
     hints = get_type_hints(Choices, include_extras=True)
     names = [field.name for field in fields(Choices)]
     parameters: list[inspect.Parameter] = []
@@ -125,8 +150,8 @@ def with_choices(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def expanded(**arguments: Any) -> None:
-        chosen = Choices(**{name: arguments.pop(name) for name in names})
-        command(**arguments, choices=chosen)
+        choices = Choices(**{name: arguments.pop(name) for name in names})
+        command(**arguments, choices=choices)
 
     expanded.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     expanded.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -134,6 +159,6 @@ def with_choices(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def check_workers(workers: int | None) -> None:
-    """Raises InputError for no workers."""
+    """Raise InputError if the number of workers is less than one."""
     if workers is not None and workers < 1:
         raise InputError(f"--workers {workers}: at least one is needed")

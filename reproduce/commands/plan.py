@@ -1,4 +1,4 @@
-"""`plan`: shows what an experiment would train, and how long that takes."""
+"""`plan`: shows the trainings of an experiment and how long they would take."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def plan(
         float | None,
         typer.Option(
             "--rate",
-            help="Training images per second of the machine to plan for; measured here if not given.",
+            help="Images per second that the machine to plan for trains on; measured on this machine by default.",
             min=1e-9,
         ),
     ] = None,
@@ -48,9 +48,9 @@ def plan(
     artifacts: Artifacts = None,
     cache: Cache = None,
 ) -> None:
-    """Say what an experiment would train, how much of it is in the store, and how long the rest takes.
+    """Show the trainings of an experiment, how many of them are in the store, and how long the rest would take.
 
-    Without --data a dataset is planned for by its published counts.
+    Without --data the plan uses the dataset's published counts.
     """
     from reproduce.execution import plan_trainings
     from reproduce.execution.devices import check_device, default_workers
@@ -58,26 +58,26 @@ def plan(
 
     console = output_console()
     check_workers(workers)
-    chosen = check_device(device)
+    torch_device = check_device(device)
     where = storage_paths(store, artifacts, cache, None)
     opened = existing_store(where)
     for session in open_sessions(experiment, choices, where, console, plan=True):
         plans = plan_trainings.plan(session, opened, open_studies(where) if opened else None)
-        rates = plan_trainings.given_rates(rate) if rate else plan_trainings.measured_rates(session, chosen)
-        show_plan(plans, rates, workers or default_workers(chosen), session, console)
+        rates = plan_trainings.given_rates(rate) if rate else plan_trainings.measured_rates(session, torch_device)
+        show_plan(plans, rates, workers or default_workers(torch_device), session, console)
 
 
 def show_plan(
     plans: Sequence[MethodPlan], rates: Rates | str, workers: int, session: Session, console: Console
 ) -> None:
-    """What would be trained, how much of it is in the store, and the time left.
+    """Print the number of trainings, how many of them are in the store, and the time left.
 
     Args:
-        plans: One per method.
-        rates: Images per second, or the reason why they are not known.
-        workers: Trainings side by side.
-        session: The experiment.
-        console: Where the table is shown.
+        plans: One plan per method.
+        rates: Images per second, or the reason why they are unknown.
+        workers: How many trainings run at the same time.
+        session: The opened experiment.
+        console: Where the table is printed.
     """
     table = Table(title=f"{session.name}: {session.experiment.title}")
     for name in ("method", "trainings", "in store", "to do", "iterations each", "each", "time left"):
@@ -102,19 +102,24 @@ def show_plan(
     console.print(table)
     done, trainings = sum(method.in_store for method in plans), sum(method.trainings for method in plans)
     if isinstance(rates, str):
-        console.print(f"{trainings} trainings, {done} in the store; no times: {rates}; give --rate", highlight=False)
+        console.print(
+            f"{trainings} trainings, {done} in the store; times are unknown ({rates}); give --rate", highlight=False
+        )
         return
     left = _between(in_words(least), in_words(most))
     console.print(f"{trainings} trainings, {done} in the store; {left} left, {workers} at a time", highlight=False)
     console.print(
         f"{rates.training:.1f} images a second in training, {rates.evaluation:.1f} in evaluation, {rates.source}; "
-        "early stopping decides how long a training is",
+        "the length of a training depends on early stopping",
         highlight=False,
     )
 
 
 def _seconds(method: MethodPlan, rates: Rates | str) -> tuple[float, float] | None:
-    """Shortest and longest duration of a training; equal if the store has some; None if nothing is known."""
+    """Return the shortest and the longest duration of a training in seconds; None if nothing is known.
+
+    Both are equal if the store has trainings of the method.
+    """
     if method.seconds_each is not None:
         return method.seconds_each, method.seconds_each
     return None if isinstance(rates, str) else (method.shortest.seconds(rates), method.longest.seconds(rates))

@@ -1,4 +1,4 @@
-"""`report`: an experiment's page."""
+"""`report`: writes the page of an experiment."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,20 +12,22 @@ from reproduce.errors import InputError
 StoredNames = Annotated[
     list[str] | None,
     typer.Argument(
-        help="Experiments as the store names them, NAME/PANEL for one panel of several; the latest if none is given."
+        help="Names of experiments in the store (`reproduce status` lists them); NAME/PANEL selects one panel. "
+        "Default: the latest experiment."
     ),
 ]
 ReportFolder = Annotated[
-    Path | None, typer.Option("--to", help="Folder for pages and figures; reports beside the store.")
+    Path | None,
+    typer.Option("--to", help="Folder for pages and figures. Default: the folder `reports` beside the store."),
 ]
 
 
 def report(
     name: StoredNames = None, store: StoreAt = STORE, artifacts: Artifacts = None, to: ReportFolder = None
 ) -> None:
-    """Write an experiment's page: verdicts, tables, figures, protocol, origin of every number, in one HTML file.
+    """Write an experiment's page, one HTML file: verdicts, tables, figures, protocol, and the origin of every number.
 
-    A file with panels makes a page for each: panels differ in dataset or settings, so nothing is compared across them.
+    Each panel of an experiment gets its own page: panels differ in dataset or settings, so they are not compared.
     """
     from reproduce.outputs.find_runs import find_experiments, latest_experiment
     from reproduce.outputs.page import write_page
@@ -34,7 +36,7 @@ def report(
     where = storage_paths(store, artifacts, None, None)
     opened = existing_store(where)
     if opened is None:
-        raise InputError(f"{store}: no store here yet; make one with `reproduce run`, or name another with --store")
+        raise InputError(f"{store}: there is no store yet; make one with `reproduce run`, or name another with --store")
     console = output_console()
     for experiment in find_experiments(opened, name) if name else [latest_experiment(opened)]:
         page = write_page(experiment.name, experiment.fingerprint, opened, where, to or where.reports)

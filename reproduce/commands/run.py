@@ -1,4 +1,4 @@
-"""`run`: carries an experiment out."""
+"""`run`: runs an experiment, prints its table and writes its page."""
 
 import time
 from collections.abc import Callable
@@ -43,9 +43,9 @@ def run(
     tables: Tables = None,
     track: Track = None,
 ) -> None:
-    """Run an experiment, or what is missing of it, print its table and write its page.
+    """Run an experiment, print its table and write its page. Trainings that are in the store are not repeated.
 
-    Stop it with Ctrl-C whenever you like; the same command goes on where it was.
+    You can stop a run with Ctrl-C at any time; the same command continues it.
     """
     from reproduce.commands.terminal import show_table
     from reproduce.execution import run_experiment
@@ -57,33 +57,35 @@ def run(
     where = storage_paths(store, artifacts, cache, tables)
     if ray is not None:
         where = where.absolute()
-    start = _executors(device, workers, ray, where)
+    start_executor = _executor_factory(device, workers, ray, where)
     trackers = open_trackers(track or [], where.store)
     for session in open_sessions(experiment, choices, where, console, plan=False):
         started = time.perf_counter()
-        finished = run_experiment.run(session, start, console, trackers)
+        finished = run_experiment.run(session, start_executor, console, trackers)
         show_table(finished.table, console)
-        say(console, _ending(finished, time.perf_counter() - started, session))
+        say(console, _write_page(finished, time.perf_counter() - started, session))
 
 
-def _ending(finished: "Finished", seconds: float, session: "Session") -> str:
-    """The last lines of a run: how much was trained, and where its table and its page are. Writes the page."""
+def _write_page(finished: "Finished", seconds: float, session: "Session") -> str:
+    """Write the page, and return the last lines of a run: the number of trainings, and the paths of table and page."""
     from reproduce.outputs.page import page_or_reason
 
     files = ", ".join(str(path) for path in finished.files)
     page = page_or_reason(session.name, session.fingerprint, session.paths)
-    made = f"{finished.made} trainings made in {in_words(seconds)}, {finished.found} found in the store"
-    return f"{made}; written: {files}\n{page}"
+    trainings = f"{finished.made} trainings made in {in_words(seconds)}, {finished.found} found in the store"
+    return f"{trainings}; written: {files}\n{page}"
 
 
-def _executors(device: str, workers: int | None, ray: str | None, where: "StoragePaths") -> "Callable[[], Executor]":
-    """A function that opens the executor asked for, to be called for each experiment of a file; raises InputError."""
+def _executor_factory(
+    device: str, workers: int | None, ray: str | None, where: "StoragePaths"
+) -> "Callable[[], Executor]":
+    """Return a function that opens the chosen executor; it is called once per experiment of a file."""
     from reproduce.execution.devices import check_device, default_workers
     from reproduce.execution.local import open_executor
     from reproduce.execution.ray_cluster import RayCluster, import_ray
 
     if ray is not None:
-        import_ray()  # Says what to install before images are read.
+        import_ray()  # Fails early, before images are read, if Ray is not installed.
         return lambda: RayCluster(ray, device, workers, (where.cache, where.artifacts))
-    chosen = check_device(device)
-    return lambda: open_executor(chosen, workers or default_workers(chosen))
+    torch_device = check_device(device)
+    return lambda: open_executor(torch_device, workers or default_workers(torch_device))

@@ -1,4 +1,4 @@
-"""`status`: shows what a store holds."""
+"""`status`: lists the contents of a store."""
 
 from rich.console import Console
 from rich.table import Table
@@ -10,12 +10,12 @@ from results.store import Store
 
 
 def status(store: StoreAt = STORE, artifacts: Artifacts = None) -> None:
-    """Say what the store holds: experiments, trainings, test evaluations, failures."""
+    """List the contents of the store: experiments, trainings, test evaluations, failures."""
     show_status(opened_store(store, artifacts), output_console())
 
 
 def show_status(store: Store, console: Console) -> None:
-    """Experiments, trainings and failures of a store."""
+    """Print the experiments, trainings and failures of a store."""
     experiments, folds, runs, failures = store.experiments(), store.folds(), store.runs(), store.failures()
     console.print(
         f"{store.url}: {len(experiments)} experiment(s), {len(folds)} training(s), {len(runs)} test evaluation(s), "

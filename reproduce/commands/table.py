@@ -1,4 +1,4 @@
-"""`table`: published tables and those of stored experiments."""
+"""`table`: draws published tables and tables of stored experiments."""
 
 import sys
 from collections.abc import Sequence
@@ -22,23 +22,24 @@ if TYPE_CHECKING:
 TableName = Annotated[
     str | None,
     typer.Argument(
-        help="A published table, drawn beside what was run of it, or an experiment in the store; NAME/PANEL for one "
-        "panel. Without a name all are listed."
+        help="A published table, which is drawn beside your own runs, or an experiment in the store. NAME/PANEL "
+        "selects one panel. Without a name, all names are listed."
     ),
 ]
 Format = Annotated[
     str,
     typer.Option(
         "--format",
-        help="terminal, markdown, csv, latex, latex-document, html, or json: the records or cells behind it.",
+        help="terminal, markdown, csv, latex, latex-document, html, or json (the records or cells of the table).",
     ),
 ]
 What = Annotated[
     str | None,
     typer.Option(
         "--what",
-        help="published: a paper's table beside our runs; results, differences, peeking, hyperparameters, costs: of an "
-        "experiment. By default a published table is drawn as published, an experiment by its results.",
+        help="Kind of table. published: a paper's table beside your own runs; results, differences, peeking, "
+        "hyperparameters, costs: tables of an experiment. Default: published for the name of a published table, "
+        "results for an experiment.",
     ),
 ]
 
@@ -50,14 +51,17 @@ def table(
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
 ) -> None:
-    """Draw a published table, or those of an experiment's latest run, one for each of its panels, from the store."""
+    """Draw a published table beside your own runs, or a table of an experiment in the store.
+
+    An experiment's table shows its latest run. An experiment with several panels gets one table per panel.
+    """
     from reports.tables.formats import WRITERS
     from reproduce.outputs.tables import KINDS
 
     formats, kinds = ["terminal", *WRITERS], ["published", *KINDS]
     if output not in formats:
         raise InputError(f"--format {output!r}: use {', '.join(formats[:-1])} or {formats[-1]}")
-    if what == "printed":  # What this kind was called before.
+    if what == "printed":  # The former name of this kind.
         what = "published"
     if what not in (None, *kinds):
         raise InputError(f"--what {what!r}: use {', '.join(kinds[:-1])} or {kinds[-1]}")
@@ -76,14 +80,14 @@ def _list(store: Store | None) -> None:
     show_table_names(published_tables(), [] if store is None else stored_names(store), output_console())
 
 
-def _published(name: str, output: str, store: Store | None, place: str) -> None:
+def _published(name: str, output: str, store: Store | None, store_location: str) -> None:
     from reports.published.layout import published_layout
     from reproduce.outputs.tables import compared_with_runs
 
     if name not in published_tables():
-        raise InputError(f"no published table {name!r}; there are {', '.join(published_tables())}")
+        raise InputError(f"there is no published table {name!r}; use {', '.join(published_tables())}")
     if store is None:
-        typer.echo(f"{place}: no store here yet, so nothing was run", err=True)
+        typer.echo(f"{store_location}: there is no store yet, so the table has no runs", err=True)
     _write(published_layout(compared_with_runs(name, store)), output)
 
 
@@ -115,7 +119,7 @@ def _published_names() -> str:
 
 
 def show_table_names(published: Sequence[str], stored: Sequence[str], console: Console) -> None:
-    """What `table` can draw."""
+    """Print the names of the tables that `table` can draw."""
     console.print(f"published tables: {', '.join(published)}", highlight=False)
     console.print(f"experiments in the store: {', '.join(stored) or 'none'}", highlight=False)
-    console.print("`reproduce table NAME` draws one of them.", highlight=False)
+    console.print("`reproduce table NAME` draws a table.", highlight=False)

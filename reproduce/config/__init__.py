@@ -1,1 +1,1 @@
-"""Experiment files and method cards."""
+"""Reads and checks experiment files and method cards."""

@@ -1,4 +1,4 @@
-"""The names in an experiment, checked against the registries of datasets, trunks and metrics."""
+"""Checks the names in an experiment against the registries of datasets, trunks and metrics."""
 
 from protocols.datasets.dataset import DataError
 from protocols.datasets.dataset_registry import entry_of
@@ -10,16 +10,16 @@ from results.experiment_spec import Experiment
 
 
 def check_names(name: str, experiment: Experiment) -> None:
-    """Checks that there are a dataset, a trunk and metrics of the names in an experiment.
+    """Check that the dataset, the trunk and the metrics of an experiment exist.
 
     Methods are checked when their cards are opened (`checked_card`).
 
     Args:
-        name: the experiment's name, for the message.
-        experiment: as it was read from its file.
+        name: The experiment's name, for the message.
+        experiment: The experiment, as read from its file.
 
     Raises:
-        InputError: one line with the key, the unknown name and the known names.
+        InputError: A name is unknown. The message is one line with the key, the unknown name and the known names.
     """
     key = "dataset"
     try:

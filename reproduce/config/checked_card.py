@@ -1,4 +1,4 @@
-"""Method cards that are opened for a run: every class and argument they name is checked by building it."""
+"""Loads method cards for a run. Every class and argument in a card is checked by building it."""
 
 from typing import Literal
 
@@ -17,7 +17,17 @@ BoundsChoice = Literal["widened", "initial"]
 
 
 def load_card(name: str) -> MethodCard:
-    """The card of that name or path; raises InputError for anything its classes would not accept."""
+    """Load a method card and check it.
+
+    Args:
+        name: Name of a card, or path of its file.
+
+    Returns:
+        The card.
+
+    Raises:
+        InputError: There is no such card, or its classes do not accept its arguments.
+    """
     path = card_file(name)
     card = read_card(path)
     try:
@@ -30,12 +40,23 @@ def load_card(name: str) -> MethodCard:
 
 
 def load_variant(variant: Variant) -> MethodCard:
-    """The card that a variant is of, with its settings; raises InputError."""
+    """Load the card of a variant's method and apply the variant's settings.
+
+    Args:
+        variant: A method under another key, with some settings fixed.
+
+    Returns:
+        The card with the variant's key, title and settings. Fixed hyperparameters are no longer searched, and
+        published values are removed.
+
+    Raises:
+        InputError: There is no such card, or its classes do not accept the settings.
+    """
     card = load_card(variant.of)
     try:
         method = open_card(card).method
         method = OpenMethod(method=method).at(variant.set)
-        varied = card.model_copy(
+        variant_card = card.model_copy(
             update={
                 "key": variant.key,
                 "title": variant.title,
@@ -48,19 +69,19 @@ def load_variant(variant: Variant) -> MethodCard:
                 "published": {},
             }
         )
-        _check(varied)
+        _check(variant_card)
     except (MethodError, HyperparameterError) as error:
         raise InputError(f"variant {variant.key!r} of method {variant.of!r}: {error}") from error
-    return varied
+    return variant_card
 
 
 def open_card(card: MethodCard, dataset: str = "", bounds: BoundsChoice = "widened") -> OpenMethod:
-    """The card's method at its defaults, with its search space on a dataset.
+    """Return the card's method with its default settings and its search space on a dataset.
 
     Args:
-        card: the method.
-        dataset: key of the dataset; empty takes the ranges for datasets without bounds of their own.
-        bounds: MLRC's search ranges as they ended or as they began.
+        card: The method card.
+        dataset: Key of the dataset; the empty string gives the general ranges.
+        bounds: `widened` for MLRC's final search ranges, `initial` for those before any was widened.
     """
     spec = MethodSpec(
         name=card.key,
@@ -78,7 +99,7 @@ def open_card(card: MethodCard, dataset: str = "", bounds: BoundsChoice = "widen
 
 
 def _parameter(card: MethodCard, target: str, dataset: str, bounds: BoundsChoice) -> SearchParameter:
-    """One hyperparameter as it is searched on a dataset."""
+    """Return the search range of one hyperparameter on a dataset."""
     searched = card.search[target]
     low, high = searched.bounds_on(dataset, bounds)
     return SearchParameter(
@@ -92,7 +113,7 @@ def _parameter(card: MethodCard, target: str, dataset: str, bounds: BoundsChoice
 
 
 def _check(card: MethodCard) -> None:
-    """Every argument, searched or fixed, must be one that the classes take."""
+    """Build the method with every setting of the card; raise MethodError if its classes do not accept one."""
     if card.loss is None:
         if card.search:
             raise MethodError("a card without a loss has nothing to search")

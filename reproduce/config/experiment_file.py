@@ -1,7 +1,7 @@
-"""Experiments: which methods are compared on what, and how (reproduce/experiments/*.yaml).
+"""Reads experiment files (reproduce/experiments/*.yaml): the methods, the dataset and the settings of a comparison.
 
-Files are parsed here without torch, so that tables can compare a stored experiment with its file; whether there are a
-dataset, a trunk and metrics of the names in them is checked by `check_names`.
+Files are read without torch, so that tables can compare a stored experiment with its file. `check_names` checks that
+the dataset, the trunk and the metrics exist.
 """
 
 from collections.abc import Mapping
@@ -17,28 +17,37 @@ from results.experiment_spec import Experiment
 
 
 def load_experiments(name: str, overrides: Mapping[str, Any]) -> dict[str, Experiment]:
-    """The experiments of a file, by the names they have in the store; raises InputError.
+    """Load the experiments of a file.
 
-    name: of a file that comes with the suite (an old name is understood too), a path, or either with `/panel` behind
-    it. overrides: dotted, such as {"search.trials": 2}. `image_size` overrides the crop and scales the resize before
-    it, so that a crop shows the same part of an image. A file with `panels` makes one experiment of each: what all
-    share, with the panel's own keys on top.
+    A file with `panels` gives one experiment per panel: the common keys of the file, replaced by the panel's keys.
+
+    Args:
+        name: Name of a file that comes with the suite (former names work too), or a path; `/panel` behind it selects
+            one panel.
+        overrides: New values by dotted key, such as {"search.trials": 2}; None changes nothing. `image_size` sets
+            the crop and scales the resize before it, so that the crop shows the same part of an image.
+
+    Returns:
+        The experiments, by their names in the store.
+
+    Raises:
+        InputError: There is no such file or panel, or a key or value is wrong.
     """
-    path, wanted = _file_and_panel(name)
+    path, selected = _file_and_panel(name)
     content = read_mapping(path)
     panels = content.pop("panels", None)
     if panels is None:
-        if wanted is not None:
-            raise InputError(f"{path} has no panels; leave out {wanted!r}")
+        if selected is not None:
+            raise InputError(f"{path} has no panels; leave out {selected!r}")
         return {path.stem: _validated(path, "", content, overrides)}
     if not isinstance(panels, dict) or not all(isinstance(panel, dict) for panel in panels.values()):
-        raise InputError(f"{path}: panels must be keys and values, a name and what is its own for each panel")
-    if wanted is not None and wanted not in panels:
-        raise InputError(f"{path}: no panel {wanted!r}; it has {', '.join(panels)}")
+        raise InputError(f"{path}: panels must be a mapping from each panel's name to its keys and values")
+    if selected is not None and selected not in panels:
+        raise InputError(f"{path}: there is no panel {selected!r}; the panels are {', '.join(panels)}")
     return {
         f"{path.stem}/{key}": _validated(path, f"panels.{key}: ", merged(content, panel), overrides)
         for key, panel in panels.items()
-        if wanted in (None, key)
+        if selected in (None, key)
     }
 
 
@@ -52,14 +61,15 @@ def _file_and_panel(name: str) -> tuple[Path, str | None]:
 
 
 def _validated(path: Path, where: str, content: dict[str, Any], overrides: Mapping[str, Any]) -> Experiment:
+    """Return the experiment with the overrides; `where` is the panel's prefix in messages."""
     try:
         experiment = Experiment.model_validate(content)
     except ValidationError as error:
         raise InputError(f"{path}: {where}{describe(error)}") from error
-    whole = experiment.model_dump(mode="json")
+    values = experiment.model_dump(mode="json")
     size = overrides.get("image_size")
     if size is not None:
-        images = whole["images"]
+        images = values["images"]
         for key in ("resize", "evaluation_resize"):
             if images.get(key) is not None:
                 images[key] = round(images[key] * size / images["crop"])
@@ -67,16 +77,16 @@ def _validated(path: Path, where: str, content: dict[str, Any], overrides: Mappi
     for key, value in overrides.items():
         if value is not None and key != "image_size":
             *outer, last = key.split(".")
-            settings = whole
+            settings = values
             for part in outer:
                 settings = settings[part]
             settings[last] = value
     try:
-        return Experiment.model_validate(whole)
+        return Experiment.model_validate(values)
     except ValidationError as error:
         raise InputError(f"options on top of {path.name}: {describe(error)}") from error
 
 
 def experiment_names() -> list[str]:
-    """The experiment files that come with the suite."""
+    """Return the names of the experiment files that come with the suite."""
     return names_in(EXPERIMENTS)

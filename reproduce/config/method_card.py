@@ -1,7 +1,7 @@
-"""Method cards: what a method is, as data (reproduce/methods/*.yaml).
+"""Reads method cards (reproduce/methods/*.yaml), which define methods as data.
 
-A card is parsed here without torch, so that tables can name hyperparameters; `checked_card` checks that its losses can
-be built.
+Cards are read without torch, so that tables can name hyperparameters. `checked_card` checks that the classes of a card
+can be built.
 """
 
 import json
@@ -18,15 +18,21 @@ from results.training_spec import Component, WeightedComponent
 from results.values import Record
 
 ENTRY_POINTS = "metric_learning_cards"
-"""Entry-point group through which other packages bring cards: name = "a package with .yaml files in it"."""
+"""Entry-point group through which other packages add cards: name = "a package that contains .yaml files"."""
 
 
 class SearchRange(Record):
-    """How one hyperparameter is searched.
+    """The search range of one hyperparameter.
 
-    low, high: on datasets without bounds of their own. exhaustive: try every whole number once if the budget allows.
-    datasets: bounds that MLRC ended with, widened where a search ran into them. initial: the bounds it began with,
-    where they differ. published_as: the parameter's printed name.
+    Attributes:
+        scale: Scale on which values are drawn.
+        low: Lowest value on datasets that are not in `datasets`.
+        high: Highest value on datasets that are not in `datasets`.
+        choices: The values of scale `choice`.
+        exhaustive: Whether every whole number is tried once if the budget allows it.
+        datasets: MLRC's final bounds by dataset. They were widened where a search reached them.
+        initial: MLRC's bounds before they were widened, by dataset, where they differ.
+        published_as: Name of the hyperparameter in the published tables.
     """
 
     scale: Literal["linear", "log", "int", "int_log", "choice"] = "linear"
@@ -39,7 +45,7 @@ class SearchRange(Record):
     published_as: str | None = None
 
     @model_validator(mode="after")
-    def _whole(self) -> "SearchRange":
+    def _check_bounds(self) -> "SearchRange":
         if self.scale == "choice":
             if not self.choices:
                 raise ValueError("scale choice needs choices")
@@ -52,40 +58,69 @@ class SearchRange(Record):
         return self
 
     def bounds_on(self, dataset: str, bounds: Literal["widened", "initial"]) -> tuple[float | None, float | None]:
-        """Lowest and highest value on a dataset, as MLRC's ranges ended or as they began; None for choices."""
-        replaced = self.datasets.get(dataset)
+        """Return the lowest and the highest value on a dataset; both are None for choices.
+
+        Args:
+            dataset: Key of the dataset.
+            bounds: `widened` for MLRC's final ranges, `initial` for those before any was widened.
+        """
+        dataset_bounds = self.datasets.get(dataset)
         if bounds == "initial":
-            replaced = self.initial.get(dataset, replaced)
-        return (self.low, self.high) if replaced is None else (replaced.low, replaced.high)
+            dataset_bounds = self.initial.get(dataset, dataset_bounds)
+        return (self.low, self.high) if dataset_bounds is None else (dataset_bounds.low, dataset_bounds.high)
 
 
 class Batch(Record):
-    """Batch composition: images per class; 0 draws images at random."""
+    """Batch composition.
+
+    Attributes:
+        samples_per_class: Images per class in a batch; 0 draws images at random.
+    """
 
     samples_per_class: int = Field(default=4, ge=0)
 
 
 class Warmup(Record):
-    """passes: how often all training images are seen with a frozen trunk first; None takes what the loss asks for.
+    """Warm-up, during which the trunk is frozen.
 
-    In passes over the data, the authors' epochs, since an epoch of MLRC is a number of iterations.
+    Attributes:
+        passes: Number of passes over the training images; None takes the loss's default. A pass is an epoch in the
+            sense of the methods' authors, while an epoch of MLRC is a number of iterations.
     """
 
     passes: int | None = None
 
 
 class LossOptimizer(Record):
-    """Learning rate and weight decay of the loss's own parameters; None takes the network's."""
+    """Optimizer settings of the loss's parameters. None takes the settings of the network.
+
+    Attributes:
+        lr: Learning rate.
+        weight_decay: Weight decay.
+    """
 
     lr: float | None = None
     weight_decay: float | None = None
 
 
 class MethodCard(Record):
-    """A row of a result table: loss and miner, batches, optimizer group, search space, published optima, source.
+    """A method: its loss and miner, batches, optimizer group, search space, published optima and source.
 
-    published: by dataset, the hyperparameters that the source reports as best. fixed: by dataset, what is not searched
-    there but set.
+    Attributes:
+        key: Name of the method; it must equal the name of the card's file.
+        title: Name of the method in tables.
+        source: The paper that the method comes from.
+        loss: The loss; None evaluates the untrained trunk.
+        miner: The miner, if any.
+        embedding_regularizer: A regularizer of the embeddings with its weight, if any.
+        batch: Batch composition.
+        loss_optimizer: Optimizer settings of the loss's parameters.
+        warmup: Warm-up with a frozen trunk.
+        search: Search ranges by hyperparameter.
+        published_as: Name of the method in the published tables.
+        published: The hyperparameters that the source reports as best, by dataset.
+        fixed: Hyperparameters that are set instead of searched, by dataset.
+        notes: Remarks about the method.
     """
 
     key: str
@@ -105,12 +140,16 @@ class MethodCard(Record):
 
 
 def card_file(name: str) -> Path:
-    """The file of the card of that name, or of that path; raises InputError if there is none."""
+    """Return the file of a card, given its name or path; raise InputError if there is none."""
     return named_file(name, card_folders(), "method")
 
 
 def read_card(path: Path) -> MethodCard:
-    """A card's file, parsed; whether its classes accept it is not checked. Raises InputError for no valid card."""
+    """Read a card's file without building the card's classes.
+
+    Raises:
+        InputError: The file is not a valid card.
+    """
     card = read_model(path, MethodCard)
     if card.key != path.stem:
         raise InputError(f"{path}: key {card.key!r} must be the file's name {path.stem!r}")
@@ -118,24 +157,24 @@ def read_card(path: Path) -> MethodCard:
 
 
 def published_hyperparameter_names(method: str) -> dict[str, str]:
-    """Published names of a method's searched hyperparameters, by target; empty if the suite has no card of that key."""
+    """Return the published names of a method's searched hyperparameters; empty if the suite has no such card."""
     if method not in names_in(METHODS):
         return {}
     search = read_card(METHODS / f"{method}.yaml").search
-    return {target: choice.published_as for target, choice in search.items() if choice.published_as is not None}
+    return {target: range_.published_as for target, range_ in search.items() if range_.published_as is not None}
 
 
 def card_names() -> list[str]:
-    """The cards that come with the suite and with installed packages."""
+    """Return the names of the cards that come with the suite and with installed packages."""
     return sorted(name for folder in card_folders() for name in names_in(folder))
 
 
 def card_folders() -> list[Path]:
-    """The suite's cards first, then those of installed packages."""
+    """Return the folders of cards: first the suite's, then those of installed packages."""
     packages = [point.load() for point in metadata.entry_points(group=ENTRY_POINTS)]
     return [METHODS, *(Path(folder) for package in packages for folder in package.__path__)]
 
 
 def card_schema() -> str:
-    """JSON Schema of a card, for editors that check YAML while it is typed."""
+    """Return the JSON Schema of a card. Editors use it to check a card while it is written."""
     return json.dumps(MethodCard.model_json_schema(), indent=1) + "\n"

@@ -1,4 +1,4 @@
-"""Method cards as an experiment opens them: what is searched, what is set, what is taken from a publication."""
+"""Applies an experiment's settings to method cards: decides which hyperparameters are searched, set or published."""
 
 from pydantic import JsonValue
 
@@ -15,7 +15,15 @@ PROXY_LR = "loss_optimizer.lr"
 
 
 def open_method(experiment: Experiment, card: MethodCard) -> OpenMethod:
-    """A method on an experiment's dataset; raises InputError for a setting that the method has no place for."""
+    """Return a card's method with the settings and the search space of an experiment.
+
+    Args:
+        experiment: The experiment.
+        card: The method card.
+
+    Raises:
+        InputError: The method does not accept a setting, or the protocol cannot run the method.
+    """
     opened = open_card(card, experiment.dataset.name, experiment.search.bounds)
     given = given_hyperparameters(experiment, card)
     ranges = experiment.search.ranges.get(card.key, {})
@@ -39,7 +47,15 @@ def open_method(experiment: Experiment, card: MethodCard) -> OpenMethod:
 
 
 def given_hyperparameters(experiment: Experiment, card: MethodCard) -> dict[str, JsonValue]:
-    """What is not searched, by target: published values where nothing is, the proxies' rate, the experiment's own."""
+    """Return the hyperparameters that are set instead of searched, by target.
+
+    Later values replace earlier ones: published values if the experiment searches nothing, the learning rate of the
+    proxies, and the experiment's settings for this method.
+
+    Args:
+        experiment: The experiment.
+        card: The method card.
+    """
     given: dict[str, JsonValue] = {}
     if experiment.search.trials == 0:
         given.update(published_hyperparameters(experiment, card))
@@ -50,18 +66,18 @@ def given_hyperparameters(experiment: Experiment, card: MethodCard) -> dict[str,
 
 
 def published_hyperparameters(experiment: Experiment, card: MethodCard) -> dict[str, JsonValue]:
-    """The values that the method's source published, by target.
+    """Return the values that the method's source published, by target.
 
     Raises:
-        InputError: If the experiment names published values that the card does not have.
+        InputError: The card has no published values of the name that the experiment gives.
     """
-    wanted = experiment.search.published
-    if wanted is not None and card.published and wanted not in card.published:
-        known = ", ".join(card.published)
-        raise InputError(f"search.published {wanted!r}: method {card.key!r} has published values for {known}")
-    return card.published.get(wanted or experiment.dataset.name, {})
+    name = experiment.search.published
+    if name is not None and card.published and name not in card.published:
+        known_names = ", ".join(card.published)
+        raise InputError(f"search.published {name!r}: method {card.key!r} has published values for {known_names}")
+    return card.published.get(name or experiment.dataset.name, {})
 
 
 def trains_proxies(card: MethodCard) -> bool:
-    """Whether the loss has parameters with a learning rate of their own."""
+    """Return whether the loss has parameters with a separate learning rate, such as proxies."""
     return card.loss_optimizer.lr is not None or PROXY_LR in card.search

@@ -1,4 +1,4 @@
-"""Which methods a protocol cannot run as what they are."""
+"""Refuses methods that a protocol cannot run correctly."""
 
 from losses.plugin import TrainingPlugin
 from protocols.training.build_method import component_class
@@ -8,17 +8,17 @@ from results.experiment_spec import Experiment
 
 
 def check_protocol(experiment: Experiment, card: MethodCard) -> None:
-    """Refuse a method that needs what the experiment's protocol does not give it.
+    """Refuse a method that needs validation scores if the experiment's protocol has none.
 
-    Under `standard` the final training has no validation classes. CCP, which starts a new problem when the validation
-    score no longer rises, would stay in its first one.
+    In the final training of protocol `standard` there are no validation classes. CCP starts a new problem when the
+    validation score stops rising, so it would never leave its first problem.
 
     Args:
-        experiment: names the protocol.
-        card: the method.
+        experiment: The experiment with its protocol.
+        card: The method card.
 
     Raises:
-        InputError: if the protocol is `standard` and the loss acts on validation scores.
+        InputError: The protocol is `standard`, and the loss acts on validation scores.
     """
     if experiment.protocol == "standard" and _acts_on_validation(card):
         raise InputError(

@@ -1,4 +1,4 @@
-"""YAML files read into validated models, with errors that name file, key and remedy."""
+"""Reads YAML files into validated models. Errors name the file, the key and the remedy."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +16,15 @@ METHODS = Path(__file__).parent.parent / "methods"
 
 
 def read_model(path: Path, model: type[M]) -> M:
-    """The file's content as `model`; raises InputError."""
+    """Read a file and validate its content.
+
+    Args:
+        path: The YAML file.
+        model: The class of the content.
+
+    Raises:
+        InputError: The file cannot be read or is not valid; the message names the key.
+    """
     content = read_mapping(path)
     try:
         return model.model_validate(content)
@@ -25,31 +33,31 @@ def read_model(path: Path, model: type[M]) -> M:
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
-    """The file's keys and values; raises InputError."""
+    """Read the keys and values of a YAML file; raise InputError if it cannot be read."""
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        where = getattr(error, "problem_mark", None)
-        line = f", line {where.line + 1}" if where else ""
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
         raise InputError(f"{path}{line}: not valid YAML ({getattr(error, 'problem', None) or error})") from error
     if not isinstance(content, dict):
         raise InputError(f"{path}: expected keys and values, found {type(content).__name__}")
     return content
 
 
-def merged(common: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
-    """What a file's panels share with one panel's own keys on top, at every depth."""
-    whole = dict(common)
-    for key, value in own.items():
-        both = isinstance(value, dict) and isinstance(whole.get(key), dict)
-        whole[key] = merged(whole[key], value) if both else value
-    return whole
+def merged(common: dict[str, Any], panel: dict[str, Any]) -> dict[str, Any]:
+    """Return the common keys of a file with the keys of a panel, which win. Nested mappings are merged too."""
+    result = dict(common)
+    for key, value in panel.items():
+        both_nested = isinstance(value, dict) and isinstance(result.get(key), dict)
+        result[key] = merged(result[key], value) if both_nested else value
+    return result
 
 
 def describe(error: ValidationError) -> str:
-    """The first complaint of a validation, with its key; how many more there are."""
+    """Describe the first error of a validation with its key, and count the others."""
     first, *others = error.errors()
     key = ".".join(str(part) for part in first["loc"]) or "file"
     if first["type"] == "extra_forbidden":
@@ -62,9 +70,15 @@ def describe(error: ValidationError) -> str:
 
 
 def named_file(name: str, folders: Sequence[Path], what: str) -> Path:
-    """name.yaml in the first of `folders` that has it, or the file itself if `name` is a path.
+    """Find the file of an experiment or a card.
 
-    Raises InputError with the known names.
+    Args:
+        name: A name, or the path of a .yaml file.
+        folders: Folders to search for NAME.yaml; the first match counts.
+        what: The kind of file, for the message.
+
+    Raises:
+        InputError: There is no such file; the message lists the known names.
     """
     if name.endswith((".yaml", ".yml")):
         path = Path(name)
@@ -74,19 +88,19 @@ def named_file(name: str, folders: Sequence[Path], what: str) -> Path:
     for folder in folders:
         if (path := folder / f"{name}.yaml").is_file():
             return path
-    known = ", ".join(sorted(each for folder in folders for each in names_in(folder)))
+    known = ", ".join(sorted(known_name for folder in folders for known_name in names_in(folder)))
     raise InputError(f"unknown {what} {name!r}; known are {known}, or give the path of a .yaml file")
 
 
 def names_in(folder: Path) -> list[str]:
-    """The names that `named_file` knows."""
+    """Return the names of the .yaml files in a folder, sorted."""
     return sorted(path.stem for path in folder.glob("*.yaml"))
 
 
 def short_name(name: str) -> str:
-    """How a file, or one panel of it, is called in the store: its stem, with the panel behind it."""
+    """Return the name that a file, or a panel of it, has in the store: the file's stem, with `/panel` behind it."""
     for suffix in (".yaml", ".yml"):
-        file, found, panel = name.partition(suffix)
-        if found:
+        file, separator, panel = name.partition(suffix)
+        if separator:
             return Path(file).name + panel
     return name

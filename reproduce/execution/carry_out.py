@@ -1,4 +1,4 @@
-"""Doing a task in this process: a training or a test evaluation."""
+"""Carries out one task, a training or a test evaluation, in this process."""
 
 import io
 from collections.abc import Callable
@@ -20,15 +20,18 @@ from results.whole_files import write_whole
 
 
 def carry_out(task: Task, device: str, report: Callable[[Tick], None]) -> Done:
-    """Does a task and writes its files, each of which is whole or absent.
+    """Carry out a task and write its files. Each file is written completely or not at all.
 
     Args:
         task: A training or a test evaluation.
         device: cpu, cuda or cuda:N.
-        report: Told the progress of a training at each of its validations.
+        report: Called with the progress of a training at each of its validations.
+
+    Returns:
+        The result of a training, with its curve of test scores if there is one; the record of a test evaluation.
 
     Raises:
-        SplitError: A training sees a test class, or a test a class that was trained on.
+        SplitError: A training would see a test class, or a test would score a class that was trained on.
         MethodError: The method's loss or miner cannot be built.
         OSError: A checkpoint cannot be read or written.
     """
@@ -46,7 +49,7 @@ def _train(task: TrainTask, device: str, report: Callable[[Tick], None]) -> Trai
         observe=recorder,
     )
     if task.weights is not None:
-        # The weights come last: who finds them finds the proxies too.
+        # The weights are written last: if their file exists, the file of the proxies exists too.
         if trained.class_vectors is not None:
             write_tensors(vectors_path(task.weights), trained.class_vectors)
         write_tensors(task.weights, trained.weights)
@@ -59,7 +62,7 @@ def _evaluate(task: EvaluateTask, device: str) -> RunRecord:
 
 
 def _exhibitor(task: EvaluateTask, weights: dict[str, Tensor], device: str) -> Show | None:
-    """Writes the run's exhibit once it is scored; None if the task asks for no exhibit."""
+    """Return a function that writes the exhibit of a scored run; None if the task makes no exhibit."""
     exhibition = task.exhibition
     if exhibition is None:
         return None
@@ -75,8 +78,16 @@ def _exhibitor(task: EvaluateTask, weights: dict[str, Tensor], device: str) -> S
 
 
 def write_tensors(path: Path, tensors: Any) -> None:
-    """Writes what `torch.load` reads, whole or not at all; raises OSError."""
-    # Through memory, since torch reports a full disk as an internal error of its file writer.
+    """Write tensors in the format of `torch.save`, completely or not at all.
+
+    Args:
+        path: The file to write.
+        tensors: A state dict or another object that `torch.save` takes.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    # The buffer in memory is needed because torch reports a full disk as an internal error of its file writer.
     buffer = io.BytesIO()
     torch.save(tensors, buffer)
     write_whole(path, buffer.getbuffer())

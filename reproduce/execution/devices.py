@@ -1,4 +1,4 @@
-"""What trains: a CPU or a GPU, and how many trainings side by side."""
+"""Chooses the device, the number of trainings at the same time, and the number of threads per training."""
 
 import os
 from collections.abc import Iterator
@@ -11,25 +11,34 @@ from results.mlrc_constants import FOLDS
 
 
 def check_device(device: str) -> str:
-    """The device's name if it is there; raises InputError."""
+    """Check that a device can be used.
+
+    Args:
+        device: cpu, cuda, cuda:N, or auto for cuda if there is a GPU and cpu otherwise.
+
+    Returns:
+        The name of the device.
+
+    Raises:
+        InputError: The name is wrong, or this machine has no such device.
+    """
     if device == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        chosen = torch.device(device)
+        torch_device = torch.device(device)
     except RuntimeError as error:
         raise InputError(f"device {device!r}: not a device name; use cpu, cuda or cuda:0") from error
-    there = {"cpu": 1, "cuda": torch.cuda.device_count()}
-    if chosen.type not in there:
-        raise InputError(f"device {device!r}: this suite trains on cpu and cuda")
-    if (chosen.index or 0) >= there[chosen.type]:
-        raise InputError(
-            f"device {device!r} is not there: {there[chosen.type]} {chosen.type} device(s) found; use --device cpu"
-        )
+    counts = {"cpu": 1, "cuda": torch.cuda.device_count()}
+    kind = torch_device.type
+    if kind not in counts:
+        raise InputError(f"device {device!r}: this suite trains only on cpu and cuda")
+    if (torch_device.index or 0) >= counts[kind]:
+        raise InputError(f"there is no device {device!r}: {counts[kind]} {kind} device(s) found; use --device cpu")
     return device
 
 
 def default_workers(device: str) -> int:
-    """Trainings side by side: the four folds of a trial, if there are cores for them; one on a GPU."""
+    """Return how many trainings run at the same time: four, or one per core if there are fewer; one on a GPU."""
     return 1 if device.startswith("cuda") else min(FOLDS, os.cpu_count() or 1)
 
 
@@ -37,24 +46,31 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"
 
 
 def threads_per_training() -> int:
-    """Threads of one training on this machine: a function of its cores alone, so that the number of workers does not
-    change the order in which floats are added, and with it the result.
+    """Return the number of threads of one training on this machine.
+
+    It depends only on the number of cores. If it depended on the number of workers, floats would be added in another
+    order, and results would change with `--workers`.
     """
     return max(1, (os.cpu_count() or 1) // FOLDS)
 
 
 def prepare_process(device: str, threads: int | None = None) -> None:
-    """Settings of a process that trains: threads, by default this machine's, and deterministic kernels on a GPU."""
+    """Set the number of threads and, on a GPU, deterministic kernels in a process that trains.
+
+    Args:
+        device: cpu, cuda or cuda:N.
+        threads: Threads per training; `threads_per_training()` if None.
+    """
     torch.set_num_threads(threads or threads_per_training())
     if device.startswith("cuda"):
-        # Without it cuBLAS may choose kernels whose sums differ from run to run.
+        # Without this variable cuBLAS may choose kernels whose sums differ from run to run.
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         torch.backends.cudnn.benchmark = False
 
 
 @contextmanager
 def threads_in_environment() -> Iterator[None]:
-    """Libraries of a starting process read their thread count from the environment."""
+    """Set the thread counts in the environment, where the libraries of a starting process read them."""
     before = {name: os.environ.get(name) for name in THREAD_VARIABLES}
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(threads_per_training())))
     try:

@@ -1,4 +1,4 @@
-"""What carries out tasks: this process, local processes or a cluster."""
+"""The interface of executors, which carry out tasks in this process, in local processes or on a cluster."""
 
 from concurrent.futures import Future
 from typing import Protocol
@@ -8,12 +8,12 @@ from reproduce.monitoring.observer import Tick
 
 
 class Executor(Protocol):
-    """Takes tasks and gives futures.
+    """Carries out tasks and gives a future for each.
 
     Attributes:
-        device: What the tasks run on: cpu, cuda or cuda:N.
-        workers: How many tasks run side by side.
-        capacity: How many tasks to have under way at once, so that no worker waits for the next.
+        device: Device that the tasks run on: cpu, cuda or cuda:N.
+        workers: How many tasks run at the same time.
+        capacity: How many tasks should be submitted and unfinished at the same time, so that no worker is idle.
     """
 
     device: str
@@ -21,13 +21,23 @@ class Executor(Protocol):
     capacity: int
 
     def submit(self, task: Task) -> "Future[Done]":
-        """Starts a task or puts it in line."""
+        """Start a task or queue it.
+
+        Args:
+            task: A training or a test evaluation.
+
+        Returns:
+            The future of the task's outcome.
+
+        Raises:
+            BrokenProcessPool: A worker has died; call `restart` before the next task is submitted.
+        """
 
     def restart(self) -> None:
-        """Makes the executor usable again after a worker died; tasks under way must be submitted again."""
+        """Make the executor usable again after a worker died. Unfinished tasks must be submitted again."""
 
     def ticks(self) -> list[Tick]:
-        """Progress reported since the last call."""
+        """Return the progress that was reported since the last call."""
 
     def close(self) -> None:
-        """Ends all workers, trainings under way included."""
+        """End all workers and the trainings that they run."""

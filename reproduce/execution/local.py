@@ -1,4 +1,4 @@
-"""Executors on this machine: tasks in this process, or in local processes side by side."""
+"""Executors on this machine: one carries out tasks in this process, the other in several local processes."""
 
 import multiprocessing
 import os
@@ -16,7 +16,11 @@ from reproduce.monitoring.observer import Tick
 
 
 class InProcess:
-    """One task after another in this process."""
+    """Carries out one task after another in this process.
+
+    Args:
+        device: cpu, cuda or cuda:N.
+    """
 
     workers = 1
     capacity = 1
@@ -27,7 +31,7 @@ class InProcess:
         prepare_process(device)
 
     def submit(self, task: Task) -> "Future[Done]":
-        """Runs the task at once; the future is done."""
+        """Carry out the task at once and return a future that is done."""
         future: Future[Done] = Future()
         try:
             future.set_result(carry_out(task, self.device, self._ticks.append))
@@ -36,19 +40,24 @@ class InProcess:
         return future
 
     def ticks(self) -> list[Tick]:
-        """Progress since the last call."""
+        """Return the progress that was reported since the last call."""
         ticks, self._ticks = self._ticks, []
         return ticks
 
     def restart(self) -> None:
-        """Nothing to start."""
+        """Do nothing: there are no workers to restart."""
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Do nothing: there are no workers to end."""
 
 
 class LocalProcesses:
-    """`workers` processes on this machine, started anew if one of them dies."""
+    """Carries out tasks in several processes on this machine.
+
+    Args:
+        device: cpu, cuda or cuda:N.
+        workers: Number of processes.
+    """
 
     def __init__(self, device: str, workers: int) -> None:
         self.device, self.workers, self.capacity = device, workers, 2 * workers
@@ -66,17 +75,17 @@ class LocalProcesses:
             )
 
     def submit(self, task: Task) -> "Future[Done]":
-        """Hands the task to the next free process."""
+        """Give the task to the next free process."""
         with threads_in_environment():
             return self._pool.submit(_carry_out_in_worker, task)
 
     def restart(self) -> None:
-        """A fresh pool after a process died; tasks under way must be submitted again."""
+        """Start a new pool after a process died. Unfinished tasks must be submitted again."""
         self._stop()
         self._pool = self._start()
 
     def ticks(self) -> list[Tick]:
-        """Progress since the last call."""
+        """Return the progress that was reported since the last call."""
         ticks = []
         try:
             while True:
@@ -93,7 +102,7 @@ class LocalProcesses:
             process.join(5)
 
     def close(self) -> None:
-        """Ends the processes, trainings in flight included."""
+        """End the processes and the trainings that they run."""
         self._stop()
         self._queue.close()
         self._queue.cancel_join_thread()
@@ -103,8 +112,8 @@ _worker: dict[str, Any] = {}
 
 
 def _start_worker(queue: Any, device: str) -> None:
-    """Runs once in every worker process."""
-    # Ctrl-C reaches the whole process group; the parent decides what to end.
+    """Set up a worker process when it starts."""
+    # Ctrl-C reaches the whole process group, but only the parent process decides which workers end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _worker.update(queue=queue, device=device)
@@ -112,7 +121,7 @@ def _start_worker(queue: Any, device: str) -> None:
 
 
 def _end_with_parent() -> None:
-    """A parent killed outright cannot end its workers, so they watch it."""
+    """End this worker when its parent ends. A parent that was killed cannot end its workers."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -124,5 +133,10 @@ def _carry_out_in_worker(task: Task) -> Done:
 
 
 def open_executor(device: str, workers: int) -> Executor:
-    """This process for one worker, local processes for more."""
+    """Return an executor on this machine.
+
+    Args:
+        device: cpu, cuda or cuda:N.
+        workers: 1 for an executor in this process; more for as many local processes.
+    """
     return InProcess(device) if workers == 1 else LocalProcesses(device, workers)

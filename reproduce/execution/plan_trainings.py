@@ -1,4 +1,4 @@
-"""Plans an experiment: what it would train, how much of that is in the store, and how long the rest takes."""
+"""Plans an experiment: counts its trainings, those in the store, and estimates how long the rest takes."""
 
 import time
 from dataclasses import dataclass
@@ -21,21 +21,22 @@ from results.training_spec import Component, FoldSpec, MethodSpec
 _CALIBRATION_STEPS = 8
 _CALIBRATION_IMAGES = 96
 _ANY_METHOD = MethodSpec(name="any", loss=Component(name="ContrastiveLoss"), samples_per_class=0)
-"""What is timed where only the untrained trunk is asked for."""
+"""The method that is timed if the experiment only evaluates the untrained trunk."""
 
 
 @dataclass(frozen=True)
 class MethodPlan:
-    """One method's trainings.
+    """The planned trainings of one method. Test evaluations are not counted.
 
     Attributes:
         key: The method's key.
         title: The method's title.
-        trainings: How many trainings its runs take in all.
-        in_store: How many of them the store has.
-        seconds_each: Mean duration of the trainings stored for dataset and method; None if there are none.
-        shortest: The training that early stopping ends first. Tests are not counted.
-        longest: The training that early stopping never ends.
+        trainings: Number of trainings of all its trials and reproductions.
+        in_store: How many of them are in the store.
+        seconds_each: Mean duration in seconds of the stored trainings of this dataset and method; None if there are
+            none.
+        shortest: Length of a training that early stopping ends at the first possible validation.
+        longest: Length of a training that runs for all epochs.
     """
 
     key: str
@@ -49,20 +50,32 @@ class MethodPlan:
 
 @dataclass(frozen=True)
 class Length:
-    """How much there is to a training: iterations, images trained on, images scored in its validations."""
+    """The length of a training.
+
+    Attributes:
+        iterations: Number of optimizer steps.
+        trained: Number of images in its batches.
+        validated: Number of images embedded in its validations.
+    """
 
     iterations: int
     trained: int
     validated: int
 
     def seconds(self, rates: "Rates") -> float:
-        """What it takes at these rates."""
+        """Return the duration in seconds at the given rates."""
         return self.trained / rates.training + self.validated / rates.evaluation
 
 
 @dataclass(frozen=True)
 class Rates:
-    """Images per second, in training at the experiment's batch size and in evaluation; where they come from."""
+    """The speed of a machine.
+
+    Attributes:
+        training: Images per second in training, at the experiment's batch size.
+        evaluation: Images per second in evaluation.
+        source: How the rates were obtained, for people.
+    """
 
     training: float
     evaluation: float
@@ -70,18 +83,27 @@ class Rates:
 
 
 def plan(session: Session, store: Store | None, storage: optuna.storages.BaseStorage | None) -> list[MethodPlan]:
-    """One plan per method; `store` and `storage` are None where nothing has been run yet."""
+    """Plan the trainings of an opened experiment.
+
+    Args:
+        session: The opened experiment.
+        store: The store; None if there is none yet.
+        storage: Optuna's storage of the studies; None if there is none yet.
+
+    Returns:
+        One plan per method.
+    """
     plans = []
     studies = session.studies(storage or optuna.storages.InMemoryStorage())
     for card, study in zip(session.cards, studies.values(), strict=True):
-        known = [] if store is None else session.protocol.foreseeable(study)
+        specs = [] if store is None else session.protocol.foreseeable(study)
         shortest, longest = lengths(study)
         plans.append(
             MethodPlan(
                 card.key,
                 card.title,
                 session.protocol.trainings_of(study),
-                0 if store is None else len(store.finished_folds([spec.fingerprint for spec in known])),
+                0 if store is None else len(store.finished_folds([spec.fingerprint for spec in specs])),
                 None if store is None else mean_seconds(session.problem, card.key, store),
                 shortest,
                 longest,
@@ -91,15 +113,15 @@ def plan(session: Session, store: Store | None, storage: optuna.storages.BaseSto
 
 
 def lengths(study: Study) -> tuple[Length, Length]:
-    """The shortest and the longest possible training of the first fold."""
+    """Return the lengths of the shortest and the longest possible training of the first fold."""
     problem, settings = study.problem, study.problem.training
     fold = problem.split.folds[0]
     validation_images = len(problem.dataset.images.of_classes(fold.validation))
     if study.method.method.loss is None:
-        once = Length(0, 0, validation_images)
-        return once, once
+        one_validation = Length(0, 0, validation_images)
+        return one_validation, one_validation
     steps = settings.steps_per_epoch(len(problem.dataset.images.of_classes(fold.train)))
-    # The first validation at which the untrained network is more than `patience` epochs ago.
+    # The epoch of the first validation that can stop a training: the first one later than `patience` epochs.
     first_stop = (settings.patience // settings.validate_every + 1) * settings.validate_every
 
     def length(epochs: int) -> Length:
@@ -111,7 +133,10 @@ def lengths(study: Study) -> tuple[Length, Length]:
 
 
 def mean_seconds(problem: Problem, method: str, store: Store) -> float | None:
-    """Mean duration of the method's stored trainings under the problem's settings, or None if there are none."""
+    """Return the mean duration in seconds of the method's stored trainings with the problem's settings.
+
+    Returns None if there are no such trainings.
+    """
     settings = (problem.training, problem.images, problem.trunk, problem.embedding_size)
     seconds = [
         wall_time
@@ -122,16 +147,22 @@ def mean_seconds(problem: Problem, method: str, store: Store) -> float | None:
 
 
 def measure_rates(session: Session, device: str) -> Rates:
-    """Trains the first trained method for a few iterations on the first fold and embeds a few of its images."""
+    """Measure the speed of this machine.
+
+    The first method with a loss is trained for a few iterations on the first fold, and a few images are embedded.
+
+    Raises:
+        TrunkError: The trunk cannot be built here.
+    """
     prepare_process(device)
-    trained = (m.method for m in session.open_methods().values() if m.method.loss is not None)
-    spec = session.problem.fold_specs(next(trained, _ANY_METHOD), "calibration", 0)[0]
+    trained_methods = (m.method for m in session.open_methods().values() if m.method.loss is not None)
+    spec = session.problem.fold_specs(next(trained_methods, _ANY_METHOD), "calibration", 0)[0]
     data = session.problem.training_data(spec)
     few, ranks = _few(data.validation)
-    # Drawn weights take the same time, and a plan is possible before the published ones are here.
+    # Random weights take the same time, and they need no download.
     spec = without_published_weights(spec).model_copy(update={"validation_classes": as_ranges(ranks)})
     data = FoldData(data.train, few)
-    # The first epoch also warms up; a second of one iteration shows what a validation takes.
+    # The first epoch warms up. The second has one iteration, so that its time is nearly that of a validation.
     short = _last_interval(spec, data, device, epochs=2, iterations=1)
     long = _last_interval(spec, data, device, epochs=1, iterations=1 + _CALIBRATION_STEPS)
     per_iteration = max(1e-9, (long - short) / _CALIBRATION_STEPS)
@@ -143,7 +174,7 @@ def measure_rates(session: Session, device: str) -> Rates:
 
 
 def measured_rates(session: Session, device: str) -> Rates | str:
-    """The rates, or why they cannot be measured here: a trunk may take a package that is not installed."""
+    """Measure the rates; return the reason if that is not possible, for instance if a trunk's package is missing."""
     try:
         return measure_rates(session, device)
     except TrunkError as error:
@@ -151,19 +182,19 @@ def measured_rates(session: Session, device: str) -> Rates | str:
 
 
 def given_rates(training: float) -> Rates:
-    """The rates of a machine whose training rate is known; an evaluation is a third of a training step's work."""
-    return Rates(training, 3 * training, "as given with --rate; evaluation at three times that")
+    """Return the rates of a machine whose training rate is given. Evaluation is assumed to be three times as fast."""
+    return Rates(training, 3 * training, "as given with --rate; evaluation assumed to be three times as fast")
 
 
 def _few(images: LabelledImages) -> tuple[LabelledImages, tuple[int, ...]]:
-    """Some of the images, at least two of a class, and the ranks of their classes."""
+    """Return some of the images, with at least two of a class, and the ranks of their classes."""
     order = images.labels.argsort(kind="stable")[:_CALIBRATION_IMAGES]
     few = LabelledImages(images.images, images.rows[order], images.labels[order])
     return few, tuple(sorted(set(few.labels.tolist())))
 
 
 def _last_interval(spec: FoldSpec, data: FoldData, device: str, epochs: int, iterations: int) -> float:
-    """Seconds of the last epoch of a short training, its validation included."""
+    """Return the duration in seconds of the last epoch of a short training, with its validation."""
     update = {"iterations_per_epoch": iterations, "max_epochs": epochs, "validate_every": 1, "patience": epochs}
     spec = spec.model_copy(update={"training": spec.training.model_copy(update=update)})
     moments: list[float] = []

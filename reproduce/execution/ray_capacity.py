@@ -1,4 +1,4 @@
-"""How many trainings a cluster has room for, and what each of them gets."""
+"""Computes how many trainings fit on a cluster and what part of a GPU each of them gets."""
 
 import math
 from collections.abc import Sequence
@@ -8,12 +8,18 @@ from typing import Any
 from reproduce.errors import InputError
 
 Node = dict[str, Any]
-"""A node as Ray lists it: `Alive`, `NodeID`, `NodeManagerAddress`, `NodeManagerHostname`, `Resources`."""
+"""A node in the form of Ray's list: `Alive`, `NodeID`, `NodeManagerAddress`, `NodeManagerHostname`, `Resources`."""
 
 
 @dataclass(frozen=True)
 class Room:
-    """What trains in a cluster. gpu_share: part of a GPU that each of the `workers` trainings gets; 0 on CPUs."""
+    """The capacity of a cluster for trainings.
+
+    Attributes:
+        device: cpu or cuda.
+        workers: How many trainings run at the same time.
+        gpu_share: Part of a GPU that each training gets; 0 on CPUs.
+    """
 
     device: str
     workers: int
@@ -21,7 +27,7 @@ class Room:
 
 
 def usable_nodes(nodes: Sequence[Node], device: str, threads: int) -> list[Node]:
-    """The nodes on which a training of so many threads can run; on cuda it needs a GPU as well."""
+    """Return the nodes that can run a training with this number of threads; for cuda they need a GPU as well."""
     return [
         node
         for node in nodes
@@ -30,10 +36,18 @@ def usable_nodes(nodes: Sequence[Node], device: str, threads: int) -> list[Node]
 
 
 def room_in(nodes: Sequence[Node], device: str, workers: int | None, threads: int) -> Room:
-    """What `--device` and `--workers` mean on these nodes; raises InputError if they cannot be had.
+    """Apply `--device` and `--workers` to the nodes of a cluster.
 
-    workers: None for one training per GPU, or for as many as the cores have room for. More than there are GPUs share
-    them evenly, each GPU among the whole number of trainings that is enough for all.
+    If there are more workers than GPUs, each GPU is shared by the same number of trainings, rounded up.
+
+    Args:
+        nodes: The nodes of the cluster.
+        device: cpu, cuda, or auto for cuda if a node has a GPU.
+        workers: Trainings at the same time; None for one per GPU, or on CPUs for as many as the cores allow.
+        threads: Threads of one training.
+
+    Raises:
+        InputError: The device is unknown, or no node can run a training on it.
     """
     if device not in ("auto", "cpu", "cuda"):
         raise InputError(f"device {device!r}: with --ray use cpu, cuda or auto; Ray chooses which GPU")

@@ -1,9 +1,9 @@
-"""Trainings spread over the nodes of a Ray cluster, or over a Ray that is started here for the time of a run.
+"""An executor that runs tasks on the nodes of a Ray cluster, or in a local Ray that is started for one run.
 
-Ray is not needed otherwise, and imported only when it is asked for. All nodes must see the checkout, the cache and the
-artifacts at the same paths, on a file system that they share: images and checkpoints travel as files, never through
-Ray. A node that does not see them is named at the start. Every node trains with as many threads per training as this
-machine would, so that the numbers are those of a run without Ray (on the same kind of processor).
+Ray is optional and is imported only for `--ray`. All nodes must see the checkout, the cache and the artifacts at the
+same paths on a shared file system: images and checkpoints are exchanged as files, never through Ray. A node that does
+not see them is reported at the start. Every node uses as many threads per training as this machine would, so that the
+numbers equal those of a run without Ray (on the same kind of processor).
 """
 
 import logging
@@ -32,7 +32,7 @@ _LOCAL = "local"
 _REACH_SECONDS = 10
 _END_SECONDS = 10
 _LOCAL_OBJECTS = 256 * 2**20
-"""Bytes of shared memory of a Ray started here; tasks and results are small."""
+"""Shared memory in bytes of a Ray that is started here; tasks and results are small."""
 
 _HINTS = {
     _LOCAL: "",
@@ -41,26 +41,33 @@ _HINTS = {
 
 
 class WorkerDiedError(Exception):
-    """A node or a process ended under a task; the other tasks go on."""
+    """A node or a process ended while it ran a task. The other tasks continue."""
 
 
 class RayCluster:
-    """Trainings on all nodes of a cluster, `workers` side by side; Ray gives each its cores and its share of a GPU.
+    """Carries out tasks on all nodes of a Ray cluster. Ray gives each task its cores and its share of a GPU.
 
-    address: `auto` for the cluster that this machine is a node of, `HOST:PORT`, `ray://HOST:PORT` for a cluster that it
-    is not, `local` to start Ray here until `close`. device: cpu, cuda, or auto, which is cuda if a node has a GPU.
-    workers: as many as there are GPUs, or as the cores have room for, if None. folders: what all nodes must share,
-    besides this checkout. Nodes that join later are used, but not asked what they see. Raises InputError with one line.
+    Nodes that join later are used too, but it is not checked that they see the folders.
+
+    Args:
+        address: `auto` or `HOST:PORT` for a cluster that this machine belongs to, `ray://HOST:PORT` for another
+            cluster, `local` to start Ray on this machine until `close`.
+        device: cpu, cuda, or auto for cuda if a node has a GPU.
+        workers: Trainings at the same time; None for one per GPU, or on CPUs for as many as the cores allow.
+        folders: Folders that all nodes must share, besides this checkout.
+
+    Raises:
+        InputError: The cluster cannot be used; the message is one line.
     """
 
     def __init__(self, address: str, device: str, workers: int | None, folders: tuple[Path, ...]) -> None:
-        self.address, self._asked = address, workers
+        self.address, self._requested_workers = address, workers
         self._ray = import_ray()
         self._threads = threads_per_training()
-        self._under_way: dict[Future[Done], Any] = {}
+        self._unfinished: dict[Future[Done], Any] = {}
         self._connect()
         try:
-            room = self._look_around(device, folders)
+            room = self._check_room(device, folders)
         except BaseException:
             self._ray.shutdown()
             raise
@@ -70,10 +77,10 @@ class RayCluster:
     def _connect(self) -> None:
         arguments: dict[str, Any] = {}
         if self.address == _LOCAL:
-            # Ray counts this machine's cores unless it is told how many trainings it has to hold.
-            cores = None if self._asked is None else self._asked * self._threads
+            # None: Ray counts the cores of this machine.
+            cores = None if self._requested_workers is None else self._requested_workers * self._threads
             arguments = {"num_cpus": cores, "include_dashboard": False, "object_store_memory": _LOCAL_OBJECTS}
-            # Whoever reaches Ray can run programs, so that it must not listen to other machines.
+            # Any machine that reaches Ray can run programs on it, so Ray must listen to this machine only.
             arguments["_node_ip_address"] = "127.0.0.1"
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         else:
@@ -87,45 +94,47 @@ class RayCluster:
                 **arguments,
             )
         except (OSError, RuntimeError, ValueError, ImportError, self._ray.exceptions.RayError) as error:
-            hint = _HINTS.get(
-                self.address, "; a cluster that asks for a token wants RAY_AUTH_MODE and RAY_AUTH_TOKEN set"
-            )
+            hint = _HINTS.get(self.address, "; if the cluster requires a token, set RAY_AUTH_MODE and RAY_AUTH_TOKEN")
             raise InputError(f"--ray {self.address}: {_first_line(error)}{hint}") from error
 
-    def _look_around(self, device: str, folders: tuple[Path, ...]) -> Room:
+    def _check_room(self, device: str, folders: tuple[Path, ...]) -> Room:
         nodes = self._ray.nodes()
-        room = room_in(nodes, device, self._asked, self._threads)
+        room = room_in(nodes, device, self._requested_workers, self._threads)
         check_nodes(self._ray, usable_nodes(nodes, room.device, self._threads), folders)
         return room
 
     def _prepare(self, room: Room) -> None:
         ray = self._ray
         self._room = room
-        # A failed task goes back to the scheduler, which counts and stores failures. A process that has seen one GPU
-        # cannot be given another, so that it ends with its training.
+        # Ray does not retry a failed task, since the scheduler counts and stores failures. A process that has used one
+        # GPU cannot switch to another, so it ends after its training.
         self._carry_out = ray.remote(
             num_cpus=self._threads, num_gpus=room.gpu_share, max_retries=0, max_calls=1 if room.gpu_share else 0
         )(_carry_out_on_node)
-        self._told = _mailbox(ray).remote()
-        self._answer = self._told.take.remote()
+        self._mailbox = _mailbox(ray).remote()
+        self._next_progress = self._mailbox.take.remote()
 
     def submit(self, task: Task) -> "Future[Done]":
-        """Hands the task to Ray, which starts it when there is room; raises BrokenProcessPool without a cluster."""
+        """Give the task to Ray, which starts it when there is room.
+
+        Raises:
+            BrokenProcessPool: The connection to the cluster is lost.
+        """
         if not self._ray.is_initialized():
-            # Ray would start a cluster of its own.
-            raise self._lost(ConnectionError("the connection is closed"))
+            # Without this check Ray would start a new cluster.
+            raise self._fail_unfinished(ConnectionError("the connection is closed"))
         future: Future[Done] = Future()
         future.set_running_or_notify_cancel()
         try:
-            ref = self._carry_out.remote(task, self.device, self._threads, self._told)
-            self._under_way[future] = ref
+            ref = self._carry_out.remote(task, self.device, self._threads, self._mailbox)
+            self._unfinished[future] = ref
             ref.future().add_done_callback(lambda done: self._settle(future, done))
         except (OSError, RuntimeError, self._ray.exceptions.RayError) as error:
-            raise self._lost(error) from error
+            raise self._fail_unfinished(error) from error
         return future
 
     def _settle(self, future: "Future[Done]", done: "Future[Done | Exception]") -> None:
-        # A cluster that is lost may have been noticed before Ray says so here.
+        # The future may already have the error of a lost cluster.
         with suppress(InvalidStateError):
             try:
                 outcome = done.result()
@@ -135,57 +144,61 @@ class RayCluster:
                 future.set_exception(outcome)
             else:
                 future.set_result(outcome)
-        self._under_way.pop(future, None)
+        self._unfinished.pop(future, None)
 
-    def _lost(self, error: Exception) -> BrokenProcessPool:
-        """Tells everything under way that the connection is gone."""
+    def _fail_unfinished(self, error: Exception) -> BrokenProcessPool:
+        """Set an error on all unfinished futures after the connection was lost, and return this error."""
         broken = BrokenProcessPool(f"the Ray cluster is lost ({_first_line(error)})")
-        for future in list(self._under_way):
+        for future in list(self._unfinished):
             with suppress(InvalidStateError):
                 future.set_exception(broken)
-        self._under_way.clear()
+        self._unfinished.clear()
         return broken
 
     def ticks(self) -> list[Tick]:
-        """Progress that has arrived since the last call; asks for more without waiting for it."""
+        """Return the progress that has arrived since the last call, without waiting for more."""
         if not self._ray.is_initialized():
-            self._lost(ConnectionError("the connection is closed"))
+            self._fail_unfinished(ConnectionError("the connection is closed"))
             return []
         try:
-            ready, _ = self._ray.wait([self._answer], timeout=0)
+            ready, _ = self._ray.wait([self._next_progress], timeout=0)
             if not ready:
                 return []
-            answer, self._answer = self._answer, self._told.take.remote()
+            answer, self._next_progress = self._next_progress, self._mailbox.take.remote()
             return [Tick(fingerprint, iterations) for fingerprint, iterations in self._ray.get(answer)]
         except self._ray.exceptions.RayError:
-            return []  # The mailbox's node is gone; Ray starts it again elsewhere.
+            return []  # The mailbox's node is gone; Ray starts the mailbox again on another node.
         except (OSError, RuntimeError) as error:
-            self._lost(error)
+            self._fail_unfinished(error)
             return []
 
     def restart(self) -> None:
-        """Connects anew after the cluster was lost; tasks under way must be submitted again."""
+        """Connect again after the cluster was lost. Unfinished tasks must be submitted again.
+
+        Raises:
+            WorkFailedError: The cluster cannot be reached.
+        """
         self.close()
         try:
             self._connect()
         except InputError as error:
-            raise WorkFailedError(f"{error}; everything finished is kept, run the same command to go on") from error
+            raise WorkFailedError(f"{error}; everything finished is kept, run the same command to continue") from error
         self._prepare(self._room)
 
     def close(self) -> None:
-        """Ends the trainings in flight and the connection, and Ray itself if it was started here."""
-        refs = list(self._under_way.values()) if self._ray.is_initialized() else []
+        """End the unfinished trainings and the connection, and Ray itself if it was started here."""
+        refs = list(self._unfinished.values()) if self._ray.is_initialized() else []
         with suppress(OSError, RuntimeError, self._ray.exceptions.RayError):
             for ref in refs:
                 self._ray.cancel(ref, force=True)
             if refs:
                 self._ray.wait(refs, num_returns=len(refs), timeout=_END_SECONDS)
-        self._under_way.clear()
+        self._unfinished.clear()
         self._ray.shutdown()
 
 
 def import_ray() -> Any:
-    """The package; raises InputError if it is not installed."""
+    """Import the package Ray; raise InputError if it is not installed."""
     try:
         import ray
     except ImportError as error:
@@ -194,50 +207,53 @@ def import_ray() -> Any:
 
 
 def environment_of_workers(threads: int) -> dict[str, str]:
-    """Variables of every process on the nodes: threads, and where this process finds modules and weights."""
+    """Return the environment variables of the processes on the nodes.
+
+    They set the number of threads, and the folders in which this process finds modules and weights.
+    """
     installed = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     folders = [str(Path(__file__).resolve().parents[2]), *(str(Path(entry).absolute()) for entry in sys.path)]
     source_folders = [folder for folder in dict.fromkeys(folders) if folder not in installed and Path(folder).is_dir()]
     variables = dict.fromkeys(THREAD_VARIABLES, str(threads))
-    # Trunks are looked for among torch.hub's downloads, which need not be at home on every node.
+    # Trunks are loaded from torch.hub's folder, which may differ between the nodes' home folders.
     variables |= {
         "PYTHONPATH": os.pathsep.join(source_folders),
         "TORCH_HOME": str(Path(torch.hub.get_dir()).parent.absolute()),
     }
-    if named := os.environ.get(WEIGHTS_VARIABLE):
-        variables[WEIGHTS_VARIABLE] = str(Path(named).expanduser().absolute())
+    if weights := os.environ.get(WEIGHTS_VARIABLE):
+        variables[WEIGHTS_VARIABLE] = str(Path(weights).expanduser().absolute())
     return variables
 
 
-def _carry_out_on_node(task: Task, device: str, threads: int, told: Any) -> Done | Exception:
-    """Runs on a node. An error is returned and not raised, since Ray would wrap it into an error of its own."""
+def _carry_out_on_node(task: Task, device: str, threads: int, mailbox: Any) -> Done | Exception:
+    """Carry out a task on a node. An error is returned and not raised, since Ray would wrap it into its own error."""
     prepare_process(device, threads)
     try:
-        return carry_out(task, device, lambda tick: told.put.remote(tick.fingerprint, tick.iterations))
+        return carry_out(task, device, lambda tick: mailbox.put.remote(tick.fingerprint, tick.iterations))
     except Exception as error:
         return error
 
 
 def _mailbox(ray: Any) -> Any:
-    """An actor that holds progress until it is asked for."""
+    """Return an actor that collects progress until it is taken."""
 
-    # Defined here so that it travels by value: its process need not import torch.
+    # The class is defined here so that Ray sends its code, and its process does not import torch.
     class Mailbox:
         def __init__(self) -> None:
-            self.told: list[tuple[str, int]] = []
+            self.progress: list[tuple[str, int]] = []
 
         def put(self, fingerprint: str, iterations: int) -> None:
-            self.told.append((fingerprint, iterations))
+            self.progress.append((fingerprint, iterations))
 
         def take(self) -> list[tuple[str, int]]:
-            told, self.told = self.told, []
-            return told
+            progress, self.progress = self.progress, []
+            return progress
 
     return ray.remote(num_cpus=0, max_restarts=-1)(Mailbox)
 
 
 def _reach(address: str) -> None:
-    """Raises InputError if nothing listens at HOST:PORT, which Ray itself takes minutes to notice."""
+    """Raise InputError if nothing listens at HOST:PORT. Ray itself would need minutes to notice that."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon or not port.isdecimal():
         if address == "auto":
@@ -246,7 +262,7 @@ def _reach(address: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), _REACH_SECONDS).close()
     except (OSError, OverflowError) as error:
-        raise InputError(f"--ray {address}: no Ray cluster answers there ({_first_line(error)})") from error
+        raise InputError(f"--ray {address}: no Ray cluster answers at this address ({_first_line(error)})") from error
 
 
 def _first_line(error: BaseException) -> str:

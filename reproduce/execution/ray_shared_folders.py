@@ -9,46 +9,55 @@ from reproduce.errors import InputError
 from reproduce.execution.ray_capacity import Node
 
 _ANSWER_SECONDS = 120
-"""How long a node may take to start a process and import torch."""
+"""Seconds that a node may take to start a process and import torch."""
 
 
 def check_nodes(ray: Any, nodes: Sequence[Node], folders: Sequence[Path]) -> None:
-    """Asks every node whether it sees the folders' content and can import this package; raises InputError.
+    """Check that every node sees the content of the folders and can import this suite.
 
-    A file is put into each folder while the nodes are asked, since a node may have a folder of the same name on a disk
-    of its own.
+    A node may have a folder of the same name on a local disk. For this reason a file is put into each folder, and the
+    nodes look for this file.
+
+    Args:
+        ray: The imported package, connected to a cluster.
+        nodes: The nodes to check.
+        folders: Folders that all nodes must share; they are made if they do not exist.
+
+    Raises:
+        InputError: A node does not answer, does not see a folder, or cannot import the suite.
     """
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     marks = [mark(folder) for folder in folders]
     try:
-        ask = ray.remote(num_cpus=0, max_retries=0)(_question())
-        # All are asked before the first answer is waited for.
+        check = ray.remote(num_cpus=0, max_retries=0)(_node_check())
+        # All checks start before the first answer is awaited.
         answers = [
-            ask.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)).remote(
+            check.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)).remote(
                 [str(path) for path in marks]
             )
             for node in nodes
         ]
         for node, answer in zip(nodes, answers, strict=True):
-            _check(ray, node, answer)
+            _read_answer(ray, node, answer)
     finally:
         for path in marks:
             path.unlink(missing_ok=True)
 
 
 def mark(folder: Path) -> Path:
-    """An empty file in `folder` with a name that no other file has."""
+    """Make an empty file with a unique name in `folder` and return its path."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder.absolute() / f".seen-{uuid.uuid4().hex}"
     path.touch()
     return path
 
 
-def _check(ray: Any, node: Node, answer: Any) -> None:
+def _read_answer(ray: Any, node: Node, answer: Any) -> None:
+    """Wait for the answer of a node; raise InputError if the node cannot be used."""
     name = f"--ray: node {node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
     try:
-        unseen, trouble = ray.get(answer, timeout=_ANSWER_SECONDS)
+        unseen, import_error = ray.get(answer, timeout=_ANSWER_SECONDS)
     except ray.exceptions.RayError as error:
         raise InputError(f"{name} does not answer ({type(error).__name__})") from error
     if unseen:
@@ -56,17 +65,21 @@ def _check(ray: Any, node: Node, answer: Any) -> None:
             f"{name} does not see {Path(unseen[0]).parent}; the cache, the artifacts and the checkout must lie on a "
             "file system that all nodes share (--cache, --artifacts)"
         )
-    if trouble:
-        here = Path(__file__).resolve().parents[2]
+    if import_error:
+        checkout = Path(__file__).resolve().parents[2]
         raise InputError(
-            f"{name} cannot import this suite ({trouble}); it must see {here} and have the same packages installed"
+            f"{name} cannot import this suite ({import_error}); it must see {checkout} and have the same packages "
+            "installed"
         )
 
 
-def _question() -> Any:
-    """What runs on a node; defined here so that it travels by value, to nodes that cannot import this module."""
+def _node_check() -> Any:
+    """Return the function that runs on a node.
 
-    def ask(marks: list[str]) -> tuple[list[str], str]:
+    The function is defined here so that Ray sends its code, also to nodes that cannot import this module.
+    """
+
+    def check(marks: list[str]) -> tuple[list[str], str]:
         import importlib
         import os
 
@@ -77,4 +90,4 @@ def _question() -> Any:
             return unseen, f"{type(error).__name__}: {error}".splitlines()[0]
         return unseen, ""
 
-    return ask
+    return check

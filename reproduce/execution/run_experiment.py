@@ -1,4 +1,4 @@
-"""Carries an experiment out: its search, its reproductions, its test evaluations and its table."""
+"""Runs an experiment: its search, its reproductions, its test evaluations and its table."""
 
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -28,7 +28,14 @@ from results.whole_files import write_whole
 
 @dataclass(frozen=True)
 class Finished:
-    """The table of a run, its files, and how many trainings were made now and how many were in the store before."""
+    """The outcome of a run.
+
+    Attributes:
+        table: The experiment's table.
+        files: The files with the table.
+        made: Number of trainings made in this run.
+        found: Number of trainings that were in the store before.
+    """
 
     table: Table
     files: tuple[Path, ...]
@@ -39,16 +46,19 @@ class Finished:
 def run(
     session: Session, start: Callable[[], Executor], console: Console, trackers: dict[str, Tracker] | None = None
 ) -> Finished:
-    """Carries out what the store lacks of an experiment and writes its table.
+    """Run the part of an experiment that is not in the store, and write the experiment's table.
 
     Args:
         session: The opened experiment.
-        start: Opens the executor of the trainings, which is closed at the end.
+        start: Function that opens the executor; the executor is closed at the end.
         console: Where the progress is shown.
-        trackers: Trackers by name, which are told of every new training and test. One that fails is removed.
+        trackers: Trackers by name; they get a report of every new training and test. A tracker that fails is removed.
+
+    Returns:
+        The table, its files, and the number of trainings.
 
     Raises:
-        WorkFailedError: A job cannot be done; what was finished before is in the store.
+        WorkFailedError: A job cannot be done; everything finished before is in the store.
         StoreError: The store cannot be read or written.
     """
     with closing(start()) as executor:
@@ -60,7 +70,7 @@ def run(
             count_told_trials(methods, store, forecast)
         _say_start(session, executor, console)
         store.put_experiment(session.fingerprint, session.name, session.summary())
-        # This process draws the samples of the search; its threads must not depend on the number of workers either.
+        # The search samples in this process, so its threads must not depend on the number of workers either.
         prepare_process(executor.device)
         protocols = {key: session.protocol.run(study) for key, study in methods.items()}
         titles = {card.key: card.title for card in session.cards}
@@ -82,16 +92,22 @@ def run(
 
 
 def count_told_trials(studies: Mapping[str, Study], store: Store, forecast: Forecast) -> None:
-    """Counts the trainings of finished trials as done: a resumed search does not ask for them again."""
+    """Count the trainings of finished trials as done. A resumed search does not request them again.
+
+    Args:
+        studies: The studies by the methods' keys.
+        store: The store with the results of the trainings.
+        forecast: Where the trainings are counted.
+    """
     for key, study in studies.items():
-        for spec, over in study.asked_specs():
-            if over:
-                known = store.fold_result(spec.fingerprint)
-                forecast.finished(key, known.wall_time if known else 0.0, now=False)
+        for spec, trial_finished in study.asked_specs():
+            if trial_finished:
+                result = store.fold_result(spec.fingerprint)
+                forecast.finished(key, result.wall_time if result else 0.0, now=False)
 
 
 def _say_start(session: Session, executor: Executor, console: Console) -> None:
-    """What is about to be done, and with what."""
+    """Print the title, the dataset with its split, the device and the store."""
     dataset, problem = session.problem.dataset, session.problem
     console.print(f"[bold]{session.experiment.title}[/bold]")
     split = problem.split
@@ -102,21 +118,26 @@ def _say_start(session: Session, executor: Executor, console: Console) -> None:
         highlight=False,
     )
     if dataset.skipped:
-        console.print(f"left out, cannot be decoded: {', '.join(dataset.skipped)}", highlight=False)
+        console.print(f"left out because they cannot be decoded: {', '.join(dataset.skipped)}", highlight=False)
     console.print(
-        f"device {executor.device}, {executor.workers} training(s) side by side, {threads_per_training()} thread(s) "
+        f"device {executor.device}, {executor.workers} training(s) at a time, {threads_per_training()} thread(s) "
         f"each; nearest neighbours by {backend()}; store {session.paths.store}",
         highlight=False,
     )
 
 
 def stored_table(store: Store, experiment: str) -> Table:
-    """The table of an experiment by its fingerprint, from the store alone."""
+    """Return the results table of a stored experiment.
+
+    Args:
+        store: The store.
+        experiment: Fingerprint of the experiment.
+    """
     return table_of(MeasuredExperiment.from_store(store, experiment))
 
 
 def write_table(table: Table, session: Session) -> tuple[Path, ...]:
-    """The table as Markdown, CSV and LaTeX."""
+    """Write a table as Markdown, CSV and LaTeX into the session's folder of tables, and return the files."""
     folder = session.paths.tables
     files = []
     for suffix, form in (("md", "markdown"), ("csv", "csv"), ("tex", "latex")):

@@ -1,6 +1,6 @@
-"""Carries protocols through: asks the store first, keeps the workers busy, stores every outcome as it comes.
+"""Runs the protocols of all methods: looks up each job in the store, executes missing jobs, stores every outcome.
 
-Methods run side by side: while one waits for the last fold of a trial, another's trainings fill the workers.
+Methods run at the same time: while one method waits for the last fold of a trial, the workers train for another.
 """
 
 import errno
@@ -24,12 +24,12 @@ from results.records import RunRecord
 from results.store import Store
 
 ATTEMPTS = 3
-"""How often a job is tried that breaks for reasons outside the method."""
+"""How often a job is tried if it fails for reasons outside the method."""
 
 
 @dataclass
 class _Track:
-    """One method's protocol and the jobs it waits for."""
+    """The protocol of one method, the jobs that it waits for, and their outcomes by index."""
 
     method: str
     work: Work[list[RunRecord]]
@@ -38,10 +38,16 @@ class _Track:
 
 
 class Scheduler:
-    """Carries the protocols of several methods on one problem through.
+    """Runs the protocols of several methods on one problem.
 
-    experiment: fingerprint under which runs are listed as they come, so that a table can be drawn of what is there.
-    test_curves: also record test scores all along the reproductions' trainings.
+    Args:
+        problem: The dataset, its split, and the settings that all methods share.
+        store: Where outcomes are looked up and stored.
+        executor: Carries out the jobs that are not in the store.
+        observer: Gets every outcome and the progress of running trainings.
+        experiment: Fingerprint of the experiment. Finished runs are listed under it at once, so that an unfinished
+            experiment has a table too. None lists no runs.
+        test_curves: Whether test scores are recorded during the trainings of the reproductions.
     """
 
     def __init__(
@@ -62,7 +68,18 @@ class Scheduler:
         self._finished: dict[str, list[RunRecord]] = {}
 
     def run(self, protocols: Mapping[str, Work[list[RunRecord]]]) -> dict[str, list[RunRecord]]:
-        """The runs of every method, by its key; raises WorkFailedError, StoreError."""
+        """Run the protocols to their end.
+
+        Args:
+            protocols: The protocols by the methods' keys.
+
+        Returns:
+            The runs of every method, by the method's key.
+
+        Raises:
+            WorkFailedError: A job cannot be done; everything finished before is in the store.
+            StoreError: The store cannot be read or written.
+        """
         for method, work in protocols.items():
             self._start(_Track(method, work))
         while self._waiting or self._running:
@@ -76,42 +93,43 @@ class Scheduler:
 
     def _start(self, track: _Track) -> None:
         try:
-            self._ask(track, next(track.work))
+            self._take_jobs(track, next(track.work))
         except StopIteration as stop:
             self._finished[track.method] = stop.value
 
-    def _ask(self, track: _Track, jobs: list[Job]) -> None:
-        """Takes a protocol's jobs, and goes on with it as long as the store has all outcomes."""
+    def _take_jobs(self, track: _Track, jobs: list[Job]) -> None:
+        """Queue a protocol's jobs that are not in the store. If the store has all outcomes, continue the protocol."""
         while True:
             track.jobs, track.outcomes = jobs, {}
             for index, job in enumerate(jobs):
-                known = self._known(job)
-                if known is None:
+                outcome = self._stored_outcome(job)
+                if outcome is None:
                     self._waiting.append((track, index))
                 else:
-                    self._note(track, index, known, from_store=True)
+                    self._add_outcome(track, index, outcome, from_store=True)
             if len(track.outcomes) < len(jobs):
                 return
             jobs = track.work.send([track.outcomes[index] for index in range(len(jobs))])
 
-    def _known(self, job: Job) -> Outcome | None:
+    def _stored_outcome(self, job: Job) -> Outcome | None:
+        """Return a job's outcome from the store; None if the job must be executed."""
         if isinstance(job, EvaluateJob):
             return self.store.run(job.fingerprint)
         result = self.store.fold_result(job.spec.fingerprint)
         if result is None or job.run is None:
             return result
-        # A reproduction is done when its test scores are there, or the weights to get them.
+        # A reproduction's training is done if the test scores exist, or the weights that are needed to compute them.
         tested = self.store.run(job.run) is not None
         return result if tested or weights_path(self.store.artifacts, job.spec).exists() else None
 
     def _submit(self) -> bool:
-        """Starts the job next in line; False if a worker has died since the last look at what is under way."""
+        """Submit the next job of the queue; return False if a worker has died."""
         track, index = self._waiting[0]
         try:
             future = self.executor.submit(self._task(track.jobs[index]))
         except BrokenProcessPool as error:
             if not self._running:
-                self._failed(track, track.jobs[index], error)
+                self._handle_failure(track, track.jobs[index], error)
                 self.executor.restart()
             return False
         self._waiting.popleft()
@@ -131,7 +149,7 @@ class Scheduler:
         return test_data(self.problem.dataset, self.problem.split)
 
     def _exhibition(self, job: EvaluateJob) -> Exhibition | None:
-        """The first reproduction of a method is kept to be looked at."""
+        """Return the exhibit's inputs for the first reproduction of a method; None for the others."""
         if job.run > 0:
             return None
         train = self.problem.training_data(job.specs[0]).train
@@ -140,62 +158,64 @@ class Scheduler:
 
     def _collect(self, done: set[Future[Done]]) -> None:
         pool_broke = False
-        # Successes first: a failure may end the run, and what is finished must be in the store by then.
+        # Successes first: a failure may end the run, and finished work must be stored before that.
         for future in sorted(done, key=lambda future: future.exception() is not None):
             track, index = self._running.pop(future)
             job = track.jobs[index]
             error = future.exception()
             if error is None:
-                self._keep(track, index, future.result())
+                self._store(track, index, future.result())
                 continue
             pool_broke |= isinstance(error, BrokenProcessPool)
-            self._failed(track, job, error)
+            self._handle_failure(track, job, error)
             self._waiting.appendleft((track, index))
         if pool_broke:
             self._waiting.extendleft(self._running.values())
             self._running.clear()
             self.executor.restart()
 
-    def _note(self, track: _Track, index: int, outcome: Outcome, *, from_store: bool) -> None:
+    def _add_outcome(self, track: _Track, index: int, outcome: Outcome, *, from_store: bool) -> None:
+        """Add the outcome of a job to its track, list a run under the experiment, and inform the observer."""
         track.outcomes[index] = outcome
         if isinstance(outcome, RunRecord) and self.experiment is not None:
             self.store.enlist(self.experiment, track.method, outcome.run, outcome.fingerprint)
         self.observer.job_done(track.method, track.jobs[index], outcome, from_store=from_store)
 
-    def _keep(self, track: _Track, index: int, done: Done) -> None:
+    def _store(self, track: _Track, index: int, done: Done) -> None:
+        """Store a new outcome. If it is the last one that the protocol waits for, continue the protocol."""
         job = track.jobs[index]
         if isinstance(done, Trained):
             assert isinstance(job, TrainJob)
-            # The curve first: a training whose result is there is never made again.
+            # The curve first: once the result is stored, the training is never repeated, and a curve would be lost.
             if done.test_curve is not None:
                 self.store.put_test_curve(done.test_curve)
             self.store.put_fold(job.spec, done.result)
         else:
             self.store.put_run(done)
         outcome: Outcome = done.result if isinstance(done, Trained) else done
-        self._note(track, index, outcome, from_store=False)
+        self._add_outcome(track, index, outcome, from_store=False)
         if len(track.outcomes) == len(track.jobs):
             try:
-                self._ask(track, track.work.send([track.outcomes[i] for i in range(len(track.jobs))]))
+                self._take_jobs(track, track.work.send([track.outcomes[i] for i in range(len(track.jobs))]))
             except StopIteration as stop:
                 self._finished[track.method] = stop.value
 
-    def _failed(self, track: _Track, job: Job, error: BaseException) -> None:
-        """Notes a failure; returns if the job may be tried again, raises WorkFailedError if not."""
+    def _handle_failure(self, track: _Track, job: Job, error: BaseException) -> None:
+        """Store a failure. Return if the job may be tried again; raise WorkFailedError if not."""
         name = job.spec.fingerprint if isinstance(job, TrainJob) else job.fingerprint
-        what = f"fold {job.spec.fold}" if isinstance(job, TrainJob) else f"test of run {job.run}"
+        description = f"fold {job.spec.fold}" if isinstance(job, TrainJob) else f"test of run {job.run}"
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             raise WorkFailedError(
-                f"{track.method}, {what}: the disk is full; free some space and run the same command again, "
+                f"{track.method}, {description}: the disk is full; free some space and run the same command again, "
                 "everything finished is kept"
             ) from error
         if isinstance(error, MethodError | SplitError):
-            raise WorkFailedError(f"{track.method}, {what}: {error}") from error
+            raise WorkFailedError(f"{track.method}, {description}: {error}") from error
         self.store.put_failure(name, reason)
         self._attempts[name] = self._attempts.get(name, 0) + 1
         if self._attempts[name] >= ATTEMPTS:
             raise WorkFailedError(
-                f"{track.method}, {what}: failed {ATTEMPTS} times, last with {reason}; everything finished is kept, "
-                "run the same command to try again"
+                f"{track.method}, {description}: failed {ATTEMPTS} times, last with {reason}; everything finished is "
+                "kept, run the same command to try again"
             ) from error

@@ -1,4 +1,4 @@
-"""An experiment opened for a run or a plan: its cards read, its weights settled, its dataset opened and split."""
+"""Opens an experiment for a run or a plan: reads its cards, finds its weights, opens and splits its dataset."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +29,15 @@ from results.experiment_summary import ExperimentSummary
 
 @dataclass(frozen=True)
 class Session:
-    """An opened experiment."""
+    """An opened experiment.
+
+    Attributes:
+        name: The experiment's name in the store.
+        experiment: The experiment's settings.
+        problem: The dataset, its split, and the settings that all methods share.
+        cards: The cards of its methods.
+        paths: Paths of the store, the checkpoints, the decoded images and the output.
+    """
 
     name: str
     experiment: Experiment
@@ -39,25 +47,25 @@ class Session:
 
     @property
     def budget(self) -> Budget:
-        """Trials and reproductions per method."""
+        """The number of trials and of reproductions per method."""
         return Budget(self.experiment.search.trials, self.experiment.reproductions)
 
     @property
     def fingerprint(self) -> str:
-        """The experiment's name in the store."""
+        """The fingerprint under which the store keeps the experiment."""
         return self.experiment.fingerprint(self.name, self.problem.dataset.fingerprint)
 
     @property
     def protocol(self) -> Protocol:
-        """How the experiment's runs are made."""
+        """The protocol of the experiment's runs."""
         return PROTOCOLS[self.experiment.protocol]
 
     def open_methods(self) -> dict[str, OpenMethod]:
-        """The cards' methods on this dataset as the experiment opens them."""
+        """Return the methods of the cards, by key, with their settings for this dataset and experiment."""
         return {card.key: open_method(self.experiment, card) for card in self.cards}
 
     def studies(self, storage: optuna.storages.BaseStorage) -> dict[str, Study]:
-        """One study per method; `storage` is read only when a study's trials are asked for."""
+        """Return one study per method, by key. `storage` is read only when the trials of a study are needed."""
         sampler = self.experiment.search.sampler
         return {
             key: Study(self.problem, method, self.budget, sampler, storage)
@@ -65,7 +73,7 @@ class Session:
         }
 
     def summary(self) -> ExperimentSummary:
-        """What the store keeps of the experiment, enough to draw its tables without torch."""
+        """Return the experiment's summary for the store. It is enough to draw the tables without torch."""
         studies = self.studies(optuna.storages.InMemoryStorage())
         return ExperimentSummary(
             title=self.experiment.title,
@@ -78,7 +86,7 @@ class Session:
 
 
 def needs_folder(experiment: Experiment) -> bool:
-    """Whether the experiment's images still have to be located."""
+    """Return whether the experiment needs a folder of images and has none yet."""
     dataset = experiment.dataset
     return dataset.name in DATASETS and dataset.name not in EMBEDDED and dataset.root is None
 
@@ -93,19 +101,23 @@ def open_session(
     *,
     outline: bool = False,
 ) -> Session:
-    """Reads the cards, settles the trunk's weights, opens the dataset and splits it.
+    """Read the cards, find the trunk's weights, open the dataset and split it.
 
     Args:
         name: The experiment's name in the store.
         experiment: The experiment, with the folder of its images.
-        where: Where the store, the checkpoints and the decoded images lie.
-        progress: Told how many images are decoded.
-        weights: File of the trunk's weights or its folder; by default the places in `protocols.trunks.weights`.
-        fetching: Told how much of the trunk's weights has come.
-        outline: Open for a plan: no weights are needed, and the published counts stand in for images without a folder.
+        where: Paths of the store, the checkpoints and the decoded images.
+        progress: Called with the number of decoded images.
+        weights: File with the trunk's weights, or its folder; by default they are searched as
+            `protocols.trunks.weights` describes.
+        fetching: Called with the downloaded part of the trunk's weights.
+        outline: Open only for a plan. This needs no weights, and the published counts replace images without a folder.
+
+    Returns:
+        The opened experiment.
 
     Raises:
-        InputError: Something is missing or wrong; the message is one line that says what to do.
+        InputError: Something is missing or wrong; the message is one line with the remedy.
     """
     cards = _cards(experiment)
     request = DataRequest(
@@ -120,12 +132,12 @@ def open_session(
     try:
         outlined = outline_of(experiment) if outline and needs_folder(experiment) else None
         if outlined is None and needs_folder(experiment):
-            open_dataset(request)  # Raises an error that names the folder, before weights are fetched for nothing.
+            open_dataset(request)  # Fails with an error about the folder, before weights are downloaded in vain.
         if not outline or weights is not None:
             trunk = settled_trunk(experiment.trunk, weights, fetching)
             experiment = experiment.model_copy(update={"trunk": trunk})
         else:
-            trunk_entry(experiment.trunk)  # A plan needs a trunk that is known, not one that can be built here.
+            trunk_entry(experiment.trunk)  # A plan needs the name of a known trunk, but need not build it.
         dataset = outlined or open_dataset(request)
         return Session(name, experiment, problem_of(experiment, dataset), cards, where)
     except (DataError, BrokenImageError, SplitError, TrunkError) as error:
@@ -133,6 +145,7 @@ def open_session(
 
 
 def _cards(experiment: Experiment) -> tuple[MethodCard, ...]:
+    """Load the cards of an experiment's methods and variants; raise InputError if a method is named twice."""
     cards = (
         *(load_card(method) for method in experiment.methods),
         *(load_variant(variant) for variant in experiment.variants),
@@ -144,7 +157,15 @@ def _cards(experiment: Experiment) -> tuple[MethodCard, ...]:
 
 
 def problem_of(experiment: Experiment, dataset: Dataset) -> Problem:
-    """What all methods of an experiment share, on its dataset; raises SplitError."""
+    """Return the problem that all methods of an experiment share.
+
+    Args:
+        experiment: The experiment.
+        dataset: Its opened dataset.
+
+    Raises:
+        SplitError: The dataset's classes do not fit the split.
+    """
     name = experiment.split or PROTOCOLS[experiment.protocol].split
     queries_given = dataset.is_query is not None
     split = named_split(name, dataset.n_classes, dataset.trainval_classes, queries_given=queries_given)
@@ -164,7 +185,7 @@ def problem_of(experiment: Experiment, dataset: Dataset) -> Problem:
 
 
 def outline_of(experiment: Experiment) -> Dataset | None:
-    """The experiment's dataset as its publisher describes it; None where there is no publisher."""
+    """Return a dataset without images that has the published counts; None if there are no published counts."""
     publication = DATASETS[experiment.dataset.name].publication
     if publication is None:
         return None

@@ -1,4 +1,4 @@
-"""Jobs with all that they take, so that any process or machine can do them, and what comes of them."""
+"""Tasks and their outcomes. A task is a job with all its inputs, so that any process or machine can carry it out."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +12,13 @@ from results.records import FoldResult, RunRecord, TestCurve
 
 @dataclass(frozen=True)
 class TrainTask:
-    """A training with the images it may see.
+    """A training and the images that it may see.
 
     Attributes:
         job: The training.
         data: Images of its training and validation classes.
         weights: File for the best checkpoint; None keeps no checkpoint.
-        observed_on: Test images for a curve of test scores, which the training itself cannot see; None for no curve.
+        observed_on: Test images for a curve of test scores; the training itself cannot see them. None for no curve.
     """
 
     job: TrainJob
@@ -29,7 +29,12 @@ class TrainTask:
 
 @dataclass(frozen=True)
 class Trained:
-    """A finished training, with its test scores along the way if they were asked for."""
+    """The outcome of a training.
+
+    Attributes:
+        result: The result of the training.
+        test_curve: Test scores during the training; None if the task had no test images.
+    """
 
     result: FoldResult
     test_curve: TestCurve | None
@@ -37,7 +42,13 @@ class Trained:
 
 @dataclass(frozen=True)
 class Exhibition:
-    """What an exhibit takes besides a test: the first fold's training images, the class names, and its file."""
+    """The inputs of an exhibit that a test evaluation does not have.
+
+    Attributes:
+        train: Training images of the first fold.
+        class_names: Names of all classes.
+        path: File of the exhibit.
+    """
 
     train: LabelledImages
     class_names: tuple[str, ...]
@@ -46,7 +57,14 @@ class Exhibition:
 
 @dataclass(frozen=True)
 class EvaluateTask:
-    """A test evaluation with the test images and the checkpoints of its folds. exhibition: None makes no exhibit."""
+    """A test evaluation.
+
+    Attributes:
+        job: The test evaluation.
+        data: The test images.
+        weights: Files with the checkpoints, one per fold.
+        exhibition: Inputs of the exhibit; None makes no exhibit.
+    """
 
     job: EvaluateJob
     data: TestData

@@ -1,1 +1,1 @@
-"""What a person sees while an experiment runs."""
+"""Shows the progress of a run: bars, lines in a log, the time left, and reports to trackers."""

@@ -10,7 +10,11 @@ from protocols.progress import Progress
 
 
 class Bars:
-    """A bar per task on a terminal, nothing elsewhere. Use as a context manager."""
+    """Shows one bar per task on a terminal, and nothing elsewhere. Use it as a context manager.
+
+    Args:
+        console: Where the bars are shown.
+    """
 
     def __init__(self, console: Console) -> None:
         self._progress = RichProgress(
@@ -33,6 +37,13 @@ class Bars:
         self._progress.stop()
 
     def of(self, what: str) -> Progress:
-        """A callable for done and total that moves a bar of its own, shown from the first call on."""
+        """Add a bar, which appears with the first progress.
+
+        Args:
+            what: Text beside the bar.
+
+        Returns:
+            A function that takes the amounts done and in total, and moves the bar.
+        """
         task = self._progress.add_task(what, visible=False, total=None)
         return lambda done, total: self._progress.update(task, completed=done, total=total, visible=True)

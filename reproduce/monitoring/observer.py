@@ -1,4 +1,4 @@
-"""What is told about the progress of a run: the interface of progress displays and trackers."""
+"""The interface of progress displays and trackers, which observe a run."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -8,34 +8,50 @@ from protocols.jobs import Job, Outcome
 
 @dataclass(frozen=True)
 class Tick:
-    """How far a running training is."""
+    """The progress of a running training.
+
+    Attributes:
+        fingerprint: Fingerprint of the training.
+        iterations: Number of iterations that are done.
+    """
 
     fingerprint: str
     iterations: int
 
 
 class Observer(Protocol):
-    """Is told how the work goes."""
+    """Gets the outcomes of jobs and the progress of trainings from the scheduler."""
 
     def job_done(self, method: str, job: Job, outcome: Outcome, *, from_store: bool) -> None:
-        """A job has its outcome."""
+        """Handle the outcome of a job.
+
+        Args:
+            method: Key of the method.
+            job: The training or test evaluation.
+            outcome: Its outcome.
+            from_store: Whether the outcome was in the store before this run.
+        """
 
     def ticks(self, ticks: list[Tick]) -> None:
-        """Called at least every second, with the progress of running trainings."""
+        """Handle the progress of running trainings. The scheduler calls this at least every second."""
 
 
 class Observers:
-    """Several observers as one, told in order."""
+    """Passes everything on to several observers, in order.
+
+    Args:
+        observers: The observers.
+    """
 
     def __init__(self, *observers: Observer) -> None:
         self.observers = observers
 
     def job_done(self, method: str, job: Job, outcome: Outcome, *, from_store: bool) -> None:
-        """Tells all."""
+        """Pass the outcome of a job on to all observers."""
         for observer in self.observers:
             observer.job_done(method, job, outcome, from_store=from_store)
 
     def ticks(self, ticks: list[Tick]) -> None:
-        """Tells all."""
+        """Pass the progress of trainings on to all observers."""
         for observer in self.observers:
             observer.ticks(ticks)

@@ -1,4 +1,4 @@
-"""Live progress of a run: a bar with the time left, a line per method; plain lines where there is no terminal."""
+"""Live progress of a run: a bar with the time left and a line per method; without a terminal, plain lines."""
 
 from types import TracebackType
 
@@ -14,12 +14,19 @@ from results.records import FoldResult, RunRecord
 
 
 class RunProgress:
-    """Observes the scheduler. Use as a context manager around the run."""
+    """Shows the progress of a run as an observer of the scheduler. Use it as a context manager around the run.
+
+    Args:
+        console: Where the progress is shown.
+        forecast: Counts trainings and estimates the time left.
+        titles: Titles of the methods by key.
+        folds: Number of folds of a trial or run; a log gets one line per trial or run.
+    """
 
     def __init__(self, console: Console, forecast: Forecast, titles: dict[str, str], folds: int) -> None:
         self.console, self.forecast, self.titles, self.folds = console, forecast, titles, folds
         self.running: dict[str, int] = {}
-        self._over: set[str] = set()
+        self._finished: set[str] = set()
         self.notes = dict.fromkeys(titles, "waiting")
         self._best = dict.fromkeys(titles, 0.0)
         self._bar = Progress(
@@ -45,7 +52,7 @@ class RunProgress:
             self._live.stop()
 
     def job_done(self, method: str, job: Job, outcome: Outcome, *, from_store: bool) -> None:
-        """Counts a training, notes a test score."""
+        """Count a training or show a test score."""
         if isinstance(outcome, RunRecord):
             self.notes[method] = f"run {outcome.run + 1} tested, separated MAP@R {outcome.separated.map_at_r:.4f}"
             if not from_store:
@@ -54,22 +61,22 @@ class RunProgress:
         assert isinstance(outcome, FoldResult)
         assert not isinstance(job, EvaluateJob)
         self.running.pop(outcome.fingerprint, None)
-        self._over.add(outcome.fingerprint)
-        # The untrained trunk takes no time; its durations would make the others' look short.
+        self._finished.add(outcome.fingerprint)
+        # An untrained trunk takes almost no time, so its durations would make the forecast too short.
         seconds = 0.0 if outcome.stopped_by == "untrained" else outcome.wall_time
         self.forecast.finished(method, seconds, now=not from_store)
         self._best[method] = max(self._best[method], outcome.best_map_at_r or 0.0)
-        what = "search" if job.run is None else "reproductions"
+        phase = "search" if job.run is None else "reproductions"
         count = f"{self.forecast.done[method]} of {self.forecast.totals[method]} trainings"
-        self.notes[method] = f"{what}, {count}, best fold's validation MAP@R {self._best[method]:.4f}"
+        self.notes[method] = f"{phase}, {count}, best fold's validation MAP@R {self._best[method]:.4f}"
         if not from_store:
             self._say(method)
 
     def ticks(self, ticks: list[Tick]) -> None:
-        """Notes how far running trainings are."""
+        """Update the iterations of running trainings."""
         for tick in ticks:
-            # A training's last report can come after its result.
-            if tick.fingerprint not in self._over:
+            # A training's last report can arrive after its result.
+            if tick.fingerprint not in self._finished:
                 self.running[tick.fingerprint] = tick.iterations
 
     def _left(self) -> str:
@@ -89,9 +96,9 @@ class RunProgress:
         grid = Table.grid(padding=(0, 2))
         for method, note in self.notes.items():
             grid.add_row(self.titles[method], note)
-        whole = Table.grid()
-        whole.add_row(grid)
+        display = Table.grid()
+        display.add_row(grid)
         if self.running:
-            whole.add_row("under way: " + ", ".join(f"{done} iterations" for done in self.running.values()))
-        whole.add_row(self._bar)
-        return whole
+            display.add_row("running: " + ", ".join(f"{done} iterations" for done in self.running.values()))
+        display.add_row(self._bar)
+        return display

@@ -1,4 +1,4 @@
-"""How much is left: trainings of every method, and the time they will take as far as that is known."""
+"""Estimates the time left of a run from the number of trainings and their durations."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -6,11 +6,16 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Forecast:
-    """Counts trainings and learns their durations.
+    """Counts trainings and estimates the time left from their mean duration.
 
-    totals: trainings of each method in all. workers: trainings side by side. A training's length is not known before
-    it ends (early stopping), so what is left is priced at the mean of the method's finished trainings, or of all
-    methods' as long as it has none; None before the first has finished.
+    The length of a training is unknown until it ends, because of early stopping. A remaining training is assumed to
+    take the mean time of the method's finished trainings, or of all methods' if this method has none.
+
+    Attributes:
+        totals: Number of trainings of each method.
+        workers: How many trainings run at the same time.
+        done: Number of finished trainings of each method.
+        made_now: Number of trainings made in this run.
     """
 
     totals: dict[str, int]
@@ -20,9 +25,13 @@ class Forecast:
     _durations: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
     def finished(self, method: str, seconds: float, *, now: bool) -> None:
-        """Notes a training; `now` if it was made in this session rather than found in the store.
+        """Count a finished training.
 
-        Durations found in the store count as well: they were measured, if perhaps on another machine.
+        Args:
+            method: Key of the method.
+            seconds: Duration of the training; 0 if it is unknown. Durations from the store count too, although they
+                may come from another machine.
+            now: Whether the training was made in this run; False if it was in the store.
         """
         self.done[method] += 1
         if seconds > 0:
@@ -32,32 +41,32 @@ class Forecast:
 
     @property
     def total(self) -> int:
-        """Trainings of all methods."""
+        """Number of trainings of all methods."""
         return sum(self.totals.values())
 
     @property
     def n_done(self) -> int:
-        """Finished ones."""
+        """Number of finished trainings of all methods."""
         return sum(self.done.values())
 
     def seconds_left(self) -> float | None:
-        """Expected time until all trainings are done, or None while nothing was measured."""
-        everything = [s for durations in self._durations.values() for s in durations]
+        """Return the expected time in seconds until all trainings are done; None if no duration is known."""
+        all_durations = [seconds for durations in self._durations.values() for seconds in durations]
         left = {method: max(0, total - self.done[method]) for method, total in self.totals.items()}
         if not any(left.values()):
             return 0.0
-        if not everything:
+        if not all_durations:
             return None
-        mean = sum(everything) / len(everything)
+        mean = sum(all_durations) / len(all_durations)
         seconds = 0.0
         for method, count in left.items():
-            own = self._durations[method]
-            seconds += count * (sum(own) / len(own) if own else mean)
+            durations = self._durations[method]
+            seconds += count * (sum(durations) / len(durations) if durations else mean)
         return seconds / self.workers
 
 
 def in_words(seconds: float | None) -> str:
-    """A duration for people: `40 s`, `7 min`, `3 h 20 min`, `2 days 4 h`."""
+    """Format a duration in seconds for people: `40 s`, `7 min`, `3 h 20 min`, `2 days 4 h`."""
     if seconds is None:
         return "not known yet"
     if seconds < 60:

@@ -1,7 +1,7 @@
-"""Curves and scores of what is newly made, shown in TensorBoard or Weights & Biases while a run goes on.
+"""Shows curves and scores of new trainings and tests in TensorBoard or Weights & Biases during a run.
 
-A tracker gets one report per finished training or test. Results from the store were reported when they were made, and
-are not reported again. A tracker that fails is removed with one message: it must never end the trainings.
+A tracker gets one report per finished training or test. Results from the store are not reported again. A tracker that
+fails is removed with one message; it never ends the run.
 """
 
 import os
@@ -26,10 +26,15 @@ Setting = bool | int | float | str
 
 @dataclass(frozen=True)
 class JobReport:
-    """A finished training, or the test of a run.
+    """A report of a finished training or test.
 
-    name: experiment/method/purpose/fold. group: experiment/method. settings: hyperparameters and what else decided the
-    outcome, by dotted name. points: measurements by iteration, in order. scores: what came of it in the end.
+    Attributes:
+        name: experiment/method/purpose/fold.
+        group: experiment/method.
+        purpose: The kind of job.
+        settings: Hyperparameters and other settings, by dotted name.
+        points: Iterations with their measurements, in order.
+        scores: Final scores by name.
     """
 
     name: str
@@ -41,14 +46,18 @@ class JobReport:
 
 
 class Tracker(Protocol):
-    """Shows reports."""
+    """Shows reports of finished jobs."""
 
     def report(self, report: JobReport) -> None:
-        """Takes one; whatever it raises is told and ends the tracking, nothing else."""
+        """Show a report. An exception is printed and ends the tracking, but not the run."""
 
 
 class TensorBoard:
-    """Event files below `folder`, a folder per report; one that is there already is not written again."""
+    """Writes event files, in one folder per report. A folder that exists is not written again.
+
+    Args:
+        folder: Folder for the reports' folders.
+    """
 
     def __init__(self, folder: Path) -> None:
         from torch.utils.tensorboard import SummaryWriter
@@ -56,11 +65,11 @@ class TensorBoard:
         self.folder, self._writer = folder, SummaryWriter
 
     def report(self, report: JobReport) -> None:
-        """Writes curves as scalars, settings and scores as TensorBoard's hyperparameters."""
+        """Write curves as scalars, and settings and scores as TensorBoard's hyperparameters."""
         folder = self.folder / report.name
         if folder.exists():
             return
-        # Filled beside the folder that TensorBoard watches, so that it never sees half a report.
+        # The files are written elsewhere and moved, so that TensorBoard never reads half a report.
         with whole_folder(folder, beside=self.folder) as partial, self._writer(log_dir=str(partial)) as writer:
             for iteration, values in report.points:
                 for name, value in values.items():
@@ -69,7 +78,10 @@ class TensorBoard:
 
 
 class WeightsAndBiases:
-    """A W&B run per report. W&B's own variables hold: WANDB_MODE=offline, WANDB_PROJECT, WANDB_ENTITY, WANDB_DIR."""
+    """Makes a W&B run per report.
+
+    W&B's environment variables apply: WANDB_MODE=offline, WANDB_PROJECT, WANDB_ENTITY, WANDB_DIR.
+    """
 
     project = "metric-learning-reproductions"
 
@@ -79,14 +91,14 @@ class WeightsAndBiases:
         self._wandb: Any = wandb
 
     def report(self, report: JobReport) -> None:
-        """Logs curves by iteration, scores with the last one; settings are the run's config."""
+        """Log curves by iteration and scores at the last iteration. Settings become the run's config."""
         run = self._wandb.init(
             project=os.environ.get("WANDB_PROJECT", self.project),
             name=report.name,
             group=report.group,
             job_type=report.purpose,
             config=report.settings,
-            # A redirected console would fight with the progress shown here.
+            # W&B must not redirect the console, since that would disturb the progress display.
             settings=self._wandb.Settings(silent=True, console="off"),
         )
         try:
@@ -98,33 +110,47 @@ class WeightsAndBiases:
 
 
 def open_trackers(names: Sequence[str], store: str) -> dict[str, Tracker]:
-    """The trackers of `--track`, by name; raises InputError for unknown ones and for packages that are missing.
+    """Open the trackers of `--track`.
 
-    store: URL, beside which TensorBoard's files go.
+    Args:
+        names: Names of the trackers.
+        store: URL of the store; TensorBoard's files are written beside it.
+
+    Returns:
+        The trackers by name.
+
+    Raises:
+        InputError: A name is unknown, or a package is not installed.
     """
-    known: Mapping[str, Callable[[], Tracker]] = {
+    factories: Mapping[str, Callable[[], Tracker]] = {
         "tensorboard": lambda: TensorBoard(beside(store) / "tensorboard"),
         "wandb": WeightsAndBiases,
     }
     trackers: dict[str, Tracker] = {}
     for name in names:
-        if name not in known:
-            raise InputError(f"--track {name!r}: use {' or '.join(known)}")
+        if name not in factories:
+            raise InputError(f"--track {name!r}: use {' or '.join(factories)}")
         try:
-            trackers[name] = known[name]()
+            trackers[name] = factories[name]()
         except ImportError as error:
             raise InputError(f"--track {name}: not installed ({error}); run `pip install {name}`") from error
     return trackers
 
 
 class Tracking:
-    """An observer that reports what is newly made. trackers: by name; one that fails is taken out of them."""
+    """An observer that reports new trainings and tests to trackers.
+
+    Args:
+        experiment: Name of the experiment.
+        trackers: Trackers by name; a tracker that fails is removed from this dictionary.
+        console: Where failures are printed.
+    """
 
     def __init__(self, experiment: str, trackers: dict[str, Tracker], console: Console) -> None:
         self.experiment, self.trackers, self.console = experiment, trackers, console
 
     def job_done(self, method: str, job: Job, outcome: Outcome, *, from_store: bool) -> None:
-        """Reports a training or a test to all trackers."""
+        """Report a new training or test to all trackers."""
         if from_store or not self.trackers:
             return
         report = report_of(self.experiment, method, job, outcome)
@@ -135,43 +161,50 @@ class Tracking:
                 del self.trackers[name]
                 reason = (str(error).splitlines() or [""])[0]
                 self.console.print(
-                    f"--track {name}: failed and is left out from here on ({type(error).__name__}: {reason}); the "
-                    "trainings go on",
+                    f"--track {name}: the tracker failed and gets no more reports ({type(error).__name__}: {reason}); "
+                    "the run continues",
                     highlight=False,
                     markup=False,
                     soft_wrap=True,
                 )
 
     def ticks(self, ticks: list[Tick]) -> None:
-        """Nothing: a training is reported when it is over."""
+        """Do nothing: a training is reported when it is finished."""
 
 
 def report_of(experiment: str, method: str, job: Job, outcome: Outcome) -> JobReport:
-    """The report of a job's outcome."""
+    """Return the report of a job's outcome.
+
+    Args:
+        experiment: Name of the experiment.
+        method: Key of the method.
+        job: The training or test evaluation.
+        outcome: Its outcome.
+    """
     group = f"{experiment}/{method}"
     if isinstance(job, TrainJob):
         assert isinstance(outcome, FoldResult)
-        return _training(group, job, outcome)
+        return _training_report(group, job, outcome)
     assert isinstance(outcome, RunRecord)
-    return _test(group, job, outcome)
+    return _test_report(group, job, outcome)
 
 
-def _training(group: str, job: TrainJob, result: FoldResult) -> JobReport:
+def _training_report(group: str, job: TrainJob, result: FoldResult) -> JobReport:
     spec = job.spec
     purpose: Literal["search", "reproduction"] = "search" if job.run is None else "reproduction"
-    kept = {"method", "training", "trunk", "images", "embedding_size", "dataset", "split", "fold", "seed"}
+    reported = {"method", "training", "trunk", "images", "embedding_size", "dataset", "split", "fold", "seed"}
     scores = {"best/map_at_r": result.best_map_at_r, "best/iteration": float(result.best_iteration)}
     return JobReport(
         name=f"{group}/{purpose}/fold-{spec.fold}-{spec.fingerprint[:8]}",
         group=group,
         purpose=purpose,
-        settings=_flat(spec.model_dump(mode="json", include=kept)),
-        points=tuple((point.iteration, _measured(point)) for point in result.curve),
+        settings=_flat(spec.model_dump(mode="json", include=reported)),
+        points=tuple((point.iteration, _measurements(point)) for point in result.curve),
         scores={name: value for name, value in scores.items() if value is not None},
     )
 
 
-def _test(group: str, job: EvaluateJob, record: RunRecord) -> JobReport:
+def _test_report(group: str, job: EvaluateJob, record: RunRecord) -> JobReport:
     settings = record.model_dump(mode="json", include={"dataset", "protocol", "run", "seed", "hyperparameters"})
     scores: dict[str, float] = {}
     for kind in EMBEDDING_KINDS:
@@ -187,14 +220,14 @@ def _test(group: str, job: EvaluateJob, record: RunRecord) -> JobReport:
     )
 
 
-def _measured(point: CurvePoint) -> dict[str, float]:
+def _measurements(point: CurvePoint) -> dict[str, float]:
     values = {f"validation/{name}": getattr(point, name) for name in ("map_at_r", "r_precision", "precision_at_1")}
     values["training/loss"] = point.loss
     return {name: value for name, value in values.items() if value is not None}
 
 
 def _flat(values: Mapping[str, JsonValue], prefix: str = "") -> dict[str, Setting]:
-    """Nested settings by dotted name; what is None is left out, lists are told as text."""
+    """Return nested settings by dotted name. Values that are None are left out, and lists become text."""
     flat: dict[str, Setting] = {}
     for key, value in values.items():
         if isinstance(value, Mapping):

@@ -1,1 +1,1 @@
-"""What is made from a store: tables, pages, exports."""
+"""Makes tables, pages and exports from a store."""

@@ -1,4 +1,4 @@
-"""Models and test embeddings of stored runs for other tools: state dicts and arrays."""
+"""Exports models and test embeddings of stored runs as state dicts and arrays."""
 
 import json
 import pickle
@@ -33,13 +33,23 @@ from results.training_spec import FoldSpec
 
 
 def export_model(store: Store, run: StoredRun, fold: int, folder: Path) -> None:
-    """Writes a fold's best model: `model.pt`, a plain state dict; `model.json`, what it is; `load_model.py`.
+    """Write the best model of a fold.
 
-    Raises InputError for an unknown fold and for weights that are not kept.
+    The files are `model.pt`, a plain state dict; `model.json`, the model's description; and `load_model.py`, a script
+    that loads the model.
+
+    Args:
+        store: The store that holds the run.
+        run: The run.
+        fold: Number of the fold, counted from 0.
+        folder: Folder to write into.
+
+    Raises:
+        InputError: The run has no such fold, or its weights are missing.
     """
     spec, result = training_of(run, fold)
     weights = kept_weights(store, run, spec)
-    about = {
+    description = {
         **_origin(run),
         "fold": fold,
         "fingerprint": spec.fingerprint,
@@ -51,13 +61,21 @@ def export_model(store: Store, run: StoredRun, fold: int, folder: Path) -> None:
         "provenance": result.provenance.model_dump(mode="json"),
     }
     write_tensors(folder / "model.pt", weights)
-    _write_json(folder / "model.json", about)
+    _write_json(folder / "model.json", description)
     shutil.copyfile(load_model.__file__, folder / "load_model.py")
 
 
 @dataclass(frozen=True)
 class Images:
-    """Where the images of a run lie, and how they are embedded. root: None for embedded datasets."""
+    """The images of a run and how they are embedded.
+
+    Attributes:
+        root: Folder with the dataset's images; None for embedded datasets.
+        cache: Folder of decoded images.
+        device: cpu, cuda or cuda:N.
+        batch: Number of images per batch.
+        progress: Called with the number of decoded images.
+    """
 
     root: Path | None
     cache: Path
@@ -67,11 +85,21 @@ class Images:
 
 
 def export_embeddings(store: Store, run: StoredRun, folds: list[int], images: Images, folder: Path) -> None:
-    """Writes the normalised embeddings of the test images, `fold_0.npy` and so on, float32 (n, d), as they are scored.
+    """Write the normalised embeddings of the test images, as they are used for the scores.
 
-    All folds' models together are `concatenated.npy`. `labels.npy` (n,) holds the class ranks, `classes.json` their
-    names, `is_query.npy` (n,) which images are queries where the dataset says so. Raises InputError for unknown folds,
-    weights that are not kept, and images other than those that the run was tested on.
+    `fold_0.npy` and so on hold the embeddings of each fold's model, float32 of shape (n, d). With several folds,
+    `concatenated.npy` holds those of their ensemble. `labels.npy` (n,) holds the class ranks and `classes.json` their
+    names. `is_query.npy` (n,) marks the queries, if the dataset defines them.
+
+    Args:
+        store: The store that holds the run.
+        run: The run.
+        folds: Numbers of the folds, counted from 0.
+        images: The images, and how they are embedded.
+        folder: Folder to write into.
+
+    Raises:
+        InputError: A fold is unknown, its weights are missing, or the images are not those of the run's test.
     """
     specs = [training_of(run, fold)[0] for fold in folds]
     weights = [kept_weights(store, run, spec) for spec in specs]
@@ -82,7 +110,9 @@ def export_embeddings(store: Store, run: StoredRun, folds: list[int], images: Im
     except (DataError, BrokenImageError, SplitError, TrunkError) as error:
         raise InputError(str(error)) from error
     except torch.OutOfMemoryError as error:
-        raise InputError(f"--batch {images.batch}: {images.device} has no memory for so many; use fewer") from error
+        raise InputError(
+            f"--batch {images.batch}: {images.device} has too little memory; use a smaller batch"
+        ) from error
     for spec, embeddings in zip(specs, embedded.by_model, strict=True):
         _write_array(folder / f"fold_{spec.fold}.npy", embeddings)
     if len(specs) > 1:
@@ -92,17 +122,17 @@ def export_embeddings(store: Store, run: StoredRun, folds: list[int], images: Im
         np.save(folder / "is_query.npy", data.is_query)
     ranks = np.unique(data.images.labels).tolist()
     _write_json(folder / "classes.json", {str(rank): dataset.class_names[rank] for rank in ranks})
-    named = {f"fold_{spec.fold}": spec.fingerprint for spec in specs}
-    _write_json(folder / "origin.json", {**_origin(run), "normalization": embedded.kind, "models": named})
+    fingerprints = {f"fold_{spec.fold}": spec.fingerprint for spec in specs}
+    _write_json(folder / "origin.json", {**_origin(run), "normalization": embedded.kind, "models": fingerprints})
 
 
 def _test_images(run: StoredRun, spec: FoldSpec, images: Images) -> tuple[Dataset, TestData]:
-    """The run's dataset and its test images, as the experiment asked for them."""
+    """Open the run's dataset with the experiment's settings, and return it with its test images."""
     if run.summary.experiment is None:
         raise InputError(f"{run.experiment}: kept with {OTHER_VERSION}; use that version to embed its images")
     choice = run.summary.experiment.dataset
     if choice.name not in EMBEDDED and images.root is None:
-        raise InputError(f"{choice.name}: say where its images lie with --data FOLDER")
+        raise InputError(f"{choice.name}: give the folder of its images with --data FOLDER")
     dataset = open_dataset(
         DataRequest(
             choice.name,
@@ -117,7 +147,7 @@ def _test_images(run: StoredRun, spec: FoldSpec, images: Images) -> tuple[Datase
     if dataset.fingerprint != spec.data_fingerprint:
         raise InputError(
             f"{images.root or choice.name}: not the images that {run.called} was tested on (data "
-            f"{dataset.fingerprint[:12]} instead of {spec.data_fingerprint[:12]}); name their folder with --data"
+            f"{dataset.fingerprint[:12]} instead of {spec.data_fingerprint[:12]}); give their folder with --data"
         )
     queries_given = dataset.is_query is not None
     split = named_split(spec.split, dataset.n_classes, dataset.trainval_classes, queries_given=queries_given)
@@ -144,20 +174,29 @@ def _write_json(path: Path, content: dict[str, Any]) -> None:
 
 
 def kept_weights(store: Store, run: StoredRun, spec: FoldSpec) -> dict[str, Tensor]:
-    """The state dict of a fold's best checkpoint; raises InputError if it is gone or cannot be read."""
+    """Load the state dict of a fold's best checkpoint.
+
+    Args:
+        store: The store that holds the run.
+        run: The run, which is named in messages.
+        spec: The fold's training.
+
+    Raises:
+        InputError: The checkpoint is missing or cannot be read.
+    """
     path = weights_path(store.artifacts, spec)
     if not path.is_file():
         raise InputError(
-            f"{run.called}, fold {spec.fold}: its weights are not kept, {path} is missing; name the folder that has "
-            "them with --artifacts"
+            f"{run.called}, fold {spec.fold}: the weights file {path} is missing; give the folder that holds it with "
+            "--artifacts"
         )
     try:
-        loaded = torch.load(path, map_location="cpu", weights_only=True)
+        weights = torch.load(path, map_location="cpu", weights_only=True)
     except (OSError, RuntimeError, EOFError, ValueError, pickle.UnpicklingError, zipfile.BadZipFile) as error:
         raise _unreadable(path) from error
-    if not (isinstance(loaded, dict) and loaded and all(isinstance(value, Tensor) for value in loaded.values())):
+    if not (isinstance(weights, dict) and weights and all(isinstance(value, Tensor) for value in weights.values())):
         raise _unreadable(path)
-    return loaded
+    return weights
 
 
 def _unreadable(path: Path) -> InputError:

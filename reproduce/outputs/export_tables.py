@@ -1,4 +1,4 @@
-"""Results for other tools, as tables in a folder that is whole or absent; without torch."""
+"""Exports results as Parquet or CSV tables, without torch."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -13,31 +13,46 @@ FORMATS = ("parquet", "csv")
 
 @contextmanager
 def new_folder(to: Path) -> Iterator[Path]:
-    """A folder to fill that becomes `to` if all goes well: nothing half-written ever lies there.
+    """Give a temporary folder to write into, and rename it to `to` when everything is written.
 
-    Raises InputError if `to` holds something already or cannot be made.
+    After an error there is no folder `to`, so an export is never incomplete.
+
+    Args:
+        to: The folder to write; it must be new or empty.
+
+    Yields:
+        The temporary folder.
+
+    Raises:
+        InputError: `to` is not empty, or it cannot be written.
     """
     target = to.absolute()
     with ExitStack() as stack:
         try:
             if target.exists() and any(target.iterdir()):
-                raise InputError(f"--to {to}: is not empty; name a new folder")
+                raise InputError(f"--to {to}: the folder is not empty; give a new folder")
             folder = stack.enter_context(whole_folder(target))
         except OSError as error:
-            raise InputError(f"--to {to}: cannot be written ({error.strerror}); choose another place") from error
+            raise InputError(f"--to {to}: cannot be written ({error.strerror}); choose another folder") from error
         yield folder
 
 
 def export_tables(store: Store, form: str, folder: Path) -> None:
-    """Writes the store's runs, folds, curves, test points and class scores as `runs.parquet`, `runs.csv` and so on.
+    """Write the store's runs, folds, curves, test points and class scores as `runs.parquet`, `runs.csv` and so on.
 
-    Raises InputError for an unknown format and for a store without a training.
+    Args:
+        store: The store.
+        form: parquet or csv.
+        folder: Folder to write into.
+
+    Raises:
+        InputError: The format is unknown, or the store has no training.
     """
     if form not in FORMATS:
         raise InputError(f"--format {form!r}: use {' or '.join(FORMATS)}")
     frames = {"folds": store.folds()}
     if frames["folds"].empty:
-        raise InputError(f"{store.url}: no finished training yet; make some with `reproduce run`")
+        raise InputError(f"{store.url}: there is no finished training yet; make some with `reproduce run`")
     frames |= {
         "runs": store.runs(),
         "curves": store.curves(),

@@ -1,4 +1,4 @@
-"""Every look-up by name: from names of experiments, methods, runs and folds to what the store keeps of them."""
+"""Finds experiments, runs and trainings in a store by the names of experiment, method, run and fold."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,12 @@ from results.training_spec import FoldSpec
 
 @dataclass(frozen=True)
 class NamedExperiment:
-    """The latest experiment of a name: NAME or NAME/PANEL, and its fingerprint in the store."""
+    """The latest experiment of a name.
+
+    Attributes:
+        name: NAME or NAME/PANEL.
+        fingerprint: Fingerprint of the experiment in the store.
+    """
 
     name: str
     fingerprint: str
@@ -22,7 +27,14 @@ class NamedExperiment:
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A tested run: the experiment it is of, its record, and its trainings by fold."""
+    """A run with test scores.
+
+    Attributes:
+        experiment: Name of the experiment.
+        summary: The experiment's summary.
+        record: The run's record.
+        trainings: The run's trainings by fold.
+    """
 
     experiment: str
     summary: ExperimentSummary
@@ -31,17 +43,17 @@ class StoredRun:
 
     @property
     def called(self) -> str:
-        """How messages name it."""
+        """The run's name in messages."""
         return f"{self.experiment}, {self.record.method}, run {self.record.run}"
 
 
 def stored_names(store: Store) -> list[str]:
-    """The names of the experiments in the store, sorted."""
+    """Return the names of the experiments in the store, sorted."""
     return sorted(store.latest_experiments())
 
 
 def latest_experiment(store: Store) -> NamedExperiment:
-    """The experiment that was started last; raises InputError for an empty store."""
+    """Return the experiment that was started last; raise InputError if the store is empty."""
     latest = store.latest_experiments()
     if not latest:
         raise InputError(f"{store.url} holds no experiment yet; make one with `reproduce run`")
@@ -49,56 +61,70 @@ def latest_experiment(store: Store) -> NamedExperiment:
 
 
 def find_experiments(store: Store, names: Sequence[str], hint: str = "") -> list[NamedExperiment]:
-    """The latest experiments of some names.
+    """Find the latest experiments of some names.
 
     Args:
-        store: where to look.
-        names: each a NAME, a NAME/PANEL or the path of an experiment file; old names are understood too. The name of a
-            file with panels stands for all its panels that the store holds.
-        hint: what to add to the message if there is none.
+        store: The store.
+        names: Each is a NAME, a NAME/PANEL or the path of an experiment file; former names work too. The name of a file
+            with panels gives all its panels in the store.
+        hint: Text that is added to the error's message.
 
     Returns:
-        The experiments in the order of `names`, panels sorted, none twice.
+        The experiments in the order of `names`, without duplicates; panels are sorted.
 
     Raises:
-        InputError: the store holds no experiment of one of the names; the message lists those it holds.
+        InputError: The store has no experiment of one of the names; the message lists those that it has.
     """
     latest = store.latest_experiments()
-    chosen: dict[str, str] = {}
+    fingerprints: dict[str, str] = {}
     for name in names:
-        wanted = current_name(short_name(name))
-        of_name = {
-            known: latest[known] for known in sorted(latest) if known == wanted or known.startswith(f"{wanted}/")
+        current = current_name(short_name(name))
+        matches = {
+            stored: latest[stored] for stored in sorted(latest) if stored == current or stored.startswith(f"{current}/")
         }
-        if not of_name:
-            held = ", ".join(sorted(latest)) or "none"
-            raise InputError(f"no experiment {name!r} in {store.url}; it holds: {held}{hint}")
-        chosen |= of_name
-    return [NamedExperiment(name, fingerprint) for name, fingerprint in chosen.items()]
+        if not matches:
+            stored_names = ", ".join(sorted(latest)) or "none"
+            raise InputError(f"no experiment {name!r} in {store.url}; it holds: {stored_names}{hint}")
+        fingerprints |= matches
+    return [NamedExperiment(name, fingerprint) for name, fingerprint in fingerprints.items()]
 
 
 def find_experiment(store: Store, name: str) -> NamedExperiment:
-    """The one experiment of that name; raises InputError if there is none or if the name has several panels."""
+    """Find the experiment of a name; raise InputError if there is none, or if the name has several panels."""
     experiments = find_experiments(store, [name])
     if experiments[0].name != current_name(short_name(name)):
         panels = ", ".join(experiment.name for experiment in experiments)
-        raise InputError(f"{name} has several panels; name one: {panels}")
+        raise InputError(f"{name} has several panels; use one of {panels}")
     return experiments[0]
 
 
 def find_run(store: Store, name: str, method: str, run: int) -> StoredRun:
-    """A run of the latest experiment of that name; raises InputError, which lists what there is instead."""
+    """Find a run of the latest experiment of a name.
+
+    Args:
+        store: The store.
+        name: Name of the experiment.
+        method: Key of the method.
+        run: Number of the run, counted from 0.
+
+    Raises:
+        InputError: There is no such experiment, method or run; the message lists those that exist.
+    """
     experiment = find_experiment(store, name)
     records = store.experiment_runs(experiment.fingerprint)
     if not records:
-        raise InputError(f"{experiment.name}: no tested run in {store.url} yet; go on with `reproduce run {name}`")
+        raise InputError(
+            f"{experiment.name}: there is no tested run in {store.url} yet; continue with `reproduce run {name}`"
+        )
     of_method = {record.run: record for record in records if record.method == method}
     if not of_method:
         methods = ", ".join(dict.fromkeys(record.method for record in records))
-        raise InputError(f"{experiment.name}: no tested run of method {method!r}; there are runs of {methods}")
+        raise InputError(f"{experiment.name}: there is no tested run of method {method!r}; there are runs of {methods}")
     if run not in of_method:
-        known = ", ".join(map(str, sorted(of_method)))
-        raise InputError(f"{experiment.name}, {method}: no run {run}; tested are {known}, counted from 0")
+        numbers = ", ".join(map(str, sorted(of_method)))
+        raise InputError(
+            f"{experiment.name}, {method}: there is no tested run {run}; the tested runs are {numbers}, counted from 0"
+        )
     record = of_method[run]
     stored = store.fold_results(record.fold_fingerprints)
     trainings = {spec.fold: (spec, result) for spec, result in stored.values()}
@@ -106,8 +132,8 @@ def find_run(store: Store, name: str, method: str, run: int) -> StoredRun:
 
 
 def training_of(run: StoredRun, fold: int) -> tuple[FoldSpec, FoldResult]:
-    """One fold's training; raises InputError."""
+    """Return the training of a fold; raise InputError if the run has no such fold."""
     if fold not in run.trainings:
-        known = ", ".join(map(str, sorted(run.trainings)))
-        raise InputError(f"{run.called}: no fold {fold}; trained are {known}, counted from 0")
+        numbers = ", ".join(map(str, sorted(run.trainings)))
+        raise InputError(f"{run.called}: there is no fold {fold}; the folds are {numbers}, counted from 0")
     return run.trainings[fold]

@@ -1,4 +1,4 @@
-"""An experiment's page and figures, from its store and artifact folder alone; no torch is needed."""
+"""Writes an experiment's page and figures from its store and its folder of artifacts, without torch."""
 
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -23,10 +23,24 @@ from results.whole_files import write_whole
 
 
 def write_page(name: str, fingerprint: str, store: Store, where: StoragePaths, folder: Path) -> Path:
-    """Writes `folder`/NAME/index.html, with every figure as PNG and SVG in `figures` beside it; returns the page.
+    """Write the page of an experiment, and its figures as PNG and SVG.
 
-    name: in the store; a panel's slash becomes an underscore. The page is whole or absent; figures of an earlier page
-    of the same name are replaced. Raises StoreError, InputError.
+    The page is `folder`/NAME/index.html, and the figures are in `folder`/NAME/figures. The slash of a panel's name
+    becomes an underscore. The page is written completely or not at all. Figures of an earlier page are replaced.
+
+    Args:
+        name: The experiment's name in the store.
+        fingerprint: The experiment's fingerprint.
+        store: The store.
+        where: Paths of the store and the artifacts.
+        folder: Folder for pages.
+
+    Returns:
+        The file of the page.
+
+    Raises:
+        StoreError: The store cannot be read.
+        InputError: The page cannot be written.
     """
     material = gather(name, fingerprint, store, where)
     built = build_page(material)
@@ -37,33 +51,44 @@ def write_page(name: str, fingerprint: str, store: Store, where: StoragePaths, f
         write_whole(page, render_page(built.content))
     except OSError as error:
         reason = f"{page_folder}: cannot be written ({error.strerror or error})"
-        raise InputError(f"{reason}; choose another place with --to") from error
+        raise InputError(f"{reason}; choose another folder with --to") from error
     return page
 
 
 def gather(name: str, fingerprint: str, store: Store, where: StoragePaths) -> Material:
-    """All that the store and the artifact folder have of an experiment; raises StoreError, InputError."""
+    """Collect the material of an experiment's page from the store and the folder of artifacts.
+
+    Args:
+        name: The experiment's name in the store.
+        fingerprint: The experiment's fingerprint.
+        store: The store.
+        where: Paths of the store and the artifacts.
+
+    Raises:
+        StoreError: The store cannot be read.
+        InputError: A file of the suite cannot be read.
+    """
     measured = MeasuredExperiment.from_store(store, fingerprint, trainings=True)
     with studies_in_one_line(where):
-        tried = searches(open_studies(where), measured)
+        histories = searches(open_studies(where), measured)
     exhibits, unreadable = _exhibits(measured, store.artifacts)
     return Material(
         name=name,
         measured=measured,
         exhibits=exhibits,
         unreadable=unreadable,
-        searches=tried,
+        searches=histories,
         panels=_panels(name, store),
         commands=rerun_commands(name, measured),
         published_names=published_names(measured),
         deviations=deviations(name, measured.summary),
         mlrc=mlrc_experiment(measured.summary.dataset),
-        made=_made(fingerprint),
+        made=_origin_line(fingerprint),
     )
 
 
 def _exhibits(measured: MeasuredExperiment, artifacts: Path) -> tuple[dict[str, Exhibit], tuple[str, ...]]:
-    """By method, of its first reproduction; and the files that cannot be read."""
+    """Return the exhibits of the first reproductions by method, and the names of files that cannot be read."""
     exhibits, unreadable = {}, []
     for record in measured.records:
         path = exhibit_path(artifacts, record.fingerprint)
@@ -76,7 +101,7 @@ def _exhibits(measured: MeasuredExperiment, artifacts: Path) -> tuple[dict[str, 
 
 
 def _panels(name: str, store: Store) -> dict[str, MeasuredExperiment]:
-    """The latest experiments of the same file's panels, by panel."""
+    """Return the latest experiments of all panels of the same file, by panel."""
     file, slash, _ = name.partition("/")
     if not slash:
         return {}
@@ -88,7 +113,7 @@ def _panels(name: str, store: Store) -> dict[str, MeasuredExperiment]:
     return panels
 
 
-def _made(fingerprint: str) -> str:
+def _origin_line(fingerprint: str) -> str:
     try:
         version = f" by metric-learning-reproductions {metadata.version('metric-learning-reproductions')}"
     except metadata.PackageNotFoundError:
@@ -99,18 +124,21 @@ def _made(fingerprint: str) -> str:
 
 def _write_figures(figures: tuple[Drawn, ...], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    names = {one.name for one in figures}
+    names = {figure.name for figure in figures}
     for path in folder.iterdir():
         if path.suffix in (".svg", ".png") and path.stem not in names:
             path.unlink()
-    for one in figures:
-        one.save(folder)
+    for figure in figures:
+        figure.save(folder)
 
 
 def page_or_reason(name: str, fingerprint: str, where: StoragePaths) -> str:
-    """Writes the page of a run that just ended and says where; or says why there is none, since no run fails by it."""
+    """Write the page of a finished run, and return a line with its path.
+
+    An error does not end the run; the line then gives the reason.
+    """
     try:
         return f"page: {write_page(name, fingerprint, open_store(where), where, where.reports)}"
     except Exception as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        return f"no page was drawn ({reason}); everything is in the store, try `reproduce report {name}`"
+        return f"no page was written ({reason}); everything is in the store, try `reproduce report {name}`"

@@ -1,4 +1,4 @@
-"""The exact commands that run an experiment again; no torch is needed."""
+"""Gives the exact commands that run an experiment again, without torch."""
 
 import shlex
 from collections.abc import Callable
@@ -27,54 +27,55 @@ _FLAGS: dict[str, Callable[[Experiment], bool]] = {
 
 
 def rerun_commands(name: str, measured: MeasuredExperiment) -> tuple[Command, ...]:
-    """How to get the code, run the experiment as it was run, and draw its tables and this page.
+    """Return the commands that get the code, repeat the experiment, and draw its table and its page.
 
-    What the suite's file of that name says is left to the file; options give the rest. An experiment that options
-    cannot bring about is written out in full as a file, with its defaults, so that it stays exact when these change.
+    If the suite has a file for the experiment, options give the differences from this file. If options cannot express
+    the differences, the commands contain a complete file, with all defaults, so that it stays exact when defaults
+    change.
 
     Args:
-        name: the experiment's name in the store.
-        measured: the experiment with its runs.
+        name: The experiment's name in the store.
+        measured: The experiment with its runs.
 
     Returns:
-        The commands in their order; none for an experiment whose settings were not kept or cannot be read.
+        The commands in their order; none if the experiment's settings were not stored or cannot be read.
     """
     experiment = measured.summary.experiment
     if experiment is None:
         return ()
     commands, in_file = _code(measured), _reachable_file(name, experiment)
     if in_file is None:
-        # A panel is written out as a file of its own.
+        # A panel becomes a separate file.
         name = name.replace("/", "_")
         text = yaml.safe_dump(_without_empty(experiment), sort_keys=False, allow_unicode=True, width=100)
-        purpose = f"No file of the suite says this. Keep it as {name}.yaml; it is the experiment as it was run"
-        commands.append(Command(text, f"{purpose} (method cards of one's own are not in it):"))
-    called = shlex.quote(f"{name}.yaml" if in_file is None else name)
-    line = ["python -m reproduce run", called, *_arguments(experiment, in_file or experiment)]
-    quoted = shlex.quote(name)
+        purpose = f"The suite has no file with these settings. Save them as {name}.yaml; this is the experiment as run"
+        commands.append(Command(text, f"{purpose} (your own method cards are not included):"))
+    source = shlex.quote(f"{name}.yaml" if in_file is None else name)
+    line = ["python -m reproduce run", source, *_arguments(experiment, in_file or experiment)]
+    quoted_name = shlex.quote(name)
     return (
         *commands,
-        Command(" ".join(line), "Run it; what is in the store is not trained again:"),
-        Command(f"python -m reproduce table {quoted} --format csv", "The table, from the store:"),
-        Command(f"python -m reproduce report {quoted}", "This page, from the store:"),
+        Command(" ".join(line), "Run it; trainings in the store are not repeated:"),
+        Command(f"python -m reproduce table {quoted_name} --format csv", "Draw the table from the store:"),
+        Command(f"python -m reproduce report {quoted_name}", "Write this page from the store:"),
     )
 
 
 def _reachable_file(name: str, experiment: Experiment) -> Experiment | None:
-    """The experiment in the suite's file of that name, if options turn it into this one."""
+    """Return the experiment of the suite's file of that name, if options can turn it into the given experiment."""
     in_file = suite_experiment(name)
     if isinstance(in_file, str):
         return None
     different = {deviation.key for deviation in compared(experiment, in_file)}
     reachable = {"search.trials", "folds", "images.crop"}
     if "images.crop" in different:
-        # The option for the crop scales the resize before it.
+        # The option for the crop also scales the resize before it.
         reachable |= {"images.resize", "images.evaluation_resize"}
     return in_file if different <= reachable else None
 
 
 def _arguments(experiment: Experiment, in_file: Experiment) -> list[str]:
-    """Options for what the file does not say, or says differently."""
+    """Return the options for the settings that differ from the file, and for the folder of images."""
     arguments = [] if experiment.dataset.name in EMBEDDED else ["--data", "FOLDER"]
     for option, value_of in _OPTIONS.items():
         if value_of(experiment) != value_of(in_file):
@@ -83,14 +84,14 @@ def _arguments(experiment: Experiment, in_file: Experiment) -> list[str]:
 
 
 def _code(measured: MeasuredExperiment) -> list[Command]:
-    """The checkout, where all runs were made with one commit that holds all of the code."""
+    """Return the checkout of the code, if all runs were made with one commit and no uncommitted changes."""
     versions = {(run.provenance.commit, run.provenance.tree_dirty) for run in measured.records}
     if len(versions) != 1:
         return []
     ((commit, dirty),) = versions
     if dirty or commit == "unknown":
         return []
-    return [Command(f"git checkout {commit}", "The code that the runs were made with, in a clone of the suite:")]
+    return [Command(f"git checkout {commit}", "Check out the code of the runs in a clone of the suite:")]
 
 
 def _without_empty(experiment: Experiment) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""The searches of an experiment's methods, read back from Optuna's tables as plain values; no torch is needed.
+"""Reads the searches of an experiment from Optuna's tables as plain values, without torch.
 
-Optuna keeps a study under a name that only the protocol can make. Which study is an experiment's is read from what the
-study says of itself (its `identity`), and checked against the setting that the method's runs were trained with.
+Only the protocol can compute the name of a study. For this reason the studies of an experiment are found by their
+attribute `identity`, and by the setting that the method's runs were trained with.
 """
 
 from collections.abc import Mapping
@@ -17,18 +17,26 @@ from reports.figures.trials import Parameter, SearchHistory, TrialPoint
 from results.experiment_results import MeasuredExperiment
 from results.experiment_spec import Experiment
 
-_SAME = ("images", "trunk", "embedding_size", "training", "seed")
+_COMPARED_SETTINGS = ("images", "trunk", "embedding_size", "training", "seed")
 _SCALES = {"linear": "linear", "log": "log", "int": "int", "int_log": "log"}
 
 
 def searches(storage: optuna.storages.BaseStorage, measured: MeasuredExperiment) -> dict[str, SearchHistory]:
-    """By method; methods that were not searched, and searches that no study is found for, are left out."""
+    """Return the searches of an experiment.
+
+    Args:
+        storage: Optuna's storage of the studies.
+        measured: The experiment with its runs.
+
+    Returns:
+        The searches by the methods' keys. Methods without a search or without a matching study are left out.
+    """
     experiment, trials = measured.summary.experiment, measured.summary.trials
     if experiment is None or not trials:
         return {}
     data = {record.data_fingerprint for record in measured.records}
     by_method: dict[str, SearchHistory] = {}
-    # The latest study of equal ones comes last and stays.
+    # If several studies match, the last one is the latest and replaces the others.
     for study in optuna.get_all_study_summaries(storage, include_best_trial=False):
         identity = study.user_attrs.get("identity")
         if isinstance(identity, dict) and _belongs(identity, experiment, data):
@@ -40,13 +48,13 @@ def searches(storage: optuna.storages.BaseStorage, measured: MeasuredExperiment)
 
 
 def _belongs(identity: Mapping[str, Any], experiment: Experiment, data: set[str]) -> bool:
-    """Whether a study is of this experiment. data: fingerprints of the data that its runs were made with."""
+    """Return whether a study belongs to the experiment. `data` holds the data fingerprints of the runs."""
     settings = experiment.without_folder()
     return (
         identity.get("version") == SEARCH_VERSION
         and identity["dataset"] == experiment.dataset.name
         and (not data or identity["data_fingerprint"] in data)
-        and all(identity[name] == settings[name] for name in _SAME)
+        and all(identity[name] == settings[name] for name in _COMPARED_SETTINGS)
         and identity.get("embedder_bias", True) == experiment.embedder_bias
         and identity["sampler"] == experiment.search.sampler.model_dump(mode="json")
     )
@@ -55,23 +63,23 @@ def _belongs(identity: Mapping[str, Any], experiment: Experiment, data: set[str]
 def _search(
     storage: optuna.storages.BaseStorage, study: StudySummary, identity: Mapping[str, Any], budget: int
 ) -> SearchHistory:
-    space, count = settled([SearchParameter.model_validate(one) for one in identity["space"]], budget)
-    done = storage.get_all_trials(study._study_id, deepcopy=False, states=(TrialState.COMPLETE,))[:count]
-    numeric = [one for one in space if one.scale in _SCALES]
-    parameters = tuple(Parameter(one.target, _SCALES[one.scale]) for one in numeric)  # type: ignore[arg-type]
+    space, count = settled([SearchParameter.model_validate(parameter) for parameter in identity["space"]], budget)
+    trials = storage.get_all_trials(study._study_id, deepcopy=False, states=(TrialState.COMPLETE,))[:count]
+    numeric = [parameter for parameter in space if parameter.scale in _SCALES]
+    parameters = tuple(Parameter(p.target, _SCALES[p.scale]) for p in numeric)  # type: ignore[arg-type]
     startup = 0 if space[0].exhaustive else int(identity["sampler"]["startup_trials"])
     return SearchHistory(
-        tuple(_trial(place, trial, parameters) for place, trial in enumerate(done)), parameters, startup
+        tuple(_trial(number, trial, parameters) for number, trial in enumerate(trials)), parameters, startup
     )
 
 
-def _trial(place: int, trial: FrozenTrial, parameters: tuple[Parameter, ...]) -> TrialPoint:
-    setting = {one.name: float(trial.params[one.name]) for one in parameters if one.name in trial.params}
-    return TrialPoint(place, setting, trial.value)
+def _trial(number: int, trial: FrozenTrial, parameters: tuple[Parameter, ...]) -> TrialPoint:
+    names = [parameter.name for parameter in parameters if parameter.name in trial.params]
+    return TrialPoint(number, {name: float(trial.params[name]) for name in names}, trial.value)
 
 
 def _led_to(search: SearchHistory, measured: MeasuredExperiment, method: str) -> bool:
-    """Whether the method's runs, if there are any, were trained with the search's best setting."""
+    """Return whether the method's runs were trained with the search's best setting; True if there are no runs."""
     run = next((record for record in measured.records if record.method == method), None)
     if run is None:
         return True

@@ -1,4 +1,4 @@
-"""The shipped cards of MLRC's methods build the losses of MLRC's runs, and those of other papers theirs."""
+"""Cards of MLRC's methods build the losses of MLRC's runs; cards of other papers build those papers' losses."""
 
 import pytest
 import torch
@@ -26,12 +26,12 @@ def test_snr_contrastive_regularises_unit_vectors() -> None:
     torch.testing.assert_close(snr(5 * unit, labels), snr(unit, labels))
 
 
-def test_soft_triple_has_the_mean_over_pairs_in_mlrc_and_half_of_it_in_nir() -> None:
+def test_soft_triples_regulariser_is_the_mean_over_pairs_in_mlrc_and_half_of_it_in_nir() -> None:
     assert loss("soft_triple").regularizer == "mean"
     assert loss("nir_soft_triple").base_loss.regularizer == "halved"
 
 
-def test_proxies_start_from_a_standard_normal_in_mlrc_and_from_an_eighth_of_it_elsewhere() -> None:
+def test_proxies_start_with_deviation_1_in_mlrc_and_one_eighth_elsewhere() -> None:
     assert loss("proxy_nca").proxies.std().item() == pytest.approx(1.0, rel=0.03)
     assert loss("proxy_nca_pp").proxies.std().item() == pytest.approx(1 / 8, rel=0.03)
     assert loss("nir_proxy_nca").base_loss.proxies.std().item() == pytest.approx(1 / 8, rel=0.03)

@@ -1,4 +1,4 @@
-"""Fingerprints of kept records stay as they are: another one would train again what every store already holds.
+"""The fingerprints of kept records do not change. With a new fingerprint, stored trainings would be repeated.
 
 A fingerprint that changes on purpose needs a new version (`TRAINING_VERSION`, `EVALUATION_VERSION`, `SEARCH_VERSION`).
 """
@@ -34,25 +34,25 @@ def kept(name: str) -> MeasuredExperiment:
 
 
 def without_images(name: str, classes: int, fingerprint: str) -> Dataset:
-    """What the fingerprints of trainings take from a dataset."""
+    """A dataset with only those properties that fingerprints of trainings depend on."""
     nothing = np.empty(0, dtype=np.int64)
     images = LabelledImages(PackedImages(Path(".")), nothing, nothing)
     return Dataset(name, tuple(str(rank) for rank in range(classes)), images, fingerprint)
 
 
-def test_of_a_training() -> None:
+def test_fingerprint_of_a_training() -> None:
     assert some_spec().fingerprint == "c886d24450d763617fbaa5ebb6933e3a"
     settled = some_spec(validation_classes=(), checkpoint_epoch=4, embedder_bias=False)
     assert settled.fingerprint == "11617d1b4912567be4b0a790254e346d"
     assert FoldSpec.model_validate_json(settled.model_dump_json()).fingerprint == settled.fingerprint
 
 
-def test_of_a_run() -> None:
+def test_fingerprint_of_a_run() -> None:
     assert run_fingerprint(("a" * 32, "b" * 32)) == "8a7069d1441efad4743148b5ad4f7887"
     assert run_fingerprint(("a" * 32, "b" * 32), ("recall@2", "nmi")) == "81790c558ff00a47db8a2a5c7072fbfa"
 
 
-def test_of_an_experiment() -> None:
+def test_fingerprint_of_an_experiment() -> None:
     trunk = TrunkSpec(name="bn_inception", weights="imagenet")
     experiment = Experiment(title="T", dataset=DataChoice(name="cub200"), methods=("triplet",), trunk=trunk)
     assert experiment.fingerprint("some", "d" * 32) == "259233304f8797ac29efec102042b398"
@@ -60,7 +60,7 @@ def test_of_an_experiment() -> None:
     assert elsewhere.fingerprint("some", "d" * 32) == "b30ca93aebd27f2828470e5262cfdb06"
 
 
-def test_of_a_study(tmp_path: Path) -> None:
+def test_fingerprint_of_a_study(tmp_path: Path) -> None:
     problem = small_problem(tmp_path)
     problem = replace(problem, dataset=replace(problem.dataset, fingerprint="d" * 32))
     method = OpenMethod(method=TRIPLET, space=(MARGIN,))
@@ -70,13 +70,13 @@ def test_of_a_study(tmp_path: Path) -> None:
 
 
 MEANING_HAS_CHANGED = {"proxy_nca", "snr_contrastive", "soft_triple"}
-"""Methods whose loss was corrected after the kept records were made: today's trainings must have other names."""
+"""Methods whose loss was corrected after the kept records were made. Their fingerprints must differ today."""
 
 
 @pytest.mark.parametrize(
     "name", ["quickstart", "all_methods_glyphs", "proxy_gml_table1_glyphs", "proxy_isa_table3_glyphs"]
 )
-def test_of_every_kept_run_and_its_trainings(name: str) -> None:
+def test_fingerprints_of_every_kept_run_and_its_trainings(name: str) -> None:
     records = kept(name).records
     (experiment,) = load_experiments(name, {}).values()
     problem = problem_of(experiment, without_images("glyphs", 208, records[0].data_fingerprint))

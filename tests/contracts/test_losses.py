@@ -1,4 +1,4 @@
-"""Every loss resumes, copies, moves and differentiates exactly, and costs the same operations at every size."""
+"""Every loss can be resumed, copied, moved and differentiated exactly; its number of operations never grows."""
 
 import copy
 import pickle
@@ -100,7 +100,7 @@ def test_evaluation_mode_changes_nothing(case):
 
 @every_case
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_autocast_costs_the_rounding_of_the_embeddings_only(case, dtype):
+def test_autocast_adds_only_the_rounding_error_of_the_embeddings(case, dtype):
     loss = made(case)
     dtypes = {key: value.dtype for key, value in loss.state_dict().items()}
     embeddings, labels = batch()
@@ -115,7 +115,7 @@ def test_autocast_costs_the_rounding_of_the_embeddings_only(case, dtype):
 
 
 @every_case
-def test_float64_embeddings_leave_the_parameters_as_they_are(case):
+def test_float64_embeddings_do_not_change_the_dtype_of_the_parameters(case):
     loss = made(case)
     dtypes = {key: value.dtype for key, value in loss.state_dict().items()}
     embeddings, labels = batch(dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""Every loss keeps to the conventions of pytorch-metric-learning and trains in its trainer."""
+"""Every loss follows the conventions of pytorch-metric-learning and trains in its trainer."""
 
 import copy
 
@@ -143,7 +143,7 @@ def test_refuses_reference_embeddings(case):
 
 
 @cases(keywords=True)
-def test_the_batch_as_its_own_reference_is_no_reference(case):
+def test_the_batch_itself_is_accepted_as_reference(case):
     embeddings, labels = batch()
     embeddings = embeddings.bfloat16()
     loss = made(case)

@@ -23,7 +23,7 @@ LABELS = torch.arange(8) % 3
 
 
 def rows(count: int, size: int, step: float) -> Tensor:
-    """Rows (count, size) of sines, the same on every machine."""
+    """Return sines of shape (count, size), which are the same on every machine."""
     return torch.sin(step * torch.arange(1, count * size + 1, dtype=torch.float64)).view(count, size)
 
 
@@ -138,7 +138,7 @@ def test_start_of_the_proxies(settings: dict[str, Any], deviation: float) -> Non
 
 
 def test_proxy_isas_own_proxy_nca() -> None:
-    """Cosine times 12, own proxy not in the denominator; the formula written out."""
+    """The formula in full: cosines times 12; the proxy of the sample's class is not in the denominator."""
     loss = ProxyNCALoss(4, 6, "classic", softmax_scale=6.0, proxy_init="kaiming").double()
     x, labels = embeddings(), torch.arange(8) % 4
     cosine = functional.normalize(x, dim=1) @ functional.normalize(loss.proxies, dim=1).T
@@ -149,7 +149,7 @@ def test_proxy_isas_own_proxy_nca() -> None:
     torch.testing.assert_close(loss(x, labels), torch.stack(terms).mean())
 
 
-def test_one_way_to_start_proxies_at_a_time() -> None:
+def test_two_settings_for_the_start_of_proxies_are_refused() -> None:
     with pytest.raises(ValueError, match="proxy_init or weight_init_func, not both"):
         ProxyNCALoss(3, 6, proxy_init="normal", weight_init_func=nn.init.normal_)
     with pytest.raises(ValueError, match="eighth, normal, kaiming, got 'uniform'"):
@@ -159,7 +159,7 @@ def test_one_way_to_start_proxies_at_a_time() -> None:
 # --- versions of meaning ---
 
 
-def test_only_losses_whose_numbers_changed_state_a_meaning() -> None:
+def test_only_losses_whose_numbers_changed_have_a_version_of_meaning() -> None:
     classes = [item for item in vars(losses).values() if isinstance(item, type) and issubclass(item, nn.Module)]
     assert {cls.__name__: meaning_of(cls) for cls in classes if meaning_of(cls) != 1} == {
         "SignalToNoiseRatioContrastiveLoss": 2

@@ -1,4 +1,4 @@
-"""Every loss gives the right number or one clear error for an odd batch."""
+"""For an unusual batch, every loss gives the right number or a clear error."""
 
 import copy
 
@@ -77,7 +77,7 @@ def wrong_batches():
 
 @every_case
 @pytest.mark.parametrize("fault", wrong_batches())
-def test_refuses_a_wrong_batch_and_stays_as_it_was(case, fault):
+def test_a_wrong_batch_is_refused_and_changes_no_state(case, fault):
     if fault in ("label too large", "label negative") and not case.classes:
         pytest.skip("any labels will do")
     embeddings, labels, message = wrong_batches()[fault]

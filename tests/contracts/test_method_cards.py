@@ -1,4 +1,4 @@
-"""Every method card's search: what its file says is what Optuna gets."""
+"""Optuna gets the search space that a method card's file defines."""
 
 from importlib import resources
 
@@ -29,6 +29,6 @@ def test_scales_of_a_search_reach_optuna(name: str) -> None:
     assert asked == {target: LOGARITHMIC[written["scale"]] for target, written in SEARCHES[name].items()}
 
 
-def test_both_kinds_of_scale_are_searched() -> None:
+def test_some_card_searches_a_linear_and_some_a_log_scale() -> None:
     scales = {written["scale"] for search in SEARCHES.values() if search for written in search.values()}
     assert scales >= {"linear", "log"}

@@ -1,4 +1,4 @@
-"""The experiment files of the published tables: all open, train what they should, and say what their sources say."""
+"""The experiment files of the published tables describe their sources, can be opened, and plan the right trainings."""
 
 import re
 from functools import cache
@@ -72,13 +72,13 @@ def studies(name: str) -> dict[str, Study]:
 
 
 def planned(name: str) -> dict[str, int]:
-    """Trainings by method."""
+    """The number of planned trainings by method."""
     protocol = {"mlrc": mlrc, "standard": standard}[LOADED[name].protocol]
     return {key: protocol.trainings_of(study) for key, study in studies(name).items()}
 
 
 def trainings(name: str, key: str) -> set[str]:
-    """Fingerprints of the reproductions' trainings; the final ones of `standard` as if epoch 7 were the best."""
+    """Fingerprints of the reproductions' trainings. For `standard`, epoch 7 is taken as the best epoch."""
     study = studies(name)[key]
     runs: list[FoldSpec] = [spec for specs in mlrc.reproductions(study, study.method.given) for spec in specs]
     if LOADED[name].protocol == "standard":
@@ -93,7 +93,7 @@ def test_every_published_table_has_its_file() -> None:
 
 
 @pytest.mark.parametrize("table", sorted(TABLES))
-def test_a_file_says_first_what_it_reproduces_and_where_it_deviates(table: str) -> None:
+def test_the_head_of_a_file_names_its_table_and_its_deviations(table: str) -> None:
     text = (EXPERIMENTS / f"{table}.yaml").read_text(encoding="utf-8")
     head = text.split("title:")[0]
     assert re.match(r"# .*(et al\.|Lim), ", head)
@@ -107,7 +107,7 @@ def test_a_file_says_first_what_it_reproduces_and_where_it_deviates(table: str) 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_method_opens_and_takes_all_that_is_set_for_it(name: str) -> None:
+def test_every_method_opens_and_accepts_all_its_settings(name: str) -> None:
     experiment, methods = LOADED[name], opened(name)
     assert len(methods) == len(experiment.methods) + len(experiment.variants)
     assert set(experiment.settings) <= set(methods)
@@ -134,13 +134,13 @@ def test_batches_datasets_and_metrics_are_possible(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", STANDARD)
-def test_standard_tables_show_peeking_and_choose_over_the_whole_schedule(name: str) -> None:
+def test_standard_tables_record_test_curves_and_choose_over_the_whole_schedule(name: str) -> None:
     experiment = LOADED[name]
     training = experiment.training
     assert experiment.test_curves
     assert (experiment.search.trials, experiment.reproductions) == (0, 5)
     assert (training.iterations_per_epoch, training.validate_every) == (None, 1)
-    # Table 1 of NIR on SOP has no schedule and is long.
+    # In Table 1 of NIR, training on SOP is long and has no schedule.
     assert training.patience == (50 if name == "nir_table1/sop" else training.max_epochs)
     if training.schedule is not None:
         assert max(training.schedule.milestones) < training.max_epochs
@@ -150,8 +150,8 @@ def test_standard_tables_show_peeking_and_choose_over_the_whole_schedule(name: s
     assert images.evaluation_resize == sizes[images.crop]
 
 
-def test_planned_trainings_are_those_counted_by_hand() -> None:
-    # 4 folds x (50 trials + 10 reproductions); FastAP tries 31 numbers of bins; the untrained trunk is looked at once.
+def test_the_number_of_planned_trainings_equals_a_count_by_hand() -> None:
+    # 4 folds x (50 trials + 10 reproductions); FastAP tries 31 numbers of bins; the untrained trunk is tested once.
     cub = planned("mlrc_cub200")
     assert set(cub) == {"untrained", *MLRC_LOSSES, "proxy_anchor", "proxy_gml", "proxy_isa"}
     assert cub == {key: {"untrained": 4, "fastap": 164}.get(key, 240) for key in cub}
@@ -161,7 +161,7 @@ def test_planned_trainings_are_those_counted_by_hand() -> None:
     rows = {"ccp_table1/sop": 15, "ccp_table1/inshop": 14, "ccp_table2/cub200": 15, "ccp_table3/sop": 10}
     for name, count in {**rows, "ccp_figure4/cars196_128": 2}.items():
         assert list(planned(name).values()) == [4] * count, name
-    # 5 runs x (one training that chooses the epoch, one on all classes); one look at the untrained trunk.
+    # 5 runs x (one training that chooses the epoch, one on all classes); one test of the untrained trunk.
     assert list(planned("proxy_isa_table1/cub200").values()) == [10] * 5
     assert list(planned("nir_table1/cub200").values()) == [10] * 11
     assert sum(planned("proxy_gml_table1").values()) == 8 * 10 + 1
@@ -195,12 +195,12 @@ def test_tables_of_one_setting_share_their_trainings(name: str, first: str, keys
         assert opened(name)[key] == opened(first)[key]
 
 
-def test_tables_of_different_settings_share_none() -> None:
+def test_tables_of_different_settings_share_no_trainings() -> None:
     for name in ("proxy_isa_table4/cub200", "proxy_anchor_cub_cars/cub200_bn_512"):
         assert not trainings(name, "proxy_anchor") & trainings("proxy_isa_table1/cub200", "proxy_anchor")
 
 
-def test_searches_at_batch_256_have_the_bounds_that_mlrc_logged() -> None:
+def test_searches_with_batch_size_256_have_the_bounds_of_mlrcs_logs() -> None:
     space = pd.read_csv(EXPERIMENTS.parents[1] / "results" / "published" / "mlrc_search_space.csv")
     name = "mlrc_cub200_batch256"
     assert set(opened(name)) == {"untrained", *MLRC_LOSSES}

@@ -1,4 +1,4 @@
-"""Settings of the published tables against their sources' numbers, typed by hand."""
+"""The settings of the published tables equal the numbers of their sources, which are typed by hand here."""
 
 from typing import Any
 
@@ -104,7 +104,7 @@ CCP = {
     "training.optimizer.arguments": {"betas": [0.9, 0.99]},
     "training.batch_size": 32,
     "training.validate_every": 1,
-    # A training stops once more epochs than this have passed since the best: at the 60th without a rise.
+    # A training stops after more than this number of epochs without a better score: at the 60th such epoch.
     "training.patience": 59,
     "search.trials": 0,
 }
@@ -232,7 +232,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_an_experiment_has_its_sources_settings(name: str) -> None:
+def test_an_experiment_has_the_settings_of_its_source(name: str) -> None:
     experiment = loaded(name)
     assert {path: at(experiment, path) for path in SETTINGS[name]} == SETTINGS[name]
 
@@ -313,14 +313,14 @@ METHODS: list[tuple[str, str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("name", "key", "expected"), METHODS, ids=[f"{name} {key}" for name, key, _ in METHODS])
-def test_a_method_has_its_sources_settings(name: str, key: str, expected: dict[str, Any]) -> None:
+def test_a_method_has_the_settings_of_its_source(name: str, key: str, expected: dict[str, Any]) -> None:
     spec = method(name, key)
     assert {path: at(spec, path) for path in expected} == {
         path: pytest.approx(value) if isinstance(value, float) else value for path, value in expected.items()
     }
 
 
-def test_a_batch_size_is_all_that_the_panels_of_ccps_figure_differ_in() -> None:
+def test_panels_of_ccps_figure_differ_only_in_the_batch_size() -> None:
     panels = load_experiments("ccp_figure4", {})
     for data in ("cub200", "cars196"):
         same = [e.model_dump(exclude={"training": {"batch_size"}}) for name, e in panels.items() if f"/{data}_" in name]
@@ -329,7 +329,7 @@ def test_a_batch_size_is_all_that_the_panels_of_ccps_figure_differ_in() -> None:
         assert sizes == [16, 32, 64, 128]
 
 
-def test_ablations_of_proxy_gml_are_all_eight() -> None:
+def test_proxy_gml_has_all_eight_ablations() -> None:
     switches = ("loss.arguments.positive_mask", "loss.arguments.masked_softmax", "loss.arguments.reg_weight")
     keys = [variant.key for variant in loaded("proxy_gml_table1").variants]
     found = {tuple(at(method("proxy_gml_table1", key), switch) for switch in switches) for key in keys}

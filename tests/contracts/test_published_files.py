@@ -1,4 +1,4 @@
-"""The published tables: every row of the CSV files in one of them, values as printed, labels tied to our cards."""
+"""The published tables contain every row of the CSV files, with published values and labels that match our cards."""
 
 from collections import Counter
 
@@ -44,7 +44,7 @@ def cell(table, label, dataset, metric, kind="single", **row):
     return found[0]
 
 
-def test_the_tables_have_the_papers_shapes():
+def test_tables_have_the_shapes_of_the_papers():
     assert published_tables() == list(SHAPES)
     for name, (cells, rows, columns) in SHAPES.items():
         table = published_table(name)
@@ -69,7 +69,7 @@ def test_every_row_of_the_files_is_in_exactly_one_table():
     assert loaded == written
 
 
-def test_rows_keep_the_order_of_print():
+def test_rows_have_the_published_order():
     labels = [row.label for row in published_table("proxy_isa_table2").rows]
     assert labels == [
         *("Margin", "Proxy-NCA", "CosFace", "ArcFace", "MS", "MS+Miner", "SoftTriplet", "Proxy-Anchor", "Proxy-ISA"),
@@ -78,7 +78,7 @@ def test_rows_keep_the_order_of_print():
     assert sizes == [("ProxyGML", 64), ("ProxyGML", 384), ("ProxyGML", 512)]
 
 
-def test_columns_keep_the_order_of_print():
+def test_columns_have_the_published_order():
     metrics = ("precision_at_1", "r_precision", "map_at_r")
     expected = [
         PublishedColumn(dataset, metric, kind)
@@ -96,7 +96,7 @@ def test_columns_keep_the_order_of_print():
     ]
 
 
-def test_cells_are_what_is_printed():
+def test_cells_equal_the_published_numbers():
     isa = cell("proxy_isa_table2", "Proxy-ISA", "cars196", "map_at_r")
     assert (isa.as_published, isa.value, isa.plus_minus, isa.key) == ("29.3", 29.3, 0.2, "proxy_isa")
     assert (isa.measure, isa.rounding) == (0.293, 0.0005)
@@ -110,19 +110,19 @@ def test_cells_are_what_is_printed():
     assert cell("nir_table1", "SoftTriplet + NIR", "sop", "map@1000").value == 44.9
 
 
-def test_a_dash_is_no_number():
+def test_a_dash_is_read_as_no_number():
     dash = cell("proxy_isa_table1", "SoftTriplet", "inshop", "precision_at_1")
     assert (dash.as_published, dash.value, dash.measure) == ("", None, None)
 
 
-def test_what_is_no_percentage_is_not_divided():
+def test_values_that_are_not_percentages_are_not_divided():
     steps = cell("ccp_table3", "MS-CCP", "inshop", "total_training_steps", "separated")
     assert (steps.as_published, steps.value, steps.measure, steps.rounding) == ("131K", 131000.0, 131000.0, 500.0)
     uniformity = cell("nir_table3", "PA", "cub200", "uniformity")
     assert (uniformity.value, uniformity.measure, uniformity.rounding) == (0.078, 0.078, 0.0005)
 
 
-def test_labels_mean_cards_that_there_are():
+def test_labels_belong_to_existing_cards():
     named = lines("methods")
     assert len({(line["table"], line["label"]) for line in named}) == len(named)
     assert {line["method"] for line in named} - {""} <= set(CARDS)
@@ -132,19 +132,19 @@ def test_labels_mean_cards_that_there_are():
         assert used == {line["label"] for line in named if line["table"] == table}
 
 
-def test_mlrcs_labels_are_those_that_the_cards_know():
+def test_mlrcs_labels_equal_the_published_names_in_the_cards():
     by_label = {line["label"]: line["method"] for line in lines("methods") if line["table"] == "mlrc_search"}
     known = {card["published_as"]: key for key, card in CARDS.items() if "published_as" in card}
     assert by_label == known
 
 
 @pytest.mark.parametrize("table", ["proxy_isa_table3", "proxy_gml_table1"])
-def test_ablated_rows_are_called_as_in_the_experiments(table):
+def test_ablation_rows_have_the_keys_of_the_experiments_variants(table):
     experiment = yaml.safe_load((ROOT / "reproduce" / "experiments" / f"{table}_glyphs.yaml").read_text())
     assert {row.key for row in published_table(table).rows} == {one["key"] for one in experiment["variants"]}
 
 
-def test_rows_of_one_table_that_are_other_methods_have_other_keys():
+def test_different_methods_in_one_table_have_different_keys():
     for name in published_tables():
         rows = published_table(name).rows
         places = [(row.key, row.trunk, row.dimensions, row.setting) for row in rows if row.key is not None]
@@ -152,7 +152,7 @@ def test_rows_of_one_table_that_are_other_methods_have_other_keys():
             assert len(places) == len(set(places)), name
 
 
-def test_an_unknown_table_is_named_with_those_there_are():
+def test_an_unknown_table_is_refused_with_the_known_tables():
     with pytest.raises(ValueError, match="no published table is called 'table9'; there are mlrc_cub200") as error:
         published_table("table9")
     assert "\n" not in str(error.value)

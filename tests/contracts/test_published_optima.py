@@ -1,4 +1,4 @@
-"""With no trials, each of MLRC's experiment files takes the optima that MLRC published for that very setting."""
+"""Without trials, each of MLRC's experiment files uses the optima that MLRC published for the same setting."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def opened(name: str, method: str, **changes: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(("name", "search"), FILES.items())
-def test_no_trials_means_the_optima_of_the_same_search(name: str, search: str) -> None:
+def test_without_trials_the_optima_of_the_same_search_are_used(name: str, search: str) -> None:
     for optimum in mlrc_search_optima(search):
         if optimum.value is None or optimum.method is None:
             continue
@@ -31,11 +31,11 @@ def test_no_trials_means_the_optima_of_the_same_search(name: str, search: str) -
         assert opened(name, optimum.method)[target] == optimum.value, (name, optimum.label, optimum.parameter)
 
 
-def test_batches_of_256_have_other_optima_than_batches_of_32() -> None:
+def test_batch_sizes_256_and_32_have_different_optima() -> None:
     assert opened("mlrc_cub200", "fastap") == {"loss.num_bins": 17}
     assert opened("mlrc_cub200_batch256", "fastap") == {"loss.num_bins": 86}
 
 
-def test_unknown_published_values_are_refused_with_the_known_ones() -> None:
+def test_unknown_published_values_are_refused_and_known_ones_listed() -> None:
     with pytest.raises(InputError, match=r"'batch99'.*'fastap' has published values for cub200, cars196, sop"):
         opened("mlrc_cub200", "fastap", **{"search.published": "batch99"})

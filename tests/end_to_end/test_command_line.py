@@ -1,4 +1,4 @@
-"""The command line: what it lists, and one clear line with exit code 2 for bad input, with nothing written."""
+"""The command line lists its contents. Bad input gives one clear line and exit code 2, and nothing is written."""
 
 import sqlite3
 from pathlib import Path
@@ -30,7 +30,7 @@ def same_threads_afterwards():
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """A folder of one's own with an experiment in it."""
+    """A new working folder with an experiment file."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tiny.yaml").write_text(TINY)
     return tmp_path
@@ -42,7 +42,7 @@ def say(capsys, monkeypatch, here):
 
 
 def refused(answer) -> str:
-    """The one line of a refusal."""
+    """Check that the command failed with one line, and return the line."""
     assert answer.code == 2, answer
     lines = answer.err.splitlines()
     assert len(lines) == 1, answer.err
@@ -95,7 +95,7 @@ def test_methods_are_listed(say):
 
 
 @pytest.mark.parametrize("name", ["cosface", "untrained", "soft_triple"])
-def test_a_method_is_shown_as_the_card_it_is(say, here, name):
+def test_a_method_is_shown_as_its_card(say, here, name):
     answer = say("methods", name)
     assert answer.code == 0
     own = here / f"{name}.yaml"
@@ -142,9 +142,9 @@ BAD = {
     "device that is not there": (["run", "tiny.yaml", "--device", "cuda:99"], "'cuda:99' is not there"),
     "no device": (["run", "tiny.yaml", "--device", "tpu"], "'tpu'"),
     "device to plan with": (["plan", "tiny.yaml", "--device", "cuda:99"], "'cuda:99' is not there"),
-    "status without a store": (["status"], "runs/store.sqlite: no store here yet"),
-    "table without a store": (["table", "quickstart"], "runs/store.sqlite: no store here yet"),
-    "table without a store by URL": (["table", "tiny", "--store", "sqlite:///a/b.sqlite"], "no store here yet"),
+    "status without a store": (["status"], "runs/store.sqlite: there is no store yet"),
+    "table without a store": (["table", "quickstart"], "runs/store.sqlite: there is no store yet"),
+    "table without a store by URL": (["table", "tiny", "--store", "sqlite:///a/b.sqlite"], "there is no store yet"),
     "store that is no URL": (["status", "--store", "martian://x"], "martian://x"),
 }
 
@@ -214,11 +214,11 @@ def test_an_image_that_cannot_be_decoded_is_named_and_can_be_left_out(say, here,
     assert nothing_stored(here)
     answer = run_photos(say, "--skip-broken-images")
     assert answer.code == 0, answer.err
-    assert "left out, cannot be decoded: class_2/1.png" in answer.out
+    assert "left out because they cannot be decoded: class_2/1.png" in answer.out
     assert "23 images of 8 classes" in answer.out
 
 
-def test_images_left_out_are_part_of_the_datas_name(say, here, photos):
+def test_left_out_images_change_the_data_fingerprint(say, here, photos):
     def fingerprints():
         with sqlite3.connect(here / "runs" / "store.sqlite") as connection:
             return [row[0] for row in connection.execute("SELECT json_extract(record, '$.data_fingerprint') FROM runs")]
@@ -231,7 +231,7 @@ def test_images_left_out_are_part_of_the_datas_name(say, here, photos):
     assert len(set(fingerprints()) - whole) == 1
 
 
-def test_a_store_of_another_schema_version_is_left_alone(say, here):
+def test_a_store_of_another_schema_version_is_not_changed(say, here):
     (here / "runs").mkdir()
     file = here / "runs" / "store.sqlite"
     Store(f"sqlite:///{file}", here)
@@ -245,13 +245,13 @@ def test_a_store_of_another_schema_version_is_left_alone(say, here):
         assert file.read_bytes() == before
 
 
-def test_a_store_that_is_no_store_is_left_alone(say, here):
+def test_a_file_that_is_not_a_store_is_not_changed(say, here):
     for arguments in (["run", "tiny.yaml"], ["status"]):
         assert "not a database" in refused(say(*arguments, "--store", "tiny.yaml"))
     assert (here / "tiny.yaml").read_text() == TINY
 
 
-def test_a_store_without_the_experiment_says_what_it_holds(say, here):
+def test_if_the_experiment_is_missing_the_stored_ones_are_listed(say, here):
     store = Store(f"sqlite:///{here}/some.sqlite", here)
     assert "it holds: none" in refused(say("table", "tiny", "--store", "some.sqlite"))
     store.put_experiment("f", "quickstart", some_summary())
@@ -267,8 +267,8 @@ def test_an_unknown_format_is_one_line(say, here):
 
 
 @pytest.mark.slow
-def test_a_full_disk_is_one_line_wherever_it_strikes_and_the_run_goes_on_afterwards(say, here):
-    """Optuna and the suite write to one file; the limit makes each of them hit its end in turn."""
+def test_a_full_disk_gives_one_line_and_the_run_can_continue_afterwards(say, here):
+    """Optuna and the suite write to one file. With different limits, each of them meets the full disk."""
     arguments = ("run", "tiny.yaml", "--methods", "contrastive", "--workers", "1", "--store", "s.sqlite")
     extra = [0]
 
@@ -297,7 +297,7 @@ def test_a_full_disk_is_one_line_wherever_it_strikes_and_the_run_goes_on_afterwa
     assert len(Store("sqlite:///s.sqlite", here).folds()) == 6
 
 
-def test_the_module_runs_as_a_program(tmp_path):
+def test_python_m_reproduce_runs(tmp_path):
     helped, unknown = reproduce(tmp_path, "--help"), reproduce(tmp_path, "run", "quikstart")
     assert helped.code == 0
     assert all(f" {name} " in helped.out for name in COMMANDS)

@@ -1,4 +1,4 @@
-"""Optuna Dashboard opens the store as it is: `optuna-dashboard sqlite:///runs/store.sqlite`."""
+"""Optuna Dashboard can open the store: `optuna-dashboard sqlite:///runs/store.sqlite`."""
 
 import json
 from collections.abc import Callable
@@ -14,7 +14,7 @@ dashboard = pytest.importorskip("optuna_dashboard")
 
 
 def get(app: Callable[..., Any], path: str) -> Any:
-    """The JSON that the dashboard's own page asks for."""
+    """Return the JSON that the dashboard's page requests."""
     environ: dict[str, Any] = {"PATH_INFO": path, "REQUEST_METHOD": "GET"}
     setup_testing_defaults(environ)
     statuses: list[str] = []

@@ -1,4 +1,4 @@
-"""Another package brings a loss and a card through the entry-point groups; its method runs like any other."""
+"""Another package adds a loss and a card through entry points, and its method runs like the suite's methods."""
 
 import os
 import shutil
@@ -29,7 +29,7 @@ def test_without_the_package_the_method_is_unknown(tmp_path: Path) -> None:
 
 
 def install(folder: Path) -> Path:
-    # A copy, since setuptools builds inside the source.
+    # A copy is needed because setuptools builds inside the source folder.
     source, site = shutil.copytree(EXAMPLE, folder / "source"), folder / "site"
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(site)]
     subprocess.run([sys.executable, "-m", "pip", "install", *options, str(source)], check=True, capture_output=True)

@@ -34,7 +34,7 @@ def address(tmp_path_factory):
 
 @pytest.fixture
 def visit(browser, address):
-    """Opens the page with the given settings of the browser."""
+    """A function that opens the page with the given settings of the browser."""
     pages = []
 
     def opened(width=1280, height=900, address=address, **settings):
@@ -48,7 +48,7 @@ def visit(browser, address):
         page.close()
 
 
-def test_it_loads_alone_and_without_complaint(browser, address):
+def test_the_page_loads_without_requests_and_errors(browser, address):
     page = browser.new_page()
     requests, complaints = [], []
     page.on("request", lambda request: requests.append(request.url))
@@ -128,7 +128,7 @@ def test_a_gallery_opens_by_keyboard(visit):
     assert not picture.is_visible()
 
 
-def test_a_number_says_where_it_comes_from_by_mouse_and_keyboard(visit):
+def test_the_origin_of_a_number_is_shown_by_mouse_and_keyboard(visit):
     page = visit()
     tip = page.locator("#tip")
     cells = page.locator("table.sortable .tip")
@@ -147,7 +147,7 @@ def test_a_number_says_where_it_comes_from_by_mouse_and_keyboard(visit):
     assert not tip.is_visible()
 
 
-def test_a_method_leads_to_the_origin_of_its_runs(visit):
+def test_a_method_links_to_the_origin_of_its_runs(visit):
     page = visit()
     first = measured().records[0]
     place = page.locator(f"#origin-{first.method}")
@@ -159,7 +159,7 @@ def test_a_method_leads_to_the_origin_of_its_runs(visit):
 
 
 @pytest.mark.parametrize("width", [360, 768, 1280])
-def test_no_width_scrolls_the_page_sideways(visit, width):
+def test_the_page_never_scrolls_sideways(visit, width):
     page = visit(width=width, height=740)
     for summary in page.locator("summary").all():
         summary.click()
@@ -171,7 +171,7 @@ def test_no_width_scrolls_the_page_sideways(visit, width):
         assert inner > outer, "a wide table scrolls in its own box"
 
 
-def test_on_a_phone_the_focused_number_is_not_under_the_names(visit):
+def test_on_a_phone_the_names_do_not_cover_the_focused_number(visit):
     page = visit(width=360, height=740)
     page.locator("table.sortable .tip").first.focus()
     for _ in range(5):
@@ -199,7 +199,7 @@ LUMINANCE = """selector => {
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_both_schemes_are_what_they_say_and_have_contrast(visit, scheme):
+def test_light_and_dark_scheme_have_their_colours_and_contrast(visit, scheme):
     page = visit(color_scheme=scheme)
     for selector in ("body", ".table tbody th", ".sortable td"):
         text, ground = page.evaluate(LUMINANCE, selector)
@@ -209,7 +209,7 @@ def test_both_schemes_are_what_they_say_and_have_contrast(visit, scheme):
     assert card == pytest.approx(1), "figures keep their white ground"
 
 
-def test_print_is_dark_on_white_without_navigation_and_fits_a_sheet(visit):
+def test_the_printed_page_is_dark_on_white_without_navigation_and_fits_a_sheet(visit):
     page = visit(width=718, color_scheme="dark")
     page.emulate_media(media="print", color_scheme="dark")
     text, ground = page.evaluate(LUMINANCE, "body")
@@ -218,7 +218,7 @@ def test_print_is_dark_on_white_without_navigation_and_fits_a_sheet(visit):
     assert page.evaluate("document.documentElement.scrollWidth") == 718
 
 
-def test_focus_can_be_seen_and_the_first_stop_skips_to_the_results(visit):
+def test_focus_is_visible_and_the_first_tab_stop_skips_to_the_results(visit):
     page = visit()
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"

@@ -1,4 +1,4 @@
-"""Files of several panels from the command line, and plans before any image is there."""
+"""Files with several panels on the command line, and plans without images."""
 
 import pytest
 import torch
@@ -16,7 +16,7 @@ def say(capsys, monkeypatch, tmp_path):
     torch.set_num_threads(threads)
 
 
-def test_all_panels_run_and_have_their_tables(say, tmp_path):
+def test_all_panels_are_run_and_have_tables(say, tmp_path):
     path = table_file(tmp_path, PANELS, test_curves=True, metrics=["recall@2"])
     answer = say("run", path, "--workers", "1")
     assert answer.code == 0, answer.err
@@ -31,11 +31,11 @@ def test_all_panels_run_and_have_their_tables(say, tmp_path):
     assert {path.name for path in (tmp_path / "runs" / "tables").iterdir()} >= {"both_small.csv", "both_wide.csv"}
 
 
-def test_a_panel_without_images_is_passed_over_and_said(say, tmp_path):
+def test_a_panel_without_images_is_left_out_with_a_message(say, tmp_path):
     path = table_file(tmp_path, {"here": {}, "there": {"dataset": {"name": "cub200"}}})
     answer = say("run", path, "--workers", "1")
     assert answer.code == 0, answer.err
-    assert "both/there: not run, no --data cub200=FOLDER" in answer.out
+    assert "both/there: not run, since there is no --data cub200=FOLDER" in answer.out
 
 
 def test_a_plan_needs_no_images(say, tmp_path):

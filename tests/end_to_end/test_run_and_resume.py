@@ -1,4 +1,4 @@
-"""The whole way from the command line to a table: interrupted, resumed, with one worker or two."""
+"""Runs from the command line to the table: interrupted, resumed, with one worker or two."""
 
 import io
 import os
@@ -29,14 +29,14 @@ def run(folder: Path, *more: str):
 
 
 def made(out: str) -> tuple[int, int]:
-    """Trainings made and found, as the last line of a run says."""
+    """The numbers of trainings made and found, from the last line of a run."""
     found = re.search(r"(\d+) trainings made in .*, (\d+) found in the store", out)
     return int(found[1]), int(found[2])
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """A folder with the tiny experiment run to its end by two workers, and what that said."""
+    """A folder in which two workers finished the tiny experiment, and the output of this run."""
     folder = tmp_path_factory.mktemp("finished")
     (folder / "tiny.yaml").write_text(TINY)
     planned = reproduce(folder, "plan", "tiny.yaml", "--workers", "2")
@@ -60,7 +60,7 @@ def test_a_run_ends_with_a_table_on_screen_and_in_three_files(finished):
     assert (frame["n"] == 1).all()
 
 
-def test_progress_is_told_with_the_time_left(finished):
+def test_progress_is_printed_with_the_time_left(finished):
     _, _, answer = finished
     lines = [line for line in answer.out.splitlines() if line.startswith("[")]
     assert any(f"/{TRAININGS}, about" in line for line in lines)
@@ -68,14 +68,14 @@ def test_progress_is_told_with_the_time_left(finished):
     assert any("run 1 tested, separated MAP@R" in line for line in lines)
 
 
-def test_the_start_says_device_data_and_neighbours(finished):
+def test_the_first_lines_name_device_data_and_nearest_neighbour_backend(finished):
     _, _, answer = finished
     assert re.search(r"glyphs: \d+ images of \d+ classes", answer.out)
     assert "device cpu" in answer.out
     assert "nearest neighbours by" in answer.out
 
 
-def test_the_table_is_the_mean_of_what_the_store_holds(finished):
+def test_the_tables_numbers_are_the_means_of_the_stored_runs(finished):
     folder, _, _ = finished
     runs = Store(f"sqlite:///{folder}/runs/store.sqlite", folder).runs().set_index("method")
     frame = pd.read_csv(folder / "runs" / "tables" / "tiny.csv")
@@ -94,7 +94,7 @@ def test_a_second_run_trains_nothing(finished):
     assert csv.stat().st_mtime_ns > written
 
 
-def test_the_plan_counts_before_and_after(finished):
+def test_the_plan_counts_stored_trainings_before_and_after_the_run(finished):
     folder, before, _ = finished
     after = reproduce(folder, "plan", "tiny.yaml", "--workers", "2")
     assert (before.code, after.code) == (0, 0)
@@ -102,15 +102,15 @@ def test_the_plan_counts_before_and_after(finished):
     assert f"{TRAININGS} trainings, {TRAININGS} in the store; 0 s left" in after.out
 
 
-def test_a_plan_for_more_knows_what_is_there(finished):
+def test_a_plan_for_more_trials_counts_the_stored_trainings(finished):
     folder, _, _ = finished
     more = reproduce(folder, "plan", "tiny.yaml", "--trials", "4", "--reproductions", "2", "--workers", "1")
-    # The reproductions of a search that is not over are not settled yet, so those in the store may not count.
+    # An unfinished search has no best setting yet, so the stored reproductions may not belong to the plan.
     total = 2 * 2 + 2 * (4 + 2)
     assert f"{total} trainings, {2 + 2 * 2} in the store" in more.out
 
 
-def test_the_status_counts_what_there_is(finished):
+def test_the_status_counts_experiments_trainings_and_tests(finished):
     folder, _, _ = finished
     answer = reproduce(folder, "status")
     assert answer.code == 0
@@ -141,8 +141,8 @@ def test_one_worker_gives_the_same_table(finished, tmp_path):
     assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
 
 
-def test_a_run_with_more_methods_shows_them_all_and_shares_what_is_there(finished, tmp_path):
-    """The table is that of the latest run, whatever methods the first one had."""
+def test_a_run_with_more_methods_shows_all_and_uses_the_stored_trainings(finished, tmp_path):
+    """The table shows the latest run, regardless of the methods of the first run."""
     folder, _, _ = finished
     place = ("--store", str(folder / "more.sqlite"), "--artifacts", str(folder / "more"), "--tables", str(tmp_path))
     first = run(folder, "--methods", "untrained", "--workers", "1", *place)
@@ -154,7 +154,7 @@ def test_a_run_with_more_methods_shows_them_all_and_shares_what_is_there(finishe
 
 
 class Started:
-    """A run in the background, in a process group of its own as a terminal would start it."""
+    """A run in the background, in a separate process group, as a terminal would start it."""
 
     def __init__(self, folder: Path, store: str) -> None:
         arguments = interruptible(command("run", "tiny.yaml", "--workers", "2", "--store", store))
@@ -169,7 +169,7 @@ class Started:
         )
 
     def until(self, text: str) -> None:
-        """Reads on until a line has `text`."""
+        """Read lines until one contains `text`."""
         for line in self.process.stdout:
             if text in line:
                 return
@@ -177,14 +177,14 @@ class Started:
 
 
 def group_members(group: int) -> list[int]:
-    """Living processes of a process group, zombies left out."""
+    """Return the running processes of a process group, without zombies."""
     listed = subprocess.run(["ps", "-eo", "pid=,pgid=,stat="], capture_output=True, text=True, check=True).stdout
     rows = [line.split() for line in listed.splitlines()]
     return [int(pid) for pid, pgid, state in rows if int(pgid) == group and not state.startswith("Z")]
 
 
 def wait_until_gone(group: int) -> list[int]:
-    """What is left of a process group after a minute, at once if nothing is."""
+    """Wait at most a minute until a process group has ended, and return its remaining processes."""
     for _ in range(600):
         left = group_members(group)
         if not left:
@@ -195,7 +195,7 @@ def wait_until_gone(group: int) -> list[int]:
 
 @pytest.fixture(scope="module")
 def longer(tmp_path_factory):
-    """A folder with a longer experiment and its table, made without interruption."""
+    """A folder with a longer experiment, and the table of an uninterrupted run."""
     folder = tmp_path_factory.mktemp("longer")
     (folder / "tiny.yaml").write_text(LONGER)
     answer = run(folder, "--workers", "2", "--store", "whole/store.sqlite")
@@ -203,7 +203,7 @@ def longer(tmp_path_factory):
     return folder
 
 
-def test_a_run_that_was_killed_and_then_stopped_ends_in_the_same_table(longer):
+def test_a_killed_and_then_stopped_run_ends_with_the_same_table(longer):
     killed = Started(longer, "cut/store.sqlite")
     killed.until("contrastive: search")
     os.kill(killed.process.pid, signal.SIGKILL)
@@ -218,7 +218,7 @@ def test_a_run_that_was_killed_and_then_stopped_ends_in_the_same_table(longer):
     os.killpg(stopped.process.pid, signal.SIGINT)
     _, said = stopped.process.communicate(timeout=60)
     assert stopped.process.returncode == 130
-    assert said == "stopped; everything finished is kept, the same command goes on from there\n"
+    assert said == "stopped; everything finished is kept, run the same command to continue\n"
     assert wait_until_gone(stopped.process.pid) == [], "a worker outlives the stopped run"
     assert kept < len(store.folds()) < LONGER_TRAININGS
     kept = len(store.folds())

@@ -1,4 +1,4 @@
-"""The trunk's weights from the command line: one line where they are missing, another name where they are others."""
+"""The option --weights: missing weights give one line, and other weights change the fingerprints of trainings."""
 
 import hashlib
 import subprocess
@@ -20,11 +20,11 @@ VARIABLE = "METRIC_LEARNING_WEIGHTS"
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of one's own with an experiment in it and a network that nothing comes through."""
+    """A new working folder with an experiment file, and no access to the network."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TORCH_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
-    # Set and taken away again, so that what the option makes of it ends with the test.
+    # Set and deleted, so that monkeypatch removes the option's value after the test.
     monkeypatch.setenv(VARIABLE, "")
     monkeypatch.delenv(VARIABLE)
     (tmp_path / "tiny.yaml").write_text(TINY)
@@ -48,7 +48,7 @@ def refused(answer: Answer) -> str:
 
 
 @pytest.mark.slow
-def test_without_weights_and_network_there_is_one_line(here: Path) -> None:
+def test_without_weights_and_network_the_error_is_one_line(here: Path) -> None:
     done = subprocess.run(
         command("run", "inception.yaml"), cwd=here, env=environment(), capture_output=True, text=True, timeout=120
     )
@@ -58,7 +58,7 @@ def test_without_weights_and_network_there_is_one_line(here: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["plan", "run"])
-def test_missing_and_superfluous_files_are_one_line(say, here: Path, name: str) -> None:
+def test_missing_and_unneeded_weights_files_give_one_line(say, here: Path, name: str) -> None:
     line = refused(say(name, "inception.yaml", "--weights", "nowhere.pth"))
     assert f"leads to {here / 'nowhere.pth'}, which is no file" in line
     line = refused(say(name, "tiny.yaml", "--weights", "nowhere.pth"))
@@ -67,7 +67,7 @@ def test_missing_and_superfluous_files_are_one_line(say, here: Path, name: str) 
 
 
 @pytest.mark.slow
-def test_a_plan_before_images_and_weights_are_here_needs_neither(say, here: Path) -> None:
+def test_a_plan_needs_neither_images_nor_weights(say, here: Path) -> None:
     experiment = (here / "inception.yaml").read_text().replace("{name: glyphs}", "{name: cub200}")
     (here / "birds.yaml").write_text(experiment)
     answer = say("plan", "birds.yaml", "--device", "cpu", "--methods", "contrastive")
@@ -78,27 +78,29 @@ def test_a_plan_before_images_and_weights_are_here_needs_neither(say, here: Path
 MISSING = "trunk resnet50 needs torchvision: pip install torchvision"
 
 
-def test_a_run_says_that_torchvision_is_missing(say, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_without_torchvision_names_the_missing_package(say, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torchvision", None)
     experiment = (here / "inception.yaml").read_text().replace("bn_inception", "resnet50")
     (here / "resnet.yaml").write_text(experiment)
     assert MISSING in refused(say("run", "resnet.yaml"))
 
 
-def test_a_plan_without_torchvision_counts_but_cannot_time(say, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_without_torchvision_counts_trainings_but_gives_no_times(
+    say, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "torchvision", None)
     experiment = (here / "inception.yaml").read_text().replace("bn_inception", "resnet50").replace("glyphs", "cub200")
     (here / "resnet.yaml").write_text(experiment)
     answer = say("plan", "resnet.yaml")
     assert answer.code == 0, answer.err
     said = " ".join(answer.out.split())
-    assert f"no times: {MISSING}" in said
+    assert f"times are unknown ({MISSING}" in said
     assert "give --rate" in said
     assert "images a second" in " ".join(say("plan", "resnet.yaml", "--rate", "50").out.split())
 
 
 @pytest.mark.slow
-def test_trainings_with_a_file_of_ones_own_carry_its_name(say, here: Path) -> None:
+def test_trainings_with_the_users_weights_file_record_its_name(say, here: Path) -> None:
     torch.manual_seed(0)
     torch.save(BNInception().state_dict(), here / "own.pth")
     noise = np.random.default_rng(0)
@@ -109,7 +111,7 @@ def test_trainings_with_a_file_of_ones_own_carry_its_name(say, here: Path) -> No
             Image.fromarray(pixels).save(here / "photos" / f"class_{label}" / f"{image}.png")
     experiment = (here / "inception.yaml").read_text()
     (here / "photos.yaml").write_text(experiment.replace("{name: glyphs}", "{name: folder}"))
-    # Two workers are processes of their own, which have to find the file too.
+    # Two workers are separate processes, which must find the file too.
     arguments = ("photos.yaml", "--data", "photos", "--methods", "untrained", "--workers", "2", "--device", "cpu")
     answer = say("run", *arguments, "--weights", "own.pth")
     assert answer.code == 0, answer.err

@@ -35,7 +35,7 @@ def say(capsys, monkeypatch, here):
 
 @pytest.fixture
 def publish(monkeypatch):
-    """Says what a dataset's publisher offers."""
+    """A function that replaces a dataset's publication."""
 
     def change(name, **changes):
         entry = DATASETS[name]
@@ -53,7 +53,7 @@ def refused(answer, *words):
 
 
 def row(answer, what):
-    """The found and the published figure of a row."""
+    """Return the found and the published number in a row of the printed table."""
     (line,) = [line for line in answer.out.splitlines() if re.match(f"│ {what} +│", line)]
     return [int(figure.replace(",", "")) for figure in re.findall(r"│ +([\d,]+) ", line)]
 
@@ -76,10 +76,10 @@ def tarred(folder):
 # check
 
 
-def test_counts_are_shown_beside_the_published(say, here, publish):
+def test_counts_are_shown_beside_the_published_counts(say, here, publish):
     published_layouts.cub(here / "birds")
     answer = say("data", "check", "cub200", "--data", "birds")
-    refused(answer, "not the published number of classes, images, ", "--subset")
+    refused(answer, "the number of classes, images, ", "differs from the published one", "--subset")
     assert row(answer, "images") == [16, 11_788]
     assert row(answer, "classes") == [8, 200]
     assert row(answer, "images of the first 100 classes") == [16, 5_864]
@@ -89,13 +89,13 @@ def test_counts_are_shown_beside_the_published(say, here, publish):
     assert "birds: usable" in whole.out
 
 
-def test_a_part_may_be_one(say, here):
+def test_a_part_of_a_dataset_is_accepted_with_subset(say, here):
     published_layouts.inshop(here / "clothes")
     answer = say("data", "check", "inshop", "--data", "clothes", "--subset")
     assert answer.code == 0, answer
     assert row(answer, "queries") == [4, 14_218]
     assert row(answer, "gallery images") == [8, 12_612]
-    assert "usable, a part" in answer.out
+    assert "usable, a part of the dataset" in answer.out
 
 
 def test_missing_images_are_named(say, here):
@@ -105,13 +105,13 @@ def test_missing_images_are_named(say, here):
         path.unlink()
     answer = say("data", "check", "sop", "--data", "sop", "--subset")
     refused(answer, "missing (and 21 more)")
-    assert "2 of the 24 images named in Ebay_train.txt and Ebay_test.txt are there; missing:" in answer.out
+    assert "2 of the 24 images named in Ebay_train.txt and Ebay_test.txt were found; missing:" in answer.out
     listed = [line.strip() for line in answer.out.splitlines() if line.endswith(".JPG")]
     assert len(listed) == 20
     assert set(listed) <= {str(path.relative_to(here)) for path in gone}
 
 
-def test_a_class_that_cannot_be_scored_is_told(say, here):
+def test_a_class_that_cannot_be_scored_is_reported(say, here):
     root = published_layouts.cub(here / "birds")
     for file in ("images.txt", "image_class_labels.txt"):
         (root / file).write_text("".join((root / file).read_text().splitlines(keepends=True)[:-1]))
@@ -135,7 +135,7 @@ def test_check_of_other_datasets(say, here):
 
 @pytest.fixture
 def birds(here, publish):
-    """CUB-200-2011 as a small archive on a server; the server."""
+    """A server with CUB-200-2011 as a small archive."""
     content = tarred(published_layouts.cub(here / "made" / "CUB_200_2011"))
     shutil.rmtree(here / "made")
     with serving(content) as server:
@@ -148,15 +148,15 @@ def test_a_dataset_is_fetched_once(say, here, birds):
     answer = say("data", "fetch", "cub200", "--to", "data")
     assert (answer.code, answer.err) == (0, "")
     assert "publisher: Wah" in answer.out
-    assert "data: cub200 is whole, 16 images of 8 classes" in answer.out
+    assert "data: cub200 is complete, 16 images of 8 classes" in answer.out
     assert sorted(path.name for path in (here / "data").iterdir()) == ["CUB.tgz", "CUB_200_2011"]
     assert say("data", "check", "cub200", "--data", "data").code == 0
     again = say("data", "fetch", "cub200", "--to", "data")
-    assert "is whole" in again.out
+    assert "is complete" in again.out
     assert len(birds.asked) == 1
 
 
-def test_a_fetch_goes_on(say, here, birds):
+def test_an_interrupted_download_continues(say, here, birds):
     birds.cut_after = 1000
     refused(say("data", "fetch", "cub200", "--to", "data"), "goes on from byte 1,000", "data.caltech.edu", "into data")
     birds.cut_after = None
@@ -164,21 +164,21 @@ def test_a_fetch_goes_on(say, here, birds):
     assert birds.asked == [None, "bytes=1000-"]
 
 
-def test_an_archive_that_was_unpacked_in_part_is_unpacked_from_the_file(say, here, birds):
+def test_a_partly_unpacked_archive_is_unpacked_again_without_download(say, here, birds):
     assert say("data", "fetch", "cub200", "--to", "data").code == 0
     shutil.rmtree(here / "data" / "CUB_200_2011")
     assert say("data", "fetch", "cub200", "--to", "data").code == 0
     assert len(birds.asked) == 1
 
 
-def test_a_wrong_archive_is_refused_and_left_alone(say, here, birds):
+def test_a_wrong_archive_is_refused_and_not_deleted(say, here, birds):
     (here / "data").mkdir()
     (here / "data" / "CUB.tgz").write_bytes(b"something else")
     refused(say("data", "fetch", "cub200", "--to", "data"), "CUB.tgz", "bytes instead of")
     assert (here / "data" / "CUB.tgz").read_bytes() == b"something else"
 
 
-def test_an_archive_with_less_in_it_than_published(say, here, birds, publish):
+def test_an_archive_with_too_few_images_is_refused(say, here, birds, publish):
     publish("cub200", counts=replace(CUB, images=17))
     refused(say("data", "fetch", "cub200", "--to", "data"), "16 images of 8 classes, published are 17 of 8")
 
@@ -187,27 +187,27 @@ def test_an_archive_with_less_in_it_than_published(say, here, birds, publish):
     ("name", "files"),
     [("cars196", ("car_ims.tgz", "cars_annos.mat")), ("inshop", ("img.zip", "list_eval_partition.txt"))],
 )
-def test_what_must_be_got_by_hand_is_said(say, here, name, files):
+def test_archives_to_download_by_hand_are_named(say, here, name, files):
     answer = say("data", "fetch", name, "--to", "data")
     refused(answer, *files, "by hand from https://", "put them into data", "same command again")
     for word in ("publisher: ", "page: ", "terms: ", "layout: ", *files):
         assert word in answer.out
 
 
-def test_files_got_by_hand_are_taken_from_there(say, here, publish):
+def test_files_downloaded_by_hand_are_used(say, here, publish):
     made = published_layouts.inshop(here / "made")
     publish("inshop", counts=Counts(9, 22, 5, 10, queries=4, gallery=8))
     (here / "data").mkdir()
     (here / "data" / "img.zip").write_bytes(zipped(made / "Img" / "img"))
-    refused(say("data", "fetch", "inshop", "--to", "data"), "inshop: list_eval_partition.txt must be got by hand")
+    refused(say("data", "fetch", "inshop", "--to", "data"), "inshop: download list_eval_partition.txt by hand")
     shutil.copy(made / "Eval" / "list_eval_partition.txt", here / "data")
     answer = say("data", "fetch", "inshop", "--to", "data")
     assert answer.code == 0, answer
     assert (here / "data" / "Img" / "img" / "WOMEN").is_dir()
-    assert "inshop is whole" in answer.out
+    assert "inshop is complete" in answer.out
 
 
-def test_cars_got_by_hand_are_verified(say, here, publish):
+def test_cars_archives_downloaded_by_hand_are_verified(say, here, publish):
     (here / "data").mkdir()
     for name in ("car_ims.tgz", "cars_annos.mat"):
         (here / "data" / name).write_bytes(b"another")
@@ -215,7 +215,7 @@ def test_cars_got_by_hand_are_verified(say, here, publish):
 
 
 @pytest.mark.parametrize("name", ["glyphs", "folder"])
-def test_nothing_to_fetch(say, here, name):
+def test_a_dataset_without_publication_needs_no_fetch(say, here, name):
     answer = say("data", "fetch", name, "--to", "data")
     assert answer.code == 0
     assert "nothing to fetch" in answer.out
@@ -225,24 +225,24 @@ def test_nothing_to_fetch(say, here, name):
 # prepare
 
 
-def test_images_are_decoded_where_a_run_looks_for_them(say, here):
+def test_images_are_decoded_into_the_cache_of_a_run(say, here):
     published_layouts.cub(here / "birds")
     answer = say("data", "prepare", "cub200", "--data", "birds", "--subset", "--resize", "8")
     assert (answer.code, answer.err) == (0, "")
-    place = re.search("place: (.*)", answer.out)[1]
-    assert (here / place).is_dir()
-    assert (here / place).parent == here / CACHE
+    folder = re.search("folder: (.*)", answer.out)[1]
+    assert (here / folder).is_dir()
+    assert (here / folder).parent == here / CACHE
     assert storage_paths(STORE, None, None, None).cache == CACHE
     assert "16 images of 8 classes decoded" in answer.out
     assert re.search("size: [0-9.]+ GB", answer.out)
     assert re.search("checksum: [0-9a-f]{64}", answer.out)
-    (here / place / "marker").touch()
+    (here / folder / "marker").touch()
     again = say("data", "prepare", "cub200", "--data", str(here / "birds"), "--subset", "--resize", "8")
     assert again.out.splitlines()[-1] == answer.out.splitlines()[-1]
-    assert (here / place / "marker").exists()
+    assert (here / folder / "marker").exists()
 
 
-def test_full_size_is_another_pack(say, here):
+def test_full_size_images_are_packed_separately(say, here):
     published_layouts.cub(here / "birds")
     for size in ("8", "full"):
         arguments = ["--data", "birds", "--subset", "--cache", "packs", "--resize", size]
@@ -251,7 +251,7 @@ def test_full_size_is_another_pack(say, here):
     assert sorted(packs.values()) == [16 * 10 * 8 * 3, 16 * 12 * 9 * 3]
 
 
-def test_images_that_cannot_be_decoded(say, here):
+def test_images_that_cannot_be_decoded_are_named_or_left_out(say, here):
     root = published_layouts.cub(here / "birds", per_class=3)
     (root / "images" / "003.Bird_2" / "Bird_2_0001.jpg").write_bytes(b"no image")
     arguments = ["data", "prepare", "cub200", "--data", "birds", "--subset", "--resize", "8"]
@@ -267,11 +267,11 @@ def test_images_that_cannot_be_decoded(say, here):
         (["cub200"], "--data FOLDER"),
         (["cub200", "--data", "birds"], "published are 11788"),
         (["birds"], "unknown dataset"),
-        (["cub200", "--data", "birds", "--resize", "half"], "--resize 'half': use a number of pixels, or full"),
+        (["cub200", "--data", "birds", "--resize", "half"], "--resize 'half': use a number of pixels, or `full`"),
         (["cub200", "--data", "birds", "--resize", "0"], "--resize '0'"),
     ],
 )
-def test_bad_requests_are_told_in_one_line(say, here, arguments, word):
+def test_bad_requests_give_one_line(say, here, arguments, word):
     published_layouts.cub(here / "birds")
     refused(say("data", "prepare", *arguments), word)
     assert not (here / "runs").exists()

@@ -1,4 +1,4 @@
-"""`reproduce export`: what is in the store, handed to other tools and read back with them."""
+"""`reproduce export`: other tools can read the exported models, embeddings and tables."""
 
 import ast
 import json
@@ -30,7 +30,7 @@ CPU = ("embeddings", "--device", "cpu")
 
 @pytest.fixture
 def export(tiny_run, capsys, monkeypatch):
-    """`reproduce export` in the folder of the finished run."""
+    """A function that runs `reproduce export` in the folder of the finished run."""
     monkeypatch.chdir(tiny_run)
     yield lambda *arguments: ask("export", *map(str, arguments), capsys=capsys, monkeypatch=monkeypatch)
     torch.set_num_threads(1)
@@ -41,7 +41,7 @@ def store_of(folder: Path) -> Store:
 
 
 def naive_scores(embeddings: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
-    """Precision@1 and MAP@R (MLRC, section 3.2), image by image."""
+    """Compute precision@1 and MAP@R (MLRC, section 3.2), image by image."""
     first, averages = [], []
     for query in range(len(labels)):
         distances = ((embeddings - embeddings[query]) ** 2).sum(1)
@@ -53,7 +53,7 @@ def naive_scores(embeddings: np.ndarray, labels: np.ndarray) -> tuple[float, flo
     return float(np.mean(first)), float(np.mean(averages))
 
 
-def test_a_model_is_a_plain_state_dict_with_what_it_is(export, tiny_run, tmp_path):
+def test_a_model_is_a_plain_state_dict_with_a_description(export, tiny_run, tmp_path):
     answer = export("model", "tiny", "--method", "contrastive", "--fold", 1, "--to", tmp_path / "model")
     assert answer.code == 0, answer.err
     assert sorted(path.name for path in (tmp_path / "model").iterdir()) == ["load_model.py", "model.json", "model.pt"]
@@ -71,8 +71,8 @@ def test_a_model_is_a_plain_state_dict_with_what_it_is(export, tiny_run, tmp_pat
     assert all(torch.equal(exported[key], kept[key]) for key in kept)
 
 
-def test_the_loader_beside_a_model_embeds_images_as_the_test_did(export, tiny_run, tmp_path):
-    """Two ways to the same numbers: the script from image files, the export from the packed test images."""
+def test_the_exported_loader_gives_the_embeddings_of_the_test(export, tiny_run, tmp_path):
+    """The script reads image files and the export reads packed test images; both must give the same numbers."""
     export("model", "tiny", "--method", "contrastive", "--fold", 1, "--to", tmp_path / "model")
     answer = export(*(*CPU, "tiny", "--method", "contrastive", "--fold", 1, "--data", "images", "--to", tmp_path / "e"))
     assert answer.code == 0, answer.err
@@ -95,7 +95,7 @@ def test_the_loader_beside_a_model_embeds_images_as_the_test_did(export, tiny_ru
         assert [Path(name).parent.name for name in found["names"]] == named
 
 
-def test_the_loader_imports_one_module_of_the_suite():
+def test_the_loader_imports_only_one_module_of_the_suite():
     tree = ast.parse(Path(load_model.__file__).read_text())
     modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     modules |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
@@ -103,7 +103,7 @@ def test_the_loader_imports_one_module_of_the_suite():
     assert {module for module in modules if module.startswith(rooms)} == {"protocols.load_exported"}
 
 
-def test_the_loader_says_in_one_line_what_it_cannot_read(export, tmp_path, monkeypatch):
+def test_an_unreadable_image_gives_one_line_from_the_loader(export, tmp_path, monkeypatch):
     export("model", "tiny", "--method", "untrained", "--to", tmp_path / "model")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "no.png").write_text("no image")
@@ -119,7 +119,7 @@ def test_the_loader_says_in_one_line_what_it_cannot_read(export, tmp_path, monke
         assert ended.value.code == line
 
 
-def test_embeddings_have_the_scores_that_the_store_holds(export, tiny_run, tmp_path):
+def test_exported_embeddings_have_the_stored_scores(export, tiny_run, tmp_path):
     answer = export(*CPU, "tiny.yaml", "--method", "contrastive", "--data", "images", "--to", tmp_path / "e")
     assert answer.code == 0, answer.err
     record = find_run(store_of(tiny_run), "tiny", "contrastive", 0).record
@@ -137,7 +137,7 @@ def test_embeddings_have_the_scores_that_the_store_holds(export, tiny_run, tmp_p
     assert list(origin["models"].values()) == list(record.fold_fingerprints)
 
 
-def test_the_size_of_batches_changes_nothing_but_rounding(export, tmp_path):
+def test_the_batch_size_changes_only_rounding(export, tmp_path):
     for batch in (64, 5):
         export(
             *(*CPU, "tiny", "--method", "untrained", "--data", "images", "--batch", batch),
@@ -147,17 +147,17 @@ def test_the_size_of_batches_changes_nothing_but_rounding(export, tmp_path):
     np.testing.assert_allclose(whole, parts, atol=1e-6)
 
 
-def test_a_batch_too_large_for_the_gpu_is_told(export, tmp_path, monkeypatch):
+def test_a_batch_too_large_for_the_gpu_gives_one_line(export, tmp_path, monkeypatch):
     def full(*_):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.\nAnd more")
 
     monkeypatch.setattr(exporting_models, "embed_test", full)
     answer = export(*CPU, "tiny", "--method", "untrained", "--data", "images", "--to", tmp_path / "e")
-    assert (answer.code, answer.err) == (2, "error: --batch 64: cpu has no memory for so many; use fewer\n")
+    assert (answer.code, answer.err) == (2, "error: --batch 64: cpu has too little memory; use a smaller batch\n")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_tables_read_back_as_what_the_store_holds(export, tiny_run, tmp_path):
+def test_exported_tables_have_the_contents_of_the_store(export, tiny_run, tmp_path):
     store = store_of(tiny_run)
     frames = {
         "runs": store.runs(),
@@ -192,19 +192,19 @@ EMBEDDINGS = (*CPU, "tiny", "--method", "contrastive")
             ("model", "tiny", "--method", "nca"),
             "no tested run of method 'nca'; there are runs of contrastive, untrained",
         ),
-        ((*MODEL, "--run", "3"), "tiny, contrastive: no run 3; tested are 0, counted from 0"),
-        ((*MODEL, "--fold", "2"), "run 0: no fold 2; trained are 0, 1, counted from 0"),
+        ((*MODEL, "--run", "3"), "tiny, contrastive: there is no tested run 3; the tested runs are 0, counted from 0"),
+        ((*MODEL, "--fold", "2"), "run 0: there is no fold 2; the folds are 0, 1, counted from 0"),
         ((*EMBEDDINGS, "--fold", "7", "--data", "images"), "no fold 7"),
-        (EMBEDDINGS, "folder: say where its images lie with --data FOLDER"),
+        (EMBEDDINGS, "folder: give the folder of its images with --data FOLDER"),
         ((*EMBEDDINGS, "--data", "nowhere"), "nowhere: no such folder"),
         ((*EMBEDDINGS, "--data", "images", "--batch", "0"), "--batch"),
         ((*EMBEDDINGS, "--data", "images", "--device", "tpu"), "device 'tpu'"),
-        ((*MODEL, "--artifacts", "elsewhere"), "fold 0: its weights are not kept, elsewhere"),
+        ((*MODEL, "--artifacts", "elsewhere"), "fold 0: the weights file elsewhere"),
         (("runs", "--format", "xml"), "--format 'xml': use parquet or csv"),
-        (("runs", "--store", "none.sqlite"), "none.sqlite: no store here yet"),
+        (("runs", "--store", "none.sqlite"), "none.sqlite: there is no store yet"),
     ],
 )
-def test_what_is_not_there_is_told_in_one_line_and_leaves_nothing(export, tmp_path, asked, said):
+def test_missing_things_give_one_line_and_no_files(export, tmp_path, asked, said):
     answer = export(*asked, "--to", tmp_path / "to" / "here")
     assert answer.code == 2
     assert said in answer.err
@@ -213,7 +213,7 @@ def test_what_is_not_there_is_told_in_one_line_and_leaves_nothing(export, tmp_pa
     assert not (tmp_path / "to" / "here").exists()
 
 
-def test_other_images_than_those_of_the_run_are_refused(export, tmp_path):
+def test_images_that_differ_from_those_of_the_run_are_refused(export, tmp_path):
     striped_images(tmp_path / "others", seed=1)
     answer = export(*EMBEDDINGS, "--data", tmp_path / "others", "--to", tmp_path / "e")
     assert answer.code == 2
@@ -237,36 +237,38 @@ def test_a_broken_checkpoint_is_named(export, tiny_run, tmp_path, content):
     assert not (tmp_path / "model").exists()
 
 
-def test_an_empty_store_and_an_experiment_without_runs_are_told(export, tmp_path):
+def test_an_empty_store_and_an_experiment_without_runs_give_an_error(export, tmp_path):
     store = Store(f"sqlite:///{tmp_path}/empty.sqlite", tmp_path)
     answer = export("runs", "--store", tmp_path / "empty.sqlite", "--to", tmp_path / "tables")
     assert answer.code == 2
     assert "no finished training yet" in answer.err
     for name in ("begun", "both/small", "both/wide"):
         store.put_experiment(name, name, some_summary())
-    with pytest.raises(InputError, match=r"begun: no tested run in .* yet; go on with `reproduce run begun`"):
+    with pytest.raises(
+        InputError, match=r"begun: there is no tested run in .* yet; continue with `reproduce run begun`"
+    ):
         find_run(store, "begun", "contrastive", 0)
-    with pytest.raises(InputError, match="both has several panels; name one: both/small, both/wide"):
+    with pytest.raises(InputError, match="both has several panels; use one of both/small, both/wide"):
         find_run(store, "both", "contrastive", 0)
 
 
-def test_a_folder_that_cannot_be_written_is_told(export, tmp_path):
+def test_a_folder_that_cannot_be_written_gives_one_line(export, tmp_path):
     (tmp_path / "file").write_text("mine")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "labels.npy").write_text("mine")
     for to, said in (
-        (tmp_path / "full", "is not empty; name a new folder"),
+        (tmp_path / "full", "the folder is not empty; give a new folder"),
         (tmp_path / "file", "cannot be written (Not a directory)"),
         (tmp_path / "file" / "below", "cannot be written (Not a directory)"),
     ):
         answer = export("runs", "--to", to)
         assert answer.code == 2
-        assert answer.err == f"error: --to {to}: {said}" + ("; choose another place\n" if "cannot" in said else "\n")
+        assert answer.err == f"error: --to {to}: {said}" + ("; choose another folder\n" if "cannot" in said else "\n")
     assert sorted(os.listdir(tmp_path)) == ["file", "full"]
     assert (tmp_path / "full" / "labels.npy").read_text() == "mine"
 
 
-def test_a_folder_is_whole_or_absent(tmp_path):
+def test_a_failed_export_leaves_no_folder(tmp_path):
     def fill(name: str, fails: bool) -> None:
         with new_folder(tmp_path / name) as folder:
             (folder / "first").write_text("1")

@@ -1,4 +1,4 @@
-"""`reproduce report` on a run as a person makes it: without torch, from store and artifacts alone; in a browser."""
+"""`reproduce report` on a real run: without torch, from the store and the artifacts, and in a browser."""
 
 import os
 import re
@@ -49,7 +49,7 @@ def torchless(folder, *arguments):
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """A folder in which the experiment was run to its end, and what that said."""
+    """A folder with a finished run of the experiment, and the output of the run."""
     folder = tmp_path_factory.mktemp("reported")
     (folder / "tiny.yaml").write_text(SMALL)
     answer = reproduce(folder, "run", "tiny.yaml", "--workers", "2")
@@ -59,7 +59,7 @@ def finished(tmp_path_factory):
 
 @pytest.fixture
 def here(finished, tmp_path):
-    """A copy of that folder, to be spoiled."""
+    """A copy of the folder, which a test may damage."""
     return shutil.copytree(finished[0], tmp_path / "copy")
 
 
@@ -81,7 +81,7 @@ def whole_page(folder):
 
 
 @pytest.mark.slow
-def test_a_run_ends_by_naming_its_page(finished):
+def test_the_last_line_of_a_run_names_its_page(finished):
     folder, answer = finished
     assert answer.out.splitlines()[-1] == "page: runs/reports/tiny/index.html"
     page = whole_page(folder)
@@ -106,7 +106,7 @@ def test_the_page_is_the_same_without_torch(finished, tmp_path):
 
 
 @pytest.mark.slow
-def test_every_training_is_on_the_page_with_seed_and_ending(finished):
+def test_the_page_lists_every_training_with_seed_and_reason_of_its_end(finished):
     folder, _ = finished
     store = Store(f"sqlite:///{folder}/runs/store.sqlite", folder / "runs" / "artifacts")
     (fingerprint,) = store.experiments()["fingerprint"]
@@ -120,7 +120,7 @@ def test_every_training_is_on_the_page_with_seed_and_ending(finished):
 
 
 @pytest.mark.slow
-def test_searches_are_those_that_the_runs_came_of(finished, monkeypatch):
+def test_the_page_shows_the_searches_that_led_to_the_runs(finished, monkeypatch):
     folder, _ = finished
     monkeypatch.chdir(folder)
     where = storage_paths("runs/store.sqlite", None, None, None)
@@ -151,7 +151,7 @@ def test_a_store_without_its_artifacts_makes_a_page_without_their_figures(here, 
 
 
 @pytest.mark.slow
-def test_a_broken_exhibit_is_said_on_the_page(here, say):
+def test_a_broken_exhibit_is_mentioned_on_the_page(here, say):
     for path in (here / "runs" / "artifacts" / "exhibits").iterdir():
         path.write_bytes(b"nothing")
     assert say("report").code == 0
@@ -171,11 +171,11 @@ def test_a_partial_store_is_marked_partial(here, say):
 
 
 @pytest.mark.slow
-def test_what_cannot_be_done_is_one_line(here, say):
+def test_impossible_reports_give_one_line(here, say):
     assert "no experiment 'tine' in sqlite:///runs/store.sqlite; it holds: tiny" in refused(say("report", "tine"))
-    assert "no store here yet" in refused(say("report", "--store", "nowhere.sqlite"))
+    assert "there is no store yet" in refused(say("report", "--store", "nowhere.sqlite"))
     (here / "file").write_text("")
-    assert "choose another place with --to" in refused(say("report", "--to", "file"))
+    assert "choose another folder with --to" in refused(say("report", "--to", "file"))
     Store(f"sqlite:///{here}/empty.sqlite", here)
     assert "holds no experiment yet" in refused(say("report", "--store", "empty.sqlite"))
     put_incomplete_experiment(Store(f"sqlite:///{here}/old.sqlite", here), "f", "tiny")
@@ -186,12 +186,12 @@ def test_what_cannot_be_done_is_one_line(here, say):
     assert "made by schema version 99" in refused(say("report", "--store", "empty.sqlite"))
 
 
-def test_a_page_that_cannot_be_drawn_fails_no_run(tmp_path):
+def test_an_error_in_the_page_does_not_end_the_run(tmp_path):
     where = storage_paths(str(tmp_path / "store.sqlite"), None, None, None)
     store = Store(where.store, where.artifacts)
     put_incomplete_experiment(store, "f", "tiny")
     said = page_or_reason("tiny", "f", where)
-    assert said.startswith("no page was drawn (experiment 'tiny'")
+    assert said.startswith("no page was written (experiment 'tiny'")
     assert said.endswith("try `reproduce report tiny`")
 
 
@@ -200,7 +200,7 @@ def again(name, settings, *records):
     return [command.text for command in rerun_commands(name, MeasuredExperiment(summary, records))]
 
 
-def test_commands_spell_out_what_the_file_does_not_say():
+def test_commands_have_options_for_differences_from_the_file():
     settings = {**sample().summary.written_settings, "seed": 7, "methods": ["untrained", "proxy_anchor"]}
     clean = some_run()
     commands = again("quickstart", settings, clean)
@@ -209,7 +209,7 @@ def test_commands_spell_out_what_the_file_does_not_say():
     assert commands[-1] == "python -m reproduce report quickstart"
 
 
-def test_an_experiment_of_ones_own_is_written_out():
+def test_an_experiment_without_a_suite_file_is_written_out():
     settings = {**sample().summary.written_settings, "title": "Mine: $(x)"}
     unclean = some_run().provenance.model_copy(update={"tree_dirty": True})
     commands = again("my own", settings, some_run(provenance=unclean))
@@ -217,7 +217,7 @@ def test_an_experiment_of_ones_own_is_written_out():
     assert commands[1] == "python -m reproduce run 'my own.yaml'"
 
 
-def test_a_file_of_ones_own_under_a_name_of_the_suite_is_written_out_too():
+def test_a_different_experiment_with_the_name_of_a_suite_file_is_written_out():
     settings = sample().summary.written_settings
     training = {**settings["training"], "batch_size": 8}
     assert again("quickstart", settings)[0].startswith("python -m reproduce run quickstart")
@@ -226,7 +226,7 @@ def test_a_file_of_ones_own_under_a_name_of_the_suite_is_written_out_too():
     assert commands[1] == "python -m reproduce run quickstart.yaml"
 
 
-def test_a_located_dataset_asks_for_its_folder():
+def test_a_dataset_from_a_folder_has_the_data_option():
     plain = load_experiment("mlrc_cub200", {}).model_dump(mode="json")
     settings = {**plain, "dataset": {"name": "cub200", "subset": True}, "folds": 2}
     (line,) = [text for text in again("mlrc_cub200", settings) if " run " in text]
@@ -235,7 +235,7 @@ def test_a_located_dataset_asks_for_its_folder():
     assert "--folds 2" in line
 
 
-def test_settings_that_cannot_be_read_have_no_commands():
+def test_an_experiment_with_unreadable_settings_has_no_commands():
     settings = sample().summary.written_settings
     assert again("quickstart", {**settings, "a key of tomorrow": 1}) == []
     assert again("quickstart", None) == []

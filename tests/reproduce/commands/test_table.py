@@ -1,4 +1,4 @@
-"""`reproduce table`: published tables with and without a store, an experiment's tables, the names there are."""
+"""`reproduce table`: published tables with and without a store, tables of experiments, and lists of names."""
 
 import io
 import json
@@ -52,7 +52,7 @@ def store(tmp_path):
 
 @pytest.fixture
 def own_files(tmp_path, monkeypatch):
-    """The suite's experiment files are one: proxy_isa_table1."""
+    """The suite has only one experiment file: proxy_isa_table1."""
     folder = tmp_path / "experiments"
     folder.mkdir()
     (folder / "proxy_isa_table1.yaml").write_text(yaml.safe_dump(SETTINGS))
@@ -94,7 +94,7 @@ def refusal(answer) -> str:
 def test_a_published_table_needs_no_store(say, name, form, tmp_path):
     answer = say(name, "--format", form)
     assert answer.code == 0
-    assert answer.err == "runs/store.sqlite: no store here yet, so nothing was run\n"
+    assert answer.err == "runs/store.sqlite: there is no store yet, so the table has no runs\n"
     printed = published_table(name).cells
     assert sum(answer.out.count(verdict) for verdict in NOT_FILLED) >= len(printed)
     for cell in printed:
@@ -110,7 +110,7 @@ def test_every_published_table_is_drawn_beside_the_quickstarts_store(say, store)
         assert len(frame) == len(published_table(name).cells)
 
 
-def test_mlrcs_table_is_filled_from_the_store(say, store):
+def test_mlrcs_table_shows_the_stored_runs(say, store):
     keep(store, "mine", summary(MLRC), runs_of("contrastive", NEAR))
     frame = cells(say("mlrc_cub200", "--format", "csv"))
     run = frame[~frame["verdict"].isin(NOT_FILLED)]
@@ -124,7 +124,7 @@ def test_mlrcs_table_is_filled_from_the_store(say, store):
     assert len(found) == 6
 
 
-def test_a_short_trial_run_does_not_hide_the_whole_one(say, store):
+def test_a_later_short_run_does_not_hide_the_complete_run(say, store):
     keep(store, "mlrc_cub200", summary(MLRC), runs_of("contrastive", NEAR), "whole")
     short = [run.model_copy(update={"fingerprint": f"short-{run.run}"}) for run in runs_of("contrastive", NEAR[:1])]
     keep(store, "mlrc_cub200", summary(changed(MLRC, search={"trials": 1})), short, "short")
@@ -133,7 +133,7 @@ def test_a_short_trial_run_does_not_hide_the_whole_one(say, store):
     assert "1 trials instead of 50" in say("mlrc_cub200", "--format", "markdown").out
 
 
-def test_a_papers_table_is_filled_by_its_own_experiment_as_its_file_says(say, store, own_files):
+def test_a_papers_table_shows_runs_with_the_settings_of_its_experiment_file(say, store, own_files):
     settings = own_files["proxy_isa_table1/cub200"].model_dump(mode="json")
     keep(store, "proxy_isa_table1/cub200", summary(settings), single_runs("proxy_isa", [0.67, 0.68]))
     frame = cells(say("proxy_isa_table1", "--format", "csv"))
@@ -141,7 +141,7 @@ def test_a_papers_table_is_filled_by_its_own_experiment_as_its_file_says(say, st
     assert run[["row", "dataset", "n"]].to_numpy().tolist() == [["Proxy-ISA", "cub200", 2]]
 
 
-def test_what_was_run_otherwise_than_the_file_says_fills_nothing(say, store, own_files):
+def test_runs_with_other_settings_than_the_file_are_not_shown(say, store, own_files):
     settings = changed(own_files["proxy_isa_table1/cub200"].model_dump(mode="json"), training={"max_epochs": 2})
     keep(store, "proxy_isa_table1/cub200", summary(settings), single_runs("proxy_isa", [0.67, 0.68]))
     assert set(cells(say("proxy_isa_table1", "--format", "csv"))["verdict"]) <= NOT_FILLED
@@ -150,7 +150,7 @@ def test_what_was_run_otherwise_than_the_file_says_fills_nothing(say, store, own
 
 @pytest.mark.parametrize("kept_as", ["proxygml_table1", "proxy_gml_table1"])
 @pytest.mark.parametrize("asked", ["proxygml_table1", "proxy_gml_table1"])
-def test_an_experiment_under_an_old_name_is_found_and_fills_the_published_table(say, store, kept_as, asked):
+def test_an_experiment_under_a_former_name_is_shown_in_the_published_table(say, store, kept_as, asked):
     (experiment,) = load_experiments(asked, {}).values()
     runs = single_runs("proxy_gml_m_lp", [0.84, 0.85], dataset="cars196")
     titles = {variant.key: variant.title for variant in experiment.variants}
@@ -165,7 +165,7 @@ def test_an_experiment_under_an_old_name_is_found_and_fills_the_published_table(
 
 
 @pytest.mark.parametrize("name", ["mlrc_cub200", "proxy_isa_table1/cub200", "mine"])
-def test_settings_of_another_version_end_no_table(say, store, own_files, name):
+def test_settings_of_another_version_do_not_prevent_a_table(say, store, own_files, name):
     other = summary({**MLRC, "a key of tomorrow": 1})
     methods = {"contrastive": "C", "proxy_isa": "P"}
     runs = [*runs_of("contrastive", NEAR), *single_runs("proxy_isa", NEAR)]
@@ -178,14 +178,14 @@ def test_settings_of_another_version_end_no_table(say, store, own_files, name):
     assert "59.83" in say(name, "--what", "results").out
 
 
-def test_an_incomplete_experiment_ends_no_published_table(say, store):
+def test_an_incomplete_experiment_does_not_prevent_a_published_table(say, store):
     put_incomplete_experiment(store, "x", "mlrc_cub200")
     keep(store, "mine", summary(MLRC), runs_of("contrastive", NEAR))
     assert "59.83 ±1.90 (3)" in say("mlrc_cub200").out
     assert "was kept without its methods" in refusal(say("mlrc_cub200", "--what", "results"))
 
 
-def test_deviations_tell_settings_apart_from_what_is_free(own_files):
+def test_deviations_contain_settings_but_not_free_choices(own_files):
     name = "proxy_isa_table1/cub200"
     whole = own_files[name].model_dump(mode="json")
     free = {
@@ -218,15 +218,15 @@ def test_deviations_tell_settings_apart_from_what_is_free(own_files):
 
 
 @pytest.mark.parametrize("file", experiment_names())
-def test_no_experiment_of_the_suite_deviates_from_its_own_file(file):
-    """Each as the store would keep it, after a round trip through JSON."""
+def test_no_experiment_of_the_suite_deviates_from_its_file(file):
+    """Every experiment is compared in its stored form, after a round trip through JSON."""
     for name, one in load_experiments(file, {}).items():
         assert deviations(name, summary(json.loads(json.dumps(one.without_folder())))) == ()
 
 
 @pytest.mark.parametrize("key", sorted(Experiment.model_fields))
-def test_every_setting_is_compared_or_named_as_free(own_files, key):
-    """A setting that `Experiment` is given later must not be forgotten here."""
+def test_every_setting_is_compared_or_listed_as_free(own_files, key):
+    """A new setting of `Experiment` must not be forgotten in the comparison."""
     name = "proxy_isa_table1/cub200"
     other = {
         "title": "Another",
@@ -255,7 +255,7 @@ def test_every_setting_is_compared_or_named_as_free(own_files, key):
     assert bool(deviations(name, summary(whole))) is (key not in free)
 
 
-# As on a machine that does not have it: scipy looks for torch among the loaded modules.
+# Imports of torch fail, as on a machine without torch; scipy looks for torch among the loaded modules.
 REFUSE_TORCH = """
 import sys
 class Absent:
@@ -269,7 +269,7 @@ WITHOUT_TORCH = (["mlrc_cub200"], ["proxy_isa_table1"], ["quickstart", "--what",
 
 @pytest.mark.parametrize("arguments", WITHOUT_TORCH, ids=" ".join)
 def test_tables_are_drawn_without_torch(store, tmp_path, arguments):
-    """With runs of the table's own experiment in the store, so that its file is read."""
+    """The store has runs of the table's experiment, so that the experiment's file is read."""
     keep_quickstart(store)
     whole = load_experiments("proxy_isa_table1", {})["proxy_isa_table1/cub200"].model_dump(mode="json")
     keep(store, "proxy_isa_table1/cub200", summary(whole), single_runs("proxy_isa", [0.67, 0.68]), "isa")
@@ -294,27 +294,27 @@ def test_an_experiment_is_drawn_in_every_kind_and_format(say, store):
     assert pairs[0]["a"] == "untrained"
 
 
-def test_marks_can_be_read_where_there_is_no_bold(say, store):
+def test_marks_are_readable_without_bold(say, store):
     keep_quickstart(store)
     terminal = say("quickstart").out
     assert "**69.95 ±1.44**" in terminal
     assert "*38.89 ±1.60*" in terminal
 
 
-def test_a_wide_table_comes_in_parts_that_fit(say, store):
+def test_a_wide_table_is_split_into_parts_that_fit(say, store):
     for line in say("proxy_gml_table2").out.splitlines():
         assert len(line) <= 140
     assert say("proxy_gml_table2").out.count("┏") > 1, "twelve columns do not fit"
 
 
-def test_an_experiment_that_bears_a_published_name_is_drawn_as_an_experiment_on_demand(say, store):
+def test_the_what_option_draws_an_experiment_with_the_name_of_a_published_table(say, store):
     keep(store, "mlrc_cub200", summary(MLRC, title="Ours alone"), runs_of("contrastive", NEAR))
     assert "Ours alone" in say("mlrc_cub200", "--what", "results").out
     assert "Ours alone" in say("mlrc_cub200.yaml").out
     assert "Ours alone" not in say("mlrc_cub200").out
 
 
-def test_without_a_name_all_are_listed(say, store):
+def test_without_a_name_all_tables_are_listed(say, store):
     assert "experiments in the store: none" in say().out
     keep_quickstart(store)
     answer = say()
@@ -324,7 +324,7 @@ def test_without_a_name_all_are_listed(say, store):
         assert name in answer.out
 
 
-def test_unknown_names_are_one_line_that_names_the_known(say, store):
+def test_unknown_names_give_one_line_with_the_known_names(say, store):
     keep_quickstart(store)
     line = refusal(say("nonsense"))
     assert "no experiment 'nonsense'" in line
@@ -340,7 +340,7 @@ def test_unknown_names_are_one_line_that_names_the_known(say, store):
 
 def test_an_unknown_name_without_a_store_names_the_published_tables(say):
     line = refusal(say("nonsense"))
-    assert "no store here yet" in line
+    assert "there is no store yet" in line
     assert "mlrc_cub200" in line
 
 

@@ -1,4 +1,4 @@
-"""Names of datasets, trunks, metrics and methods in an experiment, checked before anything is opened."""
+"""The names of datasets, trunks, metrics and methods are checked before an experiment is opened."""
 
 import pytest
 import yaml
@@ -24,7 +24,7 @@ def test_every_name_in_the_suites_files_is_known(file):
 
 
 @pytest.mark.parametrize(("changes", "said"), WRONG)
-def test_an_unknown_name_is_one_line_with_experiment_and_key(tmp_path, changes, said):
+def test_an_unknown_name_gives_one_line_with_experiment_and_key(tmp_path, changes, said):
     path = tmp_path / "mine.yaml"
     path.write_text(yaml.safe_dump({**yaml.safe_load(TINY), **changes}))
     (experiment,) = load_experiments(str(path), {}).values()
@@ -45,7 +45,7 @@ def test_run_and_plan_refuse_the_name(tmp_path, capsys, monkeypatch, command, ch
     assert said in line
 
 
-def test_a_wrong_name_in_the_last_panel_is_told_before_the_first_is_opened(tmp_path, capsys, monkeypatch):
+def test_a_wrong_name_in_the_last_panel_is_reported_before_the_first_panel_is_opened(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     panels = {"first": {}, "last": {"metrics": ["recal@2"]}}
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump({**yaml.safe_load(TINY), "panels": panels}))

@@ -1,4 +1,4 @@
-"""Experiment files and the options on top of them."""
+"""Experiment files and the options that replace their settings."""
 
 import pytest
 import yaml
@@ -16,7 +16,7 @@ from tests.support.panels import PANELS, table_file
 
 
 @pytest.mark.parametrize("name", experiment_names())
-def test_every_experiment_loads_and_names_what_there_is(name):
+def test_every_experiment_loads_and_names_existing_things(name):
     for experiment in load_experiments(name, {}).values():
         assert experiment.dataset.name in DATASETS
         assert set(experiment.methods) <= set(card_names())
@@ -32,7 +32,7 @@ def test_quickstart_compares_four_trained_methods_with_the_untrained_trunk():
     assert experiment.dataset.name in EMBEDDED
 
 
-def test_the_paper_is_run_with_its_own_settings():
+def test_mlrcs_experiment_has_the_papers_settings():
     experiment = load_experiment("mlrc_cub200", {})
     assert (experiment.search.trials, experiment.reproductions, experiment.folds) == (50, 10, 4)
     assert (experiment.embedding_size, experiment.search.bounds) == (128, "widened")
@@ -44,7 +44,7 @@ def test_the_paper_is_run_with_its_own_settings():
     assert (sampler.name, sampler.startup_trials, sampler.startup) == ("GPSampler", 5, "scrambled_sobol")
 
 
-def test_options_replace_what_the_file_says():
+def test_options_replace_settings_of_the_file():
     overrides = {
         "dataset.root": "photos",
         "dataset.subset": True,
@@ -62,12 +62,12 @@ def test_options_replace_what_the_file_says():
     assert experiment.title == load_experiment("mlrc_cub200", {}).title
 
 
-def test_options_not_given_change_nothing():
+def test_missing_options_change_nothing():
     overrides = {"search.trials": None, "seed": None, "methods": None, "image_size": None}
     assert load_experiment("quickstart", overrides) == load_experiment("quickstart", {})
 
 
-def test_a_seed_of_zero_is_an_option_given(tmp_path):
+def test_a_seed_of_zero_counts_as_an_option(tmp_path):
     assert load_experiment(written(tmp_path, seed=5), {"seed": 0}).seed == 0
 
 
@@ -85,7 +85,7 @@ def test_the_resize_for_evaluation_scales_too(tmp_path):
     assert (images.crop, images.resize, images.evaluation_resize) == (112, None, 128)
 
 
-def test_an_experiment_without_resize_keeps_none():
+def test_the_image_size_adds_no_resize_to_an_experiment_without_one():
     images = load_experiment("quickstart", {"image_size": 24}).images
     assert (images.crop, images.resize) == (24, None)
 
@@ -102,7 +102,7 @@ def test_an_experiment_without_resize_keeps_none():
         ({"image_size": -3}, "images"),
     ],
 )
-def test_an_option_out_of_range_is_one_line(overrides, key):
+def test_an_option_out_of_range_gives_one_line(overrides, key):
     with pytest.raises(InputError, match=rf"^options on top of quickstart\.yaml: key '{key}") as error:
         load_experiment("quickstart", overrides)
     assert "\n" not in str(error.value)
@@ -138,7 +138,7 @@ def written(folder, **changes) -> str:
         ({"dataset": {"nam": "glyphs"}}, "dataset.name"),
     ],
 )
-def test_a_slip_in_a_file_names_file_and_key(tmp_path, changes, key):
+def test_an_error_in_a_file_gives_file_and_key(tmp_path, changes, key):
     path = written(tmp_path, **changes)
     with pytest.raises(InputError) as error:
         load_experiment(path, {})
@@ -146,12 +146,12 @@ def test_a_slip_in_a_file_names_file_and_key(tmp_path, changes, key):
     assert f"'{key}'" in str(error.value)
 
 
-def test_the_name_in_the_store_is_the_files(tmp_path):
+def test_the_name_in_the_store_is_that_of_the_file(tmp_path):
     assert short_name(written(tmp_path)) == "mine"
     assert short_name("quickstart") == "quickstart"
 
 
-def test_an_experiments_fingerprint_changes_with_its_settings_but_not_with_places_and_methods():
+def test_an_experiments_fingerprint_depends_on_settings_but_not_on_folders_and_methods():
     base = load_experiment("mlrc_cub200", {})
     same = [{"dataset.root": "elsewhere"}, {"methods": ["triplet"]}]
     for overrides in same:
@@ -165,7 +165,7 @@ def test_an_experiments_fingerprint_changes_with_its_settings_but_not_with_place
     assert len(names) == len(others) + 3
 
 
-def test_a_panel_is_what_all_share_with_its_own_keys_on_top(tmp_path):
+def test_the_keys_of_a_panel_replace_the_common_keys(tmp_path):
     path = table_file(tmp_path, PANELS)
     experiments = load_experiments(path, {"seed": 3})
     assert list(experiments) == ["both/small", "both/wide"]
@@ -181,13 +181,13 @@ def test_a_panel_is_what_all_share_with_its_own_keys_on_top(tmp_path):
 @pytest.mark.parametrize(
     ("panels", "name", "said"),
     [
-        (PANELS, "/narrow", "no panel 'narrow'; it has small, wide"),
+        (PANELS, "/narrow", "there is no panel 'narrow'; the panels are small, wide"),
         (None, "/small", "has no panels"),
-        ({"small": 3}, "", "panels must be keys and values"),
+        ({"small": 3}, "", "panels must be a mapping from each panel's name to its keys and values"),
         ({"small": {"trainin": {}}}, "", "panels.small: unknown key 'trainin'"),
     ],
 )
-def test_a_slip_in_a_panel_is_one_line(tmp_path, panels, name, said):
+def test_an_error_in_a_panel_gives_one_line(tmp_path, panels, name, said):
     path = table_file(tmp_path, panels)
     with pytest.raises(InputError) as error:
         load_experiments(path + name, {})

@@ -1,4 +1,4 @@
-"""Method cards: those that come with the suite are MLRC's, and a slip in one is told in one line."""
+"""Method cards: the suite's cards have MLRC's settings, and an error in a card gives one line."""
 
 from importlib import resources
 from pathlib import Path
@@ -51,7 +51,7 @@ def test_every_card_loads_and_its_method_can_be_built(name):
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_bounds_are_those_that_the_search_ended_with_and_those_it_began_with(name):
+def test_bounds_are_the_final_and_the_initial_ones_of_mlrcs_search(name):
     targets = target_of(name)
     for row in printed_rows(name).itertuples():
         card, dataset = load_card(name), DATASETS[row.dataset]
@@ -66,7 +66,7 @@ def test_bounds_are_those_that_the_search_ended_with_and_those_it_began_with(nam
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_nothing_else_is_searched(name):
+def test_only_published_hyperparameters_are_searched(name):
     rows, targets = printed_rows(name), target_of(name)
     for printed, dataset in DATASETS.items():
         searched = {parameter.target for parameter in open_card(load_card(name), dataset).space}
@@ -74,7 +74,7 @@ def test_nothing_else_is_searched(name):
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_published_optima_are_the_logs_in_full_precision(name):
+def test_published_optima_have_the_full_precision_of_the_logs(name):
     rows, targets = printed_rows(name), target_of(name)
     for printed, dataset in DATASETS.items():
         mine = rows[rows["dataset"] == printed]
@@ -118,7 +118,7 @@ def written(folder: Path, **changes) -> Path:
     return path
 
 
-def test_a_card_of_ones_own_is_loaded_by_its_path(tmp_path):
+def test_a_users_card_is_loaded_by_its_path(tmp_path):
     card = load_card(str(written(tmp_path)))
     assert card.key == "mine"
     assert [parameter.target for parameter in open_card(card, "glyphs").space] == ["loss.margin"]
@@ -154,7 +154,7 @@ SLIPS = {
 
 
 @pytest.mark.parametrize("slip", SLIPS)
-def test_a_slip_in_a_card_is_one_line_that_names_file_and_key(tmp_path, slip):
+def test_an_error_in_a_card_gives_one_line_with_file_and_key(tmp_path, slip):
     changes, said = SLIPS[slip]
     path = tmp_path / "mine.yaml"
     content = {key: value for key, value in {**CARD, **changes}.items() if value is not ...}
@@ -166,7 +166,7 @@ def test_a_slip_in_a_card_is_one_line_that_names_file_and_key(tmp_path, slip):
     assert "\n" not in str(error.value)
 
 
-def test_a_misspelt_argument_is_told_what_there_is(tmp_path):
+def test_a_misspelt_argument_is_reported_with_the_known_arguments(tmp_path):
     path = written(tmp_path, loss={"name": "TripletMarginLoss", "arguments": {"margn": 0.1}}, search={})
     with pytest.raises(InputError, match=r"TripletMarginLoss takes no argument 'margn'; it takes .*\bmargin\b"):
         load_card(str(path))
@@ -181,12 +181,12 @@ def test_unknown_methods_list_the_known_ones():
     ("dataset", "bounds", "expected"),
     [("a", "widened", (0, 9)), ("a", "initial", (0, 2)), ("b", "widened", (0, 1)), ("b", "initial", (0, 1))],
 )
-def test_a_range_is_the_datasets_own_where_it_has_one(dataset, bounds, expected):
+def test_a_dataset_with_separate_bounds_replaces_the_general_range(dataset, bounds, expected):
     choice = SearchRange(low=0, high=1, datasets={"a": {"low": 0, "high": 9}}, initial={"a": {"low": 0, "high": 2}})
     assert choice.bounds_on(dataset, bounds) == expected
 
 
-def test_the_committed_schema_is_that_of_the_cards() -> None:
+def test_the_committed_schema_equals_the_schema_of_the_cards() -> None:
     methods = Path(__file__).parents[3] / "reproduce" / "methods"
     assert (methods / "card.schema.json").read_text() == card_schema()
     for card in methods.glob("*.yaml"):

@@ -22,7 +22,7 @@ def test_no_search_takes_the_published_values(tmp_path):
     assert glyphs.method.loss == card.loss
 
 
-def test_settings_are_set_and_no_longer_searched(tmp_path):
+def test_a_hyperparameter_with_a_setting_is_not_searched(tmp_path):
     experiment = written(tmp_path, search={"trials": 2}, settings={"cosface": {"loss.margin": 0.25}})
     opened = open_method(experiment, load_card("cosface"))
     assert opened.method.loss.arguments["margin"] == 0.25
@@ -31,7 +31,7 @@ def test_settings_are_set_and_no_longer_searched(tmp_path):
 
 
 @pytest.mark.parametrize("target", ["loss.marginn", "miner.epsilon", "loss_optimizer.momentum"])
-def test_a_setting_without_a_place_is_one_line(tmp_path, target):
+def test_a_setting_that_the_method_does_not_have_gives_one_line(tmp_path, target):
     with pytest.raises(InputError, match="settings of method 'cosface': "):
         open_method(written(tmp_path, settings={"cosface": {target: 1.0}}), load_card("cosface"))
 
@@ -49,7 +49,7 @@ def test_ranges_keep_the_cards_scale(tmp_path):
     assert space["loss_optimizer.lr"].distribution() == FloatDistribution(1e-4, 1e-2, log=True)
 
 
-def test_proxies_train_at_a_multiple_of_the_networks_rate(tmp_path):
+def test_the_learning_rate_of_proxies_is_a_multiple_of_the_networks_rate(tmp_path):
     experiment = written(tmp_path, search={"trials": 2}, proxies={"lr_multiplier": 100.0, "warmup_passes": 1})
     proxies, pairs = (open_method(experiment, load_card(name)) for name in ("proxy_anchor", "contrastive"))
     assert proxies.method.loss_lr == pytest.approx(0.1)
@@ -60,8 +60,8 @@ def test_proxies_train_at_a_multiple_of_the_networks_rate(tmp_path):
 
 
 @pytest.mark.parametrize("card", ["c1_ccp", "c2_ccp", "ms_ccp", "triplet_ccp"])
-def test_ccp_is_refused_under_standard_whose_final_training_hears_no_scores(card: str) -> None:
-    """It would stay in its first problem, and its row would be the proxy loss without CCP."""
+def test_ccp_is_refused_under_standard_because_its_final_training_has_no_validation(card: str) -> None:
+    """CCP would stay in its first problem, so its row would show the proxy loss without CCP."""
     under_mlrc = load_experiment("mlrc_cub200", {})
     assert open_method(under_mlrc, load_card(card)).method.name == card
     under_standard = under_mlrc.model_copy(update={"protocol": "standard"})

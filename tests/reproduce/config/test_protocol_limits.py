@@ -1,4 +1,4 @@
-"""Which methods an experiment can open under its protocol."""
+"""The methods that each protocol accepts."""
 
 import pytest
 
@@ -9,8 +9,8 @@ from tests.support.experiment_files import load_experiment
 
 
 @pytest.mark.parametrize("card", ["c1_ccp", "c2_ccp", "ms_ccp", "triplet_ccp"])
-def test_ccp_is_refused_under_standard_whose_final_training_hears_no_scores(card: str) -> None:
-    """It would stay in its first problem, and its row would be the proxy loss without CCP."""
+def test_ccp_is_refused_under_standard_because_its_final_training_has_no_validation(card: str) -> None:
+    """CCP would stay in its first problem, so its row would show the proxy loss without CCP."""
     under_mlrc = load_experiment("mlrc_cub200", {})
     assert open_method(under_mlrc, load_card(card)).method.name == card
     under_standard = under_mlrc.model_copy(update={"protocol": "standard"})

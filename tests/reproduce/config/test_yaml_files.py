@@ -1,4 +1,4 @@
-"""Reading YAML: every complaint is one line with file, key and remedy."""
+"""Reading YAML files: every error is one line with file, key and remedy."""
 
 from pathlib import Path
 
@@ -45,29 +45,29 @@ def complaint(path: Path) -> str:
         ("just text", "expected keys and values, found str"),
     ],
 )
-def test_a_bad_file_is_one_line_that_names_file_and_key(tmp_path, content, said):
+def test_a_bad_file_gives_one_line_with_file_and_key(tmp_path, content, said):
     path = tmp_path / "bad.yaml"
     path.write_text(content)
     assert said in complaint(path)
 
 
-def test_a_file_that_is_no_text_is_one_line(tmp_path):
+def test_a_binary_file_gives_one_line(tmp_path):
     path = tmp_path / "bad.yaml"
     path.write_bytes(b"\xff\xfe\xfd title: \xe9")
     assert "not valid YAML" in complaint(path)
 
 
-def test_a_folder_is_no_file(tmp_path):
+def test_a_folder_is_refused(tmp_path):
     assert "cannot be read" in complaint(tmp_path)
 
 
-def test_a_good_file_is_its_model(tmp_path):
+def test_a_good_file_is_read_into_its_model(tmp_path):
     path = tmp_path / "good.yaml"
     path.write_text("title: Ümlaut\ninner: {count: 4}\n", encoding="utf-8")
     assert read_model(path, Outer) == Outer(title="Ümlaut", inner=Inner(count=4))
 
 
-def test_describe_names_the_first_of_several():
+def test_describe_gives_the_first_error_and_counts_the_others():
     with pytest.raises(ValidationError) as error:
         Outer.model_validate({"inner": {"count": 0}, "speed": 1})
     assert describe(error.value) == "key 'title' is missing (and 2 more)"

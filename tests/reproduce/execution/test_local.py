@@ -1,4 +1,4 @@
-"""Executors: this process and others give the same numbers, and a dead worker costs a retry."""
+"""Local executors: this process and other processes give the same numbers, and a dead worker is replaced."""
 
 import os
 import signal
@@ -43,7 +43,7 @@ def test_other_processes_give_the_same_numbers_bit_for_bit(problem, tmp_path):
     assert here[0][0].best_map_at_r > 0
 
 
-def test_progress_is_told_at_every_validation(problem, tmp_path):
+def test_progress_is_reported_at_every_validation(problem, tmp_path):
     spec = problem.fold_specs(TRIPLET, "search", 0)[0]
     executor = InProcess("cpu")
     executor.submit(TrainTask(TrainJob(spec), problem.training_data(spec), None)).result()
@@ -55,7 +55,7 @@ def test_progress_is_told_at_every_validation(problem, tmp_path):
     assert executor.ticks() == []
 
 
-def test_an_error_in_this_process_arrives_with_the_future(problem):
+def test_an_error_in_this_process_is_set_on_the_future(problem):
     spec = problem.fold_specs(TRIPLET, "search", 0)[0]
     other = problem.fold_specs(TRIPLET, "search", 0)[1]
     future = InProcess("cpu").submit(TrainTask(TrainJob(spec), problem.training_data(other), None))
@@ -69,7 +69,7 @@ def test_a_search_writes_no_weights(problem, tmp_path):
     assert list(tmp_path.rglob("*")) == []
 
 
-def test_weights_are_whole_or_absent(tmp_path, monkeypatch):
+def test_weights_are_written_completely_or_not_at_all(tmp_path, monkeypatch):
     path = tmp_path / "ab" / "abc.pt"
     write_tensors(path, {"w": torch.ones(3)})
     assert torch.equal(torch.load(path, weights_only=True)["w"], torch.ones(3))
@@ -86,19 +86,19 @@ def test_weights_are_whole_or_absent(tmp_path, monkeypatch):
     assert torch.equal(torch.load(path, weights_only=True)["w"], torch.ones(3))
 
 
-def test_weights_lie_where_their_training_says(problem, tmp_path):
+def test_the_path_of_weights_is_given_by_the_trainings_fingerprint(problem, tmp_path):
     spec = problem.fold_specs(TRIPLET, "search", 0)[0]
     assert weights_path(tmp_path, spec) == tmp_path / spec.fingerprint[:2] / f"{spec.fingerprint}.pt"
 
 
-def test_one_worker_is_this_process():
+def test_one_worker_trains_in_this_process():
     executor = open_executor("cpu", 1)
     assert isinstance(executor, InProcess)
     assert executor.capacity == 1
 
 
 class KillsOneWorker(LocalProcesses):
-    """Kills a worker outright as soon as it reports progress, once."""
+    """Kills one worker when progress is first reported."""
 
     killed: int | None = None
 
@@ -111,8 +111,8 @@ class KillsOneWorker(LocalProcesses):
 
 
 @pytest.mark.slow
-def test_a_killed_worker_is_survived_and_changes_no_number(tmp_path):
-    # Long enough that there is always a training under way when the first progress is told.
+def test_a_killed_worker_is_replaced_and_changes_no_number(tmp_path):
+    # The trainings are so long that one is always running when the first progress is reported.
     training = small_problem(tmp_path).training.model_copy(update={"iterations_per_epoch": 30, "max_epochs": 3})
     problem = small_problem(tmp_path, training=training)
     stores, found = {}, {}
@@ -132,7 +132,7 @@ def test_a_killed_worker_is_survived_and_changes_no_number(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_dead_pool_refuses_until_it_is_restarted(problem):
+def test_a_dead_pool_refuses_tasks_until_it_is_restarted(problem):
     executor = LocalProcesses("cpu", 1)
     spec = problem.fold_specs(TRIPLET, "search", 0)[0]
     task = TrainTask(TrainJob(spec), problem.training_data(spec), None)

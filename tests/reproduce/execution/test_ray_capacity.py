@@ -1,4 +1,4 @@
-"""What the nodes of a cluster have room for, by hand-counted examples."""
+"""The capacity of a cluster's nodes, in examples counted by hand."""
 
 import pytest
 
@@ -39,7 +39,7 @@ def test_workers_and_their_share_of_a_gpu(device, workers, threads, room):
     assert room_in(CLUSTER, device, workers, threads) == room
 
 
-def test_auto_is_the_cpu_where_no_node_has_a_gpu():
+def test_auto_means_cpu_if_no_node_has_a_gpu():
     assert room_in([HEAD, SMALL], "auto", None, 1) == Room("cpu", 3, 0)
 
 
@@ -51,7 +51,7 @@ def test_auto_is_the_cpu_where_no_node_has_a_gpu():
         ([HEAD], "auto", r"no node of the cluster has 2 core\(s\) for a training on cpu"),
     ],
 )
-def test_what_cannot_be_had_is_one_line(nodes, device, said):
+def test_devices_that_the_cluster_does_not_have_give_one_line(nodes, device, said):
     with pytest.raises(InputError, match=said) as error:
         room_in(nodes, device, None, 2)
     assert "\n" not in str(error.value)

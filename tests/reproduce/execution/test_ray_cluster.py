@@ -1,4 +1,4 @@
-"""A Ray started here: the numbers of local processes bit for bit, dead workers cost a retry, nothing stays behind."""
+"""A local Ray gives the numbers of local processes bit for bit, replaces dead workers, and leaves no process behind."""
 
 import errno
 import os
@@ -54,7 +54,7 @@ def long_problem(folder):
 
 
 def parents() -> dict[int, int]:
-    """The parent of every process of this machine."""
+    """Return the parent of every process on this machine."""
     found = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -111,7 +111,7 @@ def test_a_cluster_gives_the_numbers_of_local_processes_bit_for_bit(tmp_path):
 
 @with_ray
 @pytest.mark.slow
-def test_progress_and_errors_arrive_as_they_are(tmp_path):
+def test_progress_and_errors_arrive_unchanged(tmp_path):
     problem = small_problem(tmp_path / "cache")
     first, other = problem.fold_specs(TRIPLET, "search", 0)
     blocked = tmp_path / "file"
@@ -137,7 +137,7 @@ def test_progress_and_errors_arrive_as_they_are(tmp_path):
 
 
 class KillsOneWorker(RayCluster):
-    """Kills a training's process outright as soon as it reports progress, once."""
+    """Kills the process of one training when progress is first reported."""
 
     killed: int | None = None
 
@@ -167,7 +167,7 @@ def test_a_killed_worker_costs_one_retry_and_changes_no_number(tmp_path):
         finally:
             executor.close()
     assert executor.killed is not None
-    # The trainings beside it went on.
+    # The other trainings were not disturbed.
     assert ["WorkerCrashedError" in reason for reason in stores["killed"].failures()["reason"]] == [True]
     for method in ("triplet", "cosface"):
         assert without_time(found["calm"][method]) == without_time(found["killed"][method])
@@ -177,7 +177,7 @@ def test_a_killed_worker_costs_one_retry_and_changes_no_number(tmp_path):
 @with_ray
 @with_proc
 @pytest.mark.slow
-def test_closing_ends_trainings_in_flight_and_ray_itself(tmp_path):
+def test_closing_ends_running_trainings_and_ray(tmp_path):
     problem = long_problem(tmp_path / "cache")
     settings = problem.training.model_copy(update={"max_epochs": 10_000, "patience": 10_000})
     problem = small_problem(tmp_path / "cache", training=settings)
@@ -200,7 +200,7 @@ def test_closing_ends_trainings_in_flight_and_ray_itself(tmp_path):
 
 @with_ray
 @pytest.mark.slow
-def test_a_lost_cluster_is_a_broken_pool_until_it_is_restarted(tmp_path):
+def test_a_lost_cluster_breaks_the_pool_until_it_is_restarted(tmp_path):
     import ray
 
     problem = small_problem(tmp_path / "cache")
@@ -223,7 +223,7 @@ def test_a_lost_cluster_is_a_broken_pool_until_it_is_restarted(tmp_path):
 @with_ray
 @pytest.mark.slow
 def test_a_node_that_does_not_see_a_folder_is_named(tmp_path, monkeypatch):
-    # What a node sees of a folder that is another one there: not the file that was put into it here.
+    # On a node whose folder is a different one, the file that was made here does not exist.
     monkeypatch.setattr("reproduce.execution.ray_shared_folders.mark", lambda folder: folder / ".seen-elsewhere")
     with pytest.raises(InputError) as error:
         cluster(tmp_path, workers=1)
@@ -248,12 +248,12 @@ def test_a_node_that_cannot_import_the_suite_is_named(tmp_path, monkeypatch):
 
 
 @with_ray
-def test_addresses_without_a_cluster_are_one_line():
+def test_addresses_without_a_cluster_give_one_line():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # Not listening.
         port = taken.getsockname()[1]
         for address in (f"127.0.0.1:{port}", f"ray://127.0.0.1:{port}"):
-            with pytest.raises(InputError, match=f"^--ray {address}: no Ray cluster answers there") as error:
+            with pytest.raises(InputError, match=f"^--ray {address}: no Ray cluster answers at this address") as error:
                 RayCluster(address, "cpu", None, ())
             assert "\n" not in str(error.value)
     for address in ("nowhere", "host:http", ""):
@@ -261,7 +261,7 @@ def test_addresses_without_a_cluster_are_one_line():
             RayCluster(address, "cpu", None, ())
 
 
-def test_without_ray_there_is_one_line(tmp_path, monkeypatch, capsys):
+def test_without_the_package_ray_the_error_is_one_line(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "ray", None)
     (tmp_path / "tiny.yaml").write_text(TINY)
@@ -273,7 +273,7 @@ def test_without_ray_there_is_one_line(tmp_path, monkeypatch, capsys):
     assert not (tmp_path / "runs").exists()
 
 
-def test_workers_find_modules_weights_and_threads_of_this_process(tmp_path, monkeypatch):
+def test_workers_get_the_modules_weights_and_threads_of_this_process(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TORCH_HOME", "home")
     monkeypatch.setenv(WEIGHTS_VARIABLE, "own.pth")
@@ -303,7 +303,7 @@ def test_the_command_line_makes_the_same_table_with_and_without_ray(tmp_path):
         assert answer.err == ""
         tables.append((tmp_path / store / "tables" / "tiny.csv").read_text())
     assert tables[0] == tables[1]
-    assert "2 training(s) side by side" in answer.out
+    assert "2 training(s) at a time" in answer.out
 
 
 @with_ray
@@ -330,7 +330,7 @@ def test_stopping_the_command_leaves_no_process(tmp_path, how):
             os.killpg(running.pid, how)
             _, told = running.communicate(timeout=60)
             assert running.returncode == 130
-            assert told == "stopped; everything finished is kept, the same command goes on from there\n"
+            assert told == "stopped; everything finished is kept, run the same command to continue\n"
         else:
             running.kill()
             # Ray's own agents take a minute or two to notice.

@@ -1,4 +1,4 @@
-"""A run that goes on: what earlier runs did is counted before the first training."""
+"""A resumed run counts the trainings of earlier runs before its first training."""
 
 import optuna
 import pytest
@@ -25,7 +25,7 @@ def studies(tmp_path):
     return {key: Study(problem, method, budget, SamplerSettings(), storage) for key, method in methods.items()}
 
 
-def test_trainings_of_finished_trials_count_and_those_of_unfinished_ones_do_not(studies, tmp_path):
+def test_only_trainings_of_finished_trials_are_counted(studies, tmp_path):
     store = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path / "artifacts")
     work = studies["triplet"].best_hyperparameters()
     jobs = next(work)

@@ -1,4 +1,4 @@
-"""The scheduler: the store first, every outcome kept as it comes, failures retried and never scored."""
+"""The scheduler looks up outcomes in the store, stores new ones at once, and tries failed jobs again."""
 
 import errno
 from concurrent.futures import Future
@@ -21,10 +21,11 @@ from tests.support.small_problem import COSFACE, TRIPLET, small_problem
 
 
 class FakeExecutor:
-    """Makes up results.
+    """Gives invented results.
 
-    trouble: what goes wrong with the n-th task taken. dies_before: a worker dies, unnoticed, before the n-th call of
-    `submit`, and the pool takes nothing until its restart.
+    Attributes:
+        trouble: The error of the n-th task.
+        dies_before: Before the n-th call of `submit`, a worker dies, and tasks are refused until `restart`.
     """
 
     workers = 2
@@ -58,7 +59,7 @@ class FakeExecutor:
         return [Tick("f", 1)]
 
     def finish(self):
-        """What the workers have got done by now: everything under way."""
+        """Finish all submitted tasks."""
         under_way, self.open = self.open, []
         for future, task in under_way:
             error = self.late_trouble.get(task.job.spec.fingerprint) if isinstance(task, TrainTask) else None
@@ -97,7 +98,7 @@ def store(tmp_path):
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch):
-    """`wait` lets the fake workers finish instead of sleeping; futures that failed at once come first, alone."""
+    """Replace `wait`: the fake workers finish at once; futures that have already failed are returned first, alone."""
 
     def wait(futures, timeout, return_when):
         if not any(future.done() for future in futures):
@@ -121,7 +122,7 @@ def search_jobs(problem, method=TRIPLET, number=0):
 
 
 def only(*batches):
-    """A protocol that asks for batches of trainings, one after another."""
+    """A protocol that requests batches of trainings, one after another."""
     told = []
     for batch in batches:
         results = yield from trainings(batch)
@@ -144,7 +145,7 @@ def test_everything_is_trained_once_and_stored(problem, store):
     assert len(second.observer.seen) == 6
 
 
-def test_the_store_is_asked_before_a_training_is_started(problem, store):
+def test_a_stored_training_is_not_started(problem, store):
     jobs = search_jobs(problem)
     store.put_fold(jobs[0].spec, some_result(jobs[0].spec, 0.75))
     work, executor = scheduler(problem, store)
@@ -157,7 +158,7 @@ def test_the_store_is_asked_before_a_training_is_started(problem, store):
     }
 
 
-def test_outcomes_come_back_in_the_order_asked_for(problem, store):
+def test_outcomes_have_the_order_of_the_jobs(problem, store):
     jobs = [job for number in range(5) for job in search_jobs(problem, number=number)]
     work, _ = scheduler(problem, store, capacity=3)
     (results,) = work.run({"triplet": only(jobs)})["triplet"]
@@ -165,7 +166,7 @@ def test_outcomes_come_back_in_the_order_asked_for(problem, store):
 
 
 @pytest.mark.parametrize("capacity", [1, 2, 5])
-def test_no_more_is_under_way_than_the_executor_takes(problem, store, capacity):
+def test_no_more_tasks_are_submitted_than_the_capacity(problem, store, capacity):
     jobs = [job for number in range(5) for job in search_jobs(problem, number=number)]
     work, executor = scheduler(problem, store, capacity=capacity)
     work.run({"triplet": only(jobs)})
@@ -173,7 +174,7 @@ def test_no_more_is_under_way_than_the_executor_takes(problem, store, capacity):
     assert len(executor.trained()) == 10
 
 
-def test_one_methods_wait_is_filled_with_anothers_trainings(problem, store):
+def test_while_one_method_waits_another_is_trained(problem, store):
     work, executor = scheduler(problem, store, capacity=8)
     trials = [search_jobs(problem, number=number) for number in range(2)]
     others = [search_jobs(problem, COSFACE, number) for number in range(2)]
@@ -183,7 +184,7 @@ def test_one_methods_wait_is_filled_with_anothers_trainings(problem, store):
     assert executor.most_at_once == 4
 
 
-def test_every_outcome_is_stored_as_it_comes(problem, store):
+def test_every_outcome_is_stored_at_once(problem, store):
     jobs = search_jobs(problem) + search_jobs(problem, number=1)
     work, _ = scheduler(problem, store, capacity=1, trouble={3: MethodError("no such thing")})
     with pytest.raises(WorkFailedError):
@@ -191,7 +192,7 @@ def test_every_outcome_is_stored_as_it_comes(problem, store):
     assert store.finished_folds([job.spec.fingerprint for job in jobs]) == {j.spec.fingerprint for j in jobs[:2]}
 
 
-def test_what_is_finished_is_stored_before_a_failure_ends_the_run(problem, store):
+def test_finished_trainings_are_stored_before_a_failure_ends_the_run(problem, store):
     jobs = search_jobs(problem) + search_jobs(problem, number=1)
     work, executor = scheduler(problem, store, capacity=4)
     executor.late_trouble = {jobs[0].spec.fingerprint: OSError(errno.ENOSPC, "No space left on device")}
@@ -200,7 +201,7 @@ def test_what_is_finished_is_stored_before_a_failure_ends_the_run(problem, store
     assert store.finished_folds([job.spec.fingerprint for job in jobs]) == {j.spec.fingerprint for j in jobs[1:]}
 
 
-def test_a_hiccup_is_retried_recorded_and_not_scored(problem, store):
+def test_a_failed_job_is_recorded_and_tried_again(problem, store):
     jobs = search_jobs(problem)
     work, executor = scheduler(problem, store, trouble={1: OSError(errno.EIO, "cable"), 3: MemoryError("tight")})
     (results,) = work.run({"triplet": only(jobs)})["triplet"]
@@ -212,7 +213,7 @@ def test_a_hiccup_is_retried_recorded_and_not_scored(problem, store):
     assert (store.folds()["status"] == "ok").all()
 
 
-def test_after_three_failures_the_run_ends_in_one_line(problem, store):
+def test_after_three_failures_the_run_ends_with_one_line(problem, store):
     jobs = search_jobs(problem)
     trouble = {n: RuntimeError("CUDA error\nand a long story") for n in (2, 3, 4)}
     work, executor = scheduler(problem, store, capacity=2, trouble=trouble)
@@ -235,7 +236,7 @@ def test_after_three_failures_the_run_ends_in_one_line(problem, store):
         (SplitError("class 3 is trained and validated on"), "class 3"),
     ],
 )
-def test_what_no_retry_mends_ends_the_run_at_once(problem, store, error, said):
+def test_errors_that_a_retry_cannot_fix_end_the_run_at_once(problem, store, error, said):
     work, executor = scheduler(problem, store, capacity=1, trouble={1: error})
     with pytest.raises(WorkFailedError, match=f"^triplet, fold 0: .*{said}") as raised:
         work.run({"triplet": only(search_jobs(problem))})
@@ -244,7 +245,7 @@ def test_what_no_retry_mends_ends_the_run_at_once(problem, store, error, said):
     assert len(store.folds()) == 0
 
 
-def test_a_dead_worker_is_replaced_and_the_tasks_under_way_start_again(problem, store):
+def test_a_dead_worker_is_replaced_and_unfinished_tasks_start_again(problem, store):
     jobs = search_jobs(problem) + search_jobs(problem, number=1)
     work, executor = scheduler(problem, store, capacity=4, trouble={2: BrokenProcessPool("killed")})
     (results,) = work.run({"triplet": only(jobs)})["triplet"]
@@ -254,7 +255,7 @@ def test_a_dead_worker_is_replaced_and_the_tasks_under_way_start_again(problem, 
     assert len(store.failures()) == 1
 
 
-def test_a_worker_that_dies_between_two_looks_is_replaced_too(problem, store):
+def test_a_worker_that_dies_before_a_submission_is_replaced(problem, store):
     jobs = search_jobs(problem) + search_jobs(problem, number=1)
     work, executor = scheduler(problem, store, capacity=2, dies_before={2, 6})
     (results,) = work.run({"triplet": only(jobs)})["triplet"]
@@ -262,7 +263,7 @@ def test_a_worker_that_dies_between_two_looks_is_replaced_too(problem, store):
     assert [result.fingerprint for result in results] == [job.spec.fingerprint for job in jobs]
 
 
-def test_a_pool_that_never_holds_ends_in_one_line(problem, store):
+def test_a_pool_that_always_breaks_ends_the_run_with_one_line(problem, store):
     jobs = search_jobs(problem)
     work, executor = scheduler(problem, store, dies_before=range(1, 50))
     with pytest.raises(WorkFailedError) as error:
@@ -271,7 +272,7 @@ def test_a_pool_that_never_holds_ends_in_one_line(problem, store):
     assert executor.calls <= 10
 
 
-def test_a_tested_reproduction_is_not_trained_again_though_its_weights_are_gone(problem, store):
+def test_a_tested_reproduction_without_weights_is_not_trained_again(problem, store):
     work, _ = scheduler(problem, store)
     work.run({"triplet": reproduction(problem)})
     for spec in problem.fold_specs(TRIPLET, "reproduction", 0):
@@ -281,7 +282,7 @@ def test_a_tested_reproduction_is_not_trained_again_though_its_weights_are_gone(
     assert idle.submitted == []
 
 
-def test_an_untested_reproduction_is_trained_again_where_its_weights_are_gone(problem, store):
+def test_an_untested_reproduction_without_weights_is_trained_again(problem, store):
     specs = problem.fold_specs(TRIPLET, "reproduction", 0)
     for spec in specs:
         store.put_fold(spec, some_result(spec, 0.25))
@@ -302,7 +303,7 @@ def test_a_search_keeps_no_weights_and_a_reproduction_does(problem, store):
     assert kept["triplet"].exists()
 
 
-def test_a_training_gets_its_folds_images_only_and_a_test_the_test_images(problem, store):
+def test_a_training_gets_only_the_images_of_its_fold_and_a_test_the_test_images(problem, store):
     work, executor = scheduler(problem, store)
     work.run({"triplet": reproduction(problem)})
     test_classes = set(problem.split.test)
@@ -320,7 +321,7 @@ def test_progress_reaches_the_observer(problem, store):
     assert Tick("f", 1) in work.observer.ticked
 
 
-def test_a_protocol_without_jobs_is_done(problem, store):
+def test_a_protocol_without_jobs_finishes(problem, store):
     def nothing():
         return []
         yield
@@ -330,8 +331,8 @@ def test_a_protocol_without_jobs_is_done(problem, store):
     assert executor.submitted == []
 
 
-def test_a_store_with_everything_finishes_all_methods(problem, store):
-    """Regression guard: the last answer of a protocol may come from the store, inside the first look at it."""
+def test_if_the_store_has_all_outcomes_all_methods_finish(problem, store):
+    """Regression test: a protocol may finish with outcomes from the store before any task is submitted."""
     jobs = search_jobs(problem)
     for job in jobs:
         store.put_fold(job.spec, some_result(job.spec))

@@ -1,4 +1,4 @@
-"""From names on the command line to what a run works with."""
+"""Devices, paths, the store and sessions, made from values of the command line."""
 
 import os
 from pathlib import Path
@@ -22,7 +22,7 @@ def one_line(error) -> str:
 
 
 @pytest.mark.parametrize("device", ["tpu", "mps", "meta", "cuda:99", "cpu:1", "cuda:-1", "gpu", "", "cuda:x"])
-def test_a_device_that_is_not_there_is_one_line(device):
+def test_a_missing_device_gives_one_line(device):
     with pytest.raises(InputError) as error:
         check_device(device)
     text = one_line(error)
@@ -30,21 +30,21 @@ def test_a_device_that_is_not_there_is_one_line(device):
     assert "cpu" in text
 
 
-def test_devices_that_are_there_are_taken():
+def test_available_devices_are_accepted():
     assert check_device("cpu") == "cpu"
     assert check_device("auto") == ("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def test_auto_takes_a_gpu_where_there_is_one(monkeypatch):
+def test_auto_uses_a_gpu_if_there_is_one(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert check_device("auto") == "cuda"
     assert check_device("cuda:1") == "cuda:1"
-    with pytest.raises(InputError, match=r"'cuda:2' is not there: 2 cuda device\(s\) found"):
+    with pytest.raises(InputError, match=r"there is no device 'cuda:2': 2 cuda device\(s\) found"):
         check_device("cuda:2")
 
 
-def test_workers_are_the_folds_where_there_are_cores_and_one_on_a_gpu(monkeypatch):
+def test_the_default_number_of_workers(monkeypatch):
     for cores, workers in ((1, 1), (2, 2), (64, 4), (None, 1)):
         monkeypatch.setattr(os, "cpu_count", lambda cores=cores: cores)
         assert default_workers("cpu") == workers
@@ -60,7 +60,7 @@ def test_workers_are_the_folds_where_there_are_cores_and_one_on_a_gpu(monkeypatc
         ("postgresql://host/db", "postgresql://host/db", "runs"),
     ],
 )
-def test_everything_lies_beside_the_store(store, url, base):
+def test_default_folders_are_beside_the_store(store, url, base):
     where = storage_paths(store, None, None, None)
     assert where.store == url
     assert (where.artifacts, where.cache, where.tables) == tuple(
@@ -70,21 +70,21 @@ def test_everything_lies_beside_the_store(store, url, base):
     assert (chosen.artifacts, chosen.cache, chosen.tables) == (Path("a"), Path("c"), Path("t"))
 
 
-def test_naming_places_makes_none_and_opening_a_store_does(tmp_path):
+def test_folders_are_made_when_a_store_is_opened_and_not_before(tmp_path):
     where = storage_paths(str(tmp_path / "deep" / "down" / "store.sqlite"), None, None, None)
     assert list(tmp_path.iterdir()) == []
     open_store(where)
     assert (tmp_path / "deep" / "down" / "store.sqlite").exists()
 
 
-def test_a_place_that_cannot_be_made_is_one_line(tmp_path):
+def test_a_store_folder_that_cannot_be_made_gives_one_line(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"cannot be made.*--store") as error:
         open_store(storage_paths(str(tmp_path / "file" / "store.sqlite"), None, None, None))
     one_line(error)
 
 
-def test_a_failing_study_is_a_store_error_of_one_line(tmp_path):
+def test_a_failing_study_gives_a_store_error_of_one_line(tmp_path):
     where = storage_paths(str(tmp_path / "store.sqlite"), None, None, None)
     for error in (optuna.exceptions.StorageInternalError("disk\nfull"), SQLAlchemyError("broken\nthing")):
         with pytest.raises(StoreError, match=r"store\.sqlite: .*; what was stored before is kept") as raised:
@@ -121,7 +121,7 @@ def test_trainings_are_trials_and_reproductions_on_every_fold(where):
     opened = open_session("quickstart", quickstart(folds=3, search__trials=5, reproductions=2), where, None)
     studies = opened.studies(optuna.storages.InMemoryStorage())
     counts = {key: opened.protocol.trainings_of(study) for key, study in studies.items()}
-    # The small net starts from random weights, so even untrained its runs differ.
+    # The small network starts with random weights, so even its untrained runs differ.
     assert counts == {key: 3 * 2 if key == "untrained" else 3 * (5 + 2) for key in counts}
 
 
@@ -138,7 +138,7 @@ def test_trainings_are_trials_and_reproductions_on_every_fold(where):
         ({"trunk__weights": "imagenet"}, "no weights 'imagenet'"),
     ],
 )
-def test_what_cannot_be_opened_is_one_line(where, overrides, said):
+def test_an_experiment_that_cannot_be_opened_gives_one_line(where, overrides, said):
     with pytest.raises(InputError) as error:
         open_session("quickstart", quickstart(**overrides), where, None)
     assert said in one_line(error)

@@ -1,4 +1,4 @@
-"""What a person sees while trainings run."""
+"""The live progress of a run."""
 
 import io
 
@@ -18,16 +18,16 @@ def shown(progress):
     return console.file.getvalue()
 
 
-def test_running_trainings_are_shown_until_their_result_is_there(tmp_path):
+def test_running_trainings_are_shown_until_they_finish(tmp_path):
     specs = small_problem(tmp_path).fold_specs(TRIPLET, "search", 0)
     progress = RunProgress(Console(file=io.StringIO()), Forecast({"triplet": 4}, 2), {"triplet": "Triplet"}, len(specs))
     assert "time left not known yet" in shown(progress)
     progress.ticks([Tick(specs[0].fingerprint, 200)])
-    assert "under way: 200 iterations" in shown(progress)
+    assert "running: 200 iterations" in shown(progress)
     progress.job_done("triplet", TrainJob(specs[0]), some_result(specs[0], 0.25), from_store=False)
     assert "under way" not in shown(progress)
     assert "1 of 4 trainings" in shown(progress)
     assert "about" in shown(progress)
-    # The last report may come late.
+    # The last report may arrive late.
     progress.ticks([Tick(specs[0].fingerprint, 300)])
     assert "under way" not in shown(progress)

@@ -1,4 +1,4 @@
-"""Time left: honest means, and nothing claimed before something was measured."""
+"""The time left is computed from mean durations and is unknown before the first one is measured."""
 
 import pytest
 from hypothesis import given
@@ -62,7 +62,7 @@ def test_time_left_lies_between_the_shortest_and_the_longest_training(totals, fi
         assert min(seconds) * to_do * (1 - 1e-9) <= left <= max(seconds) * to_do * (1 + 1e-9)
 
 
-def test_nothing_is_said_before_anything_was_measured():
+def test_the_time_left_is_unknown_before_the_first_training():
     forecast = Forecast({"a": 3}, 1)
     assert forecast.seconds_left() is None
     forecast.finished("a", 0.0, now=False)
@@ -77,7 +77,7 @@ def test_only_trainings_of_this_session_count_as_made():
     assert (forecast.n_done, forecast.made_now, forecast.seconds_left()) == (2, 1, 3.0)
 
 
-def test_more_trainings_than_foreseen_leave_nothing():
+def test_with_more_trainings_than_planned_no_time_is_left():
     forecast = Forecast({"a": 1}, 1)
     for _ in range(3):
         forecast.finished("a", 2.0, now=True)

@@ -1,4 +1,4 @@
-"""Trackers: TensorBoard's files are read back with TensorBoard, W&B is stood in for by its own API."""
+"""Trackers: TensorBoard reads its files back, and a fake module with the same API replaces W&B."""
 
 import io
 import os
@@ -26,7 +26,7 @@ TEST = EvaluateJob((SPEC,), "mlrc", {"loss.margin": 0.1}, run=0, seed=0, trainin
 
 
 def read(folder):
-    """What TensorBoard makes of a folder."""
+    """Read a folder with TensorBoard."""
     reader = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     accumulator = reader.EventAccumulator(str(folder))
     accumulator.Reload()
@@ -84,7 +84,7 @@ def test_tensorboard_has_the_scores_and_settings_of_every_tested_run(tiny_run):
         )
 
 
-def test_a_report_says_what_was_trained_and_how():
+def test_a_report_has_name_settings_and_scores_of_a_training():
     report = report_of("quickstart", "triplet", TRAINING, some_result(SPEC, 0.5))
     assert report.name == f"quickstart/triplet/reproduction/fold-1-{SPEC.fingerprint[:8]}"
     assert (report.group, report.purpose) == ("quickstart/triplet", "reproduction")
@@ -115,7 +115,7 @@ def test_further_metrics_of_a_run_are_reported():
     assert report.settings["hyperparameters.loss.margin"] == 0.1
 
 
-def test_tensorboard_writes_a_training_once_and_leaves_no_half(tmp_path):
+def test_tensorboard_writes_a_training_once_and_completely(tmp_path):
     board = TensorBoard(tmp_path / "tensorboard")
     report = report_of("quickstart", "triplet", TRAINING, some_result(SPEC))
     board.report(report)
@@ -130,7 +130,7 @@ def test_tensorboard_writes_a_training_once_and_leaves_no_half(tmp_path):
 
 
 class Recorded:
-    """A tracker and an observer that keeps what it is told. fails: with what, from the start."""
+    """A tracker and observer that records its calls. `fails` is the error that every report raises."""
 
     def __init__(self, fails=None):
         self.fails, self.reports, self.told = fails, [], []
@@ -147,7 +147,7 @@ class Recorded:
         self.told.append(ticks)
 
 
-def test_a_failing_tracker_is_told_once_and_dropped_and_the_others_go_on():
+def test_a_failing_tracker_is_reported_once_and_removed():
     broken, whole = Recorded(fails=ConnectionError("no network\nand a long story")), Recorded()
     trackers = {"wandb": broken, "tensorboard": whole}
     console = Console(file=io.StringIO(), width=500)
@@ -157,13 +157,13 @@ def test_a_failing_tracker_is_told_once_and_dropped_and_the_others_go_on():
     assert len(broken.reports) == 1
     assert [report.scores["best/map_at_r"] for report in whole.reports] == [0.5, 0.25]
     assert console.file.getvalue() == (
-        "--track wandb: failed and is left out from here on (ConnectionError: no network); the trainings go on\n"
+        "--track wandb: the tracker failed and gets no more reports (ConnectionError: no network); the run continues\n"
     )
-    # The panels of one file share their trackers, so that the next one does not fail again.
+    # The panels of a file share their trackers, so that the failure is reported only once.
     assert list(trackers) == ["tensorboard"]
 
 
-def test_what_comes_from_the_store_is_not_reported_again():
+def test_results_from_the_store_are_not_reported_again():
     tracker = Recorded()
     tracking = Tracking("quickstart", {"wandb": tracker}, Console(file=io.StringIO()))
     tracking.job_done("triplet", TRAINING, some_result(SPEC), from_store=True)
@@ -171,7 +171,7 @@ def test_what_comes_from_the_store_is_not_reported_again():
     assert tracker.reports == []
 
 
-def test_observers_are_told_the_same_in_order():
+def test_all_observers_get_the_same_calls_in_order():
     first, second = Recorded(), Recorded()
     both = Observers(first, second)
     result, ticks = some_result(SPEC), [Tick("f", 3)]
@@ -181,7 +181,7 @@ def test_observers_are_told_the_same_in_order():
 
 
 class FakeWandb(ModuleType):
-    """W&B's `init`, `Run.log`, `Run.finish` and `Settings`, strict where W&B is.
+    """A fake of W&B's `init`, `Run.log`, `Run.finish` and `Settings`, as strict as W&B.
 
     One run at a time; steps never go back; nothing is logged after the end. fails: what `init` raises.
     """
@@ -250,9 +250,7 @@ def run_untrained(folder, tmp_path, capsys, monkeypatch):
     return answer
 
 
-def test_a_run_reports_to_wandb_what_it_makes_and_nothing_the_second_time(
-    wandb, tiny_run, tmp_path, capsys, monkeypatch
-):
+def test_a_run_reports_new_results_to_wandb_only_once(wandb, tiny_run, tmp_path, capsys, monkeypatch):
     run_untrained(tiny_run, tmp_path, capsys, monkeypatch)
     assert sorted(run.name.rsplit("-", 1)[0] for run in wandb.runs) == [
         "tiny/untrained/reproduction/fold-0",
@@ -263,14 +261,14 @@ def test_a_run_reports_to_wandb_what_it_makes_and_nothing_the_second_time(
     assert len(wandb.runs) == 3
 
 
-def test_a_run_goes_on_without_a_tracker_that_fails(wandb, tiny_run, tmp_path, capsys, monkeypatch):
+def test_a_run_continues_without_a_failing_tracker(wandb, tiny_run, tmp_path, capsys, monkeypatch):
     wandb.fails = RuntimeError("api_key not configured (no-tty). call wandb login")
     answer = run_untrained(tiny_run, tmp_path, capsys, monkeypatch)
-    assert answer.out.count("--track wandb: failed and is left out from here on") == 1
+    assert answer.out.count("--track wandb: the tracker failed and gets no more reports") == 1
     assert "2 trainings made" in answer.out
 
 
-def test_a_missing_package_and_an_unknown_tracker_are_told_before_any_work(capsys, monkeypatch, tmp_path):
+def test_a_missing_package_and_an_unknown_tracker_are_reported_before_any_work(capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "wandb", None)
     monkeypatch.setitem(sys.modules, "tensorboard", None)
@@ -290,7 +288,7 @@ def test_a_missing_package_and_an_unknown_tracker_are_told_before_any_work(capsy
     assert list(tmp_path.iterdir()) == []
 
 
-def test_both_trackers_can_be_asked_for(wandb, tmp_path):
+def test_both_trackers_can_be_used_together(wandb, tmp_path):
     trackers = open_trackers(["tensorboard", "wandb", "wandb"], f"sqlite:///{tmp_path}/store.sqlite")
     assert list(trackers) == ["tensorboard", "wandb"]
     assert trackers["tensorboard"].folder == tmp_path / "tensorboard"
@@ -298,7 +296,7 @@ def test_both_trackers_can_be_asked_for(wandb, tmp_path):
         open_trackers(["TensorBoard"], "sqlite:///store.sqlite")
 
 
-def test_trackers_are_imported_only_when_asked_for():
+def test_trackers_are_imported_only_for_the_track_option():
     code = (
         "import sys, reproduce.execution.run_experiment; from reproduce.monitoring.trackers import open_trackers; "
         "open_trackers([], 'sqlite:///x'); print({'tensorboard', 'wandb'} & set(sys.modules))"

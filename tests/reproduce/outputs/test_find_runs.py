@@ -1,4 +1,4 @@
-"""From names to stored experiments: NAME, NAME/PANEL, paths, all panels of a file, old names."""
+"""Finds stored experiments by NAME, NAME/PANEL, path, file with panels and former name."""
 
 import pytest
 
@@ -40,14 +40,14 @@ def test_names_panels_and_paths_are_found(store, asked, expected):
     assert names(find_experiments(store, asked)) == expected
 
 
-def test_the_latest_of_a_name_is_found(store):
+def test_the_latest_experiment_of_a_name_is_found(store):
     assert find_experiment(store, "quickstart").fingerprint == "id of quickstart"
     store.put_experiment("newer", "quickstart", some_summary())
     assert find_experiment(store, "quickstart").fingerprint == "newer"
     assert latest_experiment(store).name == "quickstart"
 
 
-def test_what_is_not_there_is_one_line_that_lists_what_is(store):
+def test_an_unknown_experiment_gives_one_line_with_the_stored_names(store):
     held = "both/small, both/wide, proxy_gml_table2/cub, quickstart, quickstart_too"
     for look_up in (lambda: find_experiments(store, ["quickstart", "quick"]), lambda: find_experiment(store, "quick")):
         with pytest.raises(InputError) as error:
@@ -60,11 +60,11 @@ def test_what_is_not_there_is_one_line_that_lists_what_is(store):
 
 def test_one_experiment_must_be_named_with_its_panel(store):
     assert find_experiment(store, "both/wide").fingerprint == "id of both/wide"
-    with pytest.raises(InputError, match=r"^both has several panels; name one: both/small, both/wide$"):
+    with pytest.raises(InputError, match=r"^both has several panels; use one of both/small, both/wide$"):
         find_experiment(store, "both")
 
 
-def test_an_empty_store_is_one_line(tmp_path):
+def test_an_empty_store_gives_one_line(tmp_path):
     store = Store(f"sqlite:///{tmp_path}/empty.sqlite", tmp_path)
     with pytest.raises(InputError, match=r"holds no experiment yet; make one with `reproduce run`"):
         latest_experiment(store)
