@@ -1,7 +1,7 @@
-"""Getting one file over HTTP and checking it, and unpacking an archive without trusting what it holds.
+"""Download and check of one file, and safe unpacking of an archive.
 
-The downloads are made here with urllib because pooch, the usual library for this, cannot go on with a file that was
-received in part, and the datasets' archives have more than a gigabyte.
+The downloads use urllib. The usual library, pooch, cannot continue an interrupted download, and the datasets' archives
+have more than a gigabyte.
 """
 
 import gzip
@@ -21,14 +21,14 @@ from results.whole_files import partial_name, put_in_place
 
 
 class DownloadError(ValueError):
-    """A file cannot be had, or is not what it should be; the message says what to do."""
+    """A file cannot be downloaded or unpacked, or has the wrong content. The message gives the remedy."""
 
 
 _CHUNK = 1 << 20
-# Some hosts refuse clients that call themselves just Python.
+# Some hosts refuse the default name of Python's client.
 _AGENT = "metric-learning-reproductions"
 _RANGE_NOT_SATISFIABLE, _PARTIAL_CONTENT = 416, 206
-# zipfile raises RuntimeError for a password or a compression that it does not know.
+# zipfile raises RuntimeError for an encrypted file and for an unknown compression.
 _BROKEN = (tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, EOFError, RuntimeError)
 
 
@@ -43,21 +43,21 @@ def download(
     timeout: float = 60.0,
     resume: bool = True,
 ) -> None:
-    """Fetches a file; it gets its name when it is whole and its content is right.
+    """Download a file. It gets its name only when it is complete and its content is checked.
 
     Args:
         url: Address of the file.
-        to: The file to write. Its folder is made; an earlier file is replaced.
-        sha256: First digits, in hexadecimal, of the content's SHA-256.
-        md5: MD5 of the content, in hexadecimal.
-        size: Bytes of the content.
-        progress: Told the bytes received and the bytes in all.
-        timeout: Seconds without an answer after which the server is given up.
-        resume: Keep what an interrupted call has received in `to`.partial, and fetch only the rest the next time, if
-            the server can send a part. Choose False where several processes may fetch the same file at once.
+        to: The file to write. Its folder is created; an existing file is replaced.
+        sha256: SHA-256 of the content in hexadecimal, or its first digits; None does not check it.
+        md5: MD5 of the content in hexadecimal; None does not check it.
+        size: Size of the content in bytes; None does not check it.
+        progress: Called with the number of bytes received and the number of all bytes (None if it is not known).
+        timeout: Seconds to wait for an answer of the server.
+        resume: Whether an interrupted download keeps its bytes in `to`.partial, so that the next call fetches only the
+            rest (if the server supports it). Use False if several processes may download the same file at once.
 
     Raises:
-        DownloadError: The file cannot be fetched, or it is not the one described. What was at `to` before is kept.
+        DownloadError: The file cannot be fetched, or its content is wrong. An existing file at `to` is kept.
         OSError: The file cannot be written.
     """
     to.parent.mkdir(parents=True, exist_ok=True)
@@ -78,11 +78,22 @@ def download(
 def verify(
     path: Path, name: str | None = None, *, sha256: str | None = None, md5: str | None = None, size: int | None = None
 ) -> None:
-    """Raises DownloadError unless the file has the given size, checksum and first digits of its SHA-256."""
+    """Check the size and the checksums of a file. What is None is not checked.
+
+    Args:
+        path: The file.
+        name: Name of the file in messages; None takes the path.
+        sha256: Its SHA-256 in hexadecimal, or the first digits.
+        md5: Its MD5 in hexadecimal.
+        size: Its size in bytes.
+
+    Raises:
+        DownloadError: The size or a checksum is wrong.
+    """
     name = name or str(path)
-    present = path.stat().st_size
-    if size is not None and present != size:
-        raise DownloadError(f"{name}: {present:,} bytes instead of the published {size:,}; get the file again")
+    actual_size = path.stat().st_size
+    if size is not None and actual_size != size:
+        raise DownloadError(f"{name}: {actual_size:,} bytes instead of the published {size:,}; get the file again")
     if md5 is not None and (digest := _digest(path, "md5")) != md5:
         raise DownloadError(f"{name}: MD5 checksum {digest} instead of {md5}; get the file again")
     if sha256 is not None and not (digest := _digest(path, "sha256")).startswith(sha256):
@@ -97,17 +108,26 @@ def _digest(path: Path, algorithm: str) -> str:
 
 
 def is_archive(name: str) -> bool:
-    """Whether `unpack` knows the suffix."""
+    """Tell whether `unpack` supports the file name's suffix."""
     return name.endswith((".zip", ".tgz", ".tar.gz", ".tar"))
 
 
 def unpack(archive: Path, to: Path, progress: Progress | None = None) -> None:
-    """Unpacks a zip or tar file into the folder `to`, whole or not at all; raises DownloadError.
+    """Unpack a zip or tar file. Either all of its members are unpacked, or none.
 
-    Members that would land outside the folder, links out of it and devices are refused; nothing is overwritten.
+    Members outside of the folder, links out of it and devices are refused. Nothing is overwritten.
+
+    Args:
+        archive: The file; `is_archive` lists the suffixes.
+        to: Folder for the members. It is created.
+        progress: Called with the number of members unpacked and the number of all members (None for a tar file).
+
+    Raises:
+        DownloadError: The archive is broken or unsafe, or a member exists in the folder already.
+        OSError: A file cannot be written.
     """
     to.mkdir(parents=True, exist_ok=True)
-    # On the same disk as the target, so that renaming is enough.
+    # On the same disk as the target, so that members can be renamed.
     unpacking = to / f".{archive.name}.unpacking"
     shutil.rmtree(unpacking, ignore_errors=True)
     try:
@@ -116,8 +136,10 @@ def unpack(archive: Path, to: Path, progress: Progress | None = None) -> None:
         else:
             _untar(archive, unpacking, progress)
         entries = sorted(unpacking.iterdir())
-        if taken := next((entry.name for entry in entries if (to / entry.name).exists()), None):
-            raise DownloadError(f"{to / taken}: in the way of what {archive.name} holds; move it away and try again")
+        if existing := next((entry.name for entry in entries if (to / entry.name).exists()), None):
+            raise DownloadError(
+                f"{to / existing}: exists already, and {archive.name} holds it too; move it away and try again"
+            )
         for entry in entries:
             entry.rename(to / entry.name)
     except _BROKEN as error:
@@ -128,25 +150,25 @@ def unpack(archive: Path, to: Path, progress: Progress | None = None) -> None:
 
 
 def _receive_whole(url: str, partial: Path, progress: Progress | None, timeout: float, *, resume: bool) -> None:
-    """Completes `partial`; raises DownloadError, which says how to go on if the partial file is kept."""
+    """Complete `partial`; raise DownloadError, with the next step if the partial file is kept."""
     try:
         total = _receive(url, partial, progress, timeout)
     except (HTTPException, OSError) as error:
-        # A URLError is an OSError too; an error of the disk has the file's name.
+        # URLError is a subclass of OSError. Only an error of the disk has the name of the file.
         if getattr(error, "filename", None) == str(partial):
             raise
         advice = f"; {_next_step(partial)}" if resume else ""
         raise DownloadError(f"{url}: cannot be fetched ({_reason(error)}){advice}") from error
     if total is not None and partial.stat().st_size < total:
         advice = f"; {_next_step(partial)}" if resume else ""
-        raise DownloadError(f"{url}: the connection ended before the file did{advice}")
+        raise DownloadError(f"{url}: the connection ended before the file was complete{advice}")
 
 
 def _receive(url: str, partial: Path, progress: Progress | None, timeout: float) -> int | None:
-    """Appends to `partial` what it lacks; returns the whole size in bytes if the server says it."""
+    """Append the missing bytes to `partial`; return the file's size in bytes if the server sends it."""
     done = partial.stat().st_size if partial.exists() else 0
-    part = {"Range": f"bytes={done}-"} if done else {}
-    request = Request(url, headers={"User-Agent": _AGENT, **part})
+    range_header = {"Range": f"bytes={done}-"} if done else {}
+    request = Request(url, headers={"User-Agent": _AGENT, **range_header})
     try:
         response = urlopen(request, timeout=timeout)
     except HTTPError as error:
@@ -154,13 +176,13 @@ def _receive(url: str, partial: Path, progress: Progress | None, timeout: float)
             raise
         if error.headers.get("Content-Range") == f"bytes */{done}":
             return done
-        # The partial file is longer than the file, so it belongs to another one.
+        # The partial file is longer than the file, so it is a part of another file.
         partial.unlink()
         return _receive(url, partial, progress, timeout)
     with response:
         resumed = response.status == _PARTIAL_CONTENT
         if resumed and not response.headers.get("Content-Range", "").startswith(f"bytes {done}-"):
-            raise URLError("the server sent another part than it was asked for")
+            raise URLError("the server sent another part of the file than the requested one")
         done = done if resumed else 0
         length = response.headers.get("Content-Length")
         total = None if length is None else done + int(length)
@@ -174,16 +196,16 @@ def _receive(url: str, partial: Path, progress: Progress | None, timeout: float)
 
 
 def _reason(error: Exception) -> str:
-    """One line; without urllib's wrapping around the error of the network."""
+    """One line with the error of the network, without urllib's error around it."""
     if isinstance(error, HTTPError):
         return f"{error.code} {error.reason}"
-    inner = error.reason if isinstance(error, URLError) else error
-    return (str(inner).splitlines() or [type(inner).__name__])[0]
+    cause = error.reason if isinstance(error, URLError) else error
+    return (str(cause).splitlines() or [type(cause).__name__])[0]
 
 
 def _next_step(partial: Path) -> str:
     done = partial.stat().st_size if partial.exists() else 0
-    return f"the same command goes on from byte {done:,}" if done else "try again later"
+    return f"run the same command again to continue at byte {done:,}" if done else "try again later"
 
 
 def _unzip(archive: Path, to: Path, progress: Progress | None) -> None:
@@ -201,7 +223,7 @@ def _unzip(archive: Path, to: Path, progress: Progress | None) -> None:
 
 def _untar(archive: Path, to: Path, progress: Progress | None) -> None:
     with tarfile.open(archive) as file:
-        # How many there are is known only at the end of a compressed file.
+        # The number of members is known only at the end of a compressed file.
         for done, member in enumerate(file, start=1):
             try:
                 file.extract(member, to, filter="data")

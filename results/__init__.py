@@ -1,1 +1,1 @@
-"""What was measured: records, the store, statistics and the published numbers. Imports no torch."""
+"""Measured and published results: records, the store, statistics and published numbers. Imports no torch."""

@@ -1,6 +1,6 @@
-"""What a reproduction leaves to look at: a sample of its embeddings, its proxies, retrievals of its hardest classes.
+"""Arrays that figures of a reproduction are drawn from: sampled embeddings, proxies, retrievals of the hardest classes.
 
-Kept as one .npz file per run in the artifact folder, so that figures can be drawn where there is no torch.
+Each run has one .npz file in the artifact folder, so that figures can be drawn without torch.
 """
 
 import io
@@ -19,14 +19,25 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Exhibit:
-    """Arrays of one run; embeddings are those of the first fold's model, normalised.
+    """Arrays of one run. Its embeddings are normalised and come from the first fold's model.
 
-    test_embeddings (n, d), test_labels (n,): some images of some test classes. train_embeddings (m, d), train_labels:
-    a few images of some training classes, as 0..C-1. proxies (p, d), proxy_labels: those of the same training classes;
-    empty for losses without. spectrum (d,): singular values of all test embeddings, largest first.
-    query_images (q, s, s, c), neighbour_images (q, k, s, s, c): uint8, retrievals of the concatenated embeddings for
-    the classes with the lowest MAP@R, hardest first. correct (q, k): whether a neighbour is of the query's class.
-    class_names (q,), neighbour_names (q, k): of the classes. class_scores (q,): the class's MAP@R.
+    The retrievals are those of the concatenated embeddings, one query for each of the q test classes with the lowest
+    MAP@R, the hardest class first.
+
+    Attributes:
+        test_embeddings: (n, d), a sample of images of a sample of test classes.
+        test_labels: (n,), their classes.
+        train_embeddings: (m, d), a few images of a sample of training classes.
+        train_labels: (m,), their classes as 0..C-1.
+        proxies: (p, d), the proxies of the same training classes; empty for losses without proxies.
+        proxy_labels: (p,), the proxies' classes as in `train_labels`.
+        spectrum: (d,), singular values of all test embeddings, the largest first.
+        query_images: (q, s, s, c) uint8.
+        neighbour_images: (q, k, s, s, c) uint8, the nearest neighbours of each query, the nearest first.
+        correct: (q, k), whether the neighbour has the query's class.
+        class_names: (q,), the queries' classes.
+        neighbour_names: (q, k), the neighbours' classes.
+        class_scores: (q,), MAP@R of the queries' classes, fractions of 1.
     """
 
     test_embeddings: Floats
@@ -44,28 +55,28 @@ class Exhibit:
     class_scores: Floats
 
     def save(self, path: Path) -> None:
-        """Writes the file; it is whole or absent."""
+        """Write the arrays to an .npz file in one step."""
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **{field.name: getattr(self, field.name) for field in fields(self)})
         write_whole(path, buffer.getbuffer())
 
     @classmethod
     def load(cls, path: Path) -> "Exhibit":
-        """The file's arrays."""
+        """Read the arrays of a file that `save` wrote."""
         with np.load(path, allow_pickle=False) as arrays:
             return cls(**{field.name: arrays[field.name] for field in fields(cls)})
 
 
 def exhibit_path(artifacts: Path, run_fingerprint: str) -> Path:
-    """Where a run's exhibit lies."""
+    """Return the path of a run's exhibit in the artifact folder."""
     return artifacts / "exhibits" / f"{run_fingerprint}.npz"
 
 
 def vectors_path(weights: Path) -> Path:
-    """Where a checkpoint's proxies lie, beside its weights."""
+    """Return the path of a checkpoint's proxies; the file lies beside the checkpoint's weights."""
     return weights.with_suffix(".proxies.pt")
 
 
 def weights_path(artifacts: Path, spec: FoldSpec) -> Path:
-    """Where the best checkpoint of a reproduction's training lies."""
+    """Return the path of the best checkpoint of one training of a reproduction."""
     return artifacts / spec.fingerprint[:2] / f"{spec.fingerprint}.pt"

@@ -1,4 +1,4 @@
-"""Records kept in the repository (results/measured/): an experiment's runs as one JSON file, with their provenance."""
+"""An experiment with its measured runs, read from a store or from one JSON file (as in `results/measured/`)."""
 
 import json
 from collections.abc import Mapping
@@ -19,10 +19,14 @@ FOLDER = Path(__file__).parent / "measured"
 
 @dataclass(frozen=True)
 class MeasuredExperiment:
-    """What the store knows of an experiment.
+    """An experiment and its measurements.
 
-    summary: what it is. records: its runs. trainings, test_curves: what figures draw, by the trainings' fingerprints;
-    empty where nobody asked for them or nothing was recorded.
+    Attributes:
+        summary: Title, methods, budget and settings.
+        records: The runs.
+        trainings: Specs and results of the runs' trainings, by fingerprint. Figures need them; empty if they were not
+            read or not recorded.
+        test_curves: Test scores along the trainings, by fingerprint; empty likewise.
     """
 
     summary: ExperimentSummary
@@ -32,25 +36,31 @@ class MeasuredExperiment:
 
     @classmethod
     def from_store(cls, store: Store, experiment: str, trainings: bool = False) -> "MeasuredExperiment":
-        """The experiment of that fingerprint; raises StoreError if there is none or if it is incomplete.
+        """Read an experiment from a store.
 
-        trainings: with the trainings of its runs and the test scores along them.
+        Args:
+            store: The store.
+            experiment: The experiment's fingerprint.
+            trainings: Whether to read the trainings of the runs and the test scores along them too.
+
+        Raises:
+            StoreError: The experiment is not in the store, or is incomplete there.
         """
         summary, records = store.experiment(experiment), tuple(store.experiment_runs(experiment))
         if not trainings:
             return cls(summary, records)
-        names = list(dict.fromkeys(name for record in records for name in record.fold_fingerprints))
-        return cls(summary, records, store.fold_results(names), store.test_curves(names))
+        folds = list(dict.fromkeys(fingerprint for record in records for fingerprint in record.fold_fingerprints))
+        return cls(summary, records, store.fold_results(folds), store.test_curves(folds))
 
     @classmethod
     def from_json(cls, text: str) -> "MeasuredExperiment":
-        """The inverse of `to_json`; files from before trainings were kept have none."""
+        """Read the text that `to_json` wrote. Old files have no trainings."""
         content = json.loads(text)
         trainings = [
-            (FoldSpec.model_validate(one["spec"]), FoldResult.model_validate(one["result"]))
-            for one in content.get("trainings", [])
+            (FoldSpec.model_validate(training["spec"]), FoldResult.model_validate(training["result"]))
+            for training in content.get("trainings", [])
         ]
-        curves = [TestCurve.model_validate(one) for one in content.get("test_curves", [])]
+        curves = [TestCurve.model_validate(curve) for curve in content.get("test_curves", [])]
         return cls(
             ExperimentSummary.model_validate(content["summary"]),
             tuple(RunRecord.model_validate(record) for record in content["records"]),
@@ -59,7 +69,7 @@ class MeasuredExperiment:
         )
 
     def to_json(self) -> str:
-        """Everything, at full precision."""
+        """Write everything as JSON, with all digits."""
         content: dict[str, Any] = {
             "summary": self.summary.model_dump(mode="json"),
             "records": [record.model_dump(mode="json") for record in self.records],
@@ -74,21 +84,27 @@ class MeasuredExperiment:
         return json.dumps(content, indent=1) + "\n"
 
     def curves(self) -> pd.DataFrame:
-        """Every validation of the runs' trainings: method, run, fold, then the columns of `frames.curves_frame`."""
-        return self._placed(curves_frame(result for _, result in self.trainings.values()))
+        """Return all validations of the runs' trainings, one row each.
+
+        Columns: method, run, fold, then those of `frames.curves_frame`.
+        """
+        return self._with_runs(curves_frame(result for _, result in self.trainings.values()))
 
     def test_points(self) -> pd.DataFrame:
-        """Every test along the runs' trainings: method, run, fold, then the columns of `frames.test_curves_frame`."""
-        return self._placed(test_curves_frame(self.test_curves.values()))
+        """Return all tests along the runs' trainings, one row each.
 
-    def _placed(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The frame with the place that each training has in a run; a training that two runs share is in both."""
-        places = pd.DataFrame(
+        Columns: method, run, fold, then those of `frames.test_curves_frame`.
+        """
+        return self._with_runs(test_curves_frame(self.test_curves.values()))
+
+    def _with_runs(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Add each training's method, run and fold to its rows; rows of a training that two runs share appear twice."""
+        folds = pd.DataFrame(
             [
-                {"method": record.method, "run": record.run, "fold": fold, "fingerprint": name}
+                {"method": record.method, "run": record.run, "fold": fold, "fingerprint": fingerprint}
                 for record in self.records
-                for fold, name in enumerate(record.fold_fingerprints)
+                for fold, fingerprint in enumerate(record.fold_fingerprints)
             ],
             columns=["method", "run", "fold", "fingerprint"],
         )
-        return places.merge(frame, on="fingerprint")
+        return folds.merge(frame, on="fingerprint")

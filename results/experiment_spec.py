@@ -1,4 +1,4 @@
-"""An experiment as a value: which methods are compared on what, and how."""
+"""The specification of an experiment: the methods that are compared, the dataset, and the settings."""
 
 from pathlib import Path
 from typing import Any, Literal
@@ -12,7 +12,14 @@ from results.values import Record, fingerprint_of
 
 
 class SamplerSettings(Record):
-    """The sampler's arguments, all of them explicit: library defaults change between releases."""
+    """The search's sampler. All arguments are explicit, since defaults of Optuna change between releases.
+
+    Attributes:
+        name: Class of `optuna.samplers`.
+        startup_trials: Number of trials before the sampler uses the results of earlier trials.
+        startup: Sampler of the startup trials.
+        deterministic_objective: Whether the sampler assumes an objective without noise.
+    """
 
     name: Literal["GPSampler"] = "GPSampler"
     startup_trials: int = 5
@@ -21,7 +28,7 @@ class SamplerSettings(Record):
 
 
 class Bounds(Record):
-    """A range that replaces the card's own."""
+    """A search range that replaces the range of the method card."""
 
     low: float
     high: float
@@ -34,7 +41,14 @@ class Bounds(Record):
 
 
 class Variant(Record):
-    """A row made of a card: some of its hyperparameters set (by target) and no longer searched, for ablations."""
+    """A further row for a method card, with some hyperparameters set instead of searched; for ablations.
+
+    Attributes:
+        of: Key of the card.
+        key: Key of the row.
+        title: Title of the row.
+        set: Values of the hyperparameters, by target.
+    """
 
     of: str
     key: str
@@ -43,7 +57,14 @@ class Variant(Record):
 
 
 class DataChoice(Record):
-    """Which dataset. root: folder of its images, given with --data for most. subset: a part of the published one."""
+    """The dataset of an experiment.
+
+    Attributes:
+        name: Name of the dataset.
+        root: Folder of its images, usually given with --data; None for an embedded dataset.
+        subset: Whether the folder holds only a part of the published dataset.
+        skip_broken_images: Whether to leave out images that cannot be decoded.
+    """
 
     name: str
     root: Path | None = None
@@ -52,11 +73,15 @@ class DataChoice(Record):
 
 
 class SearchSettings(Record):
-    """trials: settings tried per method; 0 takes the values that each method's source published.
+    """The hyperparameter search.
 
-    bounds: MLRC's search ranges as it ended or as it began. ranges: by method and hyperparameter, bounds of this
-    experiment's own. published: name of the published values that are taken where nothing is searched; None takes those
-    for the dataset. MLRC published other values for batches of 256.
+    Attributes:
+        trials: Number of settings tried per method; 0 takes the published values of each method.
+        bounds: MLRC's search ranges: `initial` at the start of its search, `widened` at the end.
+        sampler: The sampler.
+        ranges: Search ranges of this experiment, by method and hyperparameter.
+        published: Name of the published values that are used where nothing is searched; None takes those for the
+            dataset. MLRC published other values for batches of 256.
     """
 
     later = frozenset({"ranges", "published"})
@@ -69,9 +94,12 @@ class SearchSettings(Record):
 
 
 class ProxySettings(Record):
-    """How losses with a learning rate of their own are trained: papers set it as a multiple of the network's.
+    """Training of losses that have their own learning rate. Papers give it as a multiple of the network's rate.
 
-    warmup_passes: passes over the training images with a frozen trunk. warmup_steps: steps in their place.
+    Attributes:
+        lr_multiplier: Learning rate of the loss divided by that of the network.
+        warmup_passes: Passes over the training images with a frozen trunk.
+        warmup_steps: Steps with a frozen trunk, instead of `warmup_passes`.
     """
 
     later = frozenset({"warmup_steps"})
@@ -82,13 +110,32 @@ class ProxySettings(Record):
 
 
 class Experiment(Record):
-    """One comparison: methods on one dataset under equal conditions. A file holds one or, as panels, several.
+    """A comparison of methods on one dataset under equal conditions.
 
-    methods: cards, in the order of the table's rows. variants: further rows, made of cards. seed: base of all seeds.
-    folds: how many of the four are trained. split: which classes train; None is the protocol's own. settings: by
-    method, hyperparameters that are set here and not searched. metrics: further test metrics. test_curves: record test
-    scores all along the reproductions' trainings, to show what peeking would be worth. normalization: of all methods'
-    embeddings before they are compared; None takes what each loss asks for.
+    An experiment file holds one experiment or, as panels, several.
+
+    Attributes:
+        title: Title of the tables.
+        protocol: The protocol.
+        dataset: The dataset.
+        methods: Keys of the method cards, in the order of the table's rows.
+        variants: Further rows.
+        trunk: The trunk.
+        embedding_size: Size of one fold's embedding.
+        images: Transforms of the images.
+        training: Length, optimizer and precision of the trainings.
+        search: The hyperparameter search.
+        reproductions: Re-trainings of each method's best setting.
+        folds: How many of the four folds are trained.
+        seed: Base of all seeds.
+        split: The split of the classes; None takes the protocol's default.
+        embedder_bias: Whether the embedder's linear layer has a bias.
+        proxies: Training of losses that have their own learning rate; None takes the values of the cards.
+        settings: Hyperparameters that are set instead of searched, by method.
+        metrics: Names of further test metrics.
+        test_curves: Whether to record test scores during the reproductions' trainings, to measure the gain from
+            peeking.
+        normalization: Normalization of all methods' embeddings before they are compared; None takes that of each loss.
     """
 
     later = frozenset({"split", "embedder_bias", "proxies", "settings", "metrics", "test_curves", "normalization"})
@@ -115,11 +162,11 @@ class Experiment(Record):
     normalization: Literal["unit", "ball"] | None = None
 
     def fingerprint(self, name: str, data_fingerprint: str) -> str:
-        """The name of this experiment's rows in the store: a hash of all that could change its table.
+        """Return the key of this experiment in the store: a hash of everything that could change its table.
 
         Args:
-            name: the experiment's name; one that was renamed counts under its first name, so that its rows are found.
-            data_fingerprint: fingerprint of the dataset. The folder of its images does not count.
+            name: The experiment's name. A renamed experiment counts under its first name, so that its rows are found.
+            data_fingerprint: Fingerprint of the dataset. The folder of the images is not part of the hash.
         """
         settings = self.model_dump(
             mode="json", exclude={"title": True, "methods": True, "variants": True, "dataset": {"root"}}
@@ -127,5 +174,5 @@ class Experiment(Record):
         return fingerprint_of([first_name(name), data_fingerprint, settings])
 
     def without_folder(self) -> dict[str, Any]:
-        """The experiment as JSON values, without the folder of its images, which differs from machine to machine."""
+        """Return the experiment as JSON values, without the folder of its images, which differs between machines."""
         return self.model_dump(mode="json", exclude={"dataset": {"root"}})

@@ -1,4 +1,4 @@
-"""What a store keeps of a started experiment: its title, its methods, its budget and its settings."""
+"""The summary of a started experiment that the store keeps: title, methods, budget and settings."""
 
 from typing import Annotated
 
@@ -8,13 +8,13 @@ from results.experiment_spec import Experiment
 from results.values import Record
 
 OTHER_VERSION = "settings of another version of the suite"
-"""What tables and pages say of settings that this version cannot read."""
+"""Text in tables and pages for settings that this version cannot read."""
 
 
 class OtherSettings(RootModel[dict[str, JsonValue]]):
-    """Settings that are no `Experiment` of this version; they are kept as they were written.
+    """Settings that this version cannot read as an `Experiment`; they are kept as they were written.
 
-    Tables and pages are still drawn from the runs of such an experiment, but it fills no published table.
+    Tables and pages of such an experiment can still be drawn from its runs, but it fills no published table.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -32,17 +32,17 @@ class OtherSettings(RootModel[dict[str, JsonValue]]):
 
 
 class ExperimentSummary(Record):
-    """A started experiment, enough to draw its tables.
+    """The facts about a started experiment that its tables need.
 
-    Keys that this version does not know are left out. JSON form: the fields under their names.
+    Unknown keys are ignored when a summary is read. The JSON form has the fields under their names.
 
     Attributes:
-        title: title of the experiment's tables.
-        methods: titles by method key, in the order of the tables' rows.
-        trials: search trials per method that the experiment asks for; 0 if nothing is searched.
-        reproductions: re-trainings per method that the experiment asks for.
-        runs: how many runs each method has in the end, by key; empty in files from before this was kept.
-        settings: the experiment itself, without the folder of its images; None in files from before it was kept.
+        title: Title of the experiment's tables.
+        methods: Titles by method key, in the order of the tables' rows.
+        trials: Search trials per method; 0 if nothing is searched.
+        reproductions: Re-trainings per method.
+        runs: Number of runs that each method has when the experiment is complete, by key; empty in old files.
+        settings: The experiment, without the folder of its images; None in old files.
     """
 
     model_config = ConfigDict(extra="ignore")
@@ -57,7 +57,7 @@ class ExperimentSummary(Record):
 
     @property
     def experiment(self) -> Experiment | None:
-        """The experiment, or None if it was not kept or was written by another version of the suite."""
+        """The experiment; None if it was not stored or was written by another version of the suite."""
         return self.settings if isinstance(self.settings, Experiment) else None
 
     @property
@@ -74,7 +74,7 @@ class ExperimentSummary(Record):
 
     @property
     def written_settings(self) -> dict[str, JsonValue]:
-        """The settings as JSON values, as the store keeps them; empty if none were kept."""
+        """The settings as JSON values, as the store keeps them; empty if none were stored."""
         if isinstance(self.settings, Experiment):
             return self.settings.without_folder()
         return {} if self.settings is None else dict(self.settings.root)

@@ -1,4 +1,4 @@
-"""Records as pandas DataFrames, one row each, flat: for export and for figures."""
+"""Records as flat pandas DataFrames, for export and for figures."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -14,10 +14,15 @@ _SCORES = tuple(f"{kind}_{metric}" for kind in EMBEDDING_KINDS for metric in HEA
 
 
 def runs_frame(records: Sequence[RunRecord]) -> pd.DataFrame:
-    """One row per test evaluation, scores as `separated_map_at_r`, `concatenated_map_at_r` and so on.
+    """Return one row per test evaluation.
 
-    Further metrics follow as `separated_recall@2` and the like, in the records' order; they are empty for records
-    without them.
+    Args:
+        records: The runs.
+
+    Returns:
+        A DataFrame with the columns fingerprint, dataset, method, run, seed, dimensions, wall_time (seconds), steps,
+        the scores as `separated_map_at_r`, `concatenated_map_at_r` and so on (fractions of 1), further metrics as
+        `separated_recall@2` and so on, commit and device. A metric that a run lacks is empty in its row.
     """
     further = dict.fromkeys(
         f"{kind}_{name}" for kind in EMBEDDING_KINDS for record in records for name in _further(record, kind)
@@ -27,31 +32,50 @@ def runs_frame(records: Sequence[RunRecord]) -> pd.DataFrame:
 
 
 def class_scores_frame(records: Iterable[RunRecord]) -> pd.DataFrame:
-    """One row per test class of each run that kept them.
+    """Return one row per run and test class, for the runs that have class scores.
 
-    Columns: fingerprint, dataset, method, run, class_rank (from 0), queries, and scores named as in `runs_frame`.
+    Args:
+        records: The runs.
+
+    Returns:
+        A DataFrame with the columns fingerprint, dataset, method, run, class_rank (from 0), queries (their number),
+        and the scores named as in `runs_frame`.
     """
     columns = ["fingerprint", "dataset", "method", "run", "class_rank", "queries", *_SCORES]
     rows: list[dict[str, Any]] = []
     for record in records:
-        if (kept := record.class_scores) is None:
+        if (classes := record.class_scores) is None:
             continue
-        name = record.model_dump(include={"fingerprint", "dataset", "method", "run"})
-        parts = zip(kept.queries, kept.separated, kept.concatenated, strict=True)
-        for rank, (queries, separated, concatenated) in enumerate(parts):
+        run = record.model_dump(include={"fingerprint", "dataset", "method", "run"})
+        class_scores = zip(classes.queries, classes.separated, classes.concatenated, strict=True)
+        for rank, (queries, separated, concatenated) in enumerate(class_scores):
             scores = {**_named("separated", separated), **_named("concatenated", concatenated)}
-            rows.append({**name, "class_rank": rank, "queries": queries, **scores})
+            rows.append({**run, "class_rank": rank, "queries": queries, **scores})
     return pd.DataFrame(rows, columns=columns)
 
 
 def curves_frame(results: Iterable[FoldResult]) -> pd.DataFrame:
-    """One row per validation: fingerprint, iteration, map_at_r, r_precision, precision_at_1, loss."""
+    """Return one row per validation of the trainings.
+
+    Args:
+        results: Results of trainings.
+
+    Returns:
+        A DataFrame with the columns fingerprint, iteration, map_at_r, r_precision, precision_at_1 and loss.
+    """
     rows = [{"fingerprint": result.fingerprint, **point.model_dump()} for result in results for point in result.curve]
     return pd.DataFrame(rows, columns=["fingerprint", "iteration", "map_at_r", "r_precision", "precision_at_1", "loss"])
 
 
 def test_curves_frame(curves: Iterable[TestCurve]) -> pd.DataFrame:
-    """One row per test along a training: fingerprint, iteration, precision_at_1, r_precision, map_at_r."""
+    """Return one row per test along the trainings.
+
+    Args:
+        curves: Test curves of trainings.
+
+    Returns:
+        A DataFrame with the columns fingerprint, iteration, precision_at_1, r_precision and map_at_r.
+    """
     rows = [
         {"fingerprint": curve.fingerprint, "iteration": point.iteration, **point.scores.model_dump()}
         for curve in curves
@@ -74,5 +98,5 @@ def _named(kind: str, scores: Scores) -> dict[str, float]:
 
 
 def _further(record: RunRecord, kind: str) -> dict[str, float]:
-    found: dict[str, float] = getattr(record, f"metrics_{kind}")
-    return found
+    metrics: dict[str, float] = getattr(record, f"metrics_{kind}")
+    return metrics

@@ -1,4 +1,4 @@
-"""The three metrics that the Metric Learning Reality Check reports, and how they are called in tables."""
+"""The three metrics that the Metric Learning Reality Check reports, and their column titles."""
 
 HEADLINE_METRICS = {"precision_at_1": "P@1", "r_precision": "RP", "map_at_r": "MAP@R"}
-"""Titles by our names, in the order of the columns."""
+"""Column titles by metric name, in the order of the columns."""

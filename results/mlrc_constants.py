@@ -1,18 +1,18 @@
-"""The numbers of MLRC's protocol, each written once (specification, sections 2, 7 and 8)."""
+"""The constants of MLRC's protocol (specification, sections 2, 7 and 8)."""
 
 FOLDS = 4
-"""MLRC trains four models on four class-disjoint validation parts (section 2)."""
+"""Number of folds. MLRC trains one model per fold; the folds validate on different classes (section 2)."""
 
 TRIALS = 50
-"""Hyperparameter settings that MLRC tries per method (section 7)."""
+"""Number of hyperparameter settings that MLRC tries per method (section 7)."""
 
 REPRODUCTIONS = 10
-"""Re-trainings of the best setting (section 8)."""
+"""Number of times that the best setting is trained again (section 8)."""
 
 TABLES = ("mlrc_cub200", "mlrc_cars196", "mlrc_sop")
-"""The published tables that are MLRC's own."""
+"""Names of the published tables of the MLRC paper."""
 
 
 def is_mlrc_table(name: str) -> bool:
-    """Whether the published table of that name is one of MLRC's own, which take any experiment of MLRC's settings."""
+    """Tell whether a published table is from the MLRC paper; any experiment with MLRC's settings can fill it."""
     return name in TABLES

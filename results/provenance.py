@@ -1,4 +1,4 @@
-"""Where a number was made: commit, versions, machine."""
+"""The origin of a number: commit, package versions and machine."""
 
 import os
 import platform
@@ -29,7 +29,15 @@ _PACKAGES = (
 
 
 def provenance(device: str, threads: int) -> Provenance:
-    """The origin of a number finished now on `device` with `threads` threads."""
+    """Describe the origin of a number that is finished now.
+
+    Args:
+        device: The device that computed it.
+        threads: Number of threads that computed it.
+
+    Returns:
+        The origin, with the commit of this checkout, the package versions and the time of the call in UTC.
+    """
     commit, dirty = _commit()
     return Provenance(
         commit=commit,
@@ -56,7 +64,10 @@ def _versions() -> dict[str, str]:
 
 @cache
 def _commit() -> tuple[str, bool]:
-    """Commit of the checkout this file lies in; ("unknown", True) outside one, since nothing vouches for the code."""
+    """Commit of the checkout that holds this file, and whether files in it were changed.
+
+    Outside a checkout nothing identifies the code; the result is then ("unknown", True).
+    """
     try:
         commit, status = _git("rev-parse", "HEAD"), _git("status", "--porcelain")
     except (OSError, subprocess.CalledProcessError):
@@ -66,5 +77,5 @@ def _commit() -> tuple[str, bool]:
 
 def _git(*arguments: str) -> str:
     root = Path(__file__).resolve().parent.parent
-    done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+    process = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True)
+    return process.stdout.strip()

@@ -1,6 +1,6 @@
-"""What was measured: a `FoldResult` is what came of one training, a `RunRecord` the test scores of one reproduction.
+"""The records of measurements: a `FoldResult` per training and a `RunRecord` per reproduction.
 
-Every record survives a round trip through JSON unchanged.
+A record that is written as JSON and read again is unchanged.
 """
 
 from typing import ClassVar, Literal
@@ -10,13 +10,18 @@ from pydantic import Field, JsonValue
 from results.values import Record, fingerprint_of
 
 EVALUATION_VERSION = 1
-"""The meaning of a test evaluation, raised likewise."""
+"""Version of the test evaluation. Raise it with every change that alters test scores: old ones then no longer match."""
 
 
 class CurvePoint(Record):
-    """One validation: iterations done, the metrics on the validation classes, mean training loss since the last one.
+    """One validation during a training.
 
-    Without validation classes the metrics are None.
+    Attributes:
+        iteration: Number of iterations done.
+        map_at_r: MAP@R on the validation classes, a fraction of 1; None without validation classes.
+        r_precision: R-precision on the validation classes, likewise.
+        precision_at_1: Precision@1 on the validation classes, likewise.
+        loss: Mean training loss since the last validation; None if there was no iteration.
     """
 
     iteration: int
@@ -27,7 +32,18 @@ class CurvePoint(Record):
 
 
 class Provenance(Record):
-    """Where a number was made."""
+    """The origin of a number.
+
+    Attributes:
+        commit: Commit of the code; `unknown` outside a checkout.
+        tree_dirty: Whether files differed from that commit, or the commit is unknown.
+        versions: Package versions by package name.
+        device: The device that computed the number.
+        cpu_count: Number of CPU cores of the machine.
+        threads: Number of threads that computed the number.
+        host_system: Operating system and processor type.
+        finished_at: Time in UTC, ISO 8601.
+    """
 
     commit: str
     tree_dirty: bool
@@ -40,11 +56,22 @@ class Provenance(Record):
 
 
 class FoldResult(Record):
-    """What came of one training.
+    """The result of one training.
 
-    best_map_at_r, untrained_map_at_r: on the validation classes; None where there are none.
-    status: `ok`; `nan` when loss or embeddings stopped being finite: such a training scores 0 (specification, 11.13).
-    beats_untrained: some trained epoch was better than epoch 0 (11.22). wall_time: seconds.
+    Attributes:
+        fingerprint: Fingerprint of the training's `FoldSpec`.
+        status: `ok`, or `nan` if the loss or the embeddings became infinite or NaN. A training with `nan` scores 0 in
+            the search (specification, 11.13).
+        reason: Cause of `nan`; None for `ok`.
+        best_iteration: Iterations done at the checkpoint, which is the model of this training.
+        best_map_at_r: MAP@R of the checkpoint on the validation classes; None without validation classes.
+        untrained_map_at_r: MAP@R before the first iteration, likewise.
+        beats_untrained: Whether a trained epoch was better than epoch 0 (specification, 11.22).
+        iterations: Iterations done in all.
+        stopped_by: Why the training ended.
+        curve: All validations, in order.
+        wall_time: Duration in seconds.
+        provenance: Origin of the result.
     """
 
     fingerprint: str
@@ -62,7 +89,7 @@ class FoldResult(Record):
 
     @property
     def flag(self) -> str | None:
-        """What a reader of this fold's test score must know, if anything (specification, 11.13 and 11.22)."""
+        """Warning for readers of this fold's test score, or None (specification, 11.13 and 11.22)."""
         if self.status == "nan":
             return f"training diverged ({self.reason}); the best checkpoint before that counts"
         if not self.beats_untrained and self.stopped_by != "untrained":
@@ -71,14 +98,24 @@ class FoldResult(Record):
 
     @property
     def objective(self) -> float:
-        """What the search is told of this fold."""
+        """Value that the search maximises: MAP@R on the validation classes, or 0 for a training with `nan`.
+
+        Raises:
+            ValueError: The training has no validation classes.
+        """
         if self.best_map_at_r is None:
             raise ValueError("a training without validation classes has no objective")
         return self.best_map_at_r if self.status == "ok" else 0.0
 
 
 class Scores(Record):
-    """The three metrics of MLRC, as fractions of 1."""
+    """The three metrics of MLRC.
+
+    Attributes:
+        precision_at_1: Precision@1, a fraction of 1.
+        r_precision: R-precision, a fraction of 1.
+        map_at_r: MAP@R, a fraction of 1.
+    """
 
     precision_at_1: float
     r_precision: float
@@ -86,18 +123,28 @@ class Scores(Record):
 
 
 class TestPoint(Record):
-    """Scores of a training's model on the test classes after `iteration` iterations."""
+    """Test scores of a model at one moment of its training.
 
-    __test__: ClassVar[bool] = False  # No test case, whatever pytest makes of the name.
+    Attributes:
+        iteration: Number of iterations done.
+        scores: Scores on the test classes.
+    """
+
+    __test__: ClassVar[bool] = False  # The name makes pytest take the class for a test case.
 
     iteration: int
     scores: Scores
 
 
 class TestCurve(Record):
-    """Test scores all along a reproduction's training: what choosing the epoch by them would have been worth.
+    """Test scores during a training of a reproduction, to measure the gain from choosing the epoch by test scores.
 
-    fingerprint: of the training. Nothing selects by this; it is recorded to be shown beside honest selection.
+    Nothing is selected by this curve. It is recorded to be shown beside honest selection.
+
+    Attributes:
+        fingerprint: Fingerprint of the training.
+        evaluation_version: The `EVALUATION_VERSION` that the scores were computed with.
+        points: Scores in the order of the iterations.
     """
 
     __test__: ClassVar[bool] = False
@@ -108,9 +155,12 @@ class TestCurve(Record):
 
 
 class ClassScores(Record):
-    """Mean test scores of every test class, in rank order, with its number of queries.
+    """Mean test scores of every test class, in the order of the class ranks. A bootstrap over classes resamples them.
 
-    New classes are what the protocol generalises to: these are what a bootstrap over classes resamples.
+    Attributes:
+        queries: Number of queries of each class.
+        separated: Mean of the folds' scores, for each class.
+        concatenated: Scores of the concatenated embeddings, for each class.
     """
 
     queries: tuple[int, ...]
@@ -119,14 +169,32 @@ class ClassScores(Record):
 
 
 class RunRecord(Record):
-    """Test scores of one reproduction: the models of all folds from fresh seeds at one setting.
+    """Test scores of one reproduction: one model per fold, trained with new seeds at one hyperparameter setting.
 
-    run: 0-based number of the reproduction. seed: base seed that the folds' seeds derive from; runs of two methods with
-    equal seed and run are matched. dimensions: of one fold's embedding. wall_time: seconds of the trainings and of the
-    evaluation, summed. flags: what a reader must know, such as a fold whose training diverged. steps: iterations to the
-    models' checkpoints, summed. iterations: to the end of the models' trainings, summed. metrics_separated,
-    metrics_concatenated: further metrics that the experiment asked for, by name (`recall@2`, `nmi`, ...). class_scores:
-    None in records from before they were kept.
+    Attributes:
+        fingerprint: The run's fingerprint (`run_fingerprint`).
+        protocol: Name of the protocol.
+        dataset: Name of the dataset.
+        data_fingerprint: Fingerprint of the dataset.
+        method: Key of the method.
+        hyperparameters: The setting, by hyperparameter.
+        run: Number of the reproduction, from 0.
+        seed: Base seed that the folds' seeds derive from. Runs of two methods with equal `seed` and `run` are matched.
+        fold_fingerprints: Fingerprints of the trainings, one per fold.
+        fold_scores: Test scores of each fold's model.
+        separated: Mean of `fold_scores`.
+        concatenated: Test scores of the concatenated embeddings of all folds.
+        dimensions: Size of one fold's embedding.
+        test_classes: Number of test classes.
+        test_images: Number of test images.
+        wall_time: Duration of the trainings and of the evaluation in seconds, summed.
+        flags: Warnings for readers, such as a fold whose training diverged.
+        steps: Iterations up to the models' checkpoints, summed over folds; None in old records.
+        iterations: Iterations up to the end of the trainings, summed over folds; None in old records.
+        metrics_separated: Further metrics of the experiment by name (`recall@2`, `nmi`, ...), mean over folds.
+        metrics_concatenated: The same metrics of the concatenated embeddings.
+        class_scores: Scores of each test class; None in old records.
+        provenance: Origin of the scores.
     """
 
     later: ClassVar[frozenset[str]] = frozenset(
@@ -159,6 +227,14 @@ class RunRecord(Record):
 
 
 def run_fingerprint(fold_fingerprints: tuple[str, ...], metrics: tuple[str, ...] = ()) -> str:
-    """The name of a test evaluation: the trainings it is made of, further metrics, the meaning of the evaluation."""
+    """Return the fingerprint of a test evaluation.
+
+    Args:
+        fold_fingerprints: Fingerprints of the trainings, in the order of the folds.
+        metrics: Names of further metrics, in any order.
+
+    Returns:
+        A hash of the arguments and of `EVALUATION_VERSION`.
+    """
     further = [sorted(metrics)] if metrics else []
     return fingerprint_of(["run", EVALUATION_VERSION, list(fold_fingerprints), *further])

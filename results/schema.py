@@ -1,6 +1,7 @@
-"""The store's tables, and the upgrade of stores that an earlier schema made (SCHEMA.md beside this).
+"""The tables of the store and the upgrade of older stores (described in SCHEMA.md in this folder).
 
-Version 2 added `test_curves` and lets `fold_results.best_map_at_r` be empty, for trainings without validation classes.
+Version 2 added `test_curves`. It also allows an empty `fold_results.best_map_at_r`, for trainings without validation
+classes.
 """
 
 import sqlalchemy as sa
@@ -68,21 +69,27 @@ FAILURES = sa.Table(
 
 
 def belongs_to_another_program(engine: sa.Engine) -> bool:
-    """Whether there are tables of our names without the one that says our version."""
+    """Tell whether the database has tables with our names but no table with our schema version."""
     tables = set(sa.inspect(engine).get_table_names())
     return VERSION.name not in tables and bool(tables & set(METADATA.tables))
 
 
 def prepare(engine: sa.Engine) -> int | None:
-    """Makes the tables or brings them up to date; returns the version that the store has then.
+    """Create the tables, or upgrade them from version 1.
 
-    One transaction: a crash, a full disk or a second process at the same time never leaves half of it.
+    All changes are one transaction. A crash, a full disk or a second process never leaves a part of them.
+
+    Args:
+        engine: The store's database.
+
+    Returns:
+        The store's schema version afterwards; None if the version table is empty.
     """
-    if VERSION.name in sa.inspect(engine).get_table_names() and (found := _read_version(engine)) != 1:
-        return found
+    if VERSION.name in sa.inspect(engine).get_table_names() and (version := _read_version(engine)) != 1:
+        return version
     with engine.begin() as connection:
         if engine.dialect.name == "sqlite":
-            # The driver would begin the transaction after the tables only.
+            # Without this, the driver begins the transaction only after the tables were created.
             connection.exec_driver_sql("BEGIN IMMEDIATE")
         if not sa.inspect(connection).has_table(VERSION.name):
             METADATA.create_all(connection)
@@ -98,12 +105,12 @@ def _read_version(engine: sa.Engine) -> int | None:
 
 
 def _locked_version(connection: sa.Connection) -> int | None:
-    """The version, held against other processes; where the lock is of the whole database, it is held already."""
+    """The version, with a lock on its row against other processes. SQLite has locked the whole database already."""
     return connection.execute(sa.select(VERSION.c.version).with_for_update()).scalar_one_or_none()
 
 
 def _upgrade_from_1(connection: sa.Connection) -> None:
-    """A column cannot lose its NOT NULL in SQLite, so that `fold_results` is copied to a new table of the same name."""
+    """Copy `fold_results` to a new table of the same name, since SQLite cannot remove a column's NOT NULL."""
     fresh = sa.Table("fold_results_version_2", sa.MetaData(), *_fold_columns())
     fresh.create(connection)
     connection.execute(sa.insert(fresh).from_select(fresh.columns.keys(), sa.select(*FOLD_RESULTS.c)))

@@ -1,4 +1,4 @@
-"""All that decides the outcome of one training, as a frozen value: a `FoldSpec` and its parts."""
+"""The specification of one training: a `FoldSpec` holds everything that decides the training's outcome."""
 
 from functools import cached_property
 from typing import ClassVar, Literal
@@ -8,11 +8,11 @@ from pydantic import Field, JsonValue, model_validator
 from results.values import Record, fingerprint_of
 
 TRAINING_VERSION = 1
-"""The meaning of a training. Raise it with every change that alters outcomes: old results then no longer match."""
+"""Version of the training. Raise it with every change that alters outcomes: old results then no longer match."""
 
 
 class Component(Record):
-    """A class by its name and the keyword arguments it is built with."""
+    """A class by its name, with the keyword arguments that it is built with."""
 
     name: str
     arguments: dict[str, JsonValue] = Field(default={})
@@ -25,13 +25,20 @@ class WeightedComponent(Component):
 
 
 class MethodSpec(Record):
-    """A method with its hyperparameters settled.
+    """A method with a value for every hyperparameter.
 
-    loss: None for the untrained trunk. samples_per_class: m of the m-per-class batches; 0 draws images at random.
-    loss_lr, loss_weight_decay: for the loss's own parameters; None takes the network's. warmup_passes: passes over the
-    training images with a frozen trunk; None takes what the loss's class asks for. versions: by class name, what a
-    class of the method means, where that differs from what it meant before versions were written. A class that changes
-    gives the method's trainings other names. warmup_steps: steps with a frozen trunk, in the place of `warmup_passes`.
+    Attributes:
+        name: Key of the method.
+        loss: The loss; None for the untrained trunk.
+        miner: The miner; None for no miner.
+        embedding_regularizer: Regularizer of the embeddings and its weight in the loss.
+        samples_per_class: Images per class of a batch (m); 0 draws images at random.
+        loss_lr: Learning rate of the loss's own parameters; None takes the network's.
+        loss_weight_decay: Weight decay of the loss's own parameters; None takes the network's.
+        warmup_passes: Passes over the training images with a frozen trunk; None takes the default of the loss's class.
+        warmup_steps: Steps with a frozen trunk, instead of `warmup_passes`.
+        versions: Version of each class of the method, by class name. A class without an entry has the version that it
+            had before versions were written. A new version changes the fingerprints of the method's trainings.
     """
 
     later: ClassVar[frozenset[str]] = frozenset({"versions", "warmup_steps"})
@@ -49,13 +56,17 @@ class MethodSpec(Record):
 
 
 class ImageSettings(Record):
-    """How an image reaches the trunk (specification, section 3).
+    """Transforms of an image before the trunk (specification, section 3).
 
-    resize: shorter side after the first, deterministic resize; None keeps the stored size.
-    crop: side of the square that the trunk sees, in pixels. area, ratio: ranges of the random resized crop.
-    flip: mirror left and right with probability one half. evaluation_resize: shorter side before the centre crop, where
-    it differs from `resize`; papers that crop for training from the full-size image set it.
-    augmentation: `faithful` resizes each crop by Pillow; `device` resizes a batch at once where the network trains.
+    Attributes:
+        resize: Shorter side in pixels after the first, deterministic resize; None keeps the stored size.
+        crop: Side in pixels of the square that the trunk gets.
+        area: Range of the random resized crop's area, as fractions of the image's area.
+        ratio: Range of the random resized crop's width divided by its height.
+        flip: Whether to mirror a crop left and right with probability one half.
+        evaluation_resize: Shorter side in pixels before the centre crop; None takes `resize`. Papers that crop for
+            training from the full-size image set it.
+        augmentation: `faithful` resizes each crop with Pillow. `device` resizes a whole batch on the network's device.
     """
 
     later: ClassVar[frozenset[str]] = frozenset({"evaluation_resize", "augmentation"})
@@ -70,10 +81,14 @@ class ImageSettings(Record):
 
 
 class TrunkSpec(Record):
-    """Trunk by name, what its weights are, and which part of its batch normalization trains.
+    """The trunk, its weights, and which part of its batch normalization trains.
 
-    batch_norm: `statistics_frozen` is MLRC's (running statistics fixed, scale and shift train), `frozen` fixes both,
-    `training` none. pooling: of the last feature map; `average_max` is the sum of both (Proxy-Anchor's code).
+    Attributes:
+        name: Name of the trunk.
+        weights: Identity of the weights.
+        batch_norm: `statistics_frozen` is MLRC's setting: running statistics are fixed, scale and shift train.
+            `frozen` fixes both. `training` fixes neither.
+        pooling: Pooling of the last feature map. `average_max` is the sum of average and maximum (Proxy-Anchor's code).
     """
 
     later: ClassVar[frozenset[str]] = frozenset({"pooling"})
@@ -85,7 +100,14 @@ class TrunkSpec(Record):
 
 
 class OptimizerSettings(Record):
-    """Optimizer of trunk and embedder; the loss's own parameters use the same class with their own rate and decay."""
+    """Optimizer of trunk and embedder. The loss's own parameters use the same class with their own rate and decay.
+
+    Attributes:
+        name: Class of `torch.optim`.
+        lr: Learning rate.
+        weight_decay: Weight decay.
+        arguments: Further keyword arguments of the class.
+    """
 
     name: Literal["RMSprop", "Adam", "AdamW", "SGD"] = "RMSprop"
     lr: float = 1e-6
@@ -94,19 +116,32 @@ class OptimizerSettings(Record):
 
 
 class StepSchedule(Record):
-    """Every learning rate is multiplied by `factor` after each of the epochs in `milestones` is done."""
+    """A schedule that multiplies every learning rate by a factor after certain epochs.
+
+    Attributes:
+        milestones: Numbers of the epochs after which the rates are multiplied.
+        factor: The factor, between 0 and 1.
+    """
 
     milestones: tuple[int, ...] = Field(min_length=1)
     factor: float = Field(gt=0, lt=1)
 
 
 class TrainingSettings(Record):
-    """Length and rhythm of one training (specification, sections 5 and 6); `validate_every`, `patience` in epochs.
+    """Length, optimizer and precision of one training (specification, sections 5 and 6).
 
-    iterations_per_epoch: None makes an epoch one pass over the training images, as the papers count. schedule: None
-    keeps the learning rates. clip_norm: gradients of network and loss together are scaled down to this norm where
-    theirs is larger. clip_value: then each of them is clipped to [-value, value]. precision: `amp` computes trunk and
-    embedder in mixed precision on a GPU.
+    Attributes:
+        batch_size: Images per batch.
+        iterations_per_epoch: Iterations of an epoch; None makes an epoch one pass over the training images, as in the
+            papers.
+        max_epochs: Largest number of epochs.
+        validate_every: Epochs between two validations.
+        patience: The training stops when more than this many epochs have passed since the best validation.
+        optimizer: The optimizer.
+        schedule: Schedule of the learning rates; None keeps them constant.
+        clip_value: Largest absolute value of a gradient's entries, applied after `clip_norm`; None does not clip.
+        clip_norm: Largest norm of all gradients of network and loss together; None does not clip.
+        precision: `amp` computes trunk and embedder in mixed precision on a GPU.
     """
 
     later: ClassVar[frozenset[str]] = frozenset({"schedule", "clip_value", "clip_norm", "precision"})
@@ -123,18 +158,34 @@ class TrainingSettings(Record):
     precision: Literal["float32", "amp"] = "float32"
 
     def steps_per_epoch(self, training_images: int) -> int:
-        """Iterations of an epoch; of a pass over the images the last incomplete batch is left out."""
+        """Return the number of iterations of an epoch. A pass over the images leaves out an incomplete last batch."""
         return self.iterations_per_epoch or max(1, training_images // self.batch_size)
 
 
 class FoldSpec(Record):
-    """All that decides the outcome of one training.
+    """Everything that decides the outcome of one training.
 
-    train_classes, validation_classes: ranks as inclusive ranges. Test classes have no place here: the search must not
-    see them. embedding_size: None leaves out the embedder. embedder_bias: whether its linear layer has one.
-    checkpoint_epoch: the epoch whose weights are the model's, settled before by another training's validation; such a
-    training has no validation classes and runs to its last epoch. normalization: of embeddings before they are
-    compared; None takes what the loss asks for, which is `unit` for most.
+    There is no field for test classes, since the search must not see them.
+
+    Attributes:
+        training_version: The `TRAINING_VERSION` of the code.
+        dataset: Name of the dataset.
+        data_fingerprint: Fingerprint of the dataset.
+        split: Name of the split.
+        fold: Number of the fold, from 0.
+        train_classes: Ranks of the training classes, as inclusive ranges.
+        validation_classes: Ranks of the validation classes, as inclusive ranges.
+        images: Transforms of the images.
+        trunk: The trunk.
+        embedding_size: Size of the embedding; None leaves out the embedder.
+        method: The method with its hyperparameters.
+        training: Length, optimizer and precision.
+        seed: Seed of all random numbers.
+        embedder_bias: Whether the embedder's linear layer has a bias.
+        checkpoint_epoch: The epoch whose weights are the model. It was chosen by the validation of another training.
+            A training with this field has no validation classes and runs to its last epoch.
+        normalization: Normalization of the embeddings before they are compared; None takes the one of the loss, which
+            is `unit` for most losses.
     """
 
     later: ClassVar[frozenset[str]] = frozenset({"embedder_bias", "checkpoint_epoch", "normalization"})
@@ -159,10 +210,10 @@ class FoldSpec(Record):
     @model_validator(mode="after")
     def _validated_or_settled(self) -> "FoldSpec":
         if bool(self.validation_classes) == (self.checkpoint_epoch is not None):
-            raise ValueError("a training has either validation classes or a settled checkpoint_epoch")
+            raise ValueError("a training needs either validation classes or a checkpoint_epoch, not both")
         return self
 
     @cached_property
     def fingerprint(self) -> str:
-        """The name of this training."""
+        """The name of this training: a hash of all fields."""
         return fingerprint_of(self.model_dump(mode="json"))

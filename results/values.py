@@ -1,4 +1,4 @@
-"""What every kept value is: frozen, written as JSON, named by the hash of what it says."""
+"""The base class of all records: frozen values that are written as JSON and named by a hash of their content."""
 
 import hashlib
 import json
@@ -8,25 +8,33 @@ from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model
 
 
 def canonical_json(value: Any) -> str:
-    """JSON with sorted keys and no blanks, the same text for the same value."""
+    """Write a value as JSON with sorted keys and without spaces, so that equal values give equal texts."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
 def fingerprint_of(value: Any) -> str:
-    """The first 128 bits of the SHA-256 of a value's canonical JSON, in hexadecimal."""
+    """Return the first 128 bits of the SHA-256 of a value's canonical JSON, as 32 hexadecimal digits."""
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:32]
 
 
 def derive_seed(*identity: str | int) -> int:
-    """A seed from what it is for, such as ("search", base seed, trial, fold): 63 bits, the same everywhere."""
+    """Derive a seed from its purpose.
+
+    Args:
+        identity: The purpose, such as ("search", base seed, trial, fold).
+
+    Returns:
+        A number of 63 bits. It is the same on every machine.
+    """
     return int(fingerprint_of(list(identity))[:16], 16) >> 1
 
 
 class Record(BaseModel):
     """A frozen value that refuses unknown keys.
 
-    later: fields that the class was given after records of it had been kept. At its default such a field is not
-    written, so a value that does not use it keeps the name it always had.
+    Attributes:
+        later: Names of the fields that were added after the first records of the class were stored. Such a field is
+            not written while it has its default. Records that do not use it therefore keep their old fingerprint.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -1,4 +1,4 @@
-"""Files and folders that are whole or absent: they are written under another name first and renamed when complete."""
+"""Writing of files and folders in one step: each is written under another name and renamed when it is complete."""
 
 import shutil
 import uuid
@@ -8,24 +8,24 @@ from pathlib import Path
 
 
 def partial_name(path: Path) -> Path:
-    """A hidden name beside `path` that no other thread, process or machine uses."""
+    """Return a hidden name in the folder of `path` that no other thread, process or machine uses."""
     return path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
 
 
 def put_in_place(partial: Path, path: Path) -> None:
-    """Renames a complete file or folder in one step. A file at `path` is replaced; a folder there must be empty."""
+    """Rename a complete file or folder in one step. A file at `path` is replaced; a folder there must be empty."""
     partial.replace(path)
 
 
 def write_whole(path: Path, content: str | bytes | memoryview) -> None:
-    """Writes a file in one step and makes its folder. Readers see the old content or the new one, never a part.
+    """Write a file in one step and make its folder. Readers see the old content or the new one, never a part.
 
     Args:
         path: The file. It is replaced if it exists.
         content: The bytes to write; text is written as UTF-8.
 
     Raises:
-        OSError: The file cannot be written. What was there before is kept.
+        OSError: The file cannot be written. The old file is kept.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = partial_name(path)
@@ -38,14 +38,15 @@ def write_whole(path: Path, content: str | bytes | memoryview) -> None:
 
 @contextmanager
 def whole_folder(path: Path, beside: Path | None = None) -> Iterator[Path]:
-    """Gives an empty folder to fill, which becomes `path` when the block ends without an error.
+    """Provide an empty folder to fill. It is renamed to `path` when the block ends without an error.
 
     Args:
         path: The folder. It must not exist or must be empty; its parent is made.
-        beside: Where to put the folder while it is filled, if not beside `path` itself: another path on the same disk.
+        beside: Another path on the same disk. While it is filled, the folder lies beside this path and not beside
+            `path`. None uses `path`.
 
     Yields:
-        The folder to write to. It is removed if the block raises.
+        The folder to write to. It is removed if the block raises an error.
     """
     partial = partial_name(beside or path)
     partial.mkdir(parents=True)

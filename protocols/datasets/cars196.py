@@ -1,8 +1,8 @@
-"""Cars196 (Krause et al. 2013) in the three layouts it is passed on in.
+"""Cars196 (Krause et al. 2013) in its three common layouts.
 
-`cars_annos.mat` beside `car_ims/`; the devkit's `cars_train/`, `cars_test/` with an annotation file each; `train/` and
-`test/` with a folder per class name, as mirrors ship it. A class's rank is its official id less one. The official
-training and test images are pooled (specification, section 1).
+The layouts are: `cars_annos.mat` beside `car_ims/`; `cars_train/` and `cars_test/`, each with an annotation file of the
+devkit; `train/` and `test/` with one folder per class name, as on mirrors. The rank of a class is its official id minus
+one. The official training and test images are pooled (specification, section 1).
 """
 
 from collections.abc import Sequence
@@ -23,8 +23,8 @@ from protocols.datasets.publication import CARS196
 _TEST_LABELS = "cars_test_annos_withlabels.mat"
 
 
-class _Found(NamedTuple):
-    """Images by path below the root, their ids (1..196), the names of all ids, and what named the images."""
+class _Images(NamedTuple):
+    """Paths of the images below the root, their class ids (1..196), the names of all ids, and the list's source."""
 
     names: tuple[str, ...]
     ids: tuple[int, ...]
@@ -33,17 +33,28 @@ class _Found(NamedTuple):
 
 
 def list_cars196(root: Path, *, subset: bool = False) -> ImageListing:
-    """All images of whichever layout `root` has; counts are checked against the published ones unless `subset`."""
-    found = _found(root)
-    require_images(root, found.names, found.named_in)
-    # A part has the classes that its images have.
-    ids = np.unique(np.asarray(found.ids)) if subset else np.arange(1, len(found.class_names) + 1)
+    """List all images of Cars196.
+
+    Args:
+        root: Folder with one of the three layouts.
+        subset: Whether the folder holds only a part. Without it, counts are compared with the published ones.
+
+    Returns:
+        The images.
+
+    Raises:
+        DataError: The layout is unknown, a file is missing or wrong, or a count differs.
+    """
+    images = _images_in(root)
+    require_images(root, images.names, images.named_in)
+    # A subset has only the classes of its images.
+    ids = np.unique(np.asarray(images.ids)) if subset else np.arange(1, len(images.class_names) + 1)
     listing = ImageListing(
         "cars196",
         root,
-        tuple(found.class_names[class_id - 1] for class_id in ids),
-        found.names,
-        np.searchsorted(ids, found.ids).astype(np.int64),
+        tuple(images.class_names[class_id - 1] for class_id in ids),
+        images.names,
+        np.searchsorted(ids, images.ids).astype(np.int64),
         trainval_classes=len(ids) - len(ids) // 2,
     )
     if not subset:
@@ -52,12 +63,19 @@ def list_cars196(root: Path, *, subset: bool = False) -> ImageListing:
 
 
 def open_cars196(request: DataRequest) -> Dataset:
-    """Cars196 where the request says it lies."""
+    """Open Cars196.
+
+    Args:
+        request: Folder and settings.
+
+    Raises:
+        DataError: The folder is missing or cannot be used.
+    """
     root = root_of(request, "the folder with cars_annos.mat and car_ims, with cars_train and cars_test, or with train")
     return from_listing(list_cars196(root, subset=request.subset), request)
 
 
-def _found(root: Path) -> _Found:
+def _images_in(root: Path) -> _Images:
     if (root / "car_ims").is_dir():
         return _annotated(root)
     if (root / "cars_train").is_dir() or (root / "cars_test").is_dir():
@@ -71,61 +89,62 @@ def _found(root: Path) -> _Found:
     )
 
 
-def _annotated(root: Path) -> _Found:
+def _annotated(root: Path) -> _Images:
     path = root / "cars_annos.mat"
     if not path.is_file():
         raise DataError(f"{path}: missing; put the publisher's cars_annos.mat beside car_ims")
     content = _mat(path)
     names = _class_names(path, content)
     images, ids = _annotations(path, content, "relative_im_path", len(names))
-    return _Found(images, ids, names, path.name)
+    return _Images(images, ids, names, path.name)
 
 
-def _devkit(root: Path) -> _Found:
+def _devkit(root: Path) -> _Images:
     names = _official_names(root)
     images: tuple[str, ...] = ()
     ids: tuple[int, ...] = ()
     for folder, file in (("cars_train", "cars_train_annos.mat"), ("cars_test", _TEST_LABELS)):
         if not (root / folder).is_dir():
             raise DataError(f"{root}: {folder} is missing; unpack {folder}.tgz again")
-        path = next((place for place in (root / "devkit" / file, root / file) if place.is_file()), None)
+        path = next((candidate for candidate in (root / "devkit" / file, root / file) if candidate.is_file()), None)
         if path is None:
             raise DataError(f"{root / 'devkit' / file}: missing; put the publisher's {file} there or into {root}")
-        found, classes = _annotations(path, _mat(path), "fname", len(names))
-        # One mirror repeats the folder within itself.
+        part_names, part_ids = _annotations(path, _mat(path), "fname", len(names))
+        # One mirror has the folder inside a folder of the same name.
         inner = f"{folder}/{folder}" if (root / folder / folder).is_dir() else folder
-        images += tuple(f"{inner}/{name}" for name in found)
-        ids += classes
-    return _Found(images, ids, names, f"cars_train_annos.mat and {_TEST_LABELS}")
+        images += tuple(f"{inner}/{name}" for name in part_names)
+        ids += part_ids
+    return _Images(images, ids, names, f"cars_train_annos.mat and {_TEST_LABELS}")
 
 
-def _class_folders(root: Path, folder: Path) -> _Found:
-    """Images by the name of their class's folder; file names repeat between train and test, paths do not."""
+def _class_folders(root: Path, folder: Path) -> _Images:
+    """Images with the class of their folder. They are named by path, since file names repeat in train and test."""
     names = _official_names(root)
     id_of = {_plain(name): number for number, name in enumerate(names, start=1)}
     images: list[str] = []
     ids: list[int] = []
     for part in ("train", "test"):
         if not (folder / part).is_dir():
-            raise DataError(f"{folder}: {part} is missing; both parts are needed, for the protocol pools them")
-        for place in sorted(entry for entry in (folder / part).iterdir() if entry.is_dir()):
-            if place.name.startswith("."):
+            raise DataError(f"{folder}: {part} is missing; both parts are needed, since the protocol pools them")
+        for class_folder in sorted(entry for entry in (folder / part).iterdir() if entry.is_dir()):
+            class_name = class_folder.name
+            if class_name.startswith("."):
                 continue
-            if _plain(place.name) not in id_of:
-                raise DataError(f"{place}: {place.name!r} is no class of Cars196; name the folder as published")
-            for path in images_below(place):
+            if _plain(class_name) not in id_of:
+                raise DataError(f"{class_folder}: {class_name!r} is no class of Cars196; name the folder as published")
+            for path in images_below(class_folder):
                 images.append(path.relative_to(root).as_posix())
-                ids.append(id_of[_plain(place.name)])
-    return _Found(tuple(images), tuple(ids), names, str(folder))
+                ids.append(id_of[_plain(class_name)])
+    return _Images(tuple(images), tuple(ids), names, str(folder))
 
 
 def _plain(name: str) -> str:
-    """A class name without what cannot stand in a folder's: `Ram C/V` is passed on as `Ram C-V`, `Ram C_V` or `CV`."""
+    """Letters and digits of a class name. Folder names differ in the others: `Ram C/V` is `Ram C-V` or `Ram C_V`."""
     return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
 def _official_names(root: Path) -> tuple[str, ...]:
-    """From the publisher's file, if one is there, else as this suite knows them."""
+    """The class names of the publisher's file if there is one, else those of `cars196_names`."""
     for file in ("devkit/cars_meta.mat", "cars_meta.mat", "cars_annos.mat", "devkit/cars_annos.mat"):
         if (root / file).is_file():
             return _class_names(root / file, _mat(root / file))
@@ -149,7 +168,7 @@ def _class_names(path: Path, content: dict[str, Any]) -> tuple[str, ...]:
 def _annotations(
     path: Path, content: dict[str, Any], name: str, classes: int
 ) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Field `name` and class of every annotation; the publisher's flag `test` is left alone."""
+    """Field `name` and class id of every annotation; the publisher's flag `test` is ignored."""
     rows: NDArray[Any] = np.atleast_1d(content.get("annotations", np.empty(0)))
     fields: Sequence[str] = rows.dtype.names or ()
     if missing := [field for field in (name, "class") if field not in fields]:

@@ -1,7 +1,7 @@
 """The class names of Cars196 (Krause et al. 2013) in the order of the official ids 1..196.
 
-The order of `class_names` in the publisher's cars_annos.mat and cars_meta.mat: makes are in alphabetical order, models
-within a make are not, so the names of class folders alone do not tell the ids.
+This is the order of `class_names` in the publisher's cars_annos.mat and cars_meta.mat. Makes are in alphabetical order,
+but models within a make are not. Therefore the ids cannot be derived from the names of class folders.
 """
 
 CLASS_NAMES = tuple(

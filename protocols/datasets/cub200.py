@@ -1,7 +1,8 @@
 """CUB-200-2011 (Wah et al. 2011) in its official layout.
 
-`classes.txt` (id name), `images.txt` (id path), `image_class_labels.txt` (id class), `images/`. A class's rank is its
-place in the order of class ids, which is the alphabetical order of its folder (specification, section 1).
+The files are `classes.txt` (id name), `images.txt` (id path), `image_class_labels.txt` (id class) and `images/`. The
+rank of a class is its position in the order of the class ids, which is the alphabetical order of the class folders
+(specification, section 1).
 """
 
 from pathlib import Path
@@ -16,7 +17,18 @@ _ARCHIVE = "CUB_200_2011.tgz"
 
 
 def list_cub200(root: Path, *, subset: bool = False) -> ImageListing:
-    """The images that `images.txt` names; counts are checked against the published ones unless `subset`."""
+    """List all images of CUB-200-2011.
+
+    Args:
+        root: The unpacked folder, or the folder that holds it.
+        subset: Whether the folder holds only a part. Without it, counts are compared with the published ones.
+
+    Returns:
+        The images.
+
+    Raises:
+        DataError: A file is missing or wrong, or a count differs.
+    """
     folder = folder_with(root, "images.txt", "CUB_200_2011")
     if folder is None:
         raise DataError(f"{root}: no images.txt here; give the unpacked CUB_200_2011 folder with --data")
@@ -30,8 +42,8 @@ def list_cub200(root: Path, *, subset: bool = False) -> ImageListing:
     for image_id, path in images.items():
         class_id = class_of.get(image_id)
         if class_id not in rank_of:
-            where = folder / "image_class_labels.txt"
-            raise DataError(f"{where}: image {image_id} ({path}) has no class of classes.txt")
+            source = folder / "image_class_labels.txt"
+            raise DataError(f"{source}: image {image_id} ({path}) has no class of classes.txt")
         labels.append(rank_of[class_id])
     require_images(folder / "images", tuple(images.values()), "images.txt")
     listing = ImageListing(
@@ -48,17 +60,24 @@ def list_cub200(root: Path, *, subset: bool = False) -> ImageListing:
 
 
 def open_cub200(request: DataRequest) -> Dataset:
-    """CUB-200-2011 where the request says it lies."""
+    """Open CUB-200-2011.
+
+    Args:
+        request: Folder and settings.
+
+    Raises:
+        DataError: The folder is missing or cannot be used.
+    """
     root = root_of(request, "the unpacked CUB_200_2011, which holds images.txt")
     return from_listing(list_cub200(root, subset=request.subset), request)
 
 
 def _table(path: Path) -> dict[str, str]:
-    """Lines of `key value`, in their order."""
+    """Values by key of a file with lines `key value`, in the order of the lines."""
     rows: dict[str, str] = {}
     for number, line in lines_of(path, _ARCHIVE):
         key, _, value = line.strip().partition(" ")
         if not value or key in rows:
-            raise DataError(f"{path}, line {number}: expected `id value` with an id of its own, found {line!r}")
+            raise DataError(f"{path}, line {number}: expected `id value` with a new id, found {line!r}")
         rows[key] = value
     return rows

@@ -1,4 +1,4 @@
-"""A dataset ready for a protocol: classes, labels, packed images and a fingerprint."""
+"""A dataset in the form that protocols use: classes, labels, packed images and a fingerprint."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -17,15 +17,21 @@ from results.values import fingerprint_of
 
 
 class DataError(Exception):
-    """A dataset cannot be used; the message names the file or class and what to do."""
+    """A dataset cannot be used. The message names the file or the class, and the remedy."""
 
 
 @dataclass(frozen=True)
 class ImageListing:
-    """Which images a dataset has, before any is read.
+    """The images of a dataset, before any image is read.
 
-    class_names: in the order of the class ids. names: paths below `root`. labels: class rank of each, int64.
-    trainval_classes, is_query: as in `Dataset`.
+    Attributes:
+        dataset: Name of the dataset.
+        root: Folder of the images.
+        class_names: Names of the classes, in the order of the class ids.
+        names: Paths of the n images below `root`.
+        labels: Class rank of each image, int64 (n,).
+        trainval_classes: As in `Dataset`.
+        is_query: As in `Dataset`.
     """
 
     dataset: str
@@ -39,10 +45,18 @@ class ImageListing:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Images with their classes; `fingerprint` changes with any file, class or image left out.
+    """Images with their classes.
 
-    trainval_classes: how many of the first classes the dataset's conventional split trains on; None where there is no
-    convention. is_query: of each image, where the publisher names queries and gallery (meaningful for test classes).
+    Attributes:
+        name: Name of the dataset.
+        class_names: Names of the classes, in the order of the class ranks.
+        images: The n images with their class ranks.
+        fingerprint: Hash of the content. It changes with every file, every class and every image that is left out.
+        skipped: Names of the images that are left out because they cannot be decoded.
+        trainval_classes: Number of classes that the conventional split trains on; they are the first ones. None if the
+            dataset has no conventional split.
+        is_query: (n,), whether an image is a query or in the gallery, if the publisher separates them; else None. It
+            matters only for test classes.
     """
 
     name: str
@@ -61,10 +75,16 @@ class Dataset:
 
 @dataclass(frozen=True)
 class DataRequest:
-    """Where a dataset lies and how it is to be read, as an experiment or the command line says it.
+    """The location of a dataset and how to read it.
 
-    root: folder of the images; None for embedded datasets. subset: the folder holds a part of the published dataset,
-    so its counts are not checked. cache: folder of the packed images.
+    Attributes:
+        name: Name of the dataset.
+        images: Transforms of the images; `resize` is applied when the images are packed.
+        cache: Folder of the packed images.
+        root: Folder of the images; None for embedded datasets.
+        subset: Whether the folder holds only a part of the published dataset. The counts are then not checked.
+        skip_broken: Whether to leave out images that cannot be decoded.
+        progress: Called with the number of packed images and the number of all images.
     """
 
     name: str
@@ -80,15 +100,27 @@ Opener = Callable[[DataRequest], Dataset]
 
 
 def from_listing(listing: ImageListing, request: DataRequest) -> Dataset:
-    """Packs the images of a listing and checks that every class can be evaluated."""
+    """Pack the images of a listing and check that every class can be evaluated.
+
+    Args:
+        listing: The images.
+        request: Size, cache and progress.
+
+    Returns:
+        The dataset. Images that were packed before are not packed again.
+
+    Raises:
+        DataError: There are too few classes, or a class has too few images.
+        BrokenImageError: An image cannot be decoded, and the request does not skip broken images.
+    """
     check_listing(listing)
-    # The same folder by another spelling is the same pack.
-    place = [listing.dataset, str(listing.root.resolve()), request.images.resize]
+    # Resolved, so that two spellings of one folder give the same pack.
+    identity = [listing.dataset, str(listing.root.resolve()), request.images.resize]
     packing = pack_files(
         listing.root,
         listing.names,
         request.images.resize,
-        request.cache / fingerprint_of(place),
+        request.cache / fingerprint_of(identity),
         skip_broken=request.skip_broken,
         progress=request.progress,
     )
@@ -98,19 +130,33 @@ def from_listing(listing: ImageListing, request: DataRequest) -> Dataset:
 def from_packing(
     name: str, class_names: tuple[str, ...], names: Sequence[str], labels: NDArray[np.int64], packing: Packing
 ) -> Dataset:
-    """A dataset of the packed images that were not left out; the first half of its classes is for training."""
+    """Make a dataset of packed images whose conventional split trains on the first half of the classes.
+
+    Args:
+        name: Name of the dataset.
+        class_names: Names of the classes, in the order of the class ranks.
+        names: Names of the n images of the pack.
+        labels: Class rank of each image, int64 (n,).
+        packing: The pack. Images that it left out are not in the dataset.
+
+    Returns:
+        The dataset.
+
+    Raises:
+        DataError: There are too few classes, or a class has too few images.
+    """
     conventional = len(class_names) - len(class_names) // 2
     return _packed(ImageListing(name, Path(), class_names, tuple(names), labels, conventional), packing)
 
 
 def _packed(listing: ImageListing, packing: Packing) -> Dataset:
-    left_out = set(packing.skipped)
-    rows = np.asarray([row for row, image in enumerate(listing.names) if image not in left_out], dtype=np.int64)
+    skipped = set(packing.skipped)
+    rows = np.asarray([row for row, image in enumerate(listing.names) if image not in skipped], dtype=np.int64)
     labels = listing.labels[rows]
     is_query = None if listing.is_query is None else listing.is_query[rows]
-    kept = [listing.names[row] for row in rows]
-    check_listing(replace(listing, names=tuple(kept), labels=labels, is_query=is_query))
-    identity = [listing.class_names, kept, labels.tolist(), packing.content_hash, packing.skipped]
+    names = [listing.names[row] for row in rows]
+    check_listing(replace(listing, names=tuple(names), labels=labels, is_query=is_query))
+    identity = [listing.class_names, names, labels.tolist(), packing.content_hash, packing.skipped]
     if is_query is not None:
         identity.append(is_query.tolist())
     images = LabelledImages(packing.images, rows, labels)
@@ -126,10 +172,17 @@ def _packed(listing: ImageListing, packing: Packing) -> Dataset:
 
 
 def check_listing(listing: ImageListing) -> None:
-    """Raises DataError for too few classes or a class that no query can be scored on.
+    """Check that there are enough classes and that every class has enough images.
 
-    Where queries and gallery are told apart, a test class needs one of each, and a class for training needs an image:
-    the publisher's training items are taken as they are, and one with a single image is no query of a validation.
+    If the publisher separates queries and gallery, a test class needs one image of each kind, and a training class
+    needs one image: the validation skips queries without another image of their class. Otherwise every class needs two
+    images.
+
+    Args:
+        listing: The images.
+
+    Raises:
+        DataError: There are too few classes, or a class has too few images.
     """
     if listing.is_query is None:
         return check_classes(listing.dataset, listing.class_names, listing.labels)
@@ -138,24 +191,33 @@ def check_listing(listing: ImageListing) -> None:
     queries = np.bincount(listing.labels[listing.is_query], minlength=n_classes)
     gallery = np.bincount(listing.labels[~listing.is_query], minlength=n_classes)
     for rank, name in enumerate(listing.class_names):
-        lacks = None
+        missing = None
         if rank < trainval:
-            lacks = "image" if queries[rank] + gallery[rank] == 0 else None
+            missing = "image" if queries[rank] + gallery[rank] == 0 else None
         elif not (queries[rank] and gallery[rank]):
-            lacks = "gallery image" if queries[rank] else "query"
-        if lacks:
-            raise DataError(f"{listing.dataset}: class {name!r} has no {lacks}; complete it, or remove the class")
+            missing = "gallery image" if queries[rank] else "query"
+        if missing:
+            raise DataError(f"{listing.dataset}: class {name!r} has no {missing}; complete it, or remove the class")
     return None
 
 
 def check_classes(name: str, class_names: Sequence[str], labels: NDArray[np.int64]) -> None:
-    """Raises DataError for too few classes or a class that has no two images."""
+    """Check that there are enough classes and that every class has at least two images.
+
+    Args:
+        name: Name of the dataset, for the message.
+        class_names: Names of the classes, in the order of the class ranks.
+        labels: Class rank of each image, int64 (n,).
+
+    Raises:
+        DataError: There are too few classes, or a class has fewer than two images.
+    """
     _check_number(name, class_names)
     counts = Counter(labels.tolist())
     for rank, class_name in enumerate(class_names):
         if counts[rank] < 2:
-            few = "no image" if counts[rank] == 0 else "only one image"
-            raise DataError(f"{name}: class {class_name!r} has {few}; give it at least two, or remove the class")
+            images = "no image" if counts[rank] == 0 else "only one image"
+            raise DataError(f"{name}: class {class_name!r} has {images}; give it at least two, or remove the class")
 
 
 def _check_number(name: str, class_names: Sequence[str]) -> None:

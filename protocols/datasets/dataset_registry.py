@@ -16,10 +16,13 @@ from protocols.datasets.sop import list_sop, open_sop
 
 @dataclass(frozen=True)
 class DatasetEntry:
-    """How a dataset is opened and what a person should know about it.
+    """The functions and facts of a dataset.
 
-    lister: finds the images below a folder without reading one or checking counts; None for `EMBEDDED` datasets.
-    publication: None where nobody has published counts to hold it against.
+    Attributes:
+        opener: Opens the dataset.
+        description: One line for lists of datasets.
+        lister: Lists the images below a folder without reading them or checking counts; None for embedded datasets.
+        publication: Source, terms and counts; None if nobody published them.
     """
 
     opener: Opener
@@ -59,12 +62,29 @@ DATASETS = {
 
 
 def entry_of(name: str) -> DatasetEntry:
-    """The dataset of that name; raises DataError."""
+    """Return the registry's entry of a dataset.
+
+    Args:
+        name: Name of the dataset.
+
+    Raises:
+        DataError: The name is unknown.
+    """
     if name not in DATASETS:
         raise DataError(f"unknown dataset {name!r}; known are {', '.join(sorted(DATASETS))}")
     return DATASETS[name]
 
 
 def open_dataset(request: DataRequest) -> Dataset:
-    """The dataset that a request names; raises DataError with one line on what to do."""
+    """Open a dataset.
+
+    Args:
+        request: Name, folder and settings.
+
+    Returns:
+        The dataset, with packed images.
+
+    Raises:
+        DataError: The dataset is unknown or cannot be used. The message is one line with the remedy.
+    """
     return entry_of(request.name).opener(request)

@@ -1,3 +1,3 @@
-"""Datasets that the suite makes itself; all others lie in a folder. Needs no torch."""
+"""Names of the datasets that the suite generates itself; all others are read from a folder. Needs no torch."""
 
 EMBEDDED = frozenset({"glyphs"})

@@ -10,7 +10,18 @@ SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff",
 
 
 def list_folder(root: Path, name: str = "folder") -> ImageListing:
-    """The images below each class folder of `root`, at any depth; hidden files and other suffixes are passed over."""
+    """List the images of a folder with one folder per class.
+
+    Args:
+        root: The folder. Images lie at any depth below a class folder; hidden files and other suffixes are ignored.
+        name: Name of the dataset.
+
+    Returns:
+        The images. The conventional split trains on the first half of the classes.
+
+    Raises:
+        DataError: There is no such folder.
+    """
     if not root.is_dir():
         raise DataError(f"{root}: no such folder; give the folder that holds one folder of images per class")
     folders = sorted(entry for entry in root.iterdir() if entry.is_dir() and not entry.name.startswith("."))
@@ -26,13 +37,20 @@ def list_folder(root: Path, name: str = "folder") -> ImageListing:
 
 
 def images_below(folder: Path) -> list[Path]:
-    """The image files below a folder, in alphabetical order; hidden files and other suffixes are passed over."""
+    """Return the image files below a folder, in alphabetical order. Hidden files and other suffixes are ignored."""
     files = sorted(folder.rglob("*"))
     return [path for path in files if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")]
 
 
 def open_folder(request: DataRequest) -> Dataset:
-    """The folder that the request names."""
+    """Open a folder of images.
+
+    Args:
+        request: Folder and settings.
+
+    Raises:
+        DataError: The folder is missing or cannot be used.
+    """
     if request.root is None:
         raise DataError("folder: say where the images lie with --data FOLDER (one folder per class in it)")
     return from_listing(list_folder(request.root), request)

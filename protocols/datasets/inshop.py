@@ -1,8 +1,9 @@
-"""In-Shop Clothes Retrieval (Liu et al. 2016, DeepFashion) in its official layout and the one that mirrors have.
+"""In-Shop Clothes Retrieval (Liu et al. 2016, DeepFashion) in its official layout and in the layout of mirrors.
 
-`list_eval_partition.txt`, at the root or in `Eval/`: the number of images, a header, then `image_name item_id
-evaluation_status` with train, query or gallery. Images in `Img/img/` or `img/`. Ranks: the items for training first,
-then those of the test, each by id (specification, section 11.3).
+`list_eval_partition.txt` lies at the root or in `Eval/`. It has the number of images, a header, and lines `image_name
+item_id evaluation_status`, where the status is train, query or gallery. Images lie in `Img/img/` or `img/`. Items are
+classes. In the order of the ranks, training items come before test items; both are sorted by id (specification,
+section 11.3).
 """
 
 from pathlib import Path
@@ -26,13 +27,25 @@ class _Row(NamedTuple):
 
 
 def list_inshop(root: Path, *, subset: bool = False) -> ImageListing:
-    """The images that the list names; counts are checked, its own and the published ones, unless `subset`."""
+    """List all images of In-Shop.
+
+    Args:
+        root: Folder with one of the two layouts.
+        subset: Whether the folder holds only a part. Without it, counts are compared with the published ones and with
+            the number in the list's first line.
+
+    Returns:
+        The images.
+
+    Raises:
+        DataError: A file is missing or wrong, or a count differs.
+    """
     path = _list_in(root)
     rows = _rows(path, check_number=not subset)
     train = {row.item for row in rows if row.status == "train"}
     test = {row.item for row in rows if row.status != "train"}
     if both := sorted(train & test):
-        raise DataError(f"{path}: item {both[0]} is for training and for the test; download the list again")
+        raise DataError(f"{path}: item {both[0]} is in the training part and in the test part; download the list again")
     items = (*sorted(train), *sorted(test))
     rank_of = {item: rank for rank, item in enumerate(items)}
     names = tuple(row.path for row in rows)
@@ -53,21 +66,28 @@ def list_inshop(root: Path, *, subset: bool = False) -> ImageListing:
 
 
 def open_inshop(request: DataRequest) -> Dataset:
-    """In-Shop where the request says it lies."""
+    """Open In-Shop.
+
+    Args:
+        request: Folder and settings.
+
+    Raises:
+        DataError: The folder is missing or cannot be used.
+    """
     root = root_of(request, f"the folder with Eval/{LIST} and Img/img")
     return from_listing(list_inshop(root, subset=request.subset), request)
 
 
 def _list_in(root: Path) -> Path:
     for folder in (root, root / _UNPACKED):
-        for place in (folder / "Eval" / LIST, folder / LIST):
-            if place.is_file():
-                return place
+        for path in (folder / "Eval" / LIST, folder / LIST):
+            if path.is_file():
+                return path
     raise DataError(f"{root}: no Eval/{LIST} and no {LIST} here; put the publisher's list there")
 
 
 def _images_of(path: Path, root: Path) -> Path:
-    """The folder that the list's paths, which begin with `img/`, start from."""
+    """The folder that the paths of the list are relative to; they begin with `img/`."""
     base = path.parent.parent if path.parent.name == "Eval" else path.parent
     for folder in (base / "Img", base):
         if (folder / "img").is_dir():

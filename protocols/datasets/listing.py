@@ -1,4 +1,4 @@
-"""Reading the lists that publishers bring with their images, and holding what is found against what was published."""
+"""Reading of the publishers' image lists, and comparison of a folder with the published counts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,13 @@ from protocols.datasets.publication import Counts
 
 
 class MissingImagesError(DataError):
-    """Images that a list names are not there; `paths` are all of them, of `listed` images named."""
+    """Images of a list are missing.
+
+    Attributes:
+        paths: Paths of all missing images.
+        listed: Number of images in the list.
+        named_in: Name of the list.
+    """
 
     def __init__(self, paths: Sequence[Path], listed: int, named_in: str) -> None:
         others = f" (and {len(paths) - 1} more)" if len(paths) > 1 else ""
@@ -20,7 +26,15 @@ class MissingImagesError(DataError):
 
 
 def root_of(request: DataRequest, what: str) -> Path:
-    """The folder that a request names; `what` says which one is meant."""
+    """Return the folder of a request.
+
+    Args:
+        request: The request.
+        what: Description of the folder, for the message.
+
+    Raises:
+        DataError: The request has no folder, or it does not exist.
+    """
     if request.root is None:
         raise DataError(f"{request.name}: say where it lies with --data FOLDER ({what})")
     if not request.root.is_dir():
@@ -29,19 +43,19 @@ def root_of(request: DataRequest, what: str) -> Path:
 
 
 def folder_with(root: Path, marker: str, unpacked: str) -> Path | None:
-    """`root`, or the folder `unpacked` below it as the archive makes it: the one that holds `marker`."""
+    """Return the folder that contains `marker`: `root`, or the archive's folder `unpacked` in it; None if neither."""
     return next((folder for folder in (root, root / unpacked) if (folder / marker).exists()), None)
 
 
 def require(folder: Path, names: Sequence[str], archive: str) -> None:
-    """Raises DataError naming the first of `names` that is not in `folder`."""
+    """Raise DataError if one of `names` is not in `folder`; the message names the first one and the archive."""
     for name in names:
         if not (folder / name).exists():
             raise DataError(f"{folder}: {name} is missing; unpack {archive} again")
 
 
 def lines_of(path: Path, archive: str) -> Iterator[tuple[int, str]]:
-    """Line numbers, from 1, and lines; empty lines are passed over."""
+    """Yield the number, from 1, and the text of each line that is not empty; raise DataError unless it is UTF-8."""
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -52,7 +66,7 @@ def lines_of(path: Path, archive: str) -> Iterator[tuple[int, str]]:
 
 
 def number_in(path: Path, text: str, what: str) -> int:
-    """`text` as a whole number; `what` names it in the complaint."""
+    """Return `text` as a whole number; raise DataError, with its description `what`, if it is not one."""
     try:
         return int(text)
     except ValueError:
@@ -60,7 +74,17 @@ def number_in(path: Path, text: str, what: str) -> int:
 
 
 def require_images(root: Path, names: Sequence[str], named_in: str) -> None:
-    """Raises MissingImagesError unless every image is there, DataError for one that is named twice."""
+    """Check that all images of a list exist.
+
+    Args:
+        root: Folder of the images.
+        names: Paths of the images below `root`.
+        named_in: Name of the list, for the message.
+
+    Raises:
+        MissingImagesError: Images are missing.
+        DataError: The list names an image twice.
+    """
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -72,7 +96,13 @@ def require_images(root: Path, names: Sequence[str], named_in: str) -> None:
 
 @dataclass(frozen=True)
 class CountComparison:
-    """One figure of a dataset as found and as published."""
+    """A count of a dataset beside the published count.
+
+    Attributes:
+        what: What is counted.
+        found: Count in the folder.
+        published: Count that the publisher gives.
+    """
 
     what: str
     found: int
@@ -80,28 +110,36 @@ class CountComparison:
 
 
 def compare_counts(listing: ImageListing, published: Counts) -> tuple[CountComparison, ...]:
-    """Every figure that the publisher gives beside the one found."""
-    images = listing.labels
+    """Compare all counts of a listing with the published counts.
+
+    Args:
+        listing: The images.
+        published: The published counts.
+
+    Returns:
+        One row per published count.
+    """
+    labels = listing.labels
     rows = [
         CountComparison("classes", len(listing.class_names), published.classes),
-        CountComparison("images", len(images), published.images),
+        CountComparison("images", len(labels), published.images),
         CountComparison(
             f"images of the first {published.trainval_classes} classes",
-            int((images < published.trainval_classes).sum()),
+            int((labels < published.trainval_classes).sum()),
             published.trainval_images,
         ),
     ]
     if listing.trainval_classes is not None:
         rows.append(CountComparison("training classes", listing.trainval_classes, published.trainval_classes))
     if listing.is_query is not None and published.queries is not None and published.gallery is not None:
-        tested = images >= (listing.trainval_classes or 0)
+        tested = labels >= (listing.trainval_classes or 0)
         rows.append(CountComparison("queries", int(np.sum(listing.is_query & tested)), published.queries))
         rows.append(CountComparison("gallery images", int(np.sum(~listing.is_query & tested)), published.gallery))
     return tuple(rows)
 
 
 def check_counts(listing: ImageListing, published: Counts) -> None:
-    """Raises DataError unless the listing is the whole published dataset."""
+    """Raise DataError unless the listing has all published counts; the message names the first that differs."""
     rows = compare_counts(listing, published)
     if wrong := next((row for row in rows if row.found != row.published), None):
         raise DataError(

@@ -1,7 +1,8 @@
-"""What the publishers say of their datasets: how much there is, and where it is to be had.
+"""Facts from the publishers of the datasets: counts, terms and archives.
 
-Counts: specification, section 1; SOP's images per part: Song et al. 2016, table 1. A checksum stands here only where
-several public loaders of the dataset agree on it; other archives are verified by the counts of what they unpack to.
+Sources of the counts: specification, section 1; for SOP's images per part Song et al. 2016, table 1. A checksum is
+given only if several public loaders of the dataset agree on it. Other archives are checked by the counts of their
+images.
 """
 
 from dataclasses import dataclass
@@ -9,10 +10,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Counts:
-    """How much a dataset holds.
+    """The published counts of a dataset.
 
-    trainval_classes: how many of the first classes its conventional split trains on, and `trainval_images` of them.
-    queries, gallery: images of the other classes, where the publisher tells them apart.
+    Attributes:
+        classes: Number of classes.
+        images: Number of images.
+        trainval_classes: Number of classes that the conventional split trains on; they are the first ones.
+        trainval_images: Number of their images.
+        queries: Number of queries of the other classes; None if the publisher does not separate queries and gallery.
+        gallery: Number of gallery images of the other classes, likewise.
     """
 
     classes: int
@@ -25,10 +31,14 @@ class Counts:
 
 @dataclass(frozen=True)
 class Archive:
-    """A file that the publisher offers.
+    """A file of the publisher.
 
-    url: where it can be had without a form; None where it cannot any more. md5: hexadecimal. size: bytes. folder: below
-    the data folder, where it unpacks. A name without an archive's suffix is used as it is.
+    Attributes:
+        name: File name. A file without an archive's suffix is not unpacked.
+        url: Address that needs no form; None if there is none.
+        md5: MD5 checksum in hexadecimal; None if it is not known.
+        size: Size in bytes; None if it is not known.
+        folder: Folder below the data folder that the file is unpacked into.
     """
 
     name: str
@@ -40,7 +50,16 @@ class Archive:
 
 @dataclass(frozen=True)
 class Publication:
-    """Who publishes a dataset, under which terms, which files it takes and where they belong."""
+    """Source and terms of a dataset.
+
+    Attributes:
+        publisher: Authors and institution.
+        page: Address of the dataset's page.
+        terms: Terms of use.
+        place: Layout of the unpacked files.
+        counts: The published counts.
+        archives: The files to download.
+    """
 
     publisher: str
     page: str
@@ -51,7 +70,7 @@ class Publication:
 
     @property
     def source(self) -> str:
-        """All of it in a few lines."""
+        """Publisher, page, terms, files and layout, one line each."""
         names = ", ".join(archive.name for archive in self.archives)
         return (
             f"publisher: {self.publisher}\npage: {self.page}\nterms: {self.terms}\nfiles: {names}\nlayout: {self.place}"

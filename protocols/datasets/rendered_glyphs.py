@@ -1,4 +1,4 @@
-"""The embedded dataset, rendered once and kept."""
+"""The embedded dataset `glyphs`, rendered once and then read from a cache."""
 
 import hashlib
 import json
@@ -15,9 +15,13 @@ from results.whole_files import write_whole
 
 
 def open_glyphs(request: DataRequest) -> Dataset:
-    """`glyphs`, from the cache or rendered into it.
+    """Open `glyphs`. It is rendered if it is not in the cache.
 
-    The cache is named by what decides the pixels: the code that draws, the typefaces' package and the rasteriser's.
+    The name of the cache is a hash of everything that decides the pixels: the code that draws, and the versions of the
+    packages with the typefaces and the rasteriser.
+
+    Args:
+        request: Cache and settings.
     """
     folder = request.cache / f"glyphs-{_stamp()}"
     names = folder / "names.json"

@@ -1,8 +1,8 @@
 """Stanford Online Products (Oh Song et al. 2016) in its official layout.
 
-`Ebay_train.txt` and `Ebay_test.txt` (image_id class_id super_class_id path), images in `*_final/`. Both lists are
-pooled; a class's rank is its id less one, so that the classes of the training list come first (specification,
-sections 1 and 2).
+The lists are `Ebay_train.txt` and `Ebay_test.txt` (image_id class_id super_class_id path). The images lie in
+`*_final/`. Both lists are pooled. The rank of a class is its id minus one, so that the classes of the training list
+come first (specification, sections 1 and 2).
 """
 
 from pathlib import Path
@@ -19,7 +19,18 @@ _HEADER = ["image_id", "class_id", "super_class_id", "path"]
 
 
 def list_sop(root: Path, *, subset: bool = False) -> ImageListing:
-    """The images of both lists; counts are checked against the published ones unless `subset`."""
+    """List all images of Stanford Online Products.
+
+    Args:
+        root: The unpacked folder, or the folder that holds it.
+        subset: Whether the folder holds only a part. Without it, counts are compared with the published ones.
+
+    Returns:
+        The images.
+
+    Raises:
+        DataError: A file is missing or wrong, or a count differs.
+    """
     folder = folder_with(root, TRAIN, "Stanford_Online_Products")
     if folder is None:
         raise DataError(f"{root}: no {TRAIN} here; give the unpacked Stanford_Online_Products folder with --data")
@@ -28,7 +39,7 @@ def list_sop(root: Path, *, subset: bool = False) -> ImageListing:
     training, tested = sorted({row[0] for row in train}), sorted({row[0] for row in test})
     if training and tested and training[-1] >= tested[0]:
         raise DataError(
-            f"{folder / TEST}: class {tested[0]} is not behind the classes of {TRAIN} (up to {training[-1]}), as "
+            f"{folder / TEST}: class {tested[0]} is not above the classes of {TRAIN} (up to {training[-1]}), as "
             f"published; unpack {_ARCHIVE} again"
         )
     ids = training + tested
@@ -48,7 +59,14 @@ def list_sop(root: Path, *, subset: bool = False) -> ImageListing:
 
 
 def open_sop(request: DataRequest) -> Dataset:
-    """Stanford Online Products where the request says it lies."""
+    """Open Stanford Online Products.
+
+    Args:
+        request: Folder and settings.
+
+    Raises:
+        DataError: The folder is missing or cannot be used.
+    """
     root = root_of(request, "the unpacked Stanford_Online_Products, which holds Ebay_train.txt")
     return from_listing(list_sop(root, subset=request.subset), request)
 
@@ -60,7 +78,7 @@ def _rows(path: Path) -> list[tuple[int, str]]:
     if header[1].split() != _HEADER:
         raise DataError(f"{path}, line {header[0]}: expected the header `{' '.join(_HEADER)}`, found {header[1]!r}")
     for number, line in lines:
-        # A path is the rest of the line.
+        # The rest of the line is the path, which may have spaces.
         fields = line.split(maxsplit=3)
         if len(fields) != 4:
             raise DataError(f"{path}, line {number}: expected `{' '.join(_HEADER)}`, found {line!r}")

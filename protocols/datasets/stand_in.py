@@ -1,4 +1,4 @@
-"""A dataset's outline without its images: enough to plan an experiment before anything is downloaded."""
+"""A dataset with noise instead of images, to plan an experiment before the dataset is downloaded."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +14,13 @@ from protocols.images.packed_images import LabelledImages, PackedImages
 
 @dataclass(frozen=True)
 class NoiseImages(PackedImages):
-    """Noise of one size in the place of every image; what they cost to crop and to embed is what images cost."""
+    """Noise images of one size. Cropping and embedding them takes as long as for real images.
+
+    Attributes:
+        folder: Not used.
+        count: Number of images.
+        shape: Height, width and channels of every image.
+    """
 
     count: int = 0
     shape: tuple[int, int, int] = (256, 341, 3)
@@ -27,11 +33,11 @@ class NoiseImages(PackedImages):
 
     @property
     def channels(self) -> int:
-        """Always RGB."""
+        """Number of channels of every image."""
         return self.shape[2]
 
     def image(self, index: int) -> NDArray[np.uint8]:
-        """The same noise for every index."""
+        """Return the same noise for every index."""
         return self._noise
 
     @cached_property
@@ -40,11 +46,20 @@ class NoiseImages(PackedImages):
 
 
 def stand_in(name: str, counts: Counts, shorter_side: int) -> Dataset:
-    """A dataset with the published counts, spread evenly; its fingerprint says that it is nobody's data."""
+    """Make a dataset of noise with the published counts. Images are spread evenly over the classes.
+
+    Args:
+        name: Name of the dataset.
+        counts: The published counts.
+        shorter_side: Shorter side of the images, in pixels.
+
+    Returns:
+        The dataset. Its fingerprint is `stand-in`, so that it cannot be taken for real data.
+    """
     test_classes, test_images = counts.classes - counts.trainval_classes, counts.images - counts.trainval_images
     trainval = np.sort(np.arange(counts.trainval_images, dtype=np.int64) % counts.trainval_classes)
     test = np.sort(np.arange(test_images, dtype=np.int64) % test_classes) + counts.trainval_classes
-    # Photographs are mostly 4:3; the longer side only decides how much a crop reads.
+    # Most photographs are 4:3. The longer side decides only how many pixels a crop reads.
     images = NoiseImages(Path("."), counts.images, (shorter_side, shorter_side * 4 // 3, 3))
     rows = np.arange(counts.images, dtype=np.int64)
     is_query = None if counts.queries is None else rows < counts.trainval_images + counts.queries

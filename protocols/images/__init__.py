@@ -1,1 +1,1 @@
-"""Images on disk as one memory map, and the crops taken from them."""
+"""Packed images in one memory map, and crops of them."""

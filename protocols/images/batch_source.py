@@ -1,9 +1,9 @@
-"""Where a training's crops come from, by `ImageSettings.augmentation` and device; all ways give the same pixels.
+"""The crops of a training, made as `ImageSettings.augmentation` and the device decide; all ways give the same pixels.
 
-`faithful`: Pillow resizes each crop on the host. `device`: a batch is resized at once where the network trains, from
-training images that lie there if there is room, else from boxes sent batch by batch. On a GPU whatever the host does
-runs ahead in threads, into page-locked memory, so that the copy does not wait. On a CPU `device` works and is several
-times slower than `faithful`.
+`faithful`: Pillow resizes each crop on the host. `device`: the network's device resizes a whole batch. The images are
+kept on the device if there is room; otherwise the boxes of each batch are sent there. With a GPU, the work of the host
+is done in advance by threads. It is written to page-locked memory, so that the copy does not wait. On a CPU, `device`
+is several times slower than `faithful`.
 """
 
 import os
@@ -21,19 +21,25 @@ from protocols.images.prefetch import done_ahead
 from results.training_spec import ImageSettings
 
 RESIDENT_BYTES = 8 * 2**30
-"""Training images of up to this size are kept on a GPU, if they take at most a quarter of what is free there."""
+"""Largest size in bytes of training images that are kept on a GPU; a quarter of the free memory is a second limit."""
 
 Rows = NDArray[np.int64]
 OnDevice = Callable[[], Tensor]
-"""The rest of a batch's making, once the host's part is done: crops on the device."""
+"""The second part of making a batch, after the host's part. It returns the crops on the device."""
 
 
 class BatchSource:
-    """Random resized crops of `images`, uint8 (batch, channels, crop, crop) on `device`.
+    """Random resized crops of training images, uint8 (batch, channels, crop, crop) on the device.
 
-    The generator given decides every crop, and nothing else does: `augmentation`, device and threads do not.
-    resident: whether the pixels lie on the device, for `device` augmentation; None decides by the room there.
-    threads: how many batches are made ahead; None takes up to four on a GPU and none on the CPU, which trains itself.
+    Only the random generator decides the crops. Augmentation, device and threads do not change them.
+
+    Args:
+        images: The training images.
+        settings: Size, ranges and augmentation of the crops.
+        device: The device of the crops.
+        resident: For `device` augmentation: whether to keep the images on the device. None decides by the free memory.
+        threads: Number of batches that are made in advance. None takes up to four for a GPU. It takes none for a CPU,
+            since the training needs the CPU.
     """
 
     def __init__(
@@ -52,27 +58,40 @@ class BatchSource:
             self._make = _PillowCrops(images, settings.crop, device)
         elif has_room(device, images.n_bytes, RESIDENT_BYTES) if resident is None else resident:
             self._make = _ResidentImages(images, settings.crop, device)
-            # What is left to the host is next to nothing.
+            # The host has almost nothing to do.
             self._threads = 0
         else:
             self._make = _SentBoxes(images, settings.crop, device)
 
     def training_batch(self, rows: Rows, generator: torch.Generator) -> Tensor:
-        """Crops of these rows, made now."""
+        """Make one batch.
+
+        Args:
+            rows: Positions of the images, (batch,).
+            generator: Generator of the random numbers.
+
+        Returns:
+            The crops, uint8 (batch, channels, crop, crop).
+        """
         return self._make(rows, random_cuts(self._images, rows, self._settings, generator))()
 
     def training_batches(self, rows: Iterable[Rows], generator: torch.Generator) -> Iterator[tuple[Rows, Tensor]]:
-        """Rows and crops of one batch after another, the next ones made meanwhile.
+        """Make batches in order; later batches are made in advance.
 
-        `rows` and `generator` run ahead of what is handed out, so neither may be drawn from elsewhere.
+        Args:
+            rows: Positions of the images of each batch.
+            generator: Generator of the random numbers. Like `rows`, it is used in advance, so nothing else may use it.
+
+        Yields:
+            Positions and crops of the next batch.
         """
-        drawn = ((part, random_cuts(self._images, part, self._settings, generator)) for part in rows)
-        for part, on_device in done_ahead(lambda batch: (batch[0], self._make(*batch)), drawn, self._threads):
+        batches = ((part, random_cuts(self._images, part, self._settings, generator)) for part in rows)
+        for part, on_device in done_ahead(lambda batch: (batch[0], self._make(*batch)), batches, self._threads):
             yield part, on_device()
 
 
 class _PillowCrops:
-    """Crops by Pillow on the host."""
+    """Crops that Pillow resizes on the host."""
 
     def __init__(self, images: LabelledImages, side: int, device: torch.device) -> None:
         self.images, self.side, self.device = images, side, device
@@ -83,7 +102,7 @@ class _PillowCrops:
 
 
 class _SentBoxes:
-    """The boxes' pixels are sent and resized on the device."""
+    """Crops that the device resizes from boxes that the host sends."""
 
     def __init__(self, images: LabelledImages, side: int, device: torch.device) -> None:
         self.images, self.side, self.device = images, side, device
@@ -101,7 +120,7 @@ class _SentBoxes:
 
 
 class _ResidentImages:
-    """All images lie on the device, behind one another, from the first batch on."""
+    """Crops that the device resizes from images that it keeps, one after another in one tensor."""
 
     def __init__(self, images: LabelledImages, side: int, device: torch.device) -> None:
         self.channels, self.side = images.images.channels, side
@@ -126,15 +145,21 @@ def _windows(starts: Rows, image_widths: Rows, cuts: Sequence[Cut], channels: in
 
 
 def host_threads(device: torch.device) -> int:
-    """How many batches the host makes ahead: up to four for a GPU, none for a CPU, which is busy training."""
+    """Return the number of batches that the host makes in advance: up to four for a GPU, none for a CPU."""
     return min(4, os.cpu_count() or 1) if device.type == "cuda" else 0
 
 
 def has_room(device: torch.device, n_bytes: int, most: int) -> bool:
-    """Whether a GPU can keep so much beside a training: no more than `most`, and a quarter of what is free there."""
+    """Tell whether a GPU can keep data beside a training; always False for a CPU.
+
+    Args:
+        device: The device.
+        n_bytes: Size of the data.
+        most: Largest size to keep. A quarter of the GPU's free memory is a second limit.
+    """
     return device.type == "cuda" and n_bytes <= min(most, torch.cuda.mem_get_info(device)[0] // 4)
 
 
 def page_locked(pixels: Tensor, device: torch.device) -> Tensor:
-    """Memory that a GPU copies from without making the host wait; unchanged for the CPU."""
+    """Move pixels to memory that a GPU copies from while the host works on; for a CPU, return them unchanged."""
     return pixels.pin_memory() if device.type == "cuda" else pixels

@@ -1,7 +1,7 @@
-"""Crops of a batch: random resized crops for training, centre crops for evaluation (specification, section 3).
+"""Random resized crops for training and centre crops for evaluation (specification, section 3).
 
-Pixels are resized by Pillow, as in the protocol's own code; torch's antialiased uint8 kernel is off by one grey level
-in some of them. Random numbers come from one generator, so the outcome does not depend on how the work is spread.
+Pillow resizes, as in MLRC's code; torch's antialiased uint8 kernel differs by one grey level in some pixels. All random
+numbers come from one generator, so the number of threads or processes does not change the crops.
 """
 
 import math
@@ -24,7 +24,12 @@ _TRIES = 10
 
 @dataclass(frozen=True)
 class Cut:
-    """What is random in one training crop: a box (top, left, height, width) of the image, and whether it is flipped."""
+    """The random part of one training crop.
+
+    Attributes:
+        box: Top, left, height and width in pixels of the image.
+        flip: Whether the crop is mirrored left and right.
+    """
 
     box: tuple[int, int, int, int]
     flip: bool
@@ -33,14 +38,24 @@ class Cut:
 def training_batch(
     images: LabelledImages, indices: NDArray[np.int64], settings: ImageSettings, generator: torch.Generator
 ) -> Tensor:
-    """Random resized crops with flips of `indices`: uint8 (batch, channels, crop, crop)."""
+    """Make random resized crops with flips.
+
+    Args:
+        images: The training images.
+        indices: Positions of the batch's images, (batch,).
+        settings: Size and ranges of the crops.
+        generator: Generator of the random numbers.
+
+    Returns:
+        The crops, uint8 (batch, channels, crop, crop).
+    """
     return cut_crops(images, indices, random_cuts(images, indices, settings, generator), settings.crop)
 
 
 def random_cuts(
     images: LabelledImages, indices: NDArray[np.int64], settings: ImageSettings, generator: torch.Generator
 ) -> list[Cut]:
-    """The next cuts of `indices` in their order; reads the images' sizes only."""
+    """Draw the cuts of a batch, in the order of `indices`. Only the sizes of the images are read."""
     cuts = []
     for index in indices:
         height, width, _ = images.image(int(index)).shape
@@ -50,7 +65,17 @@ def random_cuts(
 
 
 def cut_crops(images: LabelledImages, indices: NDArray[np.int64], cuts: Sequence[Cut], side: int) -> Tensor:
-    """The given cuts of `indices`, resized by Pillow: uint8 (batch, channels, side, side)."""
+    """Cut crops out of images and resize them with Pillow.
+
+    Args:
+        images: The training images.
+        indices: Positions of the batch's images, (batch,).
+        cuts: One cut per image.
+        side: Side of the crops in pixels.
+
+    Returns:
+        The crops, uint8 (batch, channels, side, side).
+    """
     crops = []
     for index, cut in zip(indices, cuts, strict=True):
         crop = _chw(_resized(images.image(int(index)), cut.box, side))
@@ -59,7 +84,16 @@ def cut_crops(images: LabelledImages, indices: NDArray[np.int64], cuts: Sequence
 
 
 def evaluation_batch(images: LabelledImages, indices: NDArray[np.int64], settings: ImageSettings) -> Tensor:
-    """Centre crops of `indices`, resized before if `evaluation_resize` says so: uint8 (batch, channels, crop, crop)."""
+    """Make centre crops; the images are resized first if `settings.evaluation_resize` is set.
+
+    Args:
+        images: The images.
+        indices: Positions of the batch's images, (batch,).
+        settings: Size of the crops.
+
+    Returns:
+        The crops, uint8 (batch, channels, crop, crop).
+    """
     crops = []
     for index in indices:
         image = images.image(int(index))
@@ -72,10 +106,19 @@ def evaluation_batch(images: LabelledImages, indices: NDArray[np.int64], setting
 def random_box(
     height: int, width: int, settings: ImageSettings, generator: torch.Generator
 ) -> tuple[int, int, int, int]:
-    """Top, left, height and width of a random resized crop.
+    """Draw the box of a random resized crop (Szegedy et al. 2015, in torchvision's version).
 
-    Area uniform in `settings.area` of the image, aspect ratio log-uniform in `settings.ratio`; after ten boxes that do
-    not fit, the largest centred box of an allowed ratio (Szegedy et al. 2015, as torchvision does it).
+    The area is uniform in `settings.area` times the image's area; the aspect ratio is log-uniform in `settings.ratio`.
+    If ten boxes do not fit into the image, the box is the largest centred one with an allowed ratio.
+
+    Args:
+        height: Height of the image in pixels.
+        width: Width of the image in pixels.
+        settings: Ranges of area and ratio.
+        generator: Generator of the random numbers.
+
+    Returns:
+        Top, left, height and width in pixels.
     """
     low, high = (math.log(bound) for bound in settings.ratio)
     for _ in range(_TRIES):
@@ -93,7 +136,7 @@ def random_box(
 
 
 def centre_crop(image: Tensor, side: int) -> Tensor:
-    """The central `side` x `side` of (channels, height, width); an image smaller than that is padded with black."""
+    """Cut the central `side` x `side` pixels out of an image (channels, height, width); pad it with black if needed."""
     height, width = image.shape[1:]
     if height < side or width < side:
         pad_x, pad_y = max(side - width, 0), max(side - height, 0)
@@ -104,14 +147,14 @@ def centre_crop(image: Tensor, side: int) -> Tensor:
 
 
 def _chw(image: NDArray[np.uint8]) -> Tensor:
-    # Copied because the map is read-only, which torch tensors cannot be.
+    # Copied because the memory map is read-only, and torch has no read-only tensors.
     return torch.from_numpy(image.transpose(2, 0, 1).copy())
 
 
 def _resized(image: NDArray[np.uint8], box: tuple[int, int, int, int], side: int) -> NDArray[np.uint8]:
     """The box (top, left, height, width) of an image (h, w, channels) as a square of `side`."""
     top, left, height, width = box
-    # Cut before it is resized: given a box, Pillow's filter would reach over its edges.
+    # The box is cut first. If Pillow's resize gets the box as an argument, its filter uses pixels outside of it.
     picture = _picture(image[top : top + height, left : left + width])
     return _pixels(picture.resize((side, side), Image.Resampling.BILINEAR))
 

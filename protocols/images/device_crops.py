@@ -1,13 +1,13 @@
-"""Pillow's bilinear resize as two batched matrix products: the crops of a whole batch at once, where it is trained.
+"""Pillow's bilinear resize as two batched matrix products, for all crops of a batch at once on the network's device.
 
-Pillow weighs the pixels under a triangle that is widened when an image shrinks, keeps each weight as a whole number of
-2^-22, and rounds to whole grey levels after each axis (its `Resample.c`). Here the weights are split into two parts of
-eleven bits, so that every partial sum is a whole number below 2^24: float32 (and TF32) adds those without an error, in
-any order. The result is therefore Pillow's to the bit, on every device and for every number of threads, as long as no
-axis shrinks more than 31-fold; beyond that single pixels can be off by one grey level.
+Pillow weights pixels with a triangle, which is wider if the image shrinks. It stores each weight as a multiple of 2^-22
+and rounds to whole grey levels after each axis (its `Resample.c`). Here each weight is split into two parts of eleven
+bits. Every partial sum is then a whole number below 2^24, and float32 (and TF32) adds such numbers without an error, in
+any order. The result is therefore equal to Pillow's on every device and for every number of threads, if no axis shrinks
+more than 31-fold. Beyond that, single pixels can differ by one grey level.
 
-Which axis comes first matters to the last grey level: Pillow takes the width, and since version 13 the height of boxes
-that lose more than twice as many rows as columns.
+The order of the axes can change a pixel by one grey level. Pillow resizes the width first. Since version 13 it resizes
+the height first for boxes that lose more than twice as many rows as columns.
 """
 
 import math
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 PIXELS_AT_ONCE = 2**25
-"""Values (pixels times channels, padded to the largest box) that one product takes: about 0.5 GB with its indices."""
+"""Largest number of values (pixels times channels, padded to the largest box) of one product; about 0.5 GB."""
 
 _WEIGHT_BITS = 22
 _LOW_BITS = 11
@@ -30,11 +30,15 @@ _TALL_BOXES_HEIGHT_FIRST = int(PIL.__version__.split(".")[0]) >= 13
 
 @dataclass(frozen=True)
 class Windows:
-    """Boxes of images that lie somewhere in flat memory, each value one byte.
+    """Boxes of n images in flat memory, one byte per value. The channels of a pixel are next to each other.
 
-    start: position of each box's first value. down, right: bytes to the next row and to the next pixel; the channels of
-    a pixel lie side by side. height, width: of the box, in pixels. flip: whether the crop is mirrored left and right.
-    All int64 (n,), flip bool.
+    Attributes:
+        start: Position of each box's first value, int64 (n,).
+        down: Bytes from a row to the next, int64 (n,).
+        right: Bytes from a pixel to the next, int64 (n,).
+        height: Height of the box in pixels, int64 (n,).
+        width: Width of the box in pixels, int64 (n,).
+        flip: Whether the crop is mirrored left and right, bool (n,).
     """
 
     start: NDArray[np.int64]
@@ -49,7 +53,17 @@ class Windows:
 
 
 def resized_windows(pixels: Tensor, windows: Windows, channels: int, side: int) -> Tensor:
-    """The windows as uint8 (n, channels, side, side), on the device of `pixels`, which are flat uint8."""
+    """Resize boxes of images to squares.
+
+    Args:
+        pixels: Flat uint8 memory that holds the images.
+        windows: The n boxes.
+        channels: Number of channels of the images.
+        side: Side of the squares in pixels.
+
+    Returns:
+        The squares, uint8 (n, channels, side, side), on the device of `pixels`.
+    """
     down, right, height, width = windows.down, windows.right, windows.height, windows.width
     turned = (height > side) & (height - side > 2 * (width - side)) & _TALL_BOXES_HEIGHT_FIRST
     down, right = np.where(turned, right, down), np.where(turned, down, right)
@@ -66,17 +80,18 @@ def resized_windows(pixels: Tensor, windows: Windows, channels: int, side: int) 
 
 
 def _parts(height: NDArray[np.int64], width: NDArray[np.int64], channels: int) -> Iterator[NDArray[np.int64]]:
-    """Positions that are resized together: all, or groups of like size where padding all to the largest is too much."""
+    """Positions of the boxes that are resized together: all, or groups of similar size if one product is too large."""
     if len(height) * int(height.max() * width.max()) * channels <= PIXELS_AT_ONCE:
         yield np.arange(len(height))
         return
     part: list[int] = []
     for position in np.argsort(height * width, kind="stable").tolist():
-        grown = [*part, position]
-        if part and len(grown) * int(height[grown].max() * width[grown].max()) * channels > PIXELS_AT_ONCE:
+        larger_part = [*part, position]
+        n_pixels = len(larger_part) * int(height[larger_part].max() * width[larger_part].max())
+        if part and n_pixels * channels > PIXELS_AT_ONCE:
             yield np.asarray(part)
-            grown = [position]
-        part = grown
+            larger_part = [position]
+        part = larger_part
     yield np.asarray(part)
 
 
@@ -87,9 +102,9 @@ def _moved(numbers: NDArray[np.int64], device: torch.device) -> Tensor:
 
 def _resized(pixels: Tensor, numbers: Tensor, most: tuple[int, int], channels: int, side: int) -> Tensor:
     start, down, right, height, width, turned, flip = numbers
-    place = _places(height, most[0], down)[:, None, :, None] + _places(width, most[1], right)[:, None, None, :]
-    place = place + (start[:, None] + torch.arange(channels, device=pixels.device))[:, :, None, None]
-    boxes = pixels[place].float().reshape(len(start), -1, most[1])
+    offsets = _offsets(height, most[0], down)[:, None, :, None] + _offsets(width, most[1], right)[:, None, None, :]
+    offsets = offsets + (start[:, None] + torch.arange(channels, device=pixels.device))[:, :, None, None]
+    boxes = pixels[offsets].float().reshape(len(start), -1, most[1])
     wide = torch.bmm(boxes, _weights(width, most[1], side).transpose(1, 2))
     half = _rounded(*wide.chunk(2, dim=2)).float().reshape(len(start), channels, most[0], side)
     tall = torch.matmul(_weights(height, most[0], side)[:, None], half)
@@ -98,14 +113,14 @@ def _resized(pixels: Tensor, numbers: Tensor, most: tuple[int, int], channels: i
     return crops.where(~flip.bool()[:, None, None, None], crops.flip(-1))
 
 
-def _places(sizes: Tensor, most: int, step: Tensor) -> Tensor:
-    """Bytes from the first pixel to each pixel of an axis (n, most); behind the end the last pixel, of weight zero."""
+def _offsets(sizes: Tensor, most: int, step: Tensor) -> Tensor:
+    """Bytes from the first pixel of an axis to each pixel (n, most); the last pixel, with weight zero, pads the end."""
     return torch.arange(most, device=sizes.device).minimum(sizes[:, None] - 1) * step[:, None]
 
 
 def _weights(sizes: Tensor, most: int, side: int) -> Tensor:
-    """Of every input pixel for every output pixel, high parts before low ones: (n, 2 * side, most), whole numbers."""
-    # In float64 and in the order of Pillow's own operations, since it rounds what comes out.
+    """Weight of every input pixel for every output pixel, as whole numbers (n, 2 * side, most), high parts first."""
+    # In float64 and in the order of Pillow's operations, since Pillow rounds the results.
     scale = sizes.double()[:, None] / side
     filter_scale = scale.clamp(min=1.0)
     centre = (torch.arange(side, device=sizes.device, dtype=torch.float64) + 0.5) * scale
@@ -128,6 +143,6 @@ def _weights(sizes: Tensor, most: int, side: int) -> Tensor:
 
 
 def _rounded(high: Tensor, low: Tensor) -> Tensor:
-    """Grey levels from the sums of both parts, rounded as Pillow does."""
+    """Grey levels from the sums of both parts, rounded as in Pillow."""
     total = high.int() * 2**_LOW_BITS + low.int() + 2 ** (_WEIGHT_BITS - 1)
     return torch.bitwise_right_shift(total, _WEIGHT_BITS).clamp(0, 255).to(torch.uint8)

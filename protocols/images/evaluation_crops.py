@@ -1,4 +1,4 @@
-"""Centre crops made once and used at every validation, as far as there is memory for them."""
+"""Centre crops that are made once and kept in memory for later validations, if there is room."""
 
 from collections.abc import Iterator
 
@@ -13,18 +13,25 @@ from protocols.images.prefetch import done_ahead
 from results.training_spec import ImageSettings
 
 BATCH = 64
-"""Images embedded at once."""
+"""Number of images that are embedded at once."""
 HOST_BYTES = 2**30
-"""Crops of up to this size are kept in memory: all of CUB's test classes, a part of SOP's. More is made anew."""
+"""Largest size in bytes of crops kept in the host's memory; larger sets (SOP's test classes) are made again."""
 DEVICE_BYTES = 4 * 2**30
-"""Crops of up to this size are kept on a GPU, if they take at most a quarter of what is free there."""
+"""Largest size in bytes of crops kept on a GPU; a quarter of the free memory is a second limit."""
 
 
 class EvaluationCrops:
-    """Centre crops of `images` in batches, uint8 (batch, channels, crop, crop) on `device`.
+    """Centre crops of images in batches, uint8 (batch, channels, crop, crop) on the device.
 
-    The first pass makes them. Later ones find them where they were kept, on the device or else in memory; where there
-    is no room, and without `keep`, they are made again. They are the same every time.
+    The first pass makes the crops and keeps them on the device, or else in the host's memory. Without room, every pass
+    makes them again. All passes give the same crops.
+
+    Args:
+        images: The images.
+        settings: Size of the crops.
+        device: The device of the crops.
+        keep: Whether to keep the crops for later passes.
+        batch: Number of images per batch.
     """
 
     def __init__(
@@ -40,21 +47,21 @@ class EvaluationCrops:
         n_bytes = len(images) * images.images.channels * settings.crop**2
         self._on_device = keep and has_room(device, n_bytes, DEVICE_BYTES)
         self._keeps = self._on_device or (keep and n_bytes <= HOST_BYTES)
-        self._kept: list[Tensor] | None = None
+        self._crops: list[Tensor] | None = None
 
     def batches(self) -> Iterator[Tensor]:
-        """All crops in the images' order."""
-        if self._kept is not None:
-            for crops in self._kept:
+        """Yield all crops in the order of the images."""
+        if self._crops is not None:
+            for crops in self._crops:
                 yield crops.to(self.device, non_blocking=True)
             return
-        kept = []
+        all_crops = []
         for crops in done_ahead(self._made, range(0, len(self.images), self.batch), host_threads(self.device)):
             on_device = crops.to(self.device, non_blocking=True)
             if self._keeps:
-                kept.append(on_device if self._on_device else crops)
+                all_crops.append(on_device if self._on_device else crops)
             yield on_device
-        self._kept = kept if self._keeps else None
+        self._crops = all_crops if self._keeps else None
 
     def _made(self, first: int) -> Tensor:
         rows = np.arange(first, min(first + self.batch, len(self.images)))

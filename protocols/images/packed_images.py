@@ -1,4 +1,4 @@
-"""Decoded images of a dataset in one memory map, shared by all processes and never copied per worker."""
+"""Decoded images of a dataset in one memory map. All processes share it, so no process has a copy."""
 
 import json
 from dataclasses import dataclass
@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class PackedImages:
-    """uint8 images of differing sizes behind one another in `folder`/pixels.bin.
+    """uint8 images of different sizes, one after another in `folder`/pixels.bin.
 
-    Pickles as its folder's path: a worker process opens the same memory map.
+    Only the folder's path is pickled; a worker process opens the same memory map.
+
+    Attributes:
+        folder: Folder of the pack.
     """
 
     folder: Path
@@ -34,7 +37,7 @@ class PackedImages:
         return {"folder": self.folder}
 
     def image(self, index: int) -> NDArray[np.uint8]:
-        """Image `index` as (height, width, channels), a view into the map."""
+        """Return image `index` as uint8 (height, width, channels), a view of the memory map."""
         offsets, shapes = self._layout
         height, width, channels = shapes[index]
         start = offsets[index]
@@ -42,21 +45,24 @@ class PackedImages:
 
     @property
     def channels(self) -> int:
-        """1 for grey images, 3 for RGB."""
+        """Number of channels: 1 for grey images, 3 for RGB."""
         return int(self._layout[1][0, 2])
 
     @cached_property
     def description(self) -> dict[str, object]:
-        """What `packing` wrote about this pack: data fingerprint, images left out, checksum."""
+        """Description of the pack: `stamp` (identity), `skipped` (names of images left out) and `content` (hash)."""
         loaded: dict[str, object] = json.loads((self.folder / "description.json").read_text())
         return loaded
 
 
 @dataclass(frozen=True)
 class LabelledImages:
-    """Some images of a pack and their classes; gives access to no other image.
+    """A selection of the images of a pack, with their classes. It gives no access to other images.
 
-    rows: positions in the pack. labels: class ranks, int64, one per row.
+    Attributes:
+        images: The pack.
+        rows: Positions in the pack, int64 (n,).
+        labels: Class ranks, int64 (n,).
     """
 
     images: PackedImages
@@ -71,17 +77,21 @@ class LabelledImages:
         return len(self.rows)
 
     def image(self, index: int) -> NDArray[np.uint8]:
-        """Image `index` of this selection as (height, width, channels)."""
+        """Return image `index` of this selection as uint8 (height, width, channels).
+
+        Raises:
+            IndexError: The selection has no such image.
+        """
         if not 0 <= index < len(self.rows):
             raise IndexError(f"image {index} of {len(self.rows)}")
         return self.images.image(int(self.rows[index]))
 
     @property
     def n_bytes(self) -> int:
-        """Size of the decoded pixels."""
+        """Size of the decoded pixels in bytes."""
         return sum(self.image(index).size for index in range(len(self)))
 
     def of_classes(self, ranks: tuple[int, ...]) -> "LabelledImages":
-        """The images whose class is among `ranks`."""
-        keep = np.isin(self.labels, np.asarray(ranks, dtype=np.int64))
-        return LabelledImages(self.images, self.rows[keep], self.labels[keep])
+        """Return the images whose class rank is in `ranks`."""
+        selected = np.isin(self.labels, np.asarray(ranks, dtype=np.int64))
+        return LabelledImages(self.images, self.rows[selected], self.labels[selected])

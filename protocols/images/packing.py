@@ -1,7 +1,7 @@
-"""Decoding a dataset once: shorter side resized, written as one memory map (specification, section 3).
+"""Decoding of a dataset into one memory map, with the shorter side resized (specification, section 3).
 
-MLRC's first transform is deterministic, so its uint8 output can be kept and training on it is bit-equal to decoding
-every image again in every epoch. The work is resumable: what an interrupted run has written is not done again.
+MLRC's first transform is deterministic. Its uint8 output is therefore stored, and a training on it is equal, bit for
+bit, to a training that decodes every image in every epoch. An interrupted packing is continued by the next call.
 """
 
 import hashlib
@@ -27,12 +27,18 @@ _TODO, _DONE, _BROKEN = 0, 1, 2
 
 
 class BrokenImageError(Exception):
-    """An image cannot be decoded; the message names it and says what to do."""
+    """An image cannot be decoded. The message names the image and the remedy."""
 
 
 @dataclass(frozen=True)
 class Packing:
-    """A pack whose image i is file i of the list given, the files left out of it by name, and a hash of the rest."""
+    """A pack of images.
+
+    Attributes:
+        images: The images, in the order in which they were given.
+        skipped: Names of the files that are left out because they cannot be decoded.
+        content_hash: Hash of the content of the other files.
+    """
 
     images: PackedImages
     skipped: tuple[str, ...]
@@ -48,10 +54,23 @@ def pack_files(
     skip_broken: bool = False,
     progress: Progress | None = None,
 ) -> Packing:
-    """Decodes `names` below `root` as RGB, resizes the shorter side to `resize` and packs them into `folder`.
+    """Decode image files as RGB, resize them and pack them.
 
-    An existing pack of the same files (by name, size and modification time) is opened instead. Raises BrokenImageError
-    at a file that cannot be decoded, unless `skip_broken`: then its place stays empty and the result names it.
+    An existing pack of the same files (by name, size and modification time) is opened instead.
+
+    Args:
+        root: Folder of the files.
+        names: Paths of the files below `root`.
+        resize: Shorter side in pixels after the resize; None keeps the size.
+        folder: Folder of the pack.
+        skip_broken: Whether to leave out files that cannot be decoded. Their positions in the pack are then empty.
+        progress: Called with the number of packed files and the number of all files.
+
+    Returns:
+        The pack.
+
+    Raises:
+        BrokenImageError: A file cannot be decoded, and `skip_broken` is False.
     """
     stamp = _stamp(root, names, resize)
     with _alone(folder):
@@ -66,7 +85,15 @@ def pack_files(
 
 
 def pack_arrays(images: NDArray[np.uint8], folder: Path) -> Packing:
-    """Packs equally sized images (N, height, width, channels); an existing equal pack is opened instead."""
+    """Pack images of equal size. An existing pack of the same images is opened instead.
+
+    Args:
+        images: uint8 (N, height, width, channels).
+        folder: Folder of the pack.
+
+    Returns:
+        The pack.
+    """
     images = np.ascontiguousarray(images)
     content = hashlib.sha256(images.data).hexdigest()
     with _alone(folder):
@@ -79,13 +106,24 @@ def pack_arrays(images: NDArray[np.uint8], folder: Path) -> Packing:
 
 
 def _alone(folder: Path) -> FileLock:
-    """Two suites started side by side must not write the same pack: the second waits, then finds it."""
+    """A lock, so that two processes do not write the same pack. The second one waits and then opens the pack."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     return FileLock(folder.with_name(folder.name + ".lock"))
 
 
 def decode(path: Path, resize: int | None) -> NDArray[np.uint8]:
-    """One file as RGB (height, width, 3), shorter side resized bilinearly by Pillow; raises BrokenImageError."""
+    """Decode one file.
+
+    Args:
+        path: The file.
+        resize: Shorter side in pixels after the bilinear resize by Pillow; None keeps the size.
+
+    Returns:
+        The image as RGB, uint8 (height, width, 3).
+
+    Raises:
+        BrokenImageError: The file cannot be decoded.
+    """
     try:
         with Image.open(path) as image:
             rgb = image.convert("RGB")
@@ -95,7 +133,7 @@ def decode(path: Path, resize: int | None) -> NDArray[np.uint8]:
 
 
 def resized_to(picture: Image.Image, shorter_side: int) -> Image.Image:
-    """The picture with its shorter side resized to that many pixels, bilinearly by Pillow."""
+    """Resize a picture bilinearly with Pillow so that its shorter side has `shorter_side` pixels."""
     return picture.resize(_shorter_side_to(picture.size, shorter_side), Image.Resampling.BILINEAR)
 
 
@@ -110,7 +148,7 @@ def _write(
 ) -> None:
     shapes = _shapes([root / name for name in names], resize)
     offsets = _offsets(shapes)
-    # A fixed name: the next call goes on with what an interrupted one has written. The lock keeps others away.
+    # The name is fixed, so that the next call continues an interrupted one. The lock excludes other processes.
     partial = folder.with_name(folder.name + ".partial")
     _prepare_partial(partial, stamp, int(offsets[-1]), len(names))
     pixels = np.memmap(partial / "pixels.bin", dtype=np.uint8, mode="r+")
@@ -129,7 +167,7 @@ def _write(
         hashes[row] = np.frombuffer(hashlib.sha256(path.read_bytes()).digest(), dtype=np.uint8)
         state[row] = _DONE
 
-    # Threads, since Pillow's decoders release the interpreter lock.
+    # Threads are enough, since Pillow's decoders release the interpreter lock.
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         for first in range(0, len(names), _BATCH):
             rows = [row for row in range(first, min(first + _BATCH, len(names))) if state[row] != _DONE]
@@ -146,7 +184,7 @@ def _write(
 
 
 def _shorter_side_to(size: tuple[int, int], target: int) -> tuple[int, int]:
-    """Width and height after the resize; the longer side is cut to whole pixels as torchvision does."""
+    """Width and height after the resize; the longer side is rounded down, as in torchvision."""
     width, height = size
     if width <= height:
         return target, int(target * height / width)
@@ -154,7 +192,7 @@ def _shorter_side_to(size: tuple[int, int], target: int) -> tuple[int, int]:
 
 
 def _shapes(paths: Sequence[Path], resize: int | None) -> NDArray[np.int64]:
-    """Height, width and channels after the resize, from the files' headers; zeros where there is none to be read."""
+    """Height, width and channels after the resize, from the files' headers; height and width 0 if it is broken."""
 
     def shape(path: Path) -> tuple[int, int, int]:
         try:
@@ -176,12 +214,12 @@ def _offsets(shapes: NDArray[np.int64]) -> NDArray[np.int64]:
 def _refuse_unless(skip_broken: bool, path: Path) -> None:
     if not skip_broken:
         raise BrokenImageError(
-            f"{path}: cannot be decoded; repair or remove it, or go on without it with --skip-broken-images"
+            f"{path}: cannot be decoded; repair or remove it, or leave it out with --skip-broken-images"
         )
 
 
 def _stamp(root: Path, names: Sequence[str], resize: int | None) -> str:
-    """Cheap identity of the files: a changed file changes its size or its modification time."""
+    """Identity of the files that is cheap to compute: names, sizes and modification times."""
     digest = hashlib.sha256(f"{resize}".encode())
     for name in names:
         status = (root / name).stat()
@@ -190,7 +228,7 @@ def _stamp(root: Path, names: Sequence[str], resize: int | None) -> str:
 
 
 def _is_pack_of(folder: Path, stamp: str) -> bool:
-    """Whether `folder` is a whole pack of that stamp; a pack of anything else is removed."""
+    """Tell whether `folder` holds a complete pack with this stamp. Another pack is removed."""
     if not (folder / "description.json").exists():
         return False
     if PackedImages(folder).description["stamp"] == stamp:
@@ -200,12 +238,12 @@ def _is_pack_of(folder: Path, stamp: str) -> bool:
 
 
 def _prepare_partial(partial: Path, stamp: str, n_bytes: int, n_images: int) -> None:
-    """Room for the pack, or the state of an interrupted packing of the same files.
+    """Create empty files for the pack, or keep those of an interrupted packing of the same files.
 
-    The bytes are reserved at once, so that a disk too small is noticed here and not hours later.
+    All bytes are reserved now, so that a full disk is noticed here and not hours later.
     """
-    known = partial / "stamp"
-    if known.exists() and known.read_text() == f"{stamp} {n_bytes}":
+    stamp_file = partial / "stamp"
+    if stamp_file.exists() and stamp_file.read_text() == f"{stamp} {n_bytes}":
         return
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
@@ -216,10 +254,10 @@ def _prepare_partial(partial: Path, stamp: str, n_bytes: int, n_images: int) -> 
             file.truncate(max(n_bytes, 1))
     (partial / "state.bin").write_bytes(bytes(n_images))
     (partial / "hashes.bin").write_bytes(bytes(32 * n_images))
-    known.write_text(f"{stamp} {n_bytes}")
+    stamp_file.write_text(f"{stamp} {n_bytes}")
 
 
 def _describe(folder: Path, shapes: NDArray[np.int64], description: dict[str, object]) -> None:
-    """Writes where each image lies in the pixels, and what the pack is."""
+    """Write the position of each image in the pixels, and the description of the pack."""
     np.savez(folder / "layout.npz", offsets=_offsets(shapes)[:-1], shapes=shapes)
     (folder / "description.json").write_text(json.dumps(description))

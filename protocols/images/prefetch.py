@@ -1,4 +1,4 @@
-"""Work done in background threads before it is asked for, handed over in order."""
+"""Work that background threads do in advance, with the results in order."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -10,10 +10,18 @@ Result = TypeVar("Result")
 
 
 def done_ahead(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
-    """`work(item)` of every item in order, up to `threads` of them running ahead; 0 works when asked.
+    """Yield `work(item)` for every item in order, with later items computed in advance.
 
-    The items are drawn one after another in the caller's thread, so random numbers drawn by them come in one order
-    whatever the number of threads. What `work` raises is raised at its item's place.
+    The items are drawn one after another in the caller's thread. Random numbers that they draw are therefore the same
+    for every number of threads. An error in `work` is raised when the result of its item is due.
+
+    Args:
+        work: Computes one result; runs in a background thread.
+        items: The items.
+        threads: Number of items in advance; 0 computes each result in the caller's thread when it is needed.
+
+    Yields:
+        The results, in the order of the items.
     """
     if threads == 0:
         yield from map(work, items)

@@ -1,1 +1,1 @@
-"""Retrieval metrics."""
+"""Metrics of embeddings: retrieval, clustering, structure and covering."""

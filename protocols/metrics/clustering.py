@@ -1,4 +1,4 @@
-"""How well clusters found without labels agree with the classes."""
+"""Agreement of k-means clusters with the classes (NMI)."""
 
 import numpy as np
 import torch
@@ -10,16 +10,24 @@ _NO_LIMIT = 10**9
 
 
 def nmi(embeddings: Tensor, labels: Tensor) -> float:
-    """Normalised mutual information, in [0, 1], of the classes and of as many k-means clusters.
+    """Compute the normalised mutual information of the classes and of as many k-means clusters.
 
-    NMI = 2 I(clusters; classes) / (H(clusters) + H(classes)): the mean of the two entropies normalises, as scikit-learn
-    and the papers do. The k-means is that of Roth et al. (2020), which ProxyGML's and NIR's tables follow: faiss, one
-    start, 20 iterations, every image used. Centres start from a fixed seed, so that equal embeddings under an equal
-    number of threads give an equal figure.
+    NMI = 2 I(clusters; classes) / (H(clusters) + H(classes)). The mean of the two entropies normalises, as in
+    scikit-learn and the papers. The k-means is that of Roth et al. (2020), which the tables of ProxyGML and NIR follow:
+    faiss, one start, 20 iterations, all images. The seed is fixed, so equal embeddings give an equal value with the
+    same number of threads.
 
-    embeddings (n, d) normalised, labels (n,). Raises ValueError for embeddings that are not finite.
+    Args:
+        embeddings: (n, d), normalised.
+        labels: (n,), the classes.
+
+    Returns:
+        The NMI, in [0, 1].
+
+    Raises:
+        ValueError: An embedding is not finite.
     """
-    # Here, since reading an experiment's metric names should not wait seconds for these two.
+    # Imported here because both take seconds, which a check of metric names should not need.
     import faiss
     from sklearn.metrics import normalized_mutual_info_score
 

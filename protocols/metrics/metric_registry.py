@@ -1,4 +1,4 @@
-"""The further test metrics that an experiment can ask for, by name."""
+"""The further test metrics that an experiment can name."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -25,7 +25,14 @@ _OF_A_SET: dict[str, Callable[[Tensor, Tensor], float]] = {
 
 
 def check_metric_names(names: Sequence[str]) -> None:
-    """Raises ValueError, which names the known metrics, for one that is not known or is named twice."""
+    """Check that metric names are known and different.
+
+    Args:
+        names: Names of further metrics.
+
+    Raises:
+        ValueError: A name is unknown (the message lists the known ones) or appears twice.
+    """
     for position, name in enumerate(names):
         if not (_RECALL.fullmatch(name) or name in _MAP_DEPTHS or name in _OF_A_SET):
             known = ", ".join(["recall@K (any K, such as recall@2)", *_MAP_DEPTHS, *_OF_A_SET])
@@ -37,22 +44,31 @@ def check_metric_names(names: Sequence[str]) -> None:
 def measure(
     names: Sequence[str], embeddings: Tensor, labels: Tensor, is_query: NDArray[np.bool_] | None
 ) -> dict[str, float]:
-    """The named metrics of normalised embeddings (n, d) with labels (n,), in the order of `names`.
+    """Compute further metrics by name. All retrieval metrics share one search for neighbours.
 
-    is_query (n,): which images are compared with the others, for retrieval metrics; None compares all images with one
-    another. The metrics that are not about retrieval look at all images as one set. Neighbours are searched once.
-    Raises ValueError as `check_metric_names` does, and for what a metric cannot be computed of.
+    Args:
+        names: Names of the metrics.
+        embeddings: (n, d), normalised.
+        labels: (n,), the classes.
+        is_query: (n,), for retrieval metrics: whether an image is a query; the others are the gallery. None compares
+            all images with one another. The other metrics use all images as one set.
+
+    Returns:
+        Values by name, in the order of `names`.
+
+    Raises:
+        ValueError: A name is unknown or appears twice, or a metric is not defined for these embeddings.
     """
     check_metric_names(names)
-    recall_at = {name: int(found[1]) for name in names if (found := _RECALL.fullmatch(name))}
+    recall_at = {name: int(match[1]) for name in names if (match := _RECALL.fullmatch(name))}
     map_at = {name: _MAP_DEPTHS[name] for name in names if name in _MAP_DEPTHS}
     measured = {name: _OF_A_SET[name](embeddings, labels) for name in names if name in _OF_A_SET}
     if recall_at or map_at:
-        found_at = retrieval_scores(
+        scores = retrieval_scores(
             *sides(embeddings, labels, is_query),
             recall_at=tuple(recall_at.values()),
             map_at=tuple(map_at.values()),
         )
-        measured |= {name: found_at.recall_at[k] for name, k in recall_at.items()}
-        measured |= {name: found_at.map_at[k] for name, k in map_at.items()}
+        measured |= {name: scores.recall_at[k] for name, k in recall_at.items()}
+        measured |= {name: scores.map_at[k] for name, k in map_at.items()}
     return {name: measured[name] for name in names}

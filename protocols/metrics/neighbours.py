@@ -1,4 +1,4 @@
-"""Exact Euclidean nearest neighbours, by faiss where it is installed and by chunked matrix products elsewhere."""
+"""Exact Euclidean nearest neighbours, with faiss if it is installed, else with matrix products in chunks."""
 
 from collections.abc import Iterator
 from importlib import metadata, util
@@ -9,16 +9,16 @@ import torch
 from torch import Tensor
 
 CHUNK_ELEMENTS = 1 << 26
-"""Distances held at once; 2^26 float32 are 256 MiB."""
+"""Largest number of distances in memory at once; 2^26 float32 are 256 MiB."""
 
 FOUND_ELEMENTS = 1 << 23
-"""Neighbours handed out at once; 2^23 indices are 64 MiB."""
+"""Largest number of neighbours in one part; 2^23 indices are 64 MiB."""
 
 _FAISS_GPU_MAX_K = 2048
 
 
 def backend() -> str:
-    """What searches on this machine, for people: `faiss-gpu 1.8.0`, `faiss-cpu 1.15.1` or `torch`."""
+    """Return the library that searches on this machine, for display: `faiss-gpu 1.8.0`, `torch (...)` or similar."""
     if util.find_spec("faiss") is None:
         return "torch (faiss is not installed)"
     for package in ("faiss-gpu-cu12", "faiss-gpu", "faiss-cpu", "faiss"):
@@ -30,19 +30,41 @@ def backend() -> str:
 
 
 def nearest(queries: Tensor, references: Tensor, k: int, *, exclude_self: bool) -> Tensor:
-    """Indices of the k nearest `references` of each query, nearest first: int64 (queries, k) on the CPU.
+    """Find the k nearest references of each query.
 
-    queries (q, d), references (r, d). With `exclude_self` both are the same set and query i never finds reference i,
-    by index and not by rank, so that duplicates of an image still count (specification, 11.21). float32 on the CPU goes
-    to faiss if there is one; float64 and other devices to torch.
+    faiss searches float32 embeddings if it is installed (on a GPU: the GPU version, for few neighbours); torch searches
+    the others.
+
+    Args:
+        queries: (q, d).
+        references: (r, d).
+        k: Number of neighbours.
+        exclude_self: Whether queries and references are the same set and query i must not find reference i. It is
+            excluded by index and not by rank, so that duplicates of an image still count (specification, 11.21).
+
+    Returns:
+        Indices of the neighbours, the nearest first: int64 (q, k) on the CPU.
+
+    Raises:
+        ValueError: There are fewer than k references.
     """
     return torch.cat(list(nearest_in_parts(queries, references, k, exclude_self=exclude_self)))
 
 
 def nearest_in_parts(queries: Tensor, references: Tensor, k: int, *, exclude_self: bool) -> Iterator[Tensor]:
-    """`nearest` for some queries at a time, in order, so that many neighbours of many queries need not fit in memory.
+    """Find neighbours like `nearest`, for a part of the queries at a time, so that the memory is limited.
 
-    Few neighbours come in one part.
+    Args:
+        queries: (q, d).
+        references: (r, d).
+        k: Number of neighbours.
+        exclude_self: As in `nearest`.
+
+    Yields:
+        Indices for the next queries, in order: int64 (part, k) on the CPU.
+
+    Raises:
+        ValueError: There are fewer than k references.
     """
     wanted = k + 1 if exclude_self else k
     if not 1 <= wanted <= len(references):
@@ -53,15 +75,15 @@ def nearest_in_parts(queries: Tensor, references: Tensor, k: int, *, exclude_sel
     index = _faiss_index(references) if use_faiss else None
     first = 0
     for part in queries.split(max(1, FOUND_ELEMENTS // wanted)):
-        found = _by_torch(part, references, wanted) if index is None else _by_faiss(part, index, wanted)
-        yield _without_self(found, first) if exclude_self else found
+        neighbours = _by_torch(part, references, wanted) if index is None else _by_faiss(part, index, wanted)
+        yield _without_self(neighbours, first) if exclude_self else neighbours
         first += len(part)
 
 
 def _faiss_index(references: Tensor) -> Any:
     import faiss
 
-    # faiss starts a thread per core by itself; trainings run side by side.
+    # By default, faiss starts one thread per core, but several trainings share the cores.
     faiss.omp_set_num_threads(torch.get_num_threads())
     index: Any = faiss.IndexFlatL2(references.shape[1])
     if references.device.type == "cuda":
@@ -88,10 +110,8 @@ def _by_torch(queries: Tensor, references: Tensor, k: int) -> Tensor:
     return torch.cat(chunks)
 
 
-def _without_self(found: Tensor, first: int) -> Tensor:
-    """Drops each row's own index, counted from `first`; a row that lacks it (more than k duplicates nearer) drops its
-    last entry.
-    """
-    own = found == torch.arange(first, first + len(found))[:, None]
-    own[:, -1] |= ~own.any(dim=1)
-    return found[~own].reshape(len(found), -1)
+def _without_self(neighbours: Tensor, first: int) -> Tensor:
+    """Remove the index `first` + i from row i. A row without it (more than k duplicates are as near) loses its last."""
+    is_self = neighbours == torch.arange(first, first + len(neighbours))[:, None]
+    is_self[:, -1] |= ~is_self.any(dim=1)
+    return neighbours[~is_self].reshape(len(neighbours), -1)

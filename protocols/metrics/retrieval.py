@@ -1,14 +1,14 @@
 """Retrieval metrics: precision@1, recall@K, R-precision, MAP@R and mAP@K (specification, section 8).
 
-For a query whose class has R other images among the references: R-precision is the part of the R nearest that is
-correct; MAP@R = (1/R) sum over i <= R of [i-th is correct] * precision@i. recall@K is 1 if a correct image is among the
-K nearest, else 0. All are averaged over queries; queries with R = 0 are passed over.
+A reference is correct if it has the class of the query. For a query with R correct references: R-precision is the
+fraction of the R nearest references that is correct. MAP@R = (1/R) sum over i <= R of [i-th is correct] * precision@i.
+recall@K is 1 if one of the K nearest references is correct, else 0. All are averaged over the queries with R > 0.
 
-mAP@1000 is Roth et al., Revisiting Training Strategies and Generalization Performance in Deep Metric Learning (2020),
-whose evaluation the NIR paper follows: AP@K = (1/n) sum over i <= K of [i-th is correct] * precision@i, where n is the
-number of all images of the query's class among the references. Their code (metrics/mAP_1000.py) counts the query, so
-n = R + 1 where a set is compared with itself and a perfect ranking stays below 1: R/(R+1), 0.8 for classes of five.
-The textbook divides by min(R, K) instead.
+mAP@1000 is that of Roth et al., Revisiting Training Strategies and Generalization Performance in Deep Metric Learning
+(2020), whose evaluation the NIR paper follows: AP@K = (1/n) sum over i <= K of [i-th is correct] * precision@i, where n
+is the number of all images of the query's class among the references. Their code (metrics/mAP_1000.py) counts the query
+too. If a set is compared with itself, n = R + 1, and a perfect ranking has R/(R+1), which is 0.8 for classes of five.
+Textbooks divide by min(R, K) instead.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,16 @@ _ROWS = 4096
 
 @dataclass(frozen=True)
 class RetrievalScores:
-    """Fractions of 1; `n_queries` had at least one correct reference."""
+    """Retrieval metrics, averaged over queries. All are fractions of 1.
+
+    Attributes:
+        precision_at_1: Precision@1.
+        r_precision: R-precision.
+        map_at_r: MAP@R.
+        n_queries: Number of queries with at least one correct reference; only these are averaged.
+        recall_at: recall@K by K.
+        map_at: mAP@K by K.
+    """
 
     precision_at_1: float
     r_precision: float
@@ -45,10 +54,13 @@ class RetrievalScores:
 
 @dataclass(frozen=True)
 class QueryScores:
-    """The metrics of each of the q queries that have a correct reference, in order.
+    """The metrics of each of the q queries that have a correct reference, in the order of the queries.
 
-    labels: their classes, int64 (q,). mlrc: precision@1, R-precision and MAP@R, float64 (q, 3). recall_at, map_at: by
-    K, float64 (q,).
+    Attributes:
+        labels: The queries' classes, int64 (q,).
+        mlrc: Precision@1, R-precision and MAP@R, float64 (q, 3).
+        recall_at: recall@K, float64 (q,), by K.
+        map_at: mAP@K, float64 (q,), by K.
     """
 
     labels: Tensor
@@ -57,22 +69,38 @@ class QueryScores:
     map_at: dict[int, Tensor]
 
     def mean(self) -> RetrievalScores:
-        """Averages over the queries."""
+        """Return the averages over the queries."""
         first, r_precision, map_at_r = self.mlrc.mean(0).tolist()
         recall = {k: values.mean().item() for k, values in self.recall_at.items()}
         average_precision = {k: values.mean().item() for k, values in self.map_at.items()}
         return RetrievalScores(first, r_precision, map_at_r, len(self.labels), recall, average_precision)
 
     def of_classes(self, classes: Tensor) -> tuple[Tensor, Tensor]:
-        """Queries of each of the sorted `classes` (c,), int64 (c,), and the mean `mlrc` of each (c, 3); 0 for none."""
-        place = torch.searchsorted(classes, self.labels)
-        counts = torch.bincount(place, minlength=len(classes))
-        sums = torch.zeros(len(classes), 3, dtype=torch.float64).index_add(0, place, self.mlrc)
+        """Average the scores of each class.
+
+        Args:
+            classes: (c,), the classes in ascending order. They must contain every label.
+
+        Returns:
+            The number of queries of each class, int64 (c,), and the mean of `mlrc`, float64 (c, 3); both are 0 for a
+            class without queries.
+        """
+        class_index = torch.searchsorted(classes, self.labels)
+        counts = torch.bincount(class_index, minlength=len(classes))
+        sums = torch.zeros(len(classes), 3, dtype=torch.float64).index_add(0, class_index, self.mlrc)
         return counts, sums / counts.clamp_min(1)[:, None]
 
 
 def normalized(embeddings: Tensor, kind: Normalization = "unit") -> Tensor:
-    """Embeddings (n, d) as evaluation compares them, `unit`: `v/|v|`, `ball`: `v/max(1, |v|)`."""
+    """Normalise embeddings for the evaluation.
+
+    Args:
+        embeddings: (n, d).
+        kind: `unit` gives `v/|v|`, `ball` gives `v/max(1, |v|)`.
+
+    Returns:
+        The normalised embeddings, (n, d).
+    """
     norms: Tensor = torch.linalg.vector_norm(embeddings, dim=1, keepdim=True)
     return embeddings / norms.clamp_min(1.0 if kind == "ball" else 1e-12)
 
@@ -86,7 +114,23 @@ def retrieval_scores(
     recall_at: Sequence[int] = (),
     map_at: Sequence[int] = (),
 ) -> RetrievalScores:
-    """Means of `query_scores`, with its arguments and errors."""
+    """Compute retrieval metrics, averaged over queries.
+
+    Args:
+        queries: (q, d), normalised.
+        query_labels: (q,) int64.
+        references: (r, d), normalised; None compares the queries with one another.
+        reference_labels: (r,) int64; None exactly if `references` is None.
+        recall_at: The K of recall@K. A K above the number of references counts as that number.
+        map_at: The K of mAP@K, likewise.
+
+    Returns:
+        The averages.
+
+    Raises:
+        ValueError: An embedding is not finite, no query has a correct reference, or only one of `references` and
+            `reference_labels` is given.
+    """
     return query_scores(queries, query_labels, references, reference_labels, recall_at=recall_at, map_at=map_at).mean()
 
 
@@ -99,63 +143,72 @@ def query_scores(
     recall_at: Sequence[int] = (),
     map_at: Sequence[int] = (),
 ) -> QueryScores:
-    """Scores of normalised `queries` (q, d) against `references` (r, d), or against one another if there are none.
+    """Compute retrieval metrics of each query. Arguments and errors are those of `retrieval_scores`.
 
-    Labels are int64. recall_at, map_at: the K of recall@K and mAP@K; a K beyond the references counts them all. Raises
-    ValueError for embeddings that are not finite, and if no query has a correct reference.
+    Returns:
+        The metrics of each query that has a correct reference.
     """
     if (references is None) != (reference_labels is None):
-        raise ValueError("references and their labels come together")
-    alone = references is None
+        raise ValueError("give references and reference_labels together, or neither")
+    single_set = references is None
     if references is None or reference_labels is None:
         references, reference_labels = queries, query_labels
     if not (torch.isfinite(queries).all() and torch.isfinite(references).all()):
         raise ValueError("embeddings are not finite")
     query_labels, reference_labels = query_labels.cpu(), reference_labels.cpu()
-    of_class = _counted(query_labels, reference_labels)
-    relevant = of_class - int(alone)
+    class_sizes = _class_sizes(query_labels, reference_labels)
+    relevant = class_sizes - int(single_set)
     if not (relevant > 0).any():
         raise ValueError("no query has another image of its class among the references")
-    available = len(references) - int(alone)
+    available = len(references) - int(single_set)
     depth = min(max([int(relevant.max()), *recall_at, *map_at]), available)
     parts, first = [], 0
-    for found in nearest_in_parts(queries, references, depth, exclude_self=alone):
-        for rows in torch.arange(len(found)).split(_ROWS):
-            keep = rows[relevant[first + rows] > 0]
-            queried = first + keep
-            labels = query_labels[queried]
-            correct = reference_labels[found[keep]] == labels[:, None]
-            parts.append(_scored(correct, labels, relevant[queried], of_class[queried], recall_at, map_at))
-        first += len(found)
+    for neighbours in nearest_in_parts(queries, references, depth, exclude_self=single_set):
+        for rows in torch.arange(len(neighbours)).split(_ROWS):
+            scored_rows = rows[relevant[first + rows] > 0]
+            query_rows = first + scored_rows
+            labels = query_labels[query_rows]
+            correct = reference_labels[neighbours[scored_rows]] == labels[:, None]
+            parts.append(_scored(correct, labels, relevant[query_rows], class_sizes[query_rows], recall_at, map_at))
+        first += len(neighbours)
     return _joined(parts)
 
 
 def sides(
     embeddings: Tensor, labels: Tensor, is_query: NDArray[np.bool_] | None
 ) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-    """Queries, their labels, gallery and its labels, as `query_scores` takes them.
+    """Split embeddings into queries and gallery.
 
-    embeddings (n, d), labels (n,), is_query (n,) whether an image is a query, else it is in the gallery; None compares
-    all images with one another. Raises ValueError if either side is empty.
+    Args:
+        embeddings: (n, d).
+        labels: (n,).
+        is_query: (n,), whether an image is a query; the others are the gallery. None compares all images with one
+            another.
+
+    Returns:
+        The first four arguments of `query_scores`: queries, their labels, gallery, its labels.
+
+    Raises:
+        ValueError: There is no query or no gallery image.
     """
     if is_query is None:
         return embeddings, labels, None, None
     if is_query.all() or not is_query.any():
         raise ValueError("the test images need both queries and a gallery")
-    chosen = torch.from_numpy(is_query)
-    there = chosen.to(embeddings.device)
-    return embeddings[there], labels[chosen], embeddings[~there], labels[~chosen]
+    query_mask = torch.from_numpy(is_query)
+    device_mask = query_mask.to(embeddings.device)
+    return embeddings[device_mask], labels[query_mask], embeddings[~device_mask], labels[~query_mask]
 
 
 def _scored(
     correct: Tensor,
     labels: Tensor,
     relevant: Tensor,
-    of_class: Tensor,
+    class_sizes: Tensor,
     recall_at: Sequence[int],
     map_at: Sequence[int],
 ) -> QueryScores:
-    """correct (n, depth): whether each neighbour is right. relevant, of_class (n,): the R and the n of each query."""
+    """Scores from `correct` (q, depth), whether each neighbour is correct, and from R and n of each query (q,)."""
     near = correct[:, : int(relevant.max())] if len(relevant) else correct
     rank = torch.arange(1, near.shape[1] + 1)
     counted = (near & (rank <= relevant[:, None])).double()
@@ -167,12 +220,12 @@ def _scored(
         labels,
         mlrc,
         {k: correct[:, :k].any(1).double() for k in recall_at},
-        {k: _precision_sums(correct[:, :k].double()) / of_class for k in map_at},
+        {k: _precision_sums(correct[:, :k].double()) / class_sizes for k in map_at},
     )
 
 
 def _precision_sums(correct: Tensor) -> Tensor:
-    """Sum of precision@i over the ranks i that are right; correct (n, ranks) of 0 and 1, float64."""
+    """Sum of precision@i over the ranks i that are correct, from `correct` (q, ranks) of 0 and 1, float64."""
     rank = torch.arange(1, correct.shape[1] + 1)
     return (correct * correct.cumsum(1) / rank).sum(1)
 
@@ -187,8 +240,8 @@ def _joined(parts: Sequence[QueryScores]) -> QueryScores:
     )
 
 
-def _counted(query_labels: Tensor, reference_labels: Tensor) -> Tensor:
-    """How many references share each query's label."""
-    values, counts = reference_labels.unique(return_counts=True)
-    place = torch.searchsorted(values, query_labels).clamp_max(len(values) - 1)
-    return torch.where(values[place] == query_labels, counts[place], 0)
+def _class_sizes(query_labels: Tensor, reference_labels: Tensor) -> Tensor:
+    """Number of references with the label of each query."""
+    classes, counts = reference_labels.unique(return_counts=True)
+    class_index = torch.searchsorted(classes, query_labels).clamp_max(len(classes) - 1)
+    return torch.where(classes[class_index] == query_labels, counts[class_index], 0)

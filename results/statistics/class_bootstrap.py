@@ -1,9 +1,10 @@
-"""Intervals over test classes: how far a mean would move if other classes had been tested.
+"""Intervals over test classes: how much a mean would change if other classes had been tested.
 
-Runs say how reproducible a training is on these test classes; new classes are what the protocol generalises to.
-Classes are drawn with replacement, each with the number of its queries, because the metrics are means over images.
-Intervals are BCa (Efron, Journal of the American Statistical Association 82(397), 1987). scipy's bootstrap gives the
-same, but its jackknife needs the square of SOP's 11,316 classes in memory.
+Intervals over runs measure how reproducible a training is on the same test classes. Intervals over classes measure how
+well it generalises to new classes. Classes are drawn with replacement. Each class is weighted with its number of
+queries, because the metrics are means over images. Intervals are BCa (Efron, Journal of the American Statistical
+Association 82(397), 1987). scipy's bootstrap gives the same intervals, but its jackknife needs memory for the square of
+SOP's 11,316 classes.
 """
 
 from collections.abc import Sequence
@@ -24,10 +25,16 @@ _DRAWS_AT_ONCE = 4_000_000
 
 @dataclass(frozen=True)
 class ClassInterval:
-    """A mean, or a difference of means, with its BCa interval over test classes.
+    """A mean, or a difference of two means, with its BCa interval over test classes.
 
-    low, high: None with fewer than two classes. classes: with at least one query. runs: whose mean the scores are; of a
-    difference, the smaller number.
+    Attributes:
+        mean: The mean or the difference, a fraction of 1.
+        low: Lower end of the interval; None with fewer than two classes.
+        high: Upper end of the interval; None with fewer than two classes.
+        classes: Number of test classes with at least one query.
+        runs: Number of runs that the mean is taken over; for a difference, the smaller of the two numbers.
+        resamples: Number of draws.
+        confidence: Confidence level, a fraction of 1.
     """
 
     mean: float
@@ -48,18 +55,22 @@ def class_interval(
     seed: int = 0,
     confidence: float = 0.95,
 ) -> ClassInterval:
-    """The interval of a method's mean over its runs.
+    """Compute the interval of a method's mean over its runs.
 
     Args:
         records: The method's runs, with class scores.
         metric: One of the headline metrics.
-        kind: Of the embeddings that were tested.
-        resamples: Draws of test classes.
-        seed: Of the draws; equal arguments give equal intervals.
-        confidence: Of the interval, a fraction of 1.
+        kind: Kind of the tested embeddings.
+        resamples: Number of draws of test classes.
+        seed: Seed of the draws; equal arguments give equal intervals.
+        confidence: Confidence level, a fraction of 1.
+
+    Returns:
+        The mean with its interval, as fractions of 1.
 
     Raises:
-        ValueError: If a run has no class scores, or was tested on other classes than the first run.
+        ValueError: There is no run, the metric is unknown, or a run has no class scores or was tested on other classes
+            than the first run.
     """
     queries, scores = _class_means(records, metric, kind)
     low, high = _bca(queries, scores, resamples, seed, confidence)
@@ -76,9 +87,22 @@ def class_difference(
     seed: int = 0,
     confidence: float = 0.95,
 ) -> ClassInterval:
-    """The interval of method a's mean minus method b's, both on the same drawn classes.
+    """Compute the interval of the mean of method a minus the mean of method b. Both means use the same drawn classes.
 
-    Arguments and errors as of `class_interval`.
+    Args:
+        a: The runs of method a, with class scores.
+        b: The runs of method b, with class scores.
+        metric: One of the headline metrics.
+        kind: Kind of the tested embeddings.
+        resamples: Number of draws of test classes.
+        seed: Seed of the draws; equal arguments give equal intervals.
+        confidence: Confidence level, a fraction of 1.
+
+    Returns:
+        The difference with its interval, as fractions of 1.
+
+    Raises:
+        ValueError: As `class_interval`, or the methods were tested on different classes.
     """
     queries, scores_a = _class_means(a, metric, kind)
     queries_b, scores_b = _class_means(b, metric, kind)
@@ -91,7 +115,7 @@ def class_difference(
 
 
 def _class_means(records: Sequence[RunRecord], metric: str, kind: EmbeddingKind) -> tuple[Array, Array]:
-    """Queries and mean score over runs of every test class."""
+    """Number of queries and mean score over runs, for every test class."""
     if metric not in Scores.model_fields:
         raise ValueError(f"class scores hold {', '.join(Scores.model_fields)}, not {metric}")
     if not records:
@@ -128,7 +152,8 @@ def _bca(
     below = (np.mean(drawn < estimate) + np.mean(drawn <= estimate)) / 2
     if np.ptp(drawn) <= 1e-12 * np.abs(scores).max():
         return estimate, estimate
-    # Means without one class each; their skewness is how fast the spread changes with the mean.
+    # Jackknife: the mean without each class in turn. Its skewness gives the acceleration, the change of the spread
+    # with the mean.
     without = (queries @ scores - queries * scores) / (queries.sum() - queries)
     deviations = without.mean() - without
     acceleration = float((deviations**3).sum() / (6 * (deviations**2).sum() ** 1.5))
@@ -139,7 +164,7 @@ def _bca(
 
 
 def _drawn_means(queries: Array, scores: Array, resamples: int, generator: np.random.Generator) -> Array:
-    """Weighted means of `resamples` draws of as many classes as there are."""
+    """Weighted means of `resamples` draws; each draw has as many classes as there are test classes."""
     count, products = len(queries), queries * scores
     at_once = max(1, _DRAWS_AT_ONCE // count)
     means: list[npt.NDArray[Any]] = []

@@ -1,7 +1,7 @@
-"""Whether a difference between two methods is real: t-tests over runs, Holm's correction, ties with the best.
+"""Tests of differences between methods: t-tests over runs, Holm's correction, ties with the best method.
 
-MLRC reports intervals and no test; its runs share no seeds. Ours do, so that differences of matched runs are tested
-(specification, section 11, decision 26). Everything here takes plain values by run (`run_values.run_values`).
+MLRC reports intervals but no test, since its runs share no seeds. The runs of this suite share seeds, so differences of
+matched runs are tested (specification, section 11, decision 26). Functions take the values of `run_values.run_values`.
 """
 
 import math
@@ -27,28 +27,28 @@ PublishedVerdict = Literal[
     "source unclear",
     "method not in suite",
 ]
-"""Where our interval lies by a published value, or why the two are not compared.
+"""Position of our interval relative to a published value, or the reason why the two are not compared.
 
-A value that its paper quoted from another paper has no verdict: our runs under the first paper's conditions cannot
-reproduce it.
+A value that its paper quoted from another paper is not compared: our runs under the first paper's conditions are no
+reproduction of it.
 """
-"""Where our interval lies by a published value."""
 
 RunValues = Mapping[Any, float]
-"""A method's values by run; runs of equal keys are matched."""
+"""A method's values by run. Runs of two methods with equal keys are matched."""
 
 
 def verdict(ours: Interval | None, published: float | None, rounding: float = 0.0) -> PublishedVerdict:
-    """Where our interval lies by a published value.
+    """Compare our interval with a published value.
 
     Args:
         ours: Our interval; None if nothing was run.
         published: The value, in the unit of our interval; None if the paper prints a dash.
-        rounding: Half a unit of the last published digit. The value stands for all that round to it.
+        rounding: Half a unit of the last published digit. The true value can differ from the published one by this.
 
     Returns:
         `inside`: the value is in our interval. `above`, `below`: our interval lies above or below the value.
-        `no interval`: a single run has none. `not run`, `not printed`: there is nothing to compare.
+        `no interval`: there is a single run, which has no interval. `not run`, `not printed`: there is nothing to
+        compare.
     """
     if ours is None:
         return "not run"
@@ -63,13 +63,23 @@ def verdict(ours: Interval | None, published: float | None, rounding: float = 0.
 
 @dataclass(frozen=True)
 class Comparison:
-    """Method a against method b.
+    """A comparison of method a with method b.
 
-    test: `paired t` over matched runs, `Welch t` over all runs where fewer than two are matched, `none` where there
-    are too few runs. difference: mean of a minus mean of b; half_width: of its confidence interval, None without a
-    test. n_a, n_b: runs that count; left_out: runs without a partner, which a paired test cannot use. t, degrees, p:
-    two-sided test of no difference. p_holm: adjusted for the family that the comparison was made in; p where it was
-    made alone. effect: None where runs do not vary.
+    Attributes:
+        a: Name of method a.
+        b: Name of method b.
+        test: `paired t` over matched runs; `Welch t` over all runs if fewer than two are matched; `none` if there are
+            too few runs for a test.
+        difference: Mean of a minus mean of b, in the unit of the values.
+        half_width: Half the width of the difference's confidence interval; None without a test.
+        n_a: Number of runs of a that were used.
+        n_b: Number of runs of b that were used.
+        left_out: Number of runs without a matched run, which a paired test cannot use.
+        t: Test statistic; None without a test, as are the next three.
+        degrees: Degrees of freedom.
+        p: Two-sided p value of the hypothesis that there is no difference.
+        p_holm: p adjusted for all comparisons of the same family; p for a single comparison.
+        effect: Effect size; None if the runs do not vary.
     """
 
     a: str
@@ -97,15 +107,26 @@ class Comparison:
         return None if self.half_width is None else self.difference + self.half_width
 
     def significant(self, alpha: float = 0.05) -> bool:
-        """Whether the difference is, after Holm's correction; never without a test."""
+        """Tell whether the adjusted p value is below `alpha`; False without a test."""
         return self.p_holm is not None and self.p_holm < alpha
 
 
 def compare(a: RunValues, b: RunValues, names: tuple[str, str] = ("a", "b"), confidence: float = 0.95) -> Comparison:
-    """Tests whether two methods' means differ; matched runs are those of equal keys.
+    """Test whether the means of two methods differ.
 
-    Runs that do not vary at all are no evidence against equality if they are equal (p = 1) and leave no doubt if they
-    are not (p = 0). Raises ValueError if a method has no run.
+    Without any variation between runs, p is 1 for equal means and 0 for different means.
+
+    Args:
+        a: Values of method a by run. Runs with equal keys in `a` and `b` are matched.
+        b: Values of method b by run.
+        names: Names of the methods.
+        confidence: Confidence level of the interval, a fraction of 1.
+
+    Returns:
+        The comparison: a paired t-test if at least two runs are matched, else Welch's t-test.
+
+    Raises:
+        ValueError: A method has no run.
     """
     for name, values in zip(names, (a, b), strict=True):
         if not values:
@@ -118,13 +139,31 @@ def compare(a: RunValues, b: RunValues, names: tuple[str, str] = ("a", "b"), con
 
 
 def compare_all(methods: Mapping[str, RunValues], confidence: float = 0.95) -> list[Comparison]:
-    """Every method against every later one, p values adjusted for the whole family by Holm's method."""
+    """Compare every pair of methods, with p values adjusted for all pairs by Holm's method.
+
+    Args:
+        methods: Values by run, by method.
+        confidence: Confidence level of the intervals, a fraction of 1.
+
+    Returns:
+        The comparisons of each method with every later one.
+
+    Raises:
+        ValueError: A method has no run.
+    """
     pairs = combinations(methods, 2)
     return _adjusted([compare(methods[a], methods[b], (a, b), confidence) for a, b in pairs])
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's adjusted p values, in the order given (Scandinavian Journal of Statistics 6(2), 1979)."""
+    """Adjust p values for multiple comparisons by Holm's method (Scandinavian Journal of Statistics 6(2), 1979).
+
+    Args:
+        p_values: The p values of one family of comparisons.
+
+    Returns:
+        The adjusted p values, in the same order.
+    """
     count = len(p_values)
     order = sorted(range(count), key=lambda index: p_values[index])
     adjusted, floor = [0.0] * count, 0.0
@@ -136,7 +175,13 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 @dataclass(frozen=True)
 class Best:
-    """The method of the highest mean. tied: not significantly worse than it; untested: too few runs to say."""
+    """The method with the highest mean, and the methods that may be as good.
+
+    Attributes:
+        name: The method with the highest mean.
+        tied: Methods that are not significantly worse.
+        untested: Methods that cannot be tested against it, because there are too few runs.
+    """
 
     name: str
     tied: frozenset[str]
@@ -144,26 +189,47 @@ class Best:
 
 
 def compare_with_best(methods: Mapping[str, RunValues], confidence: float = 0.95) -> tuple[str, list[Comparison]]:
-    """The method of the highest mean (the first of equal ones), and its comparisons with the others, in their order.
+    """Compare the method with the highest mean with every other method.
 
-    These are the family of Holm's correction. Raises ValueError without a method.
+    Args:
+        methods: Values by run, by method.
+        confidence: Confidence level of the intervals, a fraction of 1.
+
+    Returns:
+        The method with the highest mean (the first of equal ones), and its comparisons in the order of `methods`. They
+        are one family for Holm's correction.
+
+    Raises:
+        ValueError: There is no method, or a method has no run.
     """
     if not methods:
-        raise ValueError("the best of no methods is none")
+        raise ValueError("there are no methods to compare")
     name = max(methods, key=lambda method: float(np.mean(list(methods[method].values()))))
     others = [other for other in methods if other != name]
     return name, _adjusted([compare(methods[name], methods[other], (name, other), confidence) for other in others])
 
 
 def best_of(methods: Mapping[str, RunValues], alpha: float = 0.05) -> Best:
-    """The method of the highest mean (the first of equal ones) and what could be told apart from it.
+    """Find the method with the highest mean (the first of equal ones) and the methods that are tied with it.
 
-    The family of Holm's correction is the comparisons with the best. That the best was chosen by the same runs makes
-    it look a little better than it is: ties are the safer reading. Raises ValueError without a method.
+    Holm's correction is over the comparisons with the best method. The best method was chosen by the same runs, so it
+    looks slightly better than it is.
+
+    Args:
+        methods: Values by run, by method.
+        alpha: Significance level.
+
+    Returns:
+        The best method, the methods tied with it, and the methods that have too few runs for a test.
+
+    Raises:
+        ValueError: There is no method, or a method has no run.
     """
-    name, against = compare_with_best(methods)
-    tied = {one.b for one in against if one.p_holm is not None and not one.significant(alpha)}
-    return Best(name, frozenset(tied), frozenset(one.b for one in against if one.p_holm is None))
+    name, comparisons = compare_with_best(methods)
+    tied = {comparison.b for comparison in comparisons if comparison.p_holm is not None}
+    tied -= {comparison.b for comparison in comparisons if comparison.significant(alpha)}
+    untested = {comparison.b for comparison in comparisons if comparison.p_holm is None}
+    return Best(name, frozenset(tied), frozenset(untested))
 
 
 def _paired(
@@ -173,7 +239,7 @@ def _paired(
     n = len(differences)
     interval = student_t_interval(differences, confidence)
     error = float(np.std(differences, ddof=1)) / math.sqrt(n)
-    # Differences inherit the rounding of the values that they are of.
+    # The rounding errors of the differences have the size of the values' rounding errors.
     t = _ratio(interval.mean, error, negligible([*a, *b]))
     return Comparison(
         *names,
@@ -198,7 +264,7 @@ def _unpaired(names: tuple[str, str], a: Sequence[float], b: Sequence[float], co
     parts = [float(np.var(values, ddof=1)) / len(values) for values in (a, b)]
     error = math.sqrt(sum(parts))
     varies = error > negligible([*a, *b])
-    # Welch and Satterthwaite; without variance any number of degrees says the same.
+    # Welch-Satterthwaite degrees of freedom. Without variance their number does not matter.
     spread = sum(part**2 / (len(values) - 1) for part, values in zip(parts, (a, b), strict=True))
     degrees = sum(parts) ** 2 / spread if varies else float(len(a) + len(b) - 2)
     t = _ratio(difference, error, negligible([*a, *b]))
@@ -218,7 +284,7 @@ def _unpaired(names: tuple[str, str], a: Sequence[float], b: Sequence[float], co
 
 
 def _ratio(difference: float, error: float, rounding: float) -> float:
-    """t; 0 or infinite where the values vary by no more than rounding."""
+    """The t statistic; 0 or infinite if the values vary by no more than rounding."""
     if error > rounding:
         return difference / error
     return 0.0 if abs(difference) <= rounding else math.copysign(math.inf, difference)
@@ -229,6 +295,5 @@ def _two_sided(t: float, degrees: float) -> float:
 
 
 def _adjusted(family: list[Comparison]) -> list[Comparison]:
-    tested = [one for one in family if one.p is not None]
-    adjusted = iter(holm([one.p for one in tested if one.p is not None]))
-    return [one if one.p is None else replace(one, p_holm=next(adjusted)) for one in family]
+    adjusted = iter(holm([comparison.p for comparison in family if comparison.p is not None]))
+    return [comparison if comparison.p is None else replace(comparison, p_holm=next(adjusted)) for comparison in family]

@@ -1,7 +1,7 @@
 """Standardized effect sizes with exact confidence intervals from the noncentral t distribution.
 
-Cumming and Finch, Educational and Psychological Measurement 61(4), 2001: the interval holds the noncentralities under
-which the observed t would not be extreme.
+Source: Cumming and Finch, Educational and Psychological Measurement 61(4), 2001. The interval holds all noncentralities
+for which the observed t is not extreme.
 """
 
 import math
@@ -17,10 +17,14 @@ _HUGE_T = 1000.0
 
 @dataclass(frozen=True)
 class Effect:
-    """A standardized difference with its two-sided interval.
+    """A standardized difference with its two-sided confidence interval.
 
-    name: `d_z`, the mean of paired differences in units of their standard deviation; or `g`, Hedges' difference of two
-    means in units of the pooled standard deviation, corrected for small samples.
+    Attributes:
+        name: `d_z` is the mean of paired differences divided by their standard deviation. `g` is Hedges' g: the
+            difference of two means divided by the pooled standard deviation, corrected for small samples.
+        value: The effect size.
+        low: Lower end of the interval.
+        high: Upper end of the interval.
     """
 
     name: Literal["d_z", "g"]
@@ -30,7 +34,15 @@ class Effect:
 
 
 def paired_effect(differences: Sequence[float], confidence: float = 0.95) -> Effect | None:
-    """Cohen's d_z of paired differences; None with fewer than two, or if they do not vary."""
+    """Compute Cohen's d_z of paired differences.
+
+    Args:
+        differences: Differences of matched runs.
+        confidence: Confidence level of the interval, a fraction of 1.
+
+    Returns:
+        The effect size; None with fewer than two differences, or if they do not vary.
+    """
     n = len(differences)
     if n < 2 or (spread := float(np.std(differences, ddof=1))) <= negligible(differences):
         return None
@@ -40,9 +52,15 @@ def paired_effect(differences: Sequence[float], confidence: float = 0.95) -> Eff
 
 
 def unpaired_effect(a: Sequence[float], b: Sequence[float], confidence: float = 0.95) -> Effect | None:
-    """Hedges' g of a over b; None with fewer than two values of either, or if neither varies.
+    """Compute Hedges' g of a minus b. The interval assumes equal variances.
 
-    The interval supposes equal variances.
+    Args:
+        a: Values of method a.
+        b: Values of method b.
+        confidence: Confidence level of the interval, a fraction of 1.
+
+    Returns:
+        The effect size; None if a method has fewer than two values, or if neither method varies.
     """
     if min(len(a), len(b)) < 2:
         return None
@@ -60,7 +78,7 @@ def unpaired_effect(a: Sequence[float], b: Sequence[float], confidence: float = 
 
 
 def negligible(values: Sequence[float]) -> float:
-    """The standard deviation up to which values of this size are equal but for rounding."""
+    """Return the largest standard deviation that rounding errors of these values can cause."""
     return 1e-12 * max(abs(value) for value in values)
 
 
@@ -70,7 +88,7 @@ def _noncentralities(t: float, degrees: int, confidence: float) -> tuple[float, 
         low, high = _noncentralities(-t, degrees, confidence)
         return -high, -low
     if t > _HUGE_T:
-        # All uncertainty is in the denominator then, and scipy's inversion would not end.
+        # For such t, scipy's inversion does not end. All uncertainty is in the denominator, which is chi-distributed.
         low, high = np.sqrt(special.chdtri(degrees, [1 - tail, tail]) / degrees)
         return t * float(low), t * float(high)
     return float(special.nctdtrinc(degrees, 1 - tail, t)), float(special.nctdtrinc(degrees, tail, t))

@@ -11,8 +11,11 @@ from scipy import stats
 class Interval:
     """A mean with its two-sided confidence interval.
 
-    half_width: t(0.975, n-1) * s / sqrt(n) at 95 %, with s the sample standard deviation; None when n < 2, since one
-    run says nothing about its spread. n: runs, never folds.
+    Attributes:
+        mean: The mean over runs, in the unit of the values.
+        half_width: Half the width of the interval: t(0.975, n-1) * s / sqrt(n) at 95 %, where s is the sample standard
+            deviation. None if n < 2, since one run does not show the spread.
+        n: Number of runs; folds are never counted.
     """
 
     mean: float
@@ -31,7 +34,18 @@ class Interval:
 
 
 def student_t_interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
-    """Mean and t-interval of the runs' `values`; raises ValueError without any."""
+    """Compute the mean and the Student-t interval of a value over runs.
+
+    Args:
+        values: One value per run.
+        confidence: Confidence level, a fraction of 1.
+
+    Returns:
+        The mean with its interval, in the unit of the values.
+
+    Raises:
+        ValueError: There is no value.
+    """
     if not values:
         raise ValueError("an interval needs at least one run")
     n, mean = len(values), float(np.mean(values))

@@ -1,7 +1,7 @@
-"""What choosing the checkpoint by test scores would have been worth: the same trainings, judged honestly and not.
+"""The gain from peeking: how much test scores rise if the checkpoint is chosen by test scores.
 
-Released code of some papers keeps the epoch of the best test score (specification, section 10). Honest is the test
-score at the iteration that validation chose, or that was settled before; peeked is the best score along the training.
+The released code of some papers keeps the epoch with the best test score (specification, section 10). The honest score
+is the test score at the checkpoint that validation chose. The peeked score is the best test score of the same training.
 """
 
 from dataclasses import dataclass
@@ -16,10 +16,16 @@ from results.statistics.selection import OracleSelection, ValidationSelection
 
 @dataclass(frozen=True)
 class Peeking:
-    """A method's gain from peeking, over the same runs.
+    """A method's gain from peeking.
 
-    honest, peeked, gain: of the separated embeddings, means over folds, with intervals over runs, fractions of 1.
-    left_out: runs that were not tested all along their trainings.
+    The scores are those of the separated embeddings, as means over folds and fractions of 1, with intervals over runs.
+
+    Attributes:
+        method: Key of the method.
+        honest: Test score at the checkpoints that validation chose.
+        peeked: Best test score along the same trainings.
+        gain: `peeked` minus `honest`, run by run.
+        left_out: Number of runs without test scores along their trainings.
     """
 
     method: str
@@ -30,37 +36,46 @@ class Peeking:
 
     @property
     def n(self) -> int:
-        """Runs that count."""
+        """Number of runs that were used."""
         return self.gain.n
 
 
 def peeking(measured: MeasuredExperiment, metric: str = "map_at_r") -> list[Peeking]:
-    """Gains by method, in the order in which methods first come; methods without a run that counts are left out.
+    """Compute the gain from peeking for each method.
 
-    measured: with trainings and test curves. metric: one of MLRC's three, for choosing and for scoring. A run counts
-    if every training of it was tested along its way and at the chosen iteration.
+    A run is used if all of its trainings have test scores along the training and at the chosen checkpoint.
+
+    Args:
+        measured: The experiment, with trainings and test curves.
+        metric: One of the headline metrics; it chooses the checkpoint and is the score.
+
+    Returns:
+        The gains in the order of the methods' first runs. Methods without a usable run are left out.
+
+    Raises:
+        ValueError: The metric is not a headline metric.
     """
     if metric not in Scores.model_fields:
         raise ValueError(f"test curves hold {', '.join(Scores.model_fields)}, not {metric}")
     by_method: dict[str, list[tuple[float, float] | None]] = {}
     for record in measured.records:
-        folds = [_fold(measured, name, metric) for name in record.fold_fingerprints]
-        counted = [fold for fold in folds if fold is not None]
-        means = _fold_mean(counted) if len(counted) == len(folds) else None
+        folds = [_fold(measured, fingerprint, metric) for fingerprint in record.fold_fingerprints]
+        usable = [fold for fold in folds if fold is not None]
+        means = _fold_mean(usable) if len(usable) == len(folds) else None
         by_method.setdefault(record.method, []).append(means)
     return [_of_method(method, runs) for method, runs in by_method.items() if any(runs)]
 
 
 def _of_method(method: str, runs: list[tuple[float, float] | None]) -> Peeking:
-    counted = [run for run in runs if run is not None]
-    honest, peeked = [run[0] for run in counted], [run[1] for run in counted]
-    gains = [best - chosen for chosen, best in counted]
+    usable = [run for run in runs if run is not None]
+    honest, peeked = [run[0] for run in usable], [run[1] for run in usable]
+    gains = [best - chosen for chosen, best in usable]
     return Peeking(
         method=method,
         honest=student_t_interval(honest),
         peeked=student_t_interval(peeked),
         gain=student_t_interval(gains),
-        left_out=len(runs) - len(counted),
+        left_out=len(runs) - len(usable),
     )
 
 
@@ -68,11 +83,11 @@ def _fold_mean(folds: list[tuple[float, float]]) -> tuple[float, float]:
     return float(np.mean([honest for honest, _ in folds])), float(np.mean([best for _, best in folds]))
 
 
-def _fold(measured: MeasuredExperiment, name: str, metric: str) -> tuple[float, float] | None:
+def _fold(measured: MeasuredExperiment, fingerprint: str, metric: str) -> tuple[float, float] | None:
     """Honest and peeked test score of one training, or None if they were not recorded."""
-    if name not in measured.trainings or name not in measured.test_curves:
+    if fingerprint not in measured.trainings or fingerprint not in measured.test_curves:
         return None
-    (_, result), curve = measured.trainings[name], measured.test_curves[name]
+    (_, result), curve = measured.trainings[fingerprint], measured.test_curves[fingerprint]
     honest = ValidationSelection().choose(result, curve)
     peeked = OracleSelection(metric).choose(result, curve)
     if honest is None or peeked is None:

@@ -1,6 +1,7 @@
-"""Average ranks over blocks, Friedman's test and Nemenyi's critical difference, as a value that a figure can draw.
+"""Average ranks of methods, Friedman's test and Nemenyi's critical difference.
 
-Demšar, Statistical Comparisons of Classifiers over Multiple Data Sets, Journal of Machine Learning Research 7, 2006.
+Source: Demšar, Statistical Comparisons of Classifiers over Multiple Data Sets, Journal of Machine Learning Research 7,
+2006.
 """
 
 import math
@@ -14,12 +15,19 @@ from scipy import stats
 
 @dataclass(frozen=True)
 class CriticalDifference:
-    """Methods by average rank, 1 being the best.
+    """Methods by average rank, where 1 is the best rank.
 
-    methods, ranks: the best first. difference: average ranks that differ by at least this differ significantly.
-    cliques: the largest groups of methods that do not, each in order of rank. statistic, p: Friedman's test that all
-    methods rank alike, None for two methods, where it is not defined. blocks: that count; left_out: blocks in which a
-    method is missing.
+    Attributes:
+        methods: Names of the methods, the best first.
+        ranks: Their average ranks, in the same order.
+        blocks: Number of blocks in which every method has a value.
+        left_out: Number of blocks in which a method is missing; they are not used.
+        statistic: Statistic of Friedman's test that all methods have equal ranks; None for two methods, for which the
+            test is not defined.
+        p: p value of Friedman's test; None for two methods.
+        difference: Nemenyi's critical difference: average ranks that differ by at least this differ significantly.
+        alpha: Significance level.
+        cliques: The largest groups of methods without a significant difference, each in the order of the ranks.
     """
 
     methods: tuple[str, ...]
@@ -34,29 +42,36 @@ class CriticalDifference:
 
 
 def critical_difference(methods: Mapping[str, Mapping[Any, float]], alpha: float = 0.05) -> CriticalDifference:
-    """Ranks methods within every block that all of them have a value in; higher values are better.
+    """Rank methods in every block in which all of them have a value. Higher values are better.
 
-    methods: by name, values by block, such as matched runs of one or several datasets (`matching.run_values`). Runs of
-    one dataset are no independent problems: with them as blocks, the test speaks for that dataset only. Raises
-    ValueError with fewer than two methods or two common blocks.
+    Args:
+        methods: Values by block, by method. A block is, for example, a run that the methods have in common
+            (`run_values.run_values`). If all blocks are runs on one dataset, the test holds for that dataset only.
+        alpha: Significance level.
+
+    Returns:
+        Average ranks with the critical difference.
+
+    Raises:
+        ValueError: There are fewer than two methods or fewer than two common blocks.
     """
     names = list(methods)
     if len(names) < 2:
         raise ValueError("average ranks need at least two methods")
-    everywhere = [block for block in methods[names[0]] if all(block in methods[name] for name in names)]
-    if len(everywhere) < 2:
+    common_blocks = [block for block in methods[names[0]] if all(block in methods[name] for name in names)]
+    if len(common_blocks) < 2:
         raise ValueError(f"average ranks need at least two runs that all of {', '.join(names)} have in common")
-    values = np.array([[methods[name][block] for name in names] for block in everywhere])
+    values = np.array([[methods[name][block] for name in names] for block in common_blocks])
     average = stats.rankdata(-values, axis=1).mean(axis=0)
     order = np.argsort(average, kind="stable")
     ordered, ranks = [names[i] for i in order], [float(average[i]) for i in order]
-    gap = nemenyi_difference(len(names), len(everywhere), alpha)
+    gap = nemenyi_difference(len(names), len(common_blocks), alpha)
     statistic, p = _friedman(values)
     return CriticalDifference(
         methods=tuple(ordered),
         ranks=tuple(ranks),
-        blocks=len(everywhere),
-        left_out=len({block for own in methods.values() for block in own}) - len(everywhere),
+        blocks=len(common_blocks),
+        left_out=len({block for values_by_block in methods.values() for block in values_by_block}) - len(common_blocks),
         statistic=statistic,
         p=p,
         difference=gap,
@@ -66,7 +81,16 @@ def critical_difference(methods: Mapping[str, Mapping[Any, float]], alpha: float
 
 
 def nemenyi_difference(methods: int, blocks: int, alpha: float = 0.05) -> float:
-    """q_alpha sqrt(k (k + 1) / (6 N)), q from the studentized range divided by sqrt(2) (Demšar, section 3.2.2)."""
+    """Compute Nemenyi's critical difference, q_alpha sqrt(k (k + 1) / (6 N)) (Demšar, section 3.2.2).
+
+    Args:
+        methods: Number of methods, k.
+        blocks: Number of blocks, N.
+        alpha: Significance level. q_alpha is the quantile of the studentized range divided by sqrt(2).
+
+    Returns:
+        The critical difference of average ranks.
+    """
     q = float(stats.studentized_range.ppf(1 - alpha, methods, np.inf)) / math.sqrt(2)
     return q * math.sqrt(methods * (methods + 1) / (6 * blocks))
 
@@ -81,11 +105,11 @@ def _friedman(values: np.ndarray) -> tuple[float | None, float | None]:
 
 
 def _cliques(names: Sequence[str], ranks: Sequence[float], gap: float) -> tuple[tuple[str, ...], ...]:
-    """Longest stretches of neighbours whose ends differ by less than the gap; stretches within another are left out."""
-    stretches, covered = [], 0
+    """Largest groups of neighbours whose first and last rank differ by less than `gap`; no group contains another."""
+    groups, covered = [], 0
     for first in range(len(names)):
         last = max(i for i in range(first, len(names)) if ranks[i] - ranks[first] < gap)
         if last > first and last + 1 > covered:
-            stretches.append(tuple(names[first : last + 1]))
+            groups.append(tuple(names[first : last + 1]))
             covered = last + 1
-    return tuple(stretches)
+    return tuple(groups)

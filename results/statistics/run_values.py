@@ -1,4 +1,4 @@
-"""One number per run, by the key that matches runs of two methods: dataset, base seed, number of the reproduction."""
+"""Values of a metric by run, with keys that match the runs of two methods."""
 
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
@@ -6,13 +6,13 @@ from typing import Literal, NamedTuple
 from results.records import RunRecord, Scores
 
 EmbeddingKind = Literal["separated", "concatenated"]
-"""The mean over the folds' models, or their ensemble."""
+"""`separated` is the mean over the folds' models, `concatenated` their ensemble."""
 
 EMBEDDING_KINDS: tuple[EmbeddingKind, ...] = ("separated", "concatenated")
 
 
 class RunKey(NamedTuple):
-    """What two methods' runs must have in common to be a matched pair."""
+    """Key of a run: dataset, base seed and number of the reproduction. Runs of two methods with equal keys match."""
 
     dataset: str
     seed: int
@@ -20,20 +20,20 @@ class RunKey(NamedTuple):
 
 
 def value_of(record: RunRecord, metric: str = "map_at_r", kind: EmbeddingKind = "concatenated") -> float:
-    """A run's value of a metric.
+    """Return the value of a metric in a run.
 
     Args:
         record: The run.
         metric: One of the headline metrics, a further metric that the run was evaluated with, or
-            `total_training_steps`: iterations of a training up to its stop, mean over the run's models, as Chance
-            Constraints' Table 3 counts them.
-        kind: Of the embeddings that were tested.
+            `total_training_steps`: iterations up to the end of a training, mean over the run's trainings, as in Table 3
+            of the Chance Constraints paper.
+        kind: Kind of the tested embeddings.
 
     Returns:
-        The value in the records' unit: a fraction of 1 for the headline metrics.
+        The value in the unit of the records: a fraction of 1 for the headline metrics.
 
     Raises:
-        ValueError: If the run has no such value.
+        ValueError: The run has no such value.
     """
     if metric in Scores.model_fields:
         return float(getattr(getattr(record, kind), metric))
@@ -48,10 +48,18 @@ def value_of(record: RunRecord, metric: str = "map_at_r", kind: EmbeddingKind = 
 def run_values(
     records: Iterable[RunRecord], metric: str = "map_at_r", kind: EmbeddingKind = "concatenated"
 ) -> dict[str, dict[RunKey, float]]:
-    """The runs' values of a metric, by method; the methods are in the order of their first runs.
+    """Return the values of a metric by method and run.
+
+    Args:
+        records: Runs of one or more methods.
+        metric: As in `value_of`.
+        kind: Kind of the tested embeddings.
+
+    Returns:
+        Values by run, by method. The methods are in the order of their first runs.
 
     Raises:
-        ValueError: If a method has the same run twice, or a run has no such metric.
+        ValueError: A method has the same run twice, or a run has no such metric.
     """
     values: dict[str, dict[RunKey, float]] = {}
     for record in records:

@@ -1,7 +1,7 @@
-"""Which of a training's models counts, as classes over the same records: honest selection and peeking.
+"""Two ways to select a checkpoint of a training: by validation, or by test scores (peeking).
 
-Trainings choose by validation as they run; nothing here changes what was chosen. These say, afterwards and from test
-curves that were recorded, what a choice leads to on the test classes.
+A training selects its checkpoint by validation while it runs, and nothing here changes that. The classes here look up
+the test scores of a selected checkpoint in the recorded test curve.
 """
 
 from dataclasses import dataclass
@@ -11,36 +11,47 @@ from results.records import FoldResult, TestCurve, TestPoint
 
 
 class Selection(Protocol):
-    """A way to choose among the models along a training. label: how tables call it."""
+    """A way to select one checkpoint of a training.
+
+    Attributes:
+        label: Name of the selection in tables.
+    """
 
     label: str
 
     def choose(self, result: FoldResult, curve: TestCurve) -> TestPoint | None:
-        """The chosen model's test scores, or None where the curve does not hold them."""
+        """Return the test scores of the selected checkpoint, or None if the curve does not have them."""
 
 
 @dataclass(frozen=True)
 class ValidationSelection:
-    """The model that validation chose, or whose epoch was settled by another training's validation: the default."""
+    """The default: the checkpoint that was selected by validation, of this training or of an earlier one."""
 
     label: str = "validation"
 
     def choose(self, result: FoldResult, curve: TestCurve) -> TestPoint | None:
-        """The test scores at the training's checkpoint."""
+        """Return the test scores of the training's checkpoint, or None if the curve does not have them."""
         return next((point for point in curve.points if point.iteration == result.best_iteration), None)
 
 
 @dataclass(frozen=True)
 class OracleSelection:
-    """The model with the best test score, as released code of several papers chooses (specification, section 10).
+    """The checkpoint with the best test score, as in the released code of several papers (specification, section 10).
 
-    Never a result: it has seen the answer. metric: one of MLRC's three.
+    It is never used for a result, because it uses the test classes.
+
+    Attributes:
+        metric: The headline metric that selects.
+        label: Name of the selection in tables.
     """
 
     metric: str = "map_at_r"
     label: str = "ORACLE, chosen on the test classes"
 
     def choose(self, result: FoldResult, curve: TestCurve) -> TestPoint | None:
-        """The best of all trained models; the untrained one counts only where it is the model, as in validation."""
+        """Return the best test scores along the training.
+
+        The untrained network can be selected only if validation selected it too.
+        """
         trained = [point for point in curve.points if point.iteration > 0 or result.best_iteration == 0]
         return max(trained, key=lambda point: float(getattr(point.scores, self.metric)), default=None)

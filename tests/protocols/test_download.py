@@ -68,7 +68,7 @@ def test_what_is_there_is_not_fetched_again(server, to):
 def test_a_connection_that_ends_early_loses_nothing(server, to):
     server.cut_after = 100_000
     for done in (100_000, 200_000):
-        with refused("connection ended before the file did", f"goes on from byte {done:,}"):
+        with refused("connection ended before the file was complete", f"to continue at byte {done:,}"):
             download(server.url, to, md5=MD5)
         assert partial_of(to).read_bytes() == CONTENT[:done]
         assert not to.exists()
@@ -120,14 +120,14 @@ def test_another_file_than_published_is_not_kept(server, to, said, words, before
 def test_another_part_than_asked_for_is_not_appended(server, to):
     server.lies = True
     started(to, CONTENT[:1000])
-    with refused("another part", "goes on from byte 1,000"):
+    with refused("another part", "to continue at byte 1,000"):
         download(server.url, to, md5=MD5)
     assert partial_of(to).read_bytes() == CONTENT[:1000]
 
 
 def test_without_resuming_nothing_is_kept_of_a_broken_download(server, to):
     server.cut_after = 100_000
-    with refused("connection ended before the file did") as error:
+    with refused("connection ended before the file was complete") as error:
         download(server.url, to, resume=False)
     assert "goes on" not in str(error.value)
     assert list(to.parent.iterdir()) == []
@@ -265,7 +265,7 @@ def test_nothing_is_overwritten(tmp_path, kind):
     mine = tmp_path / "to" / "birds" / "mine.txt"
     mine.parent.mkdir(parents=True)
     mine.write_text("mine")
-    with refused("birds: in the way of what a"):
+    with refused("birds: exists already, and a"):
         unpack(archive(tmp_path, kind), tmp_path / "to")
     assert tree(tmp_path / "to") == {"birds/mine.txt": b"mine"}
 

@@ -26,7 +26,7 @@ def store(tmp_path):
 
 
 def kept_text(store):
-    with store._engine.connect() as connection:
+    with store._database.reading() as connection:
         return connection.execute(sa.select(EXPERIMENTS.c.settings)).scalar_one()
 
 

@@ -33,7 +33,7 @@ def some_summary(**changes: Any) -> ExperimentSummary:
 def put_incomplete_experiment(store: Store, fingerprint: str, name: str) -> None:
     """An experiment that was kept without anything that tables need."""
     store.put_experiment(fingerprint, name, some_summary())
-    with store._engine.begin() as connection:
+    with store._database.writing() as connection:
         row = EXPERIMENTS.c.fingerprint == fingerprint
         connection.execute(sa.update(EXPERIMENTS).where(row).values(settings="{}"))
 

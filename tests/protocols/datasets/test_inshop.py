@@ -136,7 +136,7 @@ def test_a_training_item_may_have_one_image(root: Path, file: Path) -> None:
 
 def test_an_item_for_both(root: Path, file: Path) -> None:
     file.write_text(file.read_text().replace("id_00000012    query", "id_00000012    train"))
-    refused(root, str(file), "item id_00000012 is for training and for the test")
+    refused(root, str(file), "item id_00000012 is in the training part and in the test part")
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ def test_a_class_of_both_lists(root: Path) -> None:
     first = (root / "Ebay_train.txt").read_text().splitlines()[1]
     with (root / "Ebay_test.txt").open("a") as file:
         file.write(first + "\n")
-    refused(root, "Ebay_test.txt: class 1 is not behind the classes of Ebay_train.txt (up to 5)")
+    refused(root, "Ebay_test.txt: class 1 is not above the classes of Ebay_train.txt (up to 5)")
 
 
 def test_an_image_twice(root: Path) -> None:

@@ -62,7 +62,7 @@ def test_crops_beyond_the_bound_are_made_anew(
     first, second = (torch.cat(list(crops.batches())) for _ in range(2))
     assert torch.equal(first, second)
     assert made == [0, 64, 128] * 2
-    assert crops._kept is None
+    assert crops._crops is None
 
 
 def test_crops_that_just_fit_are_kept(images: LabelledImages, made: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,5 +119,5 @@ def test_a_gpu_keeps_the_same_crops(
         assert {batch.device.type for batch in batches} == {"cuda"}
         assert torch.equal(torch.cat(batches).cpu(), evaluation_batch(images, np.arange(140), IMAGES))
     assert sorted(made) == [0, 64, 128]
-    assert crops._kept is not None
-    assert {batch.device.type for batch in crops._kept} == {kept_where}
+    assert crops._crops is not None
+    assert {batch.device.type for batch in crops._crops} == {kept_where}

@@ -158,7 +158,7 @@ def test_a_dataset_is_fetched_once(say, here, birds):
 
 def test_an_interrupted_download_continues(say, here, birds):
     birds.cut_after = 1000
-    refused(say("data", "fetch", "cub200", "--to", "data"), "goes on from byte 1,000", "data.caltech.edu", "into data")
+    refused(say("data", "fetch", "cub200", "--to", "data"), "continue at byte 1,000", "data.caltech.edu", "into data")
     birds.cut_after = None
     assert say("data", "fetch", "cub200", "--to", "data").code == 0
     assert birds.asked == [None, "bytes=1000-"]

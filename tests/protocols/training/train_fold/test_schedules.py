@@ -176,5 +176,5 @@ def test_every_new_setting_changes_the_name(dataset: Dataset, part: str | None, 
 def test_a_training_is_validated_or_settled_and_not_both(dataset: Dataset) -> None:
     spec, _ = toy_fold(dataset)
     for change in ({"checkpoint_epoch": 1}, {"validation_classes": ()}):
-        with pytest.raises(ValidationError, match="either validation classes or a settled checkpoint_epoch"):
+        with pytest.raises(ValidationError, match="either validation classes or a checkpoint_epoch"):
             FoldSpec.model_validate({**spec.model_dump(), **change})
