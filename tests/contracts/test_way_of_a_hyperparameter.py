@@ -45,17 +45,21 @@ class Follower:
     """A profiler that notes the suite's files in whose frames the value is."""
 
     def __init__(self) -> None:
-        self.files: dict[str, None] = {}
+        self.files: set[str] = set()
+        # By the file of the code; None for files that need not be looked at, which are most and must cost little.
+        self._names: dict[str, str | None] = {}
 
     def __call__(self, frame: FrameType, event: str, result: object) -> None:
-        path = Path(frame.f_code.co_filename)
-        if event not in ("call", "return") or not path.is_relative_to(ROOT):
-            return
-        name = str(path.relative_to(ROOT))
-        if name.startswith((".venv", "tests")) or name in self.files:
+        file = frame.f_code.co_filename
+        if file not in self._names:
+            name = str(Path(file).relative_to(ROOT)) if file.startswith(f"{ROOT}/") else ".venv"
+            self._names[file] = None if name.startswith((".venv", "tests")) else name
+        watched = self._names[file]
+        if watched is None or event not in ("call", "return"):
             return
         if any(holds(value) for value in list(frame.f_locals.values())) or holds(result):
-            self.files[name] = None
+            self.files.add(watched)
+            self._names[file] = None
 
 
 @pytest.mark.slow
