@@ -78,7 +78,7 @@ def download(
 def verify(
     path: Path, name: str | None = None, *, sha256: str | None = None, md5: str | None = None, size: int | None = None
 ) -> None:
-    """Check the size and the checksums of a file. What is None is not checked.
+    """Check the size and the checksums of a file; those that are None are not checked.
 
     Args:
         path: The file.

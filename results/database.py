@@ -1,4 +1,4 @@
-"""The database under the store: connections, the check of its schema, and one kind of error for all that fails."""
+"""The database of the store: connections, the check of the schema, and one type of error."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -51,7 +51,7 @@ class Database:
 
     @contextmanager
     def _store_errors(self) -> Iterator[None]:
-        """Raise an error of the database as a `StoreError` of one line; all that was committed before is kept."""
+        """Raise an error of the database as a `StoreError` of one line; earlier commits are kept."""
         try:
             yield
         except DBAPIError as error:

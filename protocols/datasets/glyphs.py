@@ -1,10 +1,11 @@
-"""The embedded dataset ``glyphs``: characters drawn in the sixteen typefaces that matplotlib carries.
+"""The embedded dataset `glyphs`: characters drawn in the sixteen typefaces of matplotlib.
 
-Class = character, sample = typeface (DejaVu Sans, Sans Mono and Serif and STIX General, each in its four styles), every
-sample under one fixed perspective, rotation, scale and shift, so that comparing raw pixels does not solve the task.
-Nothing is downloaded: the font files come with matplotlib, and the classes are the frozen table in
-``glyph_alphabet.py``. The drawing depends on the FreeType inside the installed Pillow, so two machines may differ in
-single grey levels; on one machine it is the same to the byte, which the dataset's fingerprint records.
+A class is a character. A sample is the character in one typeface: DejaVu Sans, DejaVu Sans Mono, DejaVu Serif and STIX
+General, each in four styles. Every sample has its own fixed perspective, rotation, scale and shift, so that comparing
+raw pixels does not solve the task. Nothing is downloaded: the font files come with matplotlib, and the classes are a
+fixed table in `glyph_alphabet.py`. The drawing depends on the FreeType library in the installed Pillow, so single grey
+levels may differ between machines. On one machine the images are always the same; the dataset's fingerprint records
+their content.
 """
 
 import hashlib
@@ -30,30 +31,33 @@ FACES = (
     *(f"STIXGeneral{style}" for style in ("", "Italic", "Bol", "BolIta")),
 )
 
-# The warp is drawn at OVERSAMPLING times the final side and averaged down, so that thin strokes stay smooth.
+# The warp is drawn at OVERSAMPLING times the final side and then averaged, so that thin strokes stay smooth.
 OVERSAMPLING = 4
 FONT_SIZE = 96
-BLEED = 16  # empty pixels kept around the ink for the bicubic filter to reach into
+BLEED = 16  # empty pixels around the ink, which the bicubic filter reads
 
-# The ranges of the warp: pixels of the final image, degrees, and parts of the glyph's width and height, set by
-# measuring: raw pixels reach a MAP@R of about 0.04 over all classes, and the characters stay readable. No mirror image
-# and no half turn, which would make one character of two.
+# The ranges of the warp, in pixels of the final image, in degrees, and in fractions of the glyph's width and height.
+# They were chosen by measurement: raw pixels reach a MAP@R of about 0.04 over all classes, and the characters stay
+# readable. There are no mirror images and no half turns, since they would make two characters equal.
 MARGIN = 1.5
 LONGEST_SIDE = (20.0, 26.0)
 MAX_ROTATION = 15.0
 MAX_SHEAR = 0.15
 MAX_STRETCH = 0.15
 MAX_CORNER_JITTER = 0.10
-# A glyph thinner than this (the clicks, in the light typefaces) is widened to it, or the warp would make it a hairline.
+# A thinner glyph (a click letter in a light typeface) is widened to this, or the warp would make it a hairline.
 MIN_ASPECT = 0.25
 
 
 @dataclass(frozen=True)
 class Glyphs:
-    """The rendered dataset, sorted by class and, within a class, in the order of ``FACES``.
+    """The rendered dataset of N images of C classes, sorted by class and, within a class, in the order of `FACES`.
 
-    ``images`` are (N, SIDE, SIDE) uint8, white ink on black; ``labels`` (N,) int64 in 0..C-1; ``class_names`` has C
-    entries such as ``U+0041 LATIN CAPITAL LETTER A``; ``image_names`` N entries such as ``U+0041/DejaVuSans-Bold``.
+    Attributes:
+        images: White ink on black, uint8 (N, SIDE, SIDE).
+        labels: Classes in 0..C-1, int64 (N,).
+        class_names: C names such as `U+0041 LATIN CAPITAL LETTER A`.
+        image_names: N names such as `U+0041/DejaVuSans-Bold`.
     """
 
     images: NDArray[np.uint8]
@@ -63,22 +67,26 @@ class Glyphs:
 
 
 def font_directory() -> Path:
-    """Return matplotlib's font folder, found without importing matplotlib (which would take a second and a cache)."""
+    """Return matplotlib's font folder without importing matplotlib, which takes a second and writes a cache.
+
+    Raises:
+        RuntimeError: matplotlib is not installed.
+    """
     spec = importlib.util.find_spec("matplotlib")
     if spec is None or not spec.submodule_search_locations:
-        raise RuntimeError("the dataset 'glyphs' draws with the fonts that matplotlib carries: install matplotlib")
+        raise RuntimeError("the dataset 'glyphs' needs the fonts of matplotlib; install matplotlib")
     return Path(spec.submodule_search_locations[0]) / "mpl-data" / "fonts" / "ttf"
 
 
 def load_fonts() -> dict[str, ImageFont.FreeTypeFont]:
-    """Return the sixteen typefaces by name, with the layout engine that does not depend on an installed libraqm."""
+    """Return the sixteen typefaces by name, with the layout engine that does not need libraqm."""
     folder = font_directory()
     basic = ImageFont.Layout.BASIC
     return {face: ImageFont.truetype(str(folder / f"{face}.ttf"), FONT_SIZE, layout_engine=basic) for face in FACES}
 
 
 def load_coverage() -> dict[str, frozenset[str]]:
-    """Return, for each typeface, the characters that it has a glyph for (the others would be drawn as empty boxes)."""
+    """Return the characters that each typeface has a glyph for; other characters would be drawn as empty boxes."""
     coverage = {}
     for face in FACES:
         with TTFont(font_directory() / f"{face}.ttf", lazy=True) as font:
@@ -87,9 +95,20 @@ def load_coverage() -> dict[str, frozenset[str]]:
 
 
 def draw_upright(character: str, font: ImageFont.FreeTypeFont) -> Image.Image:
-    """Return the character's ink, upright and cropped to its bounding box (mode L, at the font's own size)."""
+    """Draw a character upright and crop it to its ink.
+
+    Args:
+        character: The character.
+        font: The typeface, which sets the size.
+
+    Returns:
+        The ink in grey levels (mode L).
+
+    Raises:
+        ValueError: The typeface draws nothing for the character.
+    """
     left, top, right, bottom = font.getbbox(character)
-    # One pixel more on each side than the font claims, for antialiasing that leaks over its box.
+    # One pixel more on each side than the font's box, since antialiasing can cross its edges.
     image = Image.new("L", (math.ceil(right - left) + 2, math.ceil(bottom - top) + 2))
     ImageDraw.Draw(image).text((1 - left, 1 - top), character, font=font, fill=255)
     box = image.getbbox()
@@ -99,13 +118,13 @@ def draw_upright(character: str, font: ImageFont.FreeTypeFont) -> Image.Image:
 
 
 def _uniforms(key: str) -> NDArray[np.float64]:
-    """Return sixteen numbers in [0, 1) that depend on ``key`` alone: no global generator, no library's algorithm."""
+    """Return sixteen numbers in [0, 1) that depend only on `key`, not on a generator or a library's version."""
     digest = hashlib.sha512(key.encode()).digest()
     return np.asarray(np.frombuffer(digest, dtype=">u4"), dtype=np.float64) / 2.0**32
 
 
 def _corners(width: int, height: int, key: str) -> NDArray[np.float64]:
-    """Return where the ink box's corners land: (4, 2), from the top left clockwise, in pixels of the final image."""
+    """Return the warped corners of the ink's box: (4, 2), clockwise from the top left, in pixels of the final image."""
     uniform = _uniforms(key)
     signed = 2 * uniform - 1
     aspect = max(width, MIN_ASPECT * height) / max(height, MIN_ASPECT * width)
@@ -121,22 +140,22 @@ def _corners(width: int, height: int, key: str) -> NDArray[np.float64]:
     return _shifted_inside(corners, uniform[12:14])
 
 
-def _shifted_inside(corners: NDArray[np.float64], place: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Move the corners to a place in the frame: ``place`` (0, 0) is the top left corner, (1, 1) the bottom right.
+def _shifted_inside(corners: NDArray[np.float64], position: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Move the corners to a position in the frame: (0, 0) is the top left corner, (1, 1) the bottom right.
 
-    A quadrilateral that would not fit is made smaller first, so that no ink is ever cut off.
+    A quadrilateral that does not fit is made smaller first, so that no ink is cut off.
     """
     room = SIDE - 2 * MARGIN
     corners = corners * min(1.0, room / float(np.ptp(corners, axis=0).max()))
     low = corners.min(axis=0)
-    placed: NDArray[np.float64] = corners - low + MARGIN + place * (room - np.ptp(corners, axis=0))
-    return placed
+    shifted: NDArray[np.float64] = corners - low + MARGIN + position * (room - np.ptp(corners, axis=0))
+    return shifted
 
 
 def _perspective(
     target: NDArray[np.float64], source: NDArray[np.float64]
 ) -> tuple[float, float, float, float, float, float, float, float]:
-    """Return Pillow's eight coefficients of the perspective that takes the points ``target`` to ``source``, (4, 2)."""
+    """Return Pillow's eight coefficients of the perspective that maps the points `target` (4, 2) to `source` (4, 2)."""
     rows, values = [], []
     for (x, y), (u, v) in zip(target, source, strict=True):
         rows += [[x, y, 1, 0, 0, 0, -u * x, -u * y], [0, 0, 0, x, y, 1, -v * x, -v * y]]
@@ -146,7 +165,16 @@ def _perspective(
 
 
 def draw_sample(character: str, face: str, font: ImageFont.FreeTypeFont) -> NDArray[np.uint8]:
-    """Return one sample, (SIDE, SIDE) uint8: the character in one typeface under that pair's own fixed warp."""
+    """Draw one sample: a character in one typeface, with the fixed warp of this pair.
+
+    Args:
+        character: The character.
+        face: Name of the typeface.
+        font: The typeface.
+
+    Returns:
+        The image, uint8 (SIDE, SIDE).
+    """
     ink = draw_upright(character, font)
     width, height = ink.size
     padded = Image.new("L", (width + 2 * BLEED, height + 2 * BLEED))
@@ -163,9 +191,9 @@ def _name(character: str) -> str:
 
 
 def render() -> Glyphs:
-    """Render the dataset: every character of ``ALPHABET`` in every typeface that has it.
+    """Render the dataset: every character of `ALPHABET` in every typeface that has it.
 
-    The result depends on nothing but the installed fonts and Pillow; it takes a few seconds.
+    The result depends only on the installed fonts and Pillow. Rendering takes a few seconds.
     """
     fonts = load_fonts()
     coverage = load_coverage()

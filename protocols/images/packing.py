@@ -73,7 +73,7 @@ def pack_files(
         BrokenImageError: A file cannot be decoded, and `skip_broken` is False.
     """
     stamp = _stamp(root, names, resize)
-    with _alone(folder):
+    with _lock(folder):
         if not _is_pack_of(folder, stamp):
             _write(root, names, resize, folder, stamp, skip_broken, progress)
     images = PackedImages(folder)
@@ -96,7 +96,7 @@ def pack_arrays(images: NDArray[np.uint8], folder: Path) -> Packing:
     """
     images = np.ascontiguousarray(images)
     content = hashlib.sha256(images.data).hexdigest()
-    with _alone(folder):
+    with _lock(folder):
         if not _is_pack_of(folder, content):
             shapes = np.tile(np.asarray(images.shape[1:], dtype=np.int64), (len(images), 1))
             with whole_folder(folder) as partial:
@@ -105,7 +105,7 @@ def pack_arrays(images: NDArray[np.uint8], folder: Path) -> Packing:
     return Packing(PackedImages(folder), (), content)
 
 
-def _alone(folder: Path) -> FileLock:
+def _lock(folder: Path) -> FileLock:
     """A lock, so that two processes do not write the same pack. The second one waits and then opens the pack."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     return FileLock(folder.with_name(folder.name + ".lock"))

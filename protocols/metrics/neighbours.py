@@ -68,7 +68,7 @@ def nearest_in_parts(queries: Tensor, references: Tensor, k: int, *, exclude_sel
     """
     wanted = k + 1 if exclude_self else k
     if not 1 <= wanted <= len(references):
-        raise ValueError(f"{k} neighbours asked for among {len(references)} references")
+        raise ValueError(f"cannot find {k} neighbours among {len(references)} references")
     use_faiss = queries.dtype == torch.float32 and util.find_spec("faiss") is not None
     if queries.device.type == "cuda":
         use_faiss = use_faiss and wanted <= _FAISS_GPU_MAX_K and "gpu" in backend()

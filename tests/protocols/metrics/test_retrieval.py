@@ -284,7 +284,7 @@ def test_without_any_pair_there_is_no_score() -> None:
 
 @pytest.mark.parametrize("k", [0, 5])
 def test_too_many_neighbours_are_refused(k: int) -> None:
-    with pytest.raises(ValueError, match="neighbours asked for among 4 references"):
+    with pytest.raises(ValueError, match="neighbours among 4 references"):
         nearest(torch.eye(4), torch.eye(4), k, exclude_self=k > 1)
 
 
