@@ -15,7 +15,7 @@ from reproduce.commands.terminal import output_console, say
 from reproduce.errors import InputError
 
 if TYPE_CHECKING:
-    from reproduce.outputs.coverage import CoveredRow, Reproducibility
+    from reproduce.outputs.covered_rows import CoveredRow, Reproducibility
 
 COLUMNS: "tuple[Reproducibility, ...]" = (
     "runnable",
@@ -35,7 +35,7 @@ def coverage(
     A row counts once for each dataset of its table. A quoted row was measured in another paper, so no run under this
     paper's conditions reproduces it.
     """
-    from reproduce.outputs.coverage import coverage as covered_rows
+    from reproduce.outputs.covered_rows import covered_rows
     from results.experiment_names import current_name
     from results.published.tables import published_tables
 

@@ -36,7 +36,7 @@ class CoveredRow:
     detail: str
 
 
-def coverage() -> list[CoveredRow]:
+def covered_rows() -> list[CoveredRow]:
     """Every published row on every dataset that its table has, in the tables' order."""
     shipped = [
         _without_runs(name, experiment)
