@@ -1,1 +1,1 @@
-"""The front door: command line, experiment files, method cards, planning, executors."""
+"""The command line, experiment files, method cards, planning and executors."""

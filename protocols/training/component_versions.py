@@ -13,6 +13,7 @@ from pathlib import Path
 from pydantic import JsonValue
 from torch import nn
 
+from losses import meaning_of
 from protocols.training.build_method import component_class
 from results.training_spec import MethodSpec
 
@@ -50,7 +51,7 @@ def component_version(cls: type[nn.Module]) -> str | None:
     """
     package = cls.__module__.partition(".")[0]
     if package == SUITE_PACKAGE:
-        meaning = int(getattr(cls, "MEANING", 1))
+        meaning = meaning_of(cls)
         return None if meaning == 1 else f"meaning {meaning}"
     distributions = metadata.packages_distributions().get(package)
     if distributions:
