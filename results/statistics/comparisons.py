@@ -22,7 +22,7 @@ PublishedVerdict = Literal[
     "below",
     "not run",
     "no interval",
-    "not printed",
+    "not published",
     "quoted",
     "source unclear",
     "method not in suite",
@@ -47,13 +47,13 @@ def verdict(ours: Interval | None, published: float | None, rounding: float = 0.
 
     Returns:
         `inside`: the value is in our interval. `above`, `below`: our interval lies above or below the value.
-        `no interval`: there is a single run, which has no interval. `not run`, `not printed`: there is nothing to
+        `no interval`: there is a single run, which has no interval. `not run`, `not published`: there is nothing to
         compare.
     """
     if ours is None:
         return "not run"
     if published is None:
-        return "not printed"
+        return "not published"
     if ours.low is None or ours.high is None:
         return "no interval"
     if ours.low > published + rounding:

@@ -11,10 +11,11 @@ from pytorch_metric_learning import losses as pml_losses
 from pytorch_metric_learning.distances import DotProductSimilarity
 from torch import Tensor
 
-from losses import CCPLoss, Clock, Needs, ProxyAnchorLoss, TrainingPlugin
+from losses import CCPLoss, Needs, ProxyAnchorLoss
 from losses.ccp import ball
 from tests.support.golden_files import Case, case_name, golden
 from tests.support.linear_trunk import CLOCK, Linear, context
+from tests.support.listening import Listening
 
 # --- reference values ---
 
@@ -317,29 +318,12 @@ def dot_product_loss() -> pml_losses.ContrastiveLoss:
     return pml_losses.ContrastiveLoss(0.9, 0.4, distance=DotProductSimilarity(normalize_embeddings=False))
 
 
-class Listening(TrainingPlugin, pml_losses.ContrastiveLoss):  # type: ignore[misc]
+class ListeningLoss(Listening, pml_losses.ContrastiveLoss):
     needs = Needs(warmup_epochs=2)
-    heard: tuple[str, ...] = ()
-
-    def bind(self, context: Any) -> None:
-        self.heard += ("bind",)
-
-    def on_epoch_start(self, clock: Clock) -> None:
-        self.heard += ("epoch",)
-
-    def on_step_start(self, clock: Clock) -> None:
-        self.heard += ("step",)
-
-    def on_gradients(self, clock: Clock) -> bool:
-        self.heard += ("gradients",)
-        return False
-
-    def on_evaluation(self, clock: Clock, metrics: Any) -> None:
-        self.heard += ("evaluation",)
 
 
 def test_hooks_reach_the_wrapped_loss_and_the_ball_stays() -> None:
-    inner = Listening(0.9, 0.4, distance=DotProductSimilarity(normalize_embeddings=False))
+    inner = ListeningLoss(0.9, 0.4, distance=DotProductSimilarity(normalize_embeddings=False))
     loss = CCPLoss(inner, 2, 4, proxies_per_class=2, pool_size=4)
     loss.bind(context(Linear(torch.randn(3, 4)), 2, lambda per_class: torch.randn(2, per_class, 4)))
     loss.on_epoch_start(CLOCK)

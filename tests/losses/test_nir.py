@@ -13,7 +13,6 @@ from torch.nn import functional
 
 from losses import (
     CCPLoss,
-    Clock,
     HierarchicalProxyLoss,
     Needs,
     NIRLoss,
@@ -21,11 +20,11 @@ from losses import (
     ProxyGMLLoss,
     ProxyISALoss,
     SoftTripleLoss,
-    TrainingContext,
 )
 from losses.pair_losses import EuclideanDistance
 from tests.support.golden_files import Case, case_name, golden
 from tests.support.linear_trunk import CLOCK, context_without_pool
+from tests.support.listening import Listening
 
 CASES = golden("nir")
 
@@ -243,29 +242,12 @@ def test_steps_with_a_gradient_that_is_not_finite_are_skipped(where: str) -> Non
     assert loss.on_gradients(CLOCK) == (where == "nowhere")
 
 
-class Listening(ProxyAnchorLoss):
+class ListeningLoss(Listening, ProxyAnchorLoss):
     needs = Needs(warmup_epochs=3)
-    heard: tuple[str, ...] = ()
-
-    def bind(self, context: TrainingContext) -> None:
-        self.heard += ("bind",)
-
-    def on_epoch_start(self, clock: Clock) -> None:
-        self.heard += ("epoch",)
-
-    def on_step_start(self, clock: Clock) -> None:
-        self.heard += ("step",)
-
-    def on_gradients(self, clock: Clock) -> bool:
-        self.heard += ("gradients",)
-        return False
-
-    def on_evaluation(self, clock: Clock, metrics: Any) -> None:
-        self.heard += ("evaluation",)
 
 
 def test_hooks_reach_the_wrapped_loss() -> None:
-    inner = Listening(3, 4)
+    inner = ListeningLoss(3, 4)
     loss = small(inner)
     loss.bind(context_without_pool(nn.Linear(4, 4), 3))
     loss.on_epoch_start(CLOCK)

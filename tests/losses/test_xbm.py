@@ -11,9 +11,10 @@ from pytorch_metric_learning import regularizers
 from torch import Tensor, nn
 from torch.nn import functional
 
-from losses import CCPLoss, Clock, CosineContrastiveLoss, Needs, ProxyNCALoss, TrainingPlugin, XBMLoss
+from losses import CCPLoss, Clock, CosineContrastiveLoss, Needs, ProxyNCALoss, XBMLoss
 from losses.pair_losses import EuclideanDistance, SignalToNoiseRatioContrastiveLoss
 from tests.support.golden_files import Case, case_name, golden
+from tests.support.listening import Listening
 
 CASES = golden("xbm")
 
@@ -154,29 +155,12 @@ def test_a_library_loss_can_be_wrapped_and_its_pairs_chosen() -> None:
     assert chosen(other, labels) > 0
 
 
-class Listening(TrainingPlugin, pml_losses.ContrastiveLoss):  # type: ignore[misc]
+class ListeningLoss(Listening, pml_losses.ContrastiveLoss):
     needs = Needs(warmup_epochs=2)
-    heard: tuple[str, ...] = ()
-
-    def bind(self, context: Any) -> None:
-        self.heard += ("bind",)
-
-    def on_epoch_start(self, clock: Clock) -> None:
-        self.heard += ("epoch",)
-
-    def on_step_start(self, clock: Clock) -> None:
-        self.heard += ("step",)
-
-    def on_gradients(self, clock: Clock) -> bool:
-        self.heard += ("gradients",)
-        return False
-
-    def on_evaluation(self, clock: Clock, metrics: Any) -> None:
-        self.heard += ("evaluation",)
 
 
 def test_hooks_reach_the_wrapped_loss() -> None:
-    inner = Listening()
+    inner = ListeningLoss()
     loss = XBMLoss(inner, 4, 12)
     loss.bind(None)  # type: ignore[arg-type]
     loss.on_epoch_start(clock(0))

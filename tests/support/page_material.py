@@ -7,7 +7,7 @@ from reports.page.material import Material
 from results.artifacts import Exhibit
 from results.experiment_results import MeasuredExperiment
 from results.records import ClassScores
-from tests.support.printed_world import MLRC
+from tests.support.published_world import MLRC
 from tests.support.sample_records import scores, some_run, some_summary
 
 A, B, C = [0.60, 0.61, 0.605, 0.602], [0.50, 0.512, 0.503, 0.5], [0.601, 0.607, 0.606, 0.603]

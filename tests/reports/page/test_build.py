@@ -8,7 +8,7 @@ from reports.page.build import build_page
 from reports.page.material import Material
 from reports.page.render import figure_groups, render_page
 from tests.support.page_material import A, B, C, exhibit, material, search, values
-from tests.support.printed_world import MLRC, changed, runs_of
+from tests.support.published_world import MLRC, changed, runs_of
 from tests.support.sample_records import some_summary
 
 

@@ -10,7 +10,7 @@ from reports.published.layout import published_layout
 from reports.tables.markdown import to_markdown
 from reproduce.config.deviations import mlrc_experiment
 from results.published.tables import PublishedColumn, published_table, published_tables
-from tests.support.printed_world import MLRC, NOT_FILLED, PAPER, changed, experiment, runs_of, single_runs
+from tests.support.published_world import MLRC, NOT_FILLED, PAPER, changed, experiment, runs_of, single_runs
 
 P1 = PublishedColumn("cub200", "precision_at_1", "separated")
 JOINED_P1 = PublishedColumn("cub200", "precision_at_1", "concatenated")

@@ -24,7 +24,7 @@ from reports.tables.table import Cell, Column, Line, NumberFormat, Row, Sheet, T
 from results.experiment_results import MeasuredExperiment
 from results.published.tables import published_table, published_tables
 from tests.support.measured_experiment import TITLES, measured, read, with_trainings
-from tests.support.printed_world import MLRC, NOT_FILLED, changed, experiment, runs_of
+from tests.support.published_world import MLRC, NOT_FILLED, changed, experiment, runs_of
 from tests.support.sample_records import some_summary
 from tests.support.sound_latex import check_latex, rows_of
 

@@ -20,7 +20,7 @@ from results.experiment_spec import Experiment
 from results.published.tables import published_table, published_tables
 from results.store import Store
 from tests.support.command_line import ask, environment
-from tests.support.printed_world import MLRC, NOT_FILLED, changed, runs_of, single_runs
+from tests.support.published_world import MLRC, NOT_FILLED, changed, runs_of, single_runs
 from tests.support.sample_records import put_incomplete_experiment, some_summary
 
 NEAR = [0.59, 0.60, 0.605]

@@ -209,7 +209,7 @@ def test_verdicts():
     assert verdict(interval, 0.5104, rounding=0.0005) == "inside"
     assert verdict(Interval(0.5, None, 1), 0.5) == "no interval"
     assert verdict(None, 0.5) == "not run"
-    assert verdict(interval, None) == "not printed"
+    assert verdict(interval, None) == "not published"
 
 
 @given(run_lists, fractions)

@@ -6,7 +6,7 @@ from reports.page.build import build_page
 from reports.page.sections.published_values import compared_tables, published_verdicts
 from reproduce.config.deviations import mlrc_experiment
 from tests.support.page_material import material
-from tests.support.printed_world import MLRC, changed, runs_of
+from tests.support.published_world import MLRC, changed, runs_of
 
 
 def test_published_values_are_inside_or_outside_only_under_the_published_conditions():

@@ -1,4 +1,4 @@
-"""Experiments with made-up runs, set up as published tables want them, for the tests of printed tables."""
+"""Experiments with made-up runs, set up as published tables want them, for the tests of published tables."""
 
 from typing import Any
 
