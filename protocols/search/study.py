@@ -43,12 +43,12 @@ class Study:
 
     @property
     def n_trials(self) -> int:
-        """Total number of trials: 0 without a search space, fewer than the budget for a small exhaustive space."""
+        """Total number of trials, 0 without a search space, fewer than the budget for a small exhaustive space."""
         return settled(self.method.space, self.budget.trials)[1] if self.method.space else 0
 
     @property
     def n_reproductions(self) -> int:
-        """Number of reproductions: 1 for an untrained trunk with downloaded weights, since all runs are equal."""
+        """Number of reproductions, 1 for an untrained trunk with downloaded weights, since all runs are equal."""
         runs_are_equal = self.method.method.loss is None and self.problem.trunk.weights != "random"
         return min(1, self.budget.reproductions) if runs_are_equal else self.budget.reproductions
 

@@ -6,6 +6,7 @@ from reports.tables.best_marks import column_marks
 from reports.tables.table import PERCENT, Cell, Column, Mark, Row, Sheet, Table, Value, measured_cell
 from results.experiment_results import MeasuredExperiment
 from results.headline_metrics import HEADLINE_METRICS
+from results.provenance import mixed_versions
 from results.records import RunRecord
 from results.statistics.intervals import student_t_interval
 from results.statistics.run_values import EMBEDDING_KINDS, EmbeddingKind, run_values, value_of
@@ -78,6 +79,8 @@ def build_table(
             rows.append(row)
             notes += [f"* {row.head}: run {run.run}, {flag}" for run in method_runs for flag in run.flags]
             values += _values(row, method_runs[0])
+    for package, versions in mixed_versions(record.provenance for record in records).items():
+        notes.append(f"The runs were made with different versions of {package}: {', '.join(versions)}.")
     if missing := _missing(records, methods, runs):
         notes.append("Partial: " + "; ".join(missing) + ".")
     return Table(

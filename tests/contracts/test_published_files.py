@@ -147,7 +147,13 @@ def test_ablation_rows_have_the_keys_of_the_experiments_variants(table):
 def test_different_methods_in_one_table_have_different_keys():
     for name in published_tables():
         rows = published_table(name).rows
-        places = [(row.key, row.trunk, row.dimensions, row.setting) for row in rows if row.key is not None]
+        # NIR's Table 2 has a second row of every setting, with doubled pooling; its name is lost.
+        doubled = [row.label.startswith("(method name lost") for row in rows]
+        places = [
+            (row.key, row.trunk, row.dimensions, row.setting, double)
+            for row, double in zip(rows, doubled, strict=True)
+            if row.key is not None
+        ]
         if name != "proxy_anchor_ablation":  # image sizes are settings of an experiment, not of a method
             assert len(places) == len(set(places)), name
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from results import provenance as origin
+from results.provenance import mixed_versions
+from tests.support.sample_records import some_provenance
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -68,3 +70,12 @@ def test_outside_a_checkout_nothing_vouches_for_the_code(elsewhere):
 def test_without_git_nothing_vouches_for_the_code(elsewhere, monkeypatch):
     monkeypatch.setenv("PATH", "")
     assert origin._commit() == ("unknown", True)
+
+
+def test_only_packages_that_decide_numbers_and_differ_are_mixed():
+    first = some_provenance().model_copy(update={"versions": {"torch": "2.13.0", "pillow": "13.0.0", "pandas": "3.0"}})
+    second = first.model_copy(update={"versions": {"torch": "2.12.1", "pillow": "13.0.0", "pandas": "3.1"}})
+    assert mixed_versions([first, first]) == {}
+    assert mixed_versions([first, second, first]) == {"torch": ["2.12.1", "2.13.0"]}
+    without = first.model_copy(update={"versions": {"pillow": "13.0.0"}})
+    assert mixed_versions([first, without]) == {}

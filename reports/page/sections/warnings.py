@@ -7,6 +7,7 @@ from reports.page.content import Verdict
 from reports.page.material import Material
 from reports.page.sections.wording import listed, runs
 from results import mlrc_constants
+from results.provenance import mixed_versions
 
 FEW_RUNS = 3
 
@@ -105,6 +106,11 @@ def _code_and_machines(material: Material) -> Iterator[tuple[str, str]]:
     devices = {provenance.device for provenance in provenances}
     if len(devices) > 1:
         yield f"Runs were made on different devices ({listed(sorted(devices))}). Devices round differently.", ""
+    for package, versions in mixed_versions(provenances).items():
+        yield (
+            f"Runs were made with different versions of {package} ({listed(versions)}). They can give other numbers.",
+            "",
+        )
     commits = {provenance.commit for provenance in provenances}
     if len(commits) > 1:
         yield f"Runs were made with {len(commits)} commits of the code. The origin of each run names its commit.", ""

@@ -240,3 +240,16 @@ def test_latex_compiles(tmp_path):
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "table.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_a_table_of_runs_with_different_releases_of_torch_says_so():
+    newer = records()
+    older = [
+        record.model_copy(
+            update={"provenance": record.provenance.model_copy(update={"versions": {"torch": f"2.1{place}.0"}})}
+        )
+        for place, record in enumerate(newer)
+    ]
+    assert not any("different versions" in note for note in table(newer).notes)
+    (note,) = [note for note in table(older).notes if "different versions" in note]
+    assert note.startswith("The runs were made with different versions of torch: 2.10.0, 2.11.0")
