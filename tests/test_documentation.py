@@ -197,7 +197,7 @@ def test_the_picture_of_the_rooms_has_the_arrows_of_the_code() -> None:
     assert set(drawn) == imports
 
 
-@pytest.mark.parametrize("name", ["rooms", "way_of_a_number"])
+@pytest.mark.parametrize("name", ["rooms", "way_of_a_number", "way_of_a_hyperparameter"])
 def test_the_drawings_are_those_of_their_sources(name: str) -> None:
     """Without Graphviz: every label and every arrow of the source is in the drawing, and no other arrow."""
     source = (ROOT / "docs" / "images" / f"{name}.dot").read_text()

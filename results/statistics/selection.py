@@ -5,22 +5,8 @@ the test scores of a selected checkpoint in the recorded test curve.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
 
 from results.records import FoldResult, TestCurve, TestPoint
-
-
-class Selection(Protocol):
-    """A way to select one checkpoint of a training.
-
-    Attributes:
-        label: Name of the selection in tables.
-    """
-
-    label: str
-
-    def choose(self, result: FoldResult, curve: TestCurve) -> TestPoint | None:
-        """Return the test scores of the selected checkpoint, or None if the curve does not have them."""
 
 
 @dataclass(frozen=True)
