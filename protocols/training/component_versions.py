@@ -7,6 +7,7 @@ Then its version changes, so that results of the old class are never taken for r
 import hashlib
 import inspect
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -53,13 +54,21 @@ def component_version(cls: type[nn.Module]) -> str | None:
     if package == SUITE_PACKAGE:
         meaning = meaning_of(cls)
         return None if meaning == 1 else f"meaning {meaning}"
-    distributions = metadata.packages_distributions().get(package)
-    if distributions:
-        name = distributions[0]
-        release = metadata.version(name)
+    if (installed := _installed(package)) is not None:
+        name, release = installed
         return None if UNWRITTEN.get(name) == release else f"{name} {release}"
     source = Path(inspect.getfile(cls)).read_bytes()
     return f"sha256:{hashlib.sha256(source).hexdigest()[:16]}"
+
+
+@cache
+def _installed(package: str) -> tuple[str, str] | None:
+    """Name and release of the distribution that brings a package; None for a user's own module.
+
+    Cached, because looking through all installed distributions takes a tenth of a second.
+    """
+    distributions = metadata.packages_distributions().get(package)
+    return (distributions[0], metadata.version(distributions[0])) if distributions else None
 
 
 def _classes(method: MethodSpec) -> Iterator[type[nn.Module]]:
