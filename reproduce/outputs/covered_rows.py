@@ -27,6 +27,8 @@ class CoveredRow:
         status: Whether a shipped experiment file reproduces the row; rows that the paper did not measure itself are
             `quoted` or `source unclear`.
         detail: The experiment that reproduces it, the paper that it is quoted from, or the reason why it cannot be run.
+        as_published: The row's name as the paper spells it.
+        method: What the row is called in the experiment: a method card or a variant; None if the suite has no method.
     """
 
     table: str
@@ -34,6 +36,8 @@ class CoveredRow:
     dataset: str
     status: Reproducibility
     detail: str
+    as_published: str
+    method: str | None
 
 
 def covered_rows() -> list[CoveredRow]:
@@ -64,7 +68,8 @@ def _covered(table: PublishedTable, shipped: list[StoredExperiment]) -> Iterator
         for dataset in dict.fromkeys(column.dataset for column in table.columns):
             cell = next(cell for column, cell in row.cells.items() if column.dataset == dataset)
             status, detail = _status(table, row, cell, relevant)
-            yield CoveredRow(table.name, row.label, dataset, status, detail)
+            name = row_origin(table.name, row, dataset).as_published
+            yield CoveredRow(table.name, row.label, dataset, status, detail, name, row.key)
 
 
 def _status(

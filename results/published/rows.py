@@ -27,6 +27,7 @@ class RowOrigin:
         evidence: What shows it.
         conditions: The conditions that the row was measured under, as far as they are known.
         how_to_run: What a reproduction of the row takes.
+        as_published: The row's name as the paper spells it; `settings.csv` uses it.
     """
 
     kind: RowKind
@@ -34,6 +35,7 @@ class RowOrigin:
     evidence: str
     conditions: str
     how_to_run: str
+    as_published: str
 
 
 def row_origin(table: str, row: PublishedRow, dataset: str) -> RowOrigin:
@@ -55,7 +57,8 @@ def row_origin(table: str, row: PublishedRow, dataset: str) -> RowOrigin:
 def _origins() -> dict[tuple[str, ...], RowOrigin]:
     origins: dict[tuple[str, ...], RowOrigin] = {}
     for line in read_published("rows").to_dict("records"):
-        origin = RowOrigin(line["kind"], line["quoted_from"], line["evidence"], line["conditions"], line["how_to_run"])
+        known = [line[name] for name in ("quoted_from", "evidence", "conditions", "how_to_run", "printed_row")]
+        origin = RowOrigin(line["kind"], *known)
         for dataset in line["datasets"].split(";"):
             origins[(*(str(line[name]) for name in _KEY), dataset)] = origin
     return origins
