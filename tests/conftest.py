@@ -1,5 +1,8 @@
 """One thread for torch: the tests are small, and sums come out the same on every machine. No test fails for time."""
 
+from collections.abc import Iterator
+
+import pytest
 import torch
 from hypothesis import settings
 
@@ -8,3 +11,11 @@ from tests.support.tiny_run import tiny_run  # noqa: F401 - a fixture of all fol
 torch.set_num_threads(1)
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+
+@pytest.fixture
+def same_threads_afterwards() -> Iterator[None]:
+    """For tests of code that sets the number of threads: the tests after them get the number back."""
+    threads = torch.get_num_threads()
+    yield
+    torch.set_num_threads(threads)

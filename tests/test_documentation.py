@@ -27,7 +27,7 @@ from reports.tables.result_table import result_cells, table_of
 from reproduce.execution.session import open_session
 from reproduce.storage import storage_paths
 from results.experiment_results import FOLDER, MeasuredExperiment
-from tests.support import published_layouts
+from tests.support import image_folders
 from tests.support.documentation import (
     PAGES,
     README,
@@ -261,9 +261,9 @@ def dataset_row(name: str, entry: DatasetEntry) -> str:
 
 def make_inputs(folder: Path) -> None:
     """What the pages' commands find in their folder: images, weights, and the files that a page says to save."""
-    published_layouts.cub(folder / "CUB_200_2011")
+    image_folders.make_cub(folder / "CUB_200_2011")
     for number in range(16):
-        published_layouts.paint(folder / "my_images" / f"class_{number // 2}" / f"{number}.png", number)
+        image_folders.paint(folder / "my_images" / f"class_{number // 2}" / f"{number}.png", number)
     torch.manual_seed(0)
     torch.save(BNInception().state_dict(), folder / "weights.pth")
     for page in PAGES:

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sqlalchemy as sa
-import torch
 import yaml
 from PIL import Image
 
@@ -22,11 +21,7 @@ from tests.support.sample_records import some_summary
 COMMANDS = ("run", "plan", "status", "table", "methods", "datasets", "experiments", "data")
 
 
-@pytest.fixture(autouse=True)
-def same_threads_afterwards():
-    threads = torch.get_num_threads()
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("same_threads_afterwards")
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Files with several panels on the command line, and plans without images."""
 
 import pytest
-import torch
 import yaml
 
 from tests.support.command_line import ask
@@ -9,11 +8,9 @@ from tests.support.panels import PANELS, SHARED, table_file
 
 
 @pytest.fixture
-def say(capsys, monkeypatch, tmp_path):
+def say(capsys, monkeypatch, tmp_path, same_threads_afterwards):
     monkeypatch.chdir(tmp_path)
-    threads = torch.get_num_threads()
-    yield lambda *arguments: ask(*arguments, capsys=capsys, monkeypatch=monkeypatch)
-    torch.set_num_threads(threads)
+    return lambda *arguments: ask(*arguments, capsys=capsys, monkeypatch=monkeypatch)
 
 
 def test_all_panels_are_run_and_have_tables(say, tmp_path):

@@ -15,6 +15,7 @@ BIRDS = tuple(f"{c + 1:03d}.Bird_{c}" for c in range(8))
 
 
 def paint(path: Path, seed: int) -> None:
+    """An image of noise, 12 by 9 pixels."""
     path.parent.mkdir(parents=True, exist_ok=True)
     pixels = np.random.default_rng(seed).integers(0, 256, (9, 12, 3), dtype=np.uint8)
     Image.fromarray(pixels).save(path)

@@ -3,36 +3,13 @@
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
 from scipy.io import savemat
 
 from protocols.datasets.cars196_names import CLASS_NAMES
+from tests.support.image_folders import paint
 
 CARS = 10
 """Classes of the small Cars196: the first ten official ones, with two images for training and one for the test each."""
-
-
-def paint(path: Path, seed: int) -> None:
-    """An image of noise, 12 by 9 pixels."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    pixels = np.random.default_rng(seed).integers(0, 256, (9, 12, 3), dtype=np.uint8)
-    Image.fromarray(pixels).save(path)
-
-
-def cub(root: Path, classes: int = 8, per_class: int = 2) -> Path:
-    """CUB-200-2011: ids from 1, images by class folder."""
-    images, labels, names = [], [], []
-    for c in range(classes):
-        name = f"{c + 1:03d}.Bird_{c}"
-        names.append(f"{c + 1} {name}")
-        for i in range(per_class):
-            number = len(images) + 1
-            paint(root / "images" / name / f"Bird_{c}_{i:04d}.jpg", seed=number)
-            images.append(f"{number} {name}/Bird_{c}_{i:04d}.jpg")
-            labels.append(f"{number} {c + 1}")
-    for file, lines in (("classes.txt", names), ("images.txt", images), ("image_class_labels.txt", labels)):
-        (root / file).write_text("\n".join(lines) + "\n")
-    return root
 
 
 def annotations(rows: list[tuple[str, int, int]], name: str, *, flag: bool) -> np.ndarray:

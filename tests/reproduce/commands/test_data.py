@@ -15,7 +15,7 @@ from protocols.datasets.publication import Archive, Counts
 from reproduce.commands.data import CACHE
 from reproduce.commands.options import STORE
 from reproduce.storage import storage_paths
-from tests.support import published_layouts
+from tests.support import image_folders, published_layouts
 from tests.support.command_line import ask
 from tests.support.file_server import serving
 
@@ -77,7 +77,7 @@ def tarred(folder):
 
 
 def test_counts_are_shown_beside_the_published_counts(say, here, publish):
-    published_layouts.cub(here / "birds")
+    image_folders.make_cub(here / "birds")
     answer = say("data", "check", "cub200", "--data", "birds")
     refused(answer, "the number of classes, images, ", "differs from the published one", "--subset")
     assert row(answer, "images") == [16, 11_788]
@@ -112,7 +112,7 @@ def test_missing_images_are_named(say, here):
 
 
 def test_a_class_that_cannot_be_scored_is_reported(say, here):
-    root = published_layouts.cub(here / "birds")
+    root = image_folders.make_cub(here / "birds")
     for file in ("images.txt", "image_class_labels.txt"):
         (root / file).write_text("".join((root / file).read_text().splitlines(keepends=True)[:-1]))
     refused(say("data", "check", "cub200", "--data", "birds", "--subset"), "'008.Bird_7' has only one image")
@@ -122,7 +122,7 @@ def test_check_of_other_datasets(say, here):
     assert "nothing to check" in say("data", "check", "glyphs").out
     for c in range(8):
         for i in range(2):
-            published_layouts.paint(here / "mine" / str(c) / f"{i}.png", seed=c)
+            image_folders.paint(here / "mine" / str(c) / f"{i}.png", seed=c)
     assert "16 images of 8 classes" in say("data", "check", "folder", "--data", "mine").out
     refused(say("data", "check", "folder"), "--data FOLDER")
     refused(say("data", "check", "birds"), "unknown dataset 'birds'")
@@ -136,7 +136,7 @@ def test_check_of_other_datasets(say, here):
 @pytest.fixture
 def birds(here, publish):
     """A server with CUB-200-2011 as a small archive."""
-    content = tarred(published_layouts.cub(here / "made" / "CUB_200_2011"))
+    content = tarred(image_folders.make_cub(here / "made" / "CUB_200_2011"))
     shutil.rmtree(here / "made")
     with serving(content) as server:
         archive = Archive("CUB.tgz", server.url, md5=hashlib.md5(content).hexdigest(), size=len(content))
@@ -226,7 +226,7 @@ def test_a_dataset_without_publication_needs_no_fetch(say, here, name):
 
 
 def test_images_are_decoded_into_the_cache_of_a_run(say, here):
-    published_layouts.cub(here / "birds")
+    image_folders.make_cub(here / "birds")
     answer = say("data", "prepare", "cub200", "--data", "birds", "--subset", "--resize", "8")
     assert (answer.code, answer.err) == (0, "")
     folder = re.search("folder: (.*)", answer.out)[1]
@@ -243,7 +243,7 @@ def test_images_are_decoded_into_the_cache_of_a_run(say, here):
 
 
 def test_full_size_images_are_packed_separately(say, here):
-    published_layouts.cub(here / "birds")
+    image_folders.make_cub(here / "birds")
     for size in ("8", "full"):
         arguments = ["--data", "birds", "--subset", "--cache", "packs", "--resize", size]
         assert say("data", "prepare", "cub200", *arguments).code == 0
@@ -252,7 +252,7 @@ def test_full_size_images_are_packed_separately(say, here):
 
 
 def test_images_that_cannot_be_decoded_are_named_or_left_out(say, here):
-    root = published_layouts.cub(here / "birds", per_class=3)
+    root = image_folders.make_cub(here / "birds", per_class=3)
     (root / "images" / "003.Bird_2" / "Bird_2_0001.jpg").write_bytes(b"no image")
     arguments = ["data", "prepare", "cub200", "--data", "birds", "--subset", "--resize", "8"]
     refused(say(*arguments), "Bird_2_0001.jpg", "cannot be decoded", "--skip-broken-images")
@@ -272,7 +272,7 @@ def test_images_that_cannot_be_decoded_are_named_or_left_out(say, here):
     ],
 )
 def test_bad_requests_give_one_line(say, here, arguments, word):
-    published_layouts.cub(here / "birds")
+    image_folders.make_cub(here / "birds")
     refused(say("data", "prepare", *arguments), word)
     assert not (here / "runs").exists()
 

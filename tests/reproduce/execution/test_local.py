@@ -24,11 +24,7 @@ def problem(tmp_path_factory):
     return small_problem(tmp_path_factory.mktemp("cache"))
 
 
-@pytest.fixture(autouse=True)
-def same_threads_afterwards():
-    threads = torch.get_num_threads()
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("same_threads_afterwards")
 
 
 def test_other_processes_give_the_same_numbers_bit_for_bit(problem, tmp_path):

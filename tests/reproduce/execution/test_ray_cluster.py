@@ -27,12 +27,7 @@ from tests.support.command_line import TINY, ask, command, environment, interrup
 from tests.support.scheduling import Observer, carry_out_all, reproduction, without_time
 from tests.support.small_problem import COSFACE, TRIPLET, small_problem
 
-
-@pytest.fixture(autouse=True)
-def same_threads_afterwards():
-    threads = torch.get_num_threads()
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("same_threads_afterwards")
 
 
 @pytest.fixture
