@@ -10,7 +10,7 @@ from reproduce.config.experiment_file import experiment_names, load_experiments
 from results.experiment_results import MeasuredExperiment
 from results.experiment_spec import Experiment
 from results.experiment_summary import ExperimentSummary
-from results.published.rows import row_origin
+from results.published.rows import RowOrigin, row_origin
 from results.published.tables import PublishedCell, PublishedRow, PublishedTable, published_table, published_tables
 
 Reproducibility = Literal["runnable", "not runnable", "quoted", "source unclear", "method not in suite"]
@@ -67,15 +67,14 @@ def _covered(table: PublishedTable, shipped: list[StoredExperiment]) -> Iterator
     for row in table.rows:
         for dataset in dict.fromkeys(column.dataset for column in table.columns):
             cell = next(cell for column, cell in row.cells.items() if column.dataset == dataset)
-            status, detail = _status(table, row, cell, relevant)
-            name = row_origin(table.name, row, dataset).as_published
-            yield CoveredRow(table.name, row.label, dataset, status, detail, name, row.key)
+            origin = row_origin(table.name, row, dataset)
+            status, detail = _status(table, row, cell, origin, relevant)
+            yield CoveredRow(table.name, row.label, dataset, status, detail, origin.as_published, row.key)
 
 
 def _status(
-    table: PublishedTable, row: PublishedRow, cell: PublishedCell, shipped: list[StoredExperiment]
+    table: PublishedTable, row: PublishedRow, cell: PublishedCell, origin: RowOrigin, shipped: list[StoredExperiment]
 ) -> tuple[Reproducibility, str]:
-    origin = row_origin(table.name, row, cell.dataset)
     if origin.kind == "quoted":
         return "quoted", origin.quoted_from
     if origin.kind == "unclear":

@@ -26,7 +26,6 @@ class RowOrigin:
         quoted_from: The paper that measured a quoted row; empty for a measured row, and where nobody can tell.
         evidence: What shows it.
         conditions: The conditions that the row was measured under, as far as they are known.
-        how_to_run: What a reproduction of the row takes.
         as_published: The row's name as the paper spells it; `settings.csv` uses it.
     """
 
@@ -34,7 +33,6 @@ class RowOrigin:
     quoted_from: str
     evidence: str
     conditions: str
-    how_to_run: str
     as_published: str
 
 
@@ -57,8 +55,9 @@ def row_origin(table: str, row: PublishedRow, dataset: str) -> RowOrigin:
 def _origins() -> dict[tuple[str, ...], RowOrigin]:
     origins: dict[tuple[str, ...], RowOrigin] = {}
     for line in read_published("rows").to_dict("records"):
-        known = [line[name] for name in ("quoted_from", "evidence", "conditions", "how_to_run", "printed_row")]
-        origin = RowOrigin(line["kind"], *known)
+        origin = RowOrigin(
+            line["kind"], line["quoted_from"], line["evidence"], line["conditions"], as_published=line["printed_row"]
+        )
         for dataset in line["datasets"].split(";"):
             origins[(*(str(line[name]) for name in _KEY), dataset)] = origin
     return origins
