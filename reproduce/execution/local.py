@@ -95,11 +95,15 @@ class LocalProcesses:
 
     def _stop(self) -> None:
         processes = list((self._pool._processes or {}).values())
+        manager: threading.Thread | None = self._pool._executor_manager_thread  # type: ignore[assignment]  # wrong stub
         self._pool.shutdown(wait=False, cancel_futures=True)
         for process in processes:
             process.terminate()
         for process in processes:
             process.join(5)
+        # The pool's own thread waits for the same processes. Until it is done, an ended process can still look alive.
+        if manager is not None:
+            manager.join(5)
 
     def close(self) -> None:
         """End the processes and the trainings that they run."""
