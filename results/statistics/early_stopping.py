@@ -1,0 +1,176 @@
+"""Stopping the runs of methods that are clearly behind, with a boundary that is computed beforehand.
+
+After every round of runs, each method that still gets runs is compared with the leader, the one with the highest mean.
+A method whose p value is below the boundary's level gets no more runs. Looking several times raises the probability of
+a wrong stop, so the level is the quantile, over simulated experiments, of the smallest p value of all looks: if all
+methods are equally good, any method is stopped with a probability of at most `error`. The level is the smallest of
+those for equal deviations, for unequal ones, and for one method that varies five times as much. Sequential tests are
+described in Jennison and Turnbull, Group Sequential Methods (2000), chapter 2.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from results.statistics.calibration import RunsKind, Setting, simulated_runs
+from results.statistics.method_comparison import ALPHA, RunValues
+from results.statistics.moderated import Prior, cautious_prior
+from results.statistics.pair_tests import moderated_t_of_moments
+from results.values import Record
+
+Array = npt.NDArray[np.float64]
+
+SHARE_OF_STOPPING = 0.4
+"""Share of the experiment's error probability that is spent on stopping. The final comparison has the rest."""
+
+FEWEST_RUNS = 3
+"""Fewest runs before the first look. After two, a method that varies far more than the others is stopped too often."""
+
+_VALUES_AT_ONCE = 2_000_000
+_KINDS: tuple[RunsKind, ...] = ("equal", "unequal", "one noisy")
+
+
+class StoppedMethod(Record):
+    """A method that got no more runs.
+
+    Attributes:
+        method: Key of the method.
+        runs: Number of its runs.
+        leader: Key of the method with the highest mean at that time.
+        difference: Mean of the leader minus mean of the method, a fraction of 1.
+        p: p value of the difference.
+        level: Level of the boundary.
+    """
+
+    method: str
+    runs: int
+    leader: str
+    difference: float
+    p: float
+    level: float
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """When a method gets no more runs.
+
+    Attributes:
+        methods: Number of methods at the start.
+        first: Runs of every method before the first look.
+        at_most: Largest number of runs.
+        error: Probability that any of equally good methods is stopped.
+        level: A method with a p value below this is stopped.
+    """
+
+    methods: int
+    first: int
+    at_most: int
+    error: float
+    level: float
+
+
+def final_alpha(alpha: float = ALPHA) -> float:
+    """Return the level of the final comparison of an experiment that may stop methods."""
+    return (1 - SHARE_OF_STOPPING) * alpha
+
+
+@cache
+def boundary(
+    methods: int, first: int, at_most: int, error: float = SHARE_OF_STOPPING * ALPHA, experiments: int = 6_000
+) -> Boundary:
+    """Compute the boundary from simulated experiments of equally good methods, with a fixed seed.
+
+    Args:
+        methods: Number of methods, at least two.
+        first: Runs of every method before the first look, at least `FEWEST_RUNS`.
+        at_most: Largest number of runs, larger than `first`. There is no look after the last run.
+        error: Probability that any method is stopped.
+        experiments: Number of simulated experiments of each kind.
+
+    Returns:
+        The boundary.
+
+    Raises:
+        ValueError: There is no look, or there is nothing to compare.
+    """
+    if methods < 2 or not FEWEST_RUNS <= first < at_most:
+        raise ValueError(f"a boundary needs two methods, {FEWEST_RUNS} first runs, and more runs than these at most")
+    level = min(float(np.quantile(_simulated(methods, first, at_most, kind, experiments), error)) for kind in _KINDS)
+    return Boundary(methods, first, at_most, error, level)
+
+
+def _simulated(methods: int, first: int, at_most: int, kind: RunsKind, experiments: int) -> Array:
+    """The smallest p values of simulated experiments."""
+    generator, at_once = np.random.default_rng(0), max(1, _VALUES_AT_ONCE // (methods * at_most))
+    sizes = [min(at_once, experiments - start) for start in range(0, experiments, at_once)]
+    setting = Setting(methods, at_most, kind)
+    return np.concatenate([smallest_p(simulated_runs(setting, size, generator), first) for size in sizes])
+
+
+def smallest_p(values: Array, first: int) -> Array:
+    """Return the smallest p value of a method against the leader, over all looks.
+
+    Args:
+        values: Values of shape (experiments, methods, runs).
+        first: Number of runs before the first look.
+
+    Returns:
+        One p value per experiment.
+    """
+    looks = [p_against_leader(values[..., :runs]).min(axis=-1) for runs in range(first, values.shape[-1])]
+    return np.asarray(np.min(looks, axis=0))
+
+
+def p_against_leader(values: Array) -> Array:
+    """Test every method against the one with the highest mean, with variances moderated by all methods.
+
+    Args:
+        values: Values of shape (experiments, methods, runs).
+
+    Returns:
+        p values of shape (experiments, methods); 1 for the leader.
+    """
+    means, variances, degrees = values.mean(axis=-1), values.var(axis=-1, ddof=1), values.shape[-1] - 1
+    prior = cautious_prior(variances, np.full(variances.shape, float(degrees)))
+    leader = means.argmax(axis=-1)[..., None]
+
+    def beside_leader(numbers: Array) -> Array:
+        return np.stack([np.broadcast_to(np.take_along_axis(numbers, leader, -1), numbers.shape), numbers], axis=-1)
+
+    each = Prior(prior.variance[..., None], prior.degrees[..., None], prior.pooled_degrees[..., None])
+    runs = np.full((*means.shape, 2), float(values.shape[-1]))
+    pairs = moderated_t_of_moments(beside_leader(means), beside_leader(variances), runs, lambda *_: each)
+    return np.where(np.arange(means.shape[-1]) == leader, 1.0, pairs.p[..., 0])
+
+
+def stopped(methods: Mapping[str, RunValues], limit: Boundary) -> tuple[StoppedMethod, ...]:
+    """Find the methods that are behind the leader beyond the boundary.
+
+    Args:
+        methods: Values by run of the methods that still get runs, by method. All have the same number of runs.
+        limit: The boundary.
+
+    Returns:
+        The methods to stop, in the given order.
+    """
+    if len(methods) < 2:
+        return ()
+    names = list(methods)
+    values = np.array([list(by_run.values()) for by_run in methods.values()])
+    means = values.mean(axis=-1)
+    leader = int(means.argmax())
+    return tuple(
+        StoppedMethod(
+            method=name,
+            runs=values.shape[-1],
+            leader=names[leader],
+            difference=float(means[leader] - mean),
+            p=float(p),
+            level=limit.level,
+        )
+        for name, mean, p in zip(names, means, p_against_leader(values[None])[0], strict=True)
+        if p < limit.level
+    )
