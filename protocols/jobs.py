@@ -5,7 +5,7 @@ order. The protocol does not depend on where the jobs run, nor on whether their 
 """
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from pydantic import JsonValue
@@ -21,11 +21,13 @@ class TrainJob:
 
     Attributes:
         spec: All that decides its outcome.
-        run: Fingerprint of the test evaluation that needs the weights; None in a search.
+        run: Fingerprint of the test evaluation that needs the weights; None if no test needs them.
+        chooses_epoch: Whether its validations choose the epoch of a reproduction.
     """
 
     spec: FoldSpec
     run: str | None = None
+    chooses_epoch: bool = False
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class EvaluateJob:
         steps: Iterations up to the checkpoints of the models, summed.
         iterations: Iterations up to the end of the models' trainings, summed.
         metrics: Names of further metrics to measure.
+        chosen_by: Fingerprints of the trainings that chose the epoch of the models; empty if nothing was chosen.
     """
 
     specs: tuple[FoldSpec, ...]
@@ -55,11 +58,26 @@ class EvaluateJob:
     steps: int = 0
     iterations: int = 0
     metrics: tuple[str, ...] = ()
+    chosen_by: tuple[str, ...] = ()
 
     @property
     def fingerprint(self) -> str:
         """Fingerprint of the run record that the evaluation makes."""
-        return run_fingerprint(tuple(spec.fingerprint for spec in self.specs), self.metrics)
+        return run_fingerprint(tuple(spec.fingerprint for spec in self.specs), self.metrics, self.chosen_by)
+
+    def after_choice(self, folds: Sequence[FoldResult], flags: tuple[str, ...]) -> "EvaluateJob":
+        """Add the trainings that chose the epoch of the models.
+
+        Args:
+            folds: Results of these trainings. Their times are added.
+            flags: Warnings about the choice, which come before those about the models.
+        """
+        return replace(
+            self,
+            training_time=self.training_time + sum(fold.wall_time for fold in folds),
+            flags=(*flags, *self.flags),
+            chosen_by=tuple(fold.fingerprint for fold in folds),
+        )
 
 
 Job = TrainJob | EvaluateJob
@@ -82,8 +100,7 @@ def evaluation_job(
         problem: Data, split, network and training settings of the experiment.
         protocol: Name of the protocol.
         specs: The trainings whose models are tested, one per fold.
-        results: Results of all trainings of the reproduction, each with a name for its warnings. The results of
-            `specs` come last.
+        results: Results of `specs`, each with a name for its warnings.
         hyperparameters: The setting that was trained, by target.
         run: Number of the reproduction, from 0.
 
@@ -98,8 +115,8 @@ def evaluation_job(
         problem.seed,
         training_time=sum(result.wall_time for _, result in results),
         flags=tuple(f"{name}: {result.flag}" for name, result in results if result.flag),
-        steps=sum(result.best_iteration for _, result in results[-len(specs) :]),
-        iterations=sum(result.iterations for _, result in results[-len(specs) :]),
+        steps=sum(result.best_iteration for _, result in results),
+        iterations=sum(result.iterations for _, result in results),
         metrics=problem.metrics,
     )
 

@@ -84,6 +84,11 @@ def foreseeable(study: Study) -> list[FoldSpec]:
     return [*search, *(spec for specs in reproductions(study, hyperparameters) for spec in specs)]
 
 
+def kinds(study: Study) -> list[FoldSpec]:
+    """One example of each kind of training: there is one kind."""
+    return [study.problem.fold_specs(study.method.method, "reproduction", 0)[0]]
+
+
 def _train_jobs(study: Study, specs: tuple[FoldSpec, ...]) -> list[TrainJob]:
     """The trainings of one reproduction; each carries the name of the test that needs its weights."""
     run_name = study.problem.run_name(specs)

@@ -62,7 +62,7 @@ class Problem:
         Args:
             method: The method with its hyperparameters.
             number: Number of the reproduction, from 0; it decides the seed.
-            epoch: The epoch whose weights are the model, chosen by an earlier training.
+            epoch: The epoch whose weights are the model, chosen by earlier trainings.
         """
         spec = self._spec(method, self.split.folds[0], "reproduction", number)
         classes = tuple(sorted({*self.split.folds[0].train, *self.split.folds[0].validation}))
@@ -87,9 +87,14 @@ class Problem:
             normalization=self.normalization,
         )
 
-    def run_name(self, specs: tuple[FoldSpec, ...]) -> str:
-        """Fingerprint of the test evaluation of the models that these trainings make."""
-        return run_fingerprint(tuple(spec.fingerprint for spec in specs), self.metrics)
+    def run_name(self, specs: tuple[FoldSpec, ...], chosen_by: tuple[str, ...] = ()) -> str:
+        """Fingerprint of the test evaluation of the models that these trainings make.
+
+        Args:
+            specs: The trainings.
+            chosen_by: Fingerprints of the trainings that chose the epoch of the models.
+        """
+        return run_fingerprint(tuple(spec.fingerprint for spec in specs), self.metrics, chosen_by)
 
     def training_data(self, spec: FoldSpec) -> FoldData:
         """Select the images that a training may see.

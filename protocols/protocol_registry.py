@@ -19,15 +19,19 @@ class Protocol:
         run: Generator that yields the trainings and test evaluations of a method and returns its run records.
         trainings_of: Total number of trainings for one method.
         foreseeable: The trainings that are determined by the results in the store.
+        kinds: One example of each kind of training that the protocol makes, for estimates of their length.
     """
 
     split: str
     run: Callable[[Study], Work[list[RunRecord]]]
     trainings_of: Callable[[Study], int]
     foreseeable: Callable[[Study], list[FoldSpec]]
+    kinds: Callable[[Study], list[FoldSpec]]
 
 
 PROTOCOLS = {
-    mlrc.PROTOCOL: Protocol(mlrc.SPLIT, mlrc.mlrc, mlrc.trainings_of, mlrc.foreseeable),
-    standard.PROTOCOL: Protocol(standard.SPLIT, standard.standard, standard.trainings_of, standard.foreseeable),
+    mlrc.PROTOCOL: Protocol(mlrc.SPLIT, mlrc.mlrc, mlrc.trainings_of, mlrc.foreseeable, mlrc.kinds),
+    standard.PROTOCOL: Protocol(
+        standard.SPLIT, standard.standard, standard.trainings_of, standard.foreseeable, standard.kinds
+    ),
 }

@@ -6,7 +6,7 @@ training classes (In-Shop; SOP as used by CCP). There these are the trainval cla
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from results.mlrc_constants import FOLDS
 
@@ -84,20 +84,16 @@ def mlrc_split(n_classes: int, trainval: int | None = None) -> ClassSplit:
 
 
 def conventional_split(n_classes: int, trainval: int) -> ClassSplit:
-    """Split classes by the papers' convention, with one fold.
+    """Split classes by the papers' convention. The folds are those of `mlrc_split` over the trainval classes.
 
     Args:
         n_classes: Number of classes.
-        trainval: Number of classes that are not test classes. The last quarter of them is for validation.
+        trainval: Number of classes that are not test classes. The first fold validates on the last quarter of them.
 
     Raises:
         SplitError: There are too few classes.
     """
-    n_train = trainval - _validation_of(n_classes, trainval)
-    fold = FoldClasses(0, tuple(range(n_train)), tuple(range(n_train, trainval)))
-    split = ClassSplit("conventional", tuple(range(trainval, n_classes)), (fold,))
-    assert_disjoint(split)
-    return split
+    return replace(mlrc_split(n_classes, trainval), name="conventional")
 
 
 def named_split(name: str, n_classes: int, trainval_classes: int | None, *, queries_given: bool = False) -> ClassSplit:

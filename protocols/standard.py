@@ -1,14 +1,18 @@
 """The protocol of the papers' own tables: one model on the conventional split, its epoch chosen on validation classes.
 
 The papers train on all training classes and evaluate the test classes after every epoch. Most released code reports the
-best of these test scores. Here every run has two trainings from the same seed. The first trains on three quarters of
-the training classes; the other quarter shows which epoch is best. The second trains on all training classes, as the
-papers do, and its weights after that epoch are tested. Test curves can be recorded. They show what a choice by test
-scores would give, beside the honest number and never instead of it.
+best of these test scores. Here every run first chooses its epoch without test classes: one training per fold, each on
+three quarters of the training classes. The epoch with the best mean score on the folds' other quarters is chosen. Then
+the run trains on all training classes, as the papers do, and its weights after that epoch are tested. The weights after
+the last epoch are tested too and shown beside it. Test curves can be recorded. They show what a choice by test scores
+would give, beside the honest number and never instead of it.
 """
+
+from itertools import islice
 
 from pydantic import JsonValue
 
+from protocols.epoch_choice import EpochChoice, choose_epoch
 from protocols.jobs import TrainJob, Work, evaluation_job, evaluations, trainings
 from protocols.search.study import Study
 from results.records import FoldResult, RunRecord
@@ -31,87 +35,80 @@ def standard(study: Study) -> Work[list[RunRecord]]:
         One record per reproduction.
     """
     hyperparameters = yield from study.best_hyperparameters()
-    # Train on three quarters of the training classes to choose the epoch.
+    method = study.method.at(hyperparameters)
+    # Train every fold of every run on three quarters of the training classes, to choose the run's epoch.
     choosing = choices(study, hyperparameters)
-    chosen = yield from trainings([TrainJob(spec) for spec in choosing])
+    outcomes = iter((yield from trainings([TrainJob(spec, chooses_epoch=True) for run in choosing for spec in run])))
+    folds = [tuple(islice(outcomes, len(specs))) for specs in choosing]
+    chosen = [choose_epoch(run, study.problem.training) if run else _only_choice(study) for run in folds]
     # Train on all training classes.
-    finals = [final(study, hyperparameters, run, chosen[run] if chosen else None) for run in _runs(study)]
-    results = yield from trainings([TrainJob(spec, study.problem.run_name((spec,))) for spec in finals])
-    # Test the model of the chosen epoch.
+    finals = [study.problem.final_spec(method, run, choice.epoch) for run, choice in enumerate(chosen)]
+    results = yield from trainings([_final_job(study, spec, run) for spec, run in zip(finals, folds, strict=True)])
+    # Test the model of the chosen epoch, and beside it that of the last epoch.
     tests = []
     for run, (spec, result) in enumerate(zip(finals, results, strict=True)):
-        choice = [("choosing the epoch", chosen[run])] if chosen else []
-        named_results = [*choice, ("training on all classes", result)]
-        tests.append(evaluation_job(study.problem, PROTOCOL, (spec,), named_results, hyperparameters, run))
+        named_results = [("training on all classes", result)]
+        test = evaluation_job(study.problem, PROTOCOL, (spec,), named_results, hyperparameters, run)
+        tests.append(test.after_choice(folds[run], chosen[run].flags))
     return (yield from evaluations(tests))
 
 
-def choices(study: Study, hyperparameters: dict[str, JsonValue]) -> list[FoldSpec]:
-    """Specify the trainings that choose the epoch, one per run.
+def choices(study: Study, hyperparameters: dict[str, JsonValue]) -> list[tuple[FoldSpec, ...]]:
+    """Specify the trainings that choose the epoch.
 
     Args:
         study: The method and its problem.
         hyperparameters: The setting to train, by target (such as `loss.margin`).
 
     Returns:
-        One specification per run; none for the untrained trunk, which has no epochs.
+        For each run one specification per fold; none if there is no choice.
     """
     method = study.method.at(hyperparameters)
-    if method.loss is None:
-        return []
-    return [study.problem.fold_specs(method, "reproduction", run)[0] for run in _runs(study)]
-
-
-def final(study: Study, hyperparameters: dict[str, JsonValue], run: int, chosen: FoldResult | None) -> FoldSpec:
-    """Specify the training on all training classes, whose model is tested.
-
-    Args:
-        study: The method and its problem.
-        hyperparameters: The setting to train, by target.
-        run: Number of the run, from 0.
-        chosen: Result of the run's training that chose the epoch; None for the untrained trunk.
-    """
-    epoch = 0 if chosen is None else best_epoch(study, chosen)
-    return study.problem.final_spec(study.method.at(hyperparameters), run, epoch)
-
-
-def best_epoch(study: Study, chosen: FoldResult) -> int:
-    """Find the trained epoch with the best validation score.
-
-    The number of epochs carries over to the training on all classes; the number of iterations does not.
-
-    Args:
-        study: The method's study; it has the interval between validations.
-        chosen: The training on three quarters of the classes. If it diverged, its validations before that count.
-
-    Returns:
-        The epoch, or 0 if the training was not validated after its start.
-    """
-    settings = study.problem.training
-    # Equal scores go to the earlier epoch, as in the training itself.
-    scores = [
-        (point.map_at_r, -number)
-        for number, point in enumerate(chosen.curve)
-        if number > 0 and point.map_at_r is not None
-    ]
-    _, negative_number = max(scores, default=(0.0, 0))
-    return min(-negative_number * settings.validate_every, settings.max_epochs)
+    return [study.problem.fold_specs(method, "reproduction", run) if _has_choice(study) else () for run in _runs(study)]
 
 
 def trainings_of(study: Study) -> int:
-    """Total number of trainings for one method: folds x trials, and two per run (one for the untrained trunk)."""
-    stages = 1 if study.method.method.loss is None else 2
-    return study.problem.folds * study.n_trials + stages * study.n_reproductions
+    """Total number of trainings for one method: folds x trials, and per run one for each fold and a final one."""
+    per_run = study.problem.folds + 1 if _has_choice(study) else 1
+    return study.problem.folds * study.n_trials + per_run * study.n_reproductions
 
 
 def foreseeable(study: Study) -> list[FoldSpec]:
     """Trainings that are determined now.
 
-    The trainings on all classes are not in the list, because their epochs are not chosen yet.
+    The trainings on all classes are in the list only if there is no choice of their epochs.
     """
     search = [spec for spec, _ in study.asked_specs()]
     hyperparameters = study.settled_hyperparameters()
-    return search if hyperparameters is None else [*search, *choices(study, hyperparameters)]
+    if hyperparameters is None:
+        return search
+    if _has_choice(study):
+        return [*search, *(spec for specs in choices(study, hyperparameters) for spec in specs)]
+    method, epoch = study.method.at(hyperparameters), _only_choice(study).epoch
+    return [*search, *(study.problem.final_spec(method, run, epoch) for run in _runs(study))]
+
+
+def kinds(study: Study) -> list[FoldSpec]:
+    """One example of each kind of training: on three quarters of the training classes, and on all of them."""
+    method, last_epoch = study.method.method, study.problem.training.max_epochs
+    folds = study.problem.fold_specs(method, "reproduction", 0)[:1] if _has_choice(study) or study.n_trials else ()
+    return [*folds, study.problem.final_spec(method, 0, last_epoch)]
+
+
+def _final_job(study: Study, spec: FoldSpec, folds: tuple[FoldResult, ...]) -> TrainJob:
+    """The training on all classes, after the trainings of the folds that chose its epoch."""
+    return TrainJob(spec, study.problem.run_name((spec,), tuple(fold.fingerprint for fold in folds)))
+
+
+def _has_choice(study: Study) -> bool:
+    """Whether a run has several epochs to choose from. The untrained trunk has none."""
+    settings = study.problem.training
+    return study.method.method.loss is not None and settings.max_epochs > settings.validate_every
+
+
+def _only_choice(study: Study) -> EpochChoice:
+    """The last epoch, or epoch 0 for the untrained trunk."""
+    return EpochChoice(0 if study.method.method.loss is None else study.problem.training.max_epochs)
 
 
 def _runs(study: Study) -> range:

@@ -77,6 +77,11 @@ def vectors_path(weights: Path) -> Path:
     return weights.with_suffix(".proxies.pt")
 
 
+def last_epoch_path(weights: Path) -> Path:
+    """Return the path of the weights after a training's last epoch; the file lies beside the checkpoint's weights."""
+    return weights.with_suffix(".last.pt")
+
+
 def weights_path(artifacts: Path, spec: FoldSpec) -> Path:
     """Return the path of the best checkpoint of one training of a reproduction."""
     return artifacts / spec.fingerprint[:2] / f"{spec.fingerprint}.pt"

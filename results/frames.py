@@ -22,12 +22,14 @@ def runs_frame(records: Sequence[RunRecord]) -> pd.DataFrame:
     Returns:
         A DataFrame with the columns fingerprint, dataset, method, run, seed, dimensions, wall_time (seconds), steps,
         the scores as `separated_map_at_r`, `concatenated_map_at_r` and so on (fractions of 1), further metrics as
-        `separated_recall@2` and so on, commit and device. A metric that a run lacks is empty in its row.
+        `separated_recall@2` and so on, scores after the last epoch as `last_epoch_map_at_r` and so on, commit and
+        device. A metric that a run lacks is empty in its row; one that all runs lack has no column.
     """
     further = dict.fromkeys(
         f"{kind}_{name}" for kind in EMBEDDING_KINDS for record in records for name in _further(record, kind)
     )
-    columns = [*_PLAIN, *_SCORES, *further, "commit", "device"]
+    last_epoch = dict.fromkeys(name for record in records for name in _last_epoch(record))
+    columns = [*_PLAIN, *_SCORES, *further, *last_epoch, "commit", "device"]
     return pd.DataFrame([_flat_run(record) for record in records], columns=columns)
 
 
@@ -90,11 +92,16 @@ def _flat_run(record: RunRecord) -> dict[str, Any]:
         scores |= _named(kind, getattr(record, kind))
         scores |= {f"{kind}_{name}": value for name, value in _further(record, kind).items()}
     plain = {name: getattr(record, name) for name in _PLAIN}
+    scores |= _last_epoch(record)
     return {**plain, **scores, "commit": record.provenance.commit, "device": record.provenance.device}
 
 
 def _named(kind: str, scores: Scores) -> dict[str, float]:
     return {f"{kind}_{metric}": getattr(scores, metric) for metric in HEADLINE_METRICS}
+
+
+def _last_epoch(record: RunRecord) -> dict[str, float]:
+    return {} if record.last_epoch is None else _named("last_epoch", record.last_epoch)
 
 
 def _further(record: RunRecord, kind: str) -> dict[str, float]:

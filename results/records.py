@@ -194,11 +194,16 @@ class RunRecord(Record):
         metrics_separated: Further metrics of the experiment by name (`recall@2`, `nmi`, ...), mean over folds.
         metrics_concatenated: The same metrics of the concatenated embeddings.
         class_scores: Scores of each test class; None in old records.
+        chosen_by: Fingerprints of the trainings that chose the epoch of the models, one per fold (protocol
+            `standard`); empty if nothing was chosen, and in old records.
+        last_epoch: Test scores after the last epoch of the same trainings, mean over folds (protocol `standard`). None
+            for the untrained trunk, for a training that diverged, and in old records. Shown beside the scores of the
+            chosen epoch, never instead of them.
         provenance: Origin of the scores.
     """
 
     later: ClassVar[frozenset[str]] = frozenset(
-        {"metrics_separated", "metrics_concatenated", "class_scores", "steps", "iterations"}
+        {"metrics_separated", "metrics_concatenated", "class_scores", "steps", "iterations", "chosen_by", "last_epoch"}
     )
 
     fingerprint: str
@@ -223,18 +228,24 @@ class RunRecord(Record):
     metrics_separated: dict[str, float] = Field(default={})
     metrics_concatenated: dict[str, float] = Field(default={})
     class_scores: ClassScores | None = None
+    chosen_by: tuple[str, ...] = ()
+    last_epoch: Scores | None = None
     provenance: Provenance
 
 
-def run_fingerprint(fold_fingerprints: tuple[str, ...], metrics: tuple[str, ...] = ()) -> str:
+def run_fingerprint(
+    fold_fingerprints: tuple[str, ...], metrics: tuple[str, ...] = (), chosen_by: tuple[str, ...] = ()
+) -> str:
     """Return the fingerprint of a test evaluation.
 
     Args:
         fold_fingerprints: Fingerprints of the trainings, in the order of the folds.
         metrics: Names of further metrics, in any order.
+        chosen_by: Fingerprints of the trainings that chose the epoch of the models, in the order of the folds.
 
     Returns:
         A hash of the arguments and of `EVALUATION_VERSION`.
     """
     further = [sorted(metrics)] if metrics else []
-    return fingerprint_of(["run", EVALUATION_VERSION, list(fold_fingerprints), *further])
+    choice = [{"chosen_by": list(chosen_by)}] if chosen_by else []
+    return fingerprint_of(["run", EVALUATION_VERSION, list(fold_fingerprints), *further, *choice])

@@ -51,12 +51,13 @@ def evaluate_run(
     *,
     device: str = "cpu",
     show: Show | None = None,
+    last_weights: Sequence[dict[str, Tensor] | None] = (),
 ) -> RunRecord:
     """Score one reproduction on the test classes.
 
     Separated scores are the mean of the scores of the folds' models. Concatenated scores are those of the ensemble: the
     normalised embeddings of all models are concatenated, normalised again and scored once. With a single model both are
-    the same.
+    the same. Models of a chosen epoch are also scored after the last epoch of their trainings (protocol `standard`).
 
     Args:
         job: The trainings whose models are tested, and the reproduction they belong to.
@@ -64,6 +65,8 @@ def evaluate_run(
         data: Images of the test classes.
         device: `cpu`, `cuda` or `cuda:N`.
         show: Called with the record and the test embeddings.
+        last_weights: State dicts after the last epochs of the trainings, in the order of the folds; None where there is
+            none.
 
     Returns:
         The record of the run, with scores as fractions of 1.
@@ -75,19 +78,32 @@ def evaluate_run(
     started = time.perf_counter()
     check_metric_names(job.metrics)
     embedded = embed_test(job.specs, weights, data, torch.device(device))
-    record = _record(job, data, embedded, device, started)
+    last = _embedded_last(job, embedded, last_weights, data, torch.device(device))
+    record = _record(job, data, embedded, last, device, started)
     if show is not None:
         show(record, embedded)
     return record
 
 
-def _record(job: EvaluateJob, data: TestData, embedded: Embedded, device: str, started: float) -> RunRecord:
-    """Score the embeddings and make the record. started: start of the evaluation, from `time.perf_counter`."""
+def _record(
+    job: EvaluateJob, data: TestData, embedded: Embedded, last: tuple[Tensor, ...] | None, device: str, started: float
+) -> RunRecord:
+    """Score the embeddings and make the record.
+
+    Args:
+        job: As in `evaluate_run`.
+        data: As in `evaluate_run`.
+        embedded: Embeddings by the models that are tested.
+        last: Embeddings by the models of the last epoch; None if there are none.
+        device: As in `evaluate_run`.
+        started: Start of the evaluation, from `time.perf_counter`.
+    """
     labels = torch.from_numpy(data.images.labels)
     embeddings, joint, several = embedded.by_model, embedded.joint, len(embedded.by_model) > 1
     queries = [query_scores(*sides(e, labels, data.is_query)) for e in embeddings]
     joint_queries = query_scores(*sides(joint, labels, data.is_query)) if several else queries[0]
     folds = [fold.mean().scores for fold in queries]
+    last_folds = folds if last is embeddings else [_scores(e, labels, data) for e in last or ()]
     metrics = [measure(job.metrics, e, labels, data.is_query) for e in embeddings]
     joint_metrics = measure(job.metrics, joint, labels, data.is_query) if several else metrics[0]
     first = job.specs[0]
@@ -113,9 +129,27 @@ def _record(job: EvaluateJob, data: TestData, embedded: Embedded, device: str, s
         metrics_separated={name: sum(fold[name] for fold in metrics) / len(metrics) for name in job.metrics},
         metrics_concatenated=joint_metrics,
         class_scores=class_scores(queries, joint_queries, labels.unique()),
+        chosen_by=job.chosen_by,
+        last_epoch=_mean(last_folds) if last_folds else None,
         wall_time=job.training_time + time.perf_counter() - started,
         provenance=provenance(device_name(torch.device(device)), torch.get_num_threads()),
     )
+
+
+def _embedded_last(
+    job: EvaluateJob,
+    embedded: Embedded,
+    last_weights: Sequence[dict[str, Tensor] | None],
+    data: TestData,
+    device: torch.device,
+) -> tuple[Tensor, ...] | None:
+    """Embed the test images with the models of the last epoch; None without a chosen epoch or without such models."""
+    if any(spec.checkpoint_epoch is None for spec in job.specs):
+        return None
+    if job.steps == job.iterations > 0:
+        return embedded.by_model  # The last epoch was chosen.
+    weights = [state for state in last_weights if state is not None]
+    return embed_test(job.specs, weights, data, device).by_model if len(weights) == len(job.specs) else None
 
 
 def embed_test(
@@ -191,6 +225,10 @@ def normalization_of(spec: FoldSpec) -> Normalization:
         return "unit"
     loss = component_class("loss", spec.method.loss.name)
     return loss.needs.normalization if issubclass(loss, TrainingPlugin) else "unit"
+
+
+def _scores(embeddings: Tensor, labels: Tensor, data: TestData) -> Scores:
+    return query_scores(*sides(embeddings, labels, data.is_query)).mean().scores
 
 
 def _mean(scores: Sequence[Scores]) -> Scores:

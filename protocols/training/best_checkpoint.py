@@ -52,7 +52,12 @@ class BestCheckpoint:
         """Make the present model, with the loss's proxies, the checkpoint."""
         self.epoch = epoch
         self.class_vectors = None if loss is None else class_vectors(loss)
-        self.weights = {key: _cpu_copy(value) for key, value in model.state_dict().items()}
+        self.weights = weights_on_cpu(model)
+
+
+def weights_on_cpu(model: nn.Module) -> dict[str, Tensor]:
+    """Return a copy of the model's state dict on the CPU."""
+    return {key: _cpu_copy(value) for key, value in model.state_dict().items()}
 
 
 def _cpu_copy(value: Tensor) -> Tensor:

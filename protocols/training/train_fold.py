@@ -14,7 +14,7 @@ from protocols.images.batch_source import BatchSource
 from protocols.images.evaluation_crops import EvaluationCrops
 from protocols.metrics.retrieval import normalized, retrieval_scores
 from protocols.training.batches import batches
-from protocols.training.best_checkpoint import BestCheckpoint
+from protocols.training.best_checkpoint import BestCheckpoint, weights_on_cpu
 from protocols.training.build_method import BuiltMethod, build_method, build_optimizer
 from protocols.training.class_pool import ClassPool
 from protocols.training.fold_data import FoldData
@@ -43,11 +43,14 @@ class TrainedFold:
         weights: State dict of the best checkpoint, on the CPU. A training that failed before its first validation has
             its initial weights.
         class_vectors: The loss's proxies (k, d) at the checkpoint and the class (k,) of each; None if it has none.
+        last_weights: State dict after the last epoch, for a specification with a `checkpoint_epoch` before it. None for
+            other trainings and for those that diverged.
     """
 
     result: FoldResult
     weights: dict[str, Tensor]
     class_vectors: tuple[Tensor, Tensor] | None = None
+    last_weights: dict[str, Tensor] | None = None
 
 
 class _NotFiniteError(Exception):
@@ -88,7 +91,9 @@ def train_fold(
         training = _Training(spec, data, torch.device(device), on_validation, observe)
         stopped_by, reason = training.run()
     result = training.result(stopped_by, reason, time.perf_counter() - started)
-    return TrainedFold(result, training.checkpoint.weights, training.checkpoint.class_vectors)
+    shows_last_epoch = stopped_by == "max_epochs" and training.checkpoint_is_earlier
+    last_weights = weights_on_cpu(training.model) if shows_last_epoch else None
+    return TrainedFold(result, training.checkpoint.weights, training.checkpoint.class_vectors, last_weights)
 
 
 class _Training:
@@ -143,6 +148,11 @@ class _Training:
     def epoch_is_fixed(self) -> bool:
         """Whether an earlier training has chosen the epoch of the checkpoint."""
         return self.spec.checkpoint_epoch is not None
+
+    @property
+    def checkpoint_is_earlier(self) -> bool:
+        """Whether an earlier training has chosen an epoch before the last one."""
+        return self.spec.checkpoint_epoch is not None and self.spec.checkpoint_epoch < self.settings.max_epochs
 
     def _build_method(self) -> BuiltMethod:
         """Build loss, miner, optimizer and batches; give the loss what its hooks need."""

@@ -14,7 +14,7 @@ from protocols.evaluation.make_exhibit import FirstFold, exhibit_of
 from protocols.training.train_fold import train_fold
 from reproduce.execution.tasks import Done, EvaluateTask, Task, Trained, TrainTask
 from reproduce.monitoring.observer import Tick
-from results.artifacts import vectors_path
+from results.artifacts import last_epoch_path, vectors_path
 from results.records import RunRecord
 from results.whole_files import write_whole
 
@@ -49,16 +49,21 @@ def _train(task: TrainTask, device: str, report: Callable[[Tick], None]) -> Trai
         observe=recorder,
     )
     if task.weights is not None:
-        # The weights are written last: if their file exists, the file of the proxies exists too.
+        # The checkpoint is written last: if its file exists, the files of proxies and last epoch exist too.
         if trained.class_vectors is not None:
             write_tensors(vectors_path(task.weights), trained.class_vectors)
+        if trained.last_weights is not None:
+            write_tensors(last_epoch_path(task.weights), trained.last_weights)
         write_tensors(task.weights, trained.weights)
     return Trained(trained.result, recorder and recorder.curve())
 
 
 def _evaluate(task: EvaluateTask, device: str) -> RunRecord:
-    weights = [torch.load(path, map_location="cpu", weights_only=True) for path in task.weights]
-    return evaluate_run(task.job, weights, task.data, device=device, show=_exhibitor(task, weights[0], device))
+    weights = [_read_tensors(path) for path in task.weights]
+    last_files = [last_epoch_path(path) for path in task.weights]
+    last_weights = [_read_tensors(path) if path.exists() else None for path in last_files]
+    show = _exhibitor(task, weights[0], device)
+    return evaluate_run(task.job, weights, task.data, device=device, show=show, last_weights=last_weights)
 
 
 def _exhibitor(task: EvaluateTask, weights: dict[str, Tensor], device: str) -> Show | None:
@@ -67,7 +72,7 @@ def _exhibitor(task: EvaluateTask, weights: dict[str, Tensor], device: str) -> S
     if exhibition is None:
         return None
     vectors_file = vectors_path(task.weights[0])
-    vectors = torch.load(vectors_file, map_location="cpu", weights_only=True) if vectors_file.exists() else None
+    vectors = _read_tensors(vectors_file) if vectors_file.exists() else None
     first = FirstFold(task.job.specs[0], weights, exhibition.train, vectors)
 
     def show(record: RunRecord, embedded: Embedded) -> None:
@@ -75,6 +80,10 @@ def _exhibitor(task: EvaluateTask, weights: dict[str, Tensor], device: str) -> S
         exhibit.save(exhibition.path)
 
     return show
+
+
+def _read_tensors(path: Path) -> Any:
+    return torch.load(path, map_location="cpu", weights_only=True)
 
 
 def write_tensors(path: Path, tensors: Any) -> None:

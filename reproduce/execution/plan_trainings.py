@@ -1,14 +1,14 @@
 """Plans an experiment: counts its trainings, those in the store, and estimates how long the rest takes."""
 
 import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import optuna
 
 from protocols.images.packed_images import LabelledImages
 from protocols.problem import Problem
-from protocols.search.study import Study
-from protocols.splits import as_ranges
+from protocols.splits import as_ranges, from_ranges
 from protocols.training.fold_data import FoldData
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import without_published_weights
@@ -35,8 +35,8 @@ class MethodPlan:
         in_store: How many of them are in the store.
         seconds_each: Mean duration in seconds of the stored trainings of this dataset and method; None if there are
             none.
-        shortest: Length of a training that early stopping ends at the first possible validation.
-        longest: Length of a training that runs for all epochs.
+        shortest: Lower bound of a training's length: early stopping ends it at the first possible validation.
+        longest: Upper bound of a training's length: it runs for all epochs.
     """
 
     key: str
@@ -97,7 +97,7 @@ def plan(session: Session, store: Store | None, storage: optuna.storages.BaseSto
     studies = session.studies(storage or optuna.storages.InMemoryStorage())
     for card, study in zip(session.cards, studies.values(), strict=True):
         specs = [] if store is None else session.protocol.foreseeable(study)
-        shortest, longest = lengths(study)
+        shortest, longest = lengths(session.problem, session.protocol.kinds(study))
         plans.append(
             MethodPlan(
                 card.key,
@@ -112,15 +112,25 @@ def plan(session: Session, store: Store | None, storage: optuna.storages.BaseSto
     return plans
 
 
-def lengths(study: Study) -> tuple[Length, Length]:
-    """Return the lengths of the shortest and the longest possible training of the first fold."""
-    problem, settings = study.problem, study.problem.training
-    fold = problem.split.folds[0]
-    validation_images = len(problem.dataset.images.of_classes(fold.validation))
-    if study.method.method.loss is None:
+def lengths(problem: Problem, kinds: Sequence[FoldSpec]) -> tuple[Length, Length]:
+    """Return a lower and an upper bound of the length of a method's trainings.
+
+    Args:
+        problem: The problem that the trainings belong to.
+        kinds: One example of each kind of training.
+    """
+    bounds = [_bounds(problem, spec) for spec in kinds]
+    return _by_part(min, [least for least, _ in bounds]), _by_part(max, [most for _, most in bounds])
+
+
+def _bounds(problem: Problem, spec: FoldSpec) -> tuple[Length, Length]:
+    """Return the lengths of the shortest and the longest possible training of one kind."""
+    settings, images = spec.training, problem.dataset.images
+    validation_images = len(images.of_classes(from_ranges(spec.validation_classes)))
+    if spec.method.loss is None:
         one_validation = Length(0, 0, validation_images)
         return one_validation, one_validation
-    steps = settings.steps_per_epoch(len(problem.dataset.images.of_classes(fold.train)))
+    steps = settings.steps_per_epoch(len(images.of_classes(from_ranges(spec.train_classes))))
     # The epoch of the first validation that can stop a training: the first one later than `patience` epochs.
     first_stop = (settings.patience // settings.validate_every + 1) * settings.validate_every
 
@@ -129,7 +139,18 @@ def lengths(study: Study) -> tuple[Length, Length]:
         validations = 1 + -(-epochs // settings.validate_every)
         return Length(iterations, iterations * settings.batch_size, validations * validation_images)
 
-    return length(min(first_stop, settings.max_epochs)), length(settings.max_epochs)
+    longest = length(settings.max_epochs)
+    # Without validation classes nothing stops a training before its last epoch.
+    return longest if not validation_images else length(min(first_stop, settings.max_epochs)), longest
+
+
+def _by_part(choose: Callable[[Iterable[int]], int], lengths: Sequence[Length]) -> Length:
+    """Choose among the lengths in each part separately."""
+    return Length(
+        choose(length.iterations for length in lengths),
+        choose(length.trained for length in lengths),
+        choose(length.validated for length in lengths),
+    )
 
 
 def mean_seconds(problem: Problem, method: str, store: Store) -> float | None:

@@ -16,7 +16,7 @@ from protocols.progress import Progress
 from protocols.protocol_registry import PROTOCOLS, Protocol
 from protocols.search.open_method import OpenMethod
 from protocols.search.study import Budget, Study
-from protocols.splits import SplitError, named_split
+from protocols.splits import ClassSplit, SplitError, named_split
 from protocols.trunks.trunk_registry import settled_trunk, trunk_entry
 from protocols.trunks.weights import TrunkError
 from reproduce.config.checked_card import load_card, load_variant
@@ -195,7 +195,7 @@ def problem_of(experiment: Experiment, dataset: Dataset) -> Problem:
     return Problem(
         dataset,
         split,
-        len(split.folds[: experiment.folds]),
+        _folds_of(experiment, split),
         experiment.images,
         experiment.trunk,
         experiment.embedding_size,
@@ -205,6 +205,13 @@ def problem_of(experiment: Experiment, dataset: Dataset) -> Problem:
         experiment.metrics,
         experiment.normalization,
     )
+
+
+def _folds_of(experiment: Experiment, split: ClassSplit) -> int:
+    """Number of folds that are trained."""
+    # Under `mlrc` with the conventional split there is a single model per run, as in the papers.
+    one_model = experiment.protocol == "mlrc" and split.name == "conventional"
+    return 1 if one_model else len(split.folds[: experiment.folds])
 
 
 def outline_of(experiment: Experiment) -> Dataset | None:

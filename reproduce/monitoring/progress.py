@@ -66,7 +66,7 @@ class RunProgress:
         seconds = 0.0 if outcome.stopped_by == "untrained" else outcome.wall_time
         self.forecast.finished(method, seconds, now=not from_store)
         self._best[method] = max(self._best[method], outcome.best_map_at_r or 0.0)
-        phase = "search" if job.run is None else "reproductions"
+        phase = "choosing the epoch" if job.chooses_epoch else "search" if job.run is None else "reproductions"
         count = f"{self.forecast.done[method]} of {self.forecast.totals[method]} trainings"
         self.notes[method] = f"{phase}, {count}, best fold's validation MAP@R {self._best[method]:.4f}"
         if not from_store:

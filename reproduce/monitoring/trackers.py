@@ -191,7 +191,9 @@ def report_of(experiment: str, method: str, job: Job, outcome: Outcome) -> JobRe
 
 def _training_report(group: str, job: TrainJob, result: FoldResult) -> JobReport:
     spec = job.spec
-    purpose: Literal["search", "reproduction"] = "search" if job.run is None else "reproduction"
+    # The trainings that choose a reproduction's epoch belong to it.
+    in_search = job.run is None and not job.chooses_epoch
+    purpose: Literal["search", "reproduction"] = "search" if in_search else "reproduction"
     reported = {"method", "training", "trunk", "images", "embedding_size", "dataset", "split", "fold", "seed"}
     scores = {"best/map_at_r": result.best_map_at_r, "best/iteration": float(result.best_iteration)}
     return JobReport(
@@ -210,6 +212,8 @@ def _test_report(group: str, job: EvaluateJob, record: RunRecord) -> JobReport:
     for kind in EMBEDDING_KINDS:
         for metrics in (getattr(record, kind).model_dump(), getattr(record, f"metrics_{kind}")):
             scores |= {f"test/{kind}_{name}": value for name, value in metrics.items()}
+    if record.last_epoch is not None:
+        scores |= {f"test/last_epoch_{name}": value for name, value in record.last_epoch.model_dump().items()}
     return JobReport(
         name=f"{group}/test/run-{record.run}-{job.fingerprint[:8]}",
         group=group,

@@ -82,7 +82,7 @@ def trainings(name: str, key: str) -> set[str]:
     study = studies(name)[key]
     runs: list[FoldSpec] = [spec for specs in mlrc.reproductions(study, study.method.given) for spec in specs]
     if LOADED[name].protocol == "standard":
-        runs = standard.choices(study, study.method.given)
+        runs = [spec for specs in standard.choices(study, study.method.given) for spec in specs]
         finals = [study.problem.final_spec(study.method.method, run, 7) for run in range(study.n_reproductions)]
         runs = [*runs, *finals]
     return {spec.fingerprint for spec in runs}
@@ -161,11 +161,11 @@ def test_the_number_of_planned_trainings_equals_a_count_by_hand() -> None:
     rows = {"ccp_table1/sop": 15, "ccp_table1/inshop": 14, "ccp_table2/cub200": 15, "ccp_table3/sop": 10}
     for name, count in {**rows, "ccp_figure4/cars196_128": 2}.items():
         assert list(planned(name).values()) == [4] * count, name
-    # 5 runs x (one training that chooses the epoch, one on all classes); one test of the untrained trunk.
-    assert list(planned("proxy_isa_table1/cub200").values()) == [10] * 5
-    assert list(planned("nir_table1/cub200").values()) == [10] * 11
-    assert sum(planned("proxy_gml_table1").values()) == 8 * 10 + 1
-    assert list(planned("nir_table4/cub200").values()) == [10] * 11
+    # 5 runs x (4 folds that choose the epoch, one training on all classes); one test of the untrained trunk.
+    assert list(planned("proxy_isa_table1/cub200").values()) == [25] * 5
+    assert list(planned("nir_table1/cub200").values()) == [25] * 11
+    assert sum(planned("proxy_gml_table1").values()) == 8 * 25 + 1
+    assert list(planned("nir_table4/cub200").values()) == [25] * 11
 
 
 SHARED = [

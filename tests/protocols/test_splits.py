@@ -156,14 +156,18 @@ def test_halves_make_the_same_folds_by_either_rule(n: int, trainval: int) -> Non
         (9, 4, (0, 2), (3, 3), (4, 8)),
     ],
 )
-def test_the_conventional_split_has_one_fold(
+def test_the_conventional_split_has_four_disjoint_folds(
     n: int, trainval: int, train: tuple[int, int], validation: tuple[int, int], test: tuple[int, int]
 ) -> None:
     split = conventional_split(n, trainval)
     assert split.name == "conventional"
     assert as_ranges(split.test) == (test,)
-    (fold,) = split.folds
-    assert (fold.fold, as_ranges(fold.train), as_ranges(fold.validation)) == (0, (train,), (validation,))
+    first = split.folds[0]
+    assert (first.fold, as_ranges(first.train), as_ranges(first.validation)) == (0, (train,), (validation,))
+    assert split.folds == mlrc_split(n, trainval).folds
+    left_out = [rank for fold in split.folds for rank in fold.validation]
+    # A number of classes that four does not divide leaves some classes in every training.
+    assert len(left_out) == len(set(left_out)) == 4 * (trainval // 4)
 
 
 @pytest.mark.parametrize("rule", [mlrc_split, conventional_split])

@@ -1,6 +1,7 @@
-"""The protocol of the papers' tables: the epoch is chosen on validation classes, the model trained on all of them."""
+"""The protocol of the papers' tables: the epoch is chosen on the folds, the model trained on all training classes."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import optuna
@@ -12,12 +13,12 @@ from protocols.search.open_method import OpenMethod
 from protocols.search.space import SearchParameter
 from protocols.search.study import Budget, Study
 from protocols.splits import SplitError, from_ranges, named_split
-from protocols.standard import foreseeable, standard, trainings_of
+from protocols.standard import foreseeable, kinds, standard, trainings_of
 from protocols.training.train_fold import train_fold
 from results.experiment_spec import SamplerSettings
 from results.records import CurvePoint, FoldResult
 from results.training_spec import FoldSpec, TrunkSpec
-from tests.support.toys import CONTRASTIVE, IMAGES, UNTRAINED, made_up_result, pattern_dataset, settings
+from tests.support.toys import CONTRASTIVE, IMAGES, UNTRAINED, made_up_result, pattern_dataset, same_weights, settings
 
 SPACE = (SearchParameter(target="loss.neg_margin", scale="linear", low=0.0, high=2.0),)
 
@@ -27,7 +28,7 @@ def problem(tmp_path: Path) -> Problem:
     split = named_split("conventional", 16, 8)
     trunk = TrunkSpec(name="small_conv", weights="random")
     training = settings(iterations_per_epoch=None, max_epochs=5, validate_every=2)
-    return Problem(pattern_dataset(tmp_path), split, 1, IMAGES, trunk, 8, training, seed=5, metrics=("recall@2",))
+    return Problem(pattern_dataset(tmp_path), split, 4, IMAGES, trunk, 8, training, seed=5, metrics=("recall@2",))
 
 
 def study(problem: Problem, method: OpenMethod, budget: Budget) -> Study:
@@ -63,73 +64,109 @@ def drive(
         jobs = work.send([score(job.spec) for job in jobs if isinstance(job, TrainJob)])
 
 
-def test_a_run_is_a_training_that_chooses_and_one_on_all_classes(problem: Problem) -> None:
+def train_jobs(jobs: list[Job]) -> list[TrainJob]:
+    return [job for job in jobs if isinstance(job, TrainJob)]
+
+
+def test_a_run_chooses_its_epoch_on_all_folds_and_trains_on_all_classes(problem: Problem) -> None:
     given = study(problem, OpenMethod(method=CONTRASTIVE), Budget(trials=0, reproductions=3))
     asked, tests = drive(given)
     choosing, finals, _ = asked
-    assert [len(jobs) for jobs in asked] == [3, 3, 3]
-    assert trainings_of(given) == 6
-    for first, second, test in zip(choosing, finals, tests, strict=True):
-        assert isinstance(first, TrainJob)
-        assert isinstance(second, TrainJob)
-        assert first.spec.seed == second.spec.seed
-        assert first.run is None, "its weights are not tested"
-        assert second.run == test.fingerprint
-        assert set(from_ranges(first.spec.train_classes)) == set(range(6))
-        assert set(from_ranges(first.spec.validation_classes)) == {6, 7}
-        assert from_ranges(second.spec.train_classes) == tuple(range(8))
-        assert second.spec.validation_classes == ()
-        assert second.spec.checkpoint_epoch == 4
-        assert test.specs == (second.spec,)
+    assert [len(jobs) for jobs in asked] == [12, 3, 3]
+    assert trainings_of(given) == 15
+    for run, (final, test) in enumerate(zip(train_jobs(finals), tests, strict=True)):
+        folds = train_jobs(choosing)[4 * run : 4 * run + 4]
+        assert [job.spec.fold for job in folds] == [0, 1, 2, 3]
+        assert all(job.chooses_epoch and job.run is None for job in folds), "their weights are not tested"
+        assert folds[0].spec.seed == final.spec.seed
+        validation = [from_ranges(job.spec.validation_classes) for job in folds]
+        assert sorted(sum(validation, ())) == list(range(8))
+        for job, left_out in zip(folds, validation, strict=True):
+            assert {*from_ranges(job.spec.train_classes), *left_out} == set(range(8))
+        assert not final.chooses_epoch
+        assert final.run == test.fingerprint
+        assert from_ranges(final.spec.train_classes) == tuple(range(8))
+        assert final.spec.validation_classes == ()
+        assert final.spec.checkpoint_epoch == 4
+        assert test.specs == (final.spec,)
+        assert test.chosen_by == tuple(job.spec.fingerprint for job in folds)
+        assert test.training_time == 5.0
         assert test.metrics == ("recall@2",)
-    assert len({job.spec.seed for job in finals if isinstance(job, TrainJob)}) == 3
+    assert len({job.spec.seed for job in train_jobs(finals)}) == 3
+
+
+def test_the_epoch_is_the_best_of_the_mean_over_the_folds(problem: Problem) -> None:
+    # Fold 0 alone would choose epoch 2; the mean of all folds is highest after epoch 5.
+    curves = ((0.1, 0.9, 0.2, 0.3), (0.1, 0.1, 0.2, 0.6), (0.1, 0.1, 0.3, 0.6), (0.1, 0.1, 0.2, 0.6))
+
+    def by_fold(spec: FoldSpec) -> FoldResult:
+        return validated(spec).model_copy(update={"curve": curve(*curves[spec.fold])})
+
+    asked, tests = drive(study(problem, OpenMethod(method=CONTRASTIVE), Budget(0, 1)), by_fold)
+    assert train_jobs(asked[1])[0].spec.checkpoint_epoch == 5
+    assert tests[0].flags == ()
+
+
+def test_a_run_of_another_choice_is_another_run(problem: Problem) -> None:
+    (spec,) = (problem.final_spec(CONTRASTIVE, 0, 4),)
+    assert len({problem.run_name((spec,)), *(problem.run_name((spec,), by) for by in (("a",), ("a", "b")))}) == 3
 
 
 def test_the_search_comes_first_and_sees_no_other_classes(problem: Problem) -> None:
     searched = study(problem, OpenMethod(method=CONTRASTIVE, space=SPACE), Budget(trials=3, reproductions=1))
     asked, tests = drive(searched)
-    assert [len(jobs) for jobs in asked] == [1, 1, 1, 1, 1, 1]
-    assert trainings_of(searched) == 5
+    assert [len(jobs) for jobs in asked] == [4, 4, 4, 4, 1, 1]
+    assert trainings_of(searched) == 17
     for jobs in asked[:4]:
-        assert isinstance(jobs[0], TrainJob)
-        assert set(from_ranges(jobs[0].spec.validation_classes)) == {6, 7}
+        assert set(from_ranges(train_jobs(jobs)[0].spec.validation_classes)) == {6, 7}
+    assert not any(job.chooses_epoch for jobs in asked[:3] for job in train_jobs(jobs))
     assert tests[0].hyperparameters.keys() == {"loss.neg_margin"}
 
 
-@pytest.mark.parametrize(
-    ("scores", "epoch"),
-    [((0.1,), 0), ((0.1, 0.05), 2), ((0.1, 0.3), 2), ((0.1, 0.3, 0.2), 2), ((0.1, 0.2, 0.4), 4)],
-    ids=["at once", "below the untrained network", "after one validation", "best is the first", "best is the last"],
-)
-def test_a_choosing_training_that_diverged_counts_up_to_there_and_says_so(
-    problem: Problem, scores: tuple[float, ...], epoch: int
-) -> None:
-    def diverged(spec: FoldSpec) -> FoldResult:
-        result = made_up_result(spec.fingerprint, 0.0, reason="loss not finite at iteration 7")
-        # As `train_fold` records it: whatever came before, a diverged training has iteration 0 as its best.
-        changes = {"curve": curve(*scores), "best_iteration": 0}
-        return result.model_copy(update=changes) if spec.checkpoint_epoch is None else validated(spec)
+def test_warnings_about_the_choice_reach_the_test(problem: Problem) -> None:
+    def one_diverged(spec: FoldSpec) -> FoldResult:
+        if spec.checkpoint_epoch is not None or spec.fold != 2:
+            return validated(spec)
+        return made_up_result(spec.fingerprint, 0.0, reason="loss not finite at iteration 7")
 
-    asked, tests = drive(study(problem, OpenMethod(method=CONTRASTIVE), Budget(0, 1)), diverged)
-    assert isinstance(asked[1][0], TrainJob)
-    assert asked[1][0].spec.checkpoint_epoch == epoch
+    asked, tests = drive(study(problem, OpenMethod(method=CONTRASTIVE), Budget(0, 1)), one_diverged)
+    assert train_jobs(asked[1])[0].spec.checkpoint_epoch == 4
     assert tests[0].flags == (
-        "choosing the epoch: training diverged (loss not finite at iteration 7); "
-        "the best checkpoint before that counts",
+        "choosing the epoch, fold 2: training diverged (loss not finite at iteration 7); the other folds choose the "
+        "epoch",
     )
 
 
 def test_the_untrained_trunk_has_nothing_to_choose(problem: Problem) -> None:
     untrained = study(problem, OpenMethod(method=UNTRAINED), Budget(0, 2))
-    asked, _ = drive(untrained)
+    asked, tests = drive(untrained)
     assert [len(jobs) for jobs in asked if jobs] == [2, 2]
     assert trainings_of(untrained) == 2
+    assert [job.spec.checkpoint_epoch for job in train_jobs(asked[1])] == [0, 0]
+    assert tests[0].chosen_by == ()
+
+
+@pytest.mark.parametrize(("max_epochs", "validate_every"), [(1, 1), (3, 3), (3, 10)])
+def test_with_a_single_candidate_there_are_no_choosing_trainings(
+    problem: Problem, max_epochs: int, validate_every: int
+) -> None:
+    update = {"max_epochs": max_epochs, "validate_every": validate_every}
+    short = replace(problem, training=problem.training.model_copy(update=update))
+    given = study(short, OpenMethod(method=CONTRASTIVE), Budget(0, 2))
+    asked, tests = drive(given)
+    assert [len(jobs) for jobs in asked if jobs] == [2, 2]
+    assert trainings_of(given) == 2
+    finals = [job.spec for job in train_jobs(asked[1])]
+    assert [spec.checkpoint_epoch for spec in finals] == [max_epochs] * 2
+    assert foreseeable(given) == finals
+    assert [test.chosen_by for test in tests] == [(), ()]
+    assert [spec.checkpoint_epoch for spec in kinds(given)] == [max_epochs]
 
 
 def test_final_trainings_cannot_be_foreseen_before_their_epoch_is_chosen(problem: Problem) -> None:
     given = study(problem, OpenMethod(method=CONTRASTIVE), Budget(0, 3))
     asked, _ = drive(given)
-    assert foreseeable(given) == [job.spec for job in asked[0] if isinstance(job, TrainJob)]
+    assert foreseeable(given) == [job.spec for job in train_jobs(asked[0])]
 
 
 def test_a_training_is_never_handed_test_classes(problem: Problem) -> None:
@@ -152,3 +189,13 @@ def test_the_chosen_epochs_model_is_that_of_a_training_stopped_there(problem: Pr
     assert one.result.beats_untrained
     assert [point.map_at_r for point in one.result.curve] == [None] * 4
     assert all(point.loss is not None for point in one.result.curve[1:])
+    assert other.last_weights is None, "its checkpoint is the last epoch"
+
+
+def test_the_weights_of_the_last_epoch_are_kept_beside_those_of_the_chosen_one(problem: Problem) -> None:
+    chosen, last = problem.final_spec(CONTRASTIVE, 0, 2), problem.final_spec(CONTRASTIVE, 0, 5)
+    data = problem.training_data(chosen)
+    kept, to_the_end = train_fold(chosen, data), train_fold(last, data)
+    assert kept.last_weights is not None
+    assert same_weights(kept.last_weights, to_the_end.weights)
+    assert not same_weights(kept.last_weights, kept.weights)

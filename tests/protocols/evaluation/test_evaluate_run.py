@@ -325,3 +325,38 @@ def test_queries_are_compared_with_the_gallery_alone(dataset: Dataset) -> None:
     whole = evaluate_run(job, weights, data)
     assert record.concatenated.map_at_r != pytest.approx(whole.concatenated.map_at_r, abs=1e-4)
     assert 0 < record.metrics_concatenated["recall@2"] <= 1
+
+
+def _settled(dataset: Dataset) -> tuple[EvaluateJob, list[dict[str, Tensor]], DataForTesting]:
+    """A model of epoch 1 of 3, and the random weights of another network for its last epoch."""
+    job, weights, data, _ = _reproduction(dataset)
+    changes = {"validation_classes": (), "checkpoint_epoch": 1}
+    spec = job.specs[0].model_copy(update=changes)
+    return replace(job, specs=(spec,), steps=2, iterations=6, chosen_by=("a", "b")), weights, data
+
+
+def test_the_last_epochs_model_is_scored_beside_that_of_the_chosen_one(dataset: Dataset) -> None:
+    job, weights, data = _settled(dataset)
+    record = evaluate_run(job, weights[:1], data, last_weights=weights[1:2])
+    assert record.last_epoch == evaluate_run(job, weights[1:2], data).separated
+    assert record.last_epoch != record.separated == evaluate_run(job, weights[:1], data).separated
+    assert record.chosen_by == ("a", "b")
+    assert RunRecord.model_validate_json(record.model_dump_json()) == record
+
+
+def test_if_the_last_epoch_was_chosen_its_scores_are_those_of_the_model(dataset: Dataset) -> None:
+    job, weights, data = _settled(dataset)
+    record = evaluate_run(replace(job, steps=6), weights[:1], data, last_weights=[None])
+    assert record.last_epoch == record.separated
+
+
+def test_without_a_model_of_the_last_epoch_there_is_no_score(dataset: Dataset) -> None:
+    job, weights, data = _settled(dataset)
+    # As for a training that diverged, and for the untrained trunk.
+    for steps, iterations in ((2, 6), (0, 6), (0, 0)):
+        stopped = replace(job, steps=steps, iterations=iterations)
+        assert evaluate_run(stopped, weights[:1], data, last_weights=[None]).last_epoch is None
+    validated, weights, data, _ = _reproduction(dataset)
+    record = evaluate_run(replace(validated, steps=6, iterations=6), weights, data, last_weights=[None] * 4)
+    assert record.last_epoch is None
+    assert "last_epoch" not in record.model_dump()

@@ -1,0 +1,102 @@
+"""Runs of the protocol `standard`, carried out: the last epoch's score, also after an interruption."""
+
+from dataclasses import replace
+
+import optuna
+import pytest
+
+from protocols.protocol_registry import PROTOCOLS
+from protocols.search.open_method import OpenMethod
+from protocols.search.study import Budget, Study
+from protocols.splits import named_split
+from protocols.standard import choices
+from reproduce.execution.local import InProcess
+from reproduce.execution.scheduler import Scheduler
+from reproduce.execution.tasks import EvaluateTask
+from results.artifacts import last_epoch_path, weights_path
+from results.experiment_spec import SamplerSettings
+from results.store import Store
+from tests.support.scheduling import Observer
+from tests.support.small_problem import COSFACE, UNTRAINED, small_problem
+
+RUNS = 2
+
+
+class TestsFail(InProcess):
+    """Carries out trainings, and fails at every test."""
+
+    __test__ = False
+
+    def submit(self, task):
+        if isinstance(task, EvaluateTask):
+            raise KeyboardInterrupt
+        return super().submit(task)
+
+
+@pytest.fixture(scope="module")
+def problem(tmp_path_factory):
+    whole = small_problem(tmp_path_factory.mktemp("cache"), split=named_split("conventional", 16, 8), folds=4)
+    training = whole.training.model_copy(update={"max_epochs": 3, "iterations_per_epoch": None})
+    return replace(whole, training=training)
+
+
+def study_of(problem, method):
+    budget = Budget(0, RUNS)
+    return Study(problem, OpenMethod(method=method), budget, SamplerSettings(), optuna.storages.InMemoryStorage())
+
+
+def open_store(folder):
+    return Store(f"sqlite:///{folder}/store.sqlite", folder)
+
+
+def run(problem, method, store, executor=None):
+    scheduler = Scheduler(problem, store, executor or InProcess("cpu"), Observer(), test_curves=True)
+    return scheduler.run({method.name: PROTOCOLS["standard"].run(study_of(problem, method))})[method.name]
+
+
+@pytest.fixture(scope="module")
+def finished(problem, tmp_path_factory):
+    store = open_store(tmp_path_factory.mktemp("finished"))
+    return store, run(problem, COSFACE, store)
+
+
+def test_every_run_has_the_score_of_the_last_epoch(finished, problem):
+    store, records = finished
+    assert len(records) == RUNS
+    for record in records:
+        (name,) = record.fold_fingerprints
+        points = store.test_curve(name).points
+        assert [point.iteration for point in points] == [0, 4, 8, 12]
+        assert record.last_epoch == points[-1].scores
+        assert record.separated in [point.scores for point in points[1:]]
+        assert record.chosen_by == tuple(
+            spec.fingerprint for spec in choices(study_of(problem, COSFACE), {})[record.run]
+        )
+    assert len(store.folds()) == RUNS * (4 + 1)
+
+
+def test_only_trainings_of_an_earlier_epoch_keep_a_second_checkpoint(finished):
+    store, records = finished
+    for record in records:
+        ((spec, _),) = store.fold_results(record.fold_fingerprints).values()
+        path = weights_path(store.artifacts, spec)
+        assert path.exists()
+        assert last_epoch_path(path).exists() == (spec.checkpoint_epoch < 3)
+
+
+def test_a_run_that_was_stopped_before_its_test_gets_the_same_record(finished, problem, tmp_path):
+    _, expected = finished
+    store = open_store(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        run(problem, COSFACE, store, TestsFail("cpu"))
+    assert len(store.runs()) == 0
+    trained = len(store.folds())
+    resumed = run(problem, COSFACE, store)
+    assert len(store.folds()) == trained
+    assert [record.last_epoch for record in resumed] == [record.last_epoch for record in expected]
+    assert [record.separated for record in resumed] == [record.separated for record in expected]
+
+
+def test_the_untrained_trunk_has_no_last_epoch(problem, tmp_path):
+    records = run(problem, UNTRAINED, open_store(tmp_path))
+    assert [record.last_epoch for record in records] == [None] * RUNS

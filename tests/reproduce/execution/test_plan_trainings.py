@@ -1,0 +1,61 @@
+"""The bounds of a training's length in a plan, by hand."""
+
+from dataclasses import replace
+
+import optuna
+import pytest
+
+from protocols.protocol_registry import PROTOCOLS
+from protocols.search.open_method import OpenMethod
+from protocols.search.study import Budget, Study
+from protocols.splits import named_split
+from reproduce.execution.plan_trainings import lengths
+from results.experiment_spec import SamplerSettings
+from tests.support.small_problem import TRIPLET, UNTRAINED, small_problem
+
+
+@pytest.fixture
+def problem(tmp_path):
+    """Eight training classes of four images; each fold validates on two of them. Batches of 8, passes, 3 epochs."""
+    whole = small_problem(tmp_path, split=named_split("conventional", 16, 8), folds=4)
+    training = whole.training.model_copy(update={"max_epochs": 3, "iterations_per_epoch": None})
+    return replace(whole, training=training)
+
+
+def bounds(problem, protocol, method=TRIPLET, **changes):
+    problem = replace(problem, training=problem.training.model_copy(update=changes))
+    study = Study(
+        problem, OpenMethod(method=method), Budget(0, 2), SamplerSettings(), optuna.storages.InMemoryStorage()
+    )
+    return lengths(problem, PROTOCOLS[protocol].kinds(study))
+
+
+def test_without_early_stopping_all_trainings_of_mlrc_are_equally_long(problem):
+    shortest, longest = bounds(problem, "mlrc")
+    assert shortest == longest
+    # 24 images in batches of 8 for 3 epochs; 8 images at 4 validations.
+    assert (longest.iterations, longest.trained, longest.validated) == (3 * 3, 3 * 3 * 8, 4 * 8)
+
+
+def test_patience_shortens_a_training_with_validation_classes(problem):
+    shortest, longest = bounds(problem, "mlrc", patience=1)
+    assert (shortest.iterations, longest.iterations) == (2 * 3, 3 * 3)
+
+
+def test_the_final_training_of_standard_has_more_images_and_no_validation(problem):
+    shortest, longest = bounds(problem, "standard", patience=0)
+    assert (shortest.iterations, longest.iterations) == (1 * 3, 3 * 4)
+    assert (shortest.validated, longest.validated) == (0, 4 * 8)
+
+
+def test_without_a_choice_standard_has_only_final_trainings(problem):
+    shortest, longest = bounds(problem, "standard", validate_every=3)
+    assert shortest == longest
+    assert (longest.iterations, longest.validated) == (3 * 4, 0)
+
+
+def test_the_untrained_trunk_has_no_iterations(problem):
+    for protocol, validated in (("mlrc", 8), ("standard", 0)):
+        shortest, longest = bounds(problem, protocol, UNTRAINED)
+        assert shortest == longest
+        assert (longest.iterations, longest.trained, longest.validated) == (0, 0, validated)
