@@ -17,7 +17,7 @@ class Verdict:
     Attributes:
         kind: `best` is about the highest mean of a score, `real` about a significant difference, and `open` about a
             difference that is not significant. `inside` and `outside` are about a published value inside or outside
-            our interval. `warning` is what a reader must know first.
+            our prediction interval. `warning` is what a reader must know first.
         sentence: The sentence.
         detail: Numbers that support the sentence.
     """
