@@ -231,7 +231,12 @@ class RunRecord(Record):
     @property
     def name(self) -> str:
         """The run in messages; names the search only if it is not the first."""
-        return f"run {self.run}" if self.search == 0 else f"run {self.run} of search {self.search}"
+        return run_name(self.run, self.search)
+
+
+def run_name(run: int, search: int) -> str:
+    """Return the name of a run in messages: `run 2`, or `run 2 of search 1`."""
+    return f"run {run}" if search == 0 else f"run {run} of search {search}"
 
 
 def run_fingerprint(fold_fingerprints: tuple[str, ...], metrics: tuple[str, ...] = ()) -> str:

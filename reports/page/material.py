@@ -79,7 +79,7 @@ class Material:
     @cached_property
     def records(self) -> dict[str, list[RunRecord]]:
         """Runs by method, in the experiment's order. Methods without runs are left out."""
-        ordered = sorted(self.measured.records, key=lambda record: record.run)
+        ordered = sorted(self.measured.records, key=lambda record: (record.search, record.run))
         by_method = {key: [record for record in ordered if record.method == key] for key in self.titles}
         return {key: runs for key, runs in by_method.items() if runs}
 

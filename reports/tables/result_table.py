@@ -77,7 +77,7 @@ def build_table(
             suffix = "" if dimensions == _trained_dimensions(records) else f" ({dimensions}-dim)"
             row = _row(key, method_title + suffix, method_runs, marks)
             rows.append(row)
-            notes += [f"* {row.head}: run {run.run}, {flag}" for run in method_runs for flag in run.flags]
+            notes += [f"* {row.head}: {run.name}, {flag}" for run in method_runs for flag in run.flags]
             values += _values(row, method_runs[0])
     for package, versions in mixed_versions(record.provenance for record in records).items():
         notes.append(f"The runs were made with different versions of {package}: {', '.join(versions)}.")
