@@ -38,7 +38,7 @@ class EvaluateJob:
         specs: The trainings whose models are tested, one per fold.
         protocol: Name of the protocol.
         hyperparameters: The setting that was trained, by target.
-        run: Number of the reproduction, from 0.
+        run: Number of the reproduction, from 0 in every search.
         seed: The experiment's seed.
         training_time: Seconds of all trainings, summed.
         flags: Warnings about the trainings.
@@ -46,6 +46,7 @@ class EvaluateJob:
         iterations: Iterations up to the end of the models' trainings, summed.
         metrics: Names of further metrics to measure.
         chosen_by: Fingerprints of the trainings that chose the epoch of the models; empty if nothing was chosen.
+        search: Number of the search that found the setting, from 0.
     """
 
     specs: tuple[FoldSpec, ...]
@@ -59,6 +60,7 @@ class EvaluateJob:
     iterations: int = 0
     metrics: tuple[str, ...] = ()
     chosen_by: tuple[str, ...] = ()
+    search: int = 0
 
     @property
     def fingerprint(self) -> str:
@@ -118,6 +120,7 @@ def evaluation_job(
         steps=sum(result.best_iteration for _, result in results),
         iterations=sum(result.iterations for _, result in results),
         metrics=problem.metrics,
+        search=problem.search,
     )
 
 

@@ -34,6 +34,14 @@ def standard(study: Study) -> Work[list[RunRecord]]:
     Returns:
         One record per reproduction.
     """
+    records: list[RunRecord] = []
+    for search in study.searches():
+        records += yield from _search_and_reproduce(search)
+    return records
+
+
+def _search_and_reproduce(study: Study) -> Work[list[RunRecord]]:
+    """Run the protocol once: one search, if there is one, and the runs of the setting that it found."""
     hyperparameters = yield from study.best_hyperparameters()
     method = study.method.at(hyperparameters)
     # Train every fold of every run on three quarters of the training classes, to choose the run's epoch.
@@ -68,9 +76,12 @@ def choices(study: Study, hyperparameters: dict[str, JsonValue]) -> list[tuple[F
 
 
 def trainings_of(study: Study) -> int:
-    """Total number of trainings for one method: folds x trials, and per run one for each fold and a final one."""
+    """Total number of trainings for one method.
+
+    A search has folds x trials trainings, and each of its runs has one per fold that chooses the epoch and a final one.
+    """
     per_run = study.problem.folds + 1 if _has_choice(study) else 1
-    return study.problem.folds * study.n_trials + per_run * study.n_reproductions
+    return len(study.searches()) * (study.problem.folds * study.n_trials + per_run * study.n_reproductions)
 
 
 def foreseeable(study: Study) -> list[FoldSpec]:
@@ -78,14 +89,18 @@ def foreseeable(study: Study) -> list[FoldSpec]:
 
     The trainings on all classes are in the list only if there is no choice of their epochs.
     """
-    search = [spec for spec, _ in study.asked_specs()]
-    hyperparameters = study.settled_hyperparameters()
-    if hyperparameters is None:
-        return search
-    if _has_choice(study):
-        return [*search, *(spec for specs in choices(study, hyperparameters) for spec in specs)]
-    method, epoch = study.method.at(hyperparameters), _only_choice(study).epoch
-    return [*search, *(study.problem.final_spec(method, run, epoch) for run in _runs(study))]
+    specs: list[FoldSpec] = []
+    for search in study.searches():
+        specs += [spec for spec, _ in search.asked_specs()]
+        hyperparameters = search.settled_hyperparameters()
+        if hyperparameters is None:
+            continue
+        if _has_choice(search):
+            specs += [spec for run in choices(search, hyperparameters) for spec in run]
+        else:
+            method, epoch = search.method.at(hyperparameters), _only_choice(search).epoch
+            specs += [search.problem.final_spec(method, run, epoch) for run in _runs(search)]
+    return specs
 
 
 def kinds(study: Study) -> list[FoldSpec]:

@@ -115,6 +115,7 @@ def _record(
         method=first.method.name,
         hyperparameters=job.hyperparameters,
         run=job.run,
+        search=job.search,
         seed=job.seed,
         fold_fingerprints=tuple(spec.fingerprint for spec in job.specs),
         fold_scores=tuple(folds),
