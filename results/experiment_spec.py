@@ -109,6 +109,18 @@ class ProxySettings(Record):
     warmup_steps: int | None = Field(default=None, ge=0)
 
 
+class PrimaryScore(Record):
+    """The score that decides which method is better. All pairs of methods are tested in it, and no other score is.
+
+    Attributes:
+        metric: The metric.
+        embeddings: Kind of the tested embeddings.
+    """
+
+    metric: Literal["map_at_r", "r_precision", "precision_at_1"] = "map_at_r"
+    embeddings: Literal["separated", "concatenated"] = "concatenated"
+
+
 class Experiment(Record):
     """A comparison of methods on one dataset under equal conditions.
 
@@ -136,9 +148,12 @@ class Experiment(Record):
         test_curves: Whether to record test scores during the reproductions' trainings, to measure the gain from
             peeking.
         normalization: Normalization of all methods' embeddings before they are compared; None takes that of each loss.
+        primary: The score in which the methods are tested; None takes MAP@R, concatenated if there are several folds.
     """
 
-    later = frozenset({"split", "embedder_bias", "proxies", "settings", "metrics", "test_curves", "normalization"})
+    later = frozenset(
+        {"split", "embedder_bias", "proxies", "settings", "metrics", "test_curves", "normalization", "primary"}
+    )
 
     title: str
     protocol: Literal["mlrc", "standard"] = "mlrc"
@@ -160,6 +175,7 @@ class Experiment(Record):
     metrics: tuple[str, ...] = ()
     test_curves: bool = False
     normalization: Literal["unit", "ball"] | None = None
+    primary: PrimaryScore | None = None
 
     def fingerprint(self, name: str, data_fingerprint: str) -> str:
         """Return the key of this experiment in the store: a hash of everything that could change its table.

@@ -1,14 +1,13 @@
 """A published table beside our runs: every published cell with our mean, our interval and a verdict.
 
-Cells that were not run stay empty and say so; nothing is ever filled in (`eligibility` says which runs count).
+Cells that were not run stay empty and say so; nothing is ever filled in (`eligibility` says which runs count). No
+method is marked as the best: a column can hold runs of several experiments, and methods are compared within one.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reports.published.eligibility import StoredExperiment, concerns, models_of, objections
-from reports.tables.best_marks import column_marks
-from reports.tables.table import Mark
 from results.published.rows import RowOrigin, row_origin
 from results.published.tables import PublishedCell, PublishedColumn, PublishedRow, PublishedTable
 from results.statistics.comparisons import PublishedVerdict, verdict
@@ -37,7 +36,6 @@ class ComparedCell:
         ours: Over runs, in the units of the records (fractions of 1, steps); None if it was not run.
         origin: Name of the experiment that the runs are from.
         verdict: Where our interval lies by the published value.
-        mark: Among our own results of the column.
         row_origin: Whether the paper measured the number itself or quoted it.
     """
 
@@ -45,7 +43,6 @@ class ComparedCell:
     ours: Interval | None
     origin: str | None
     verdict: PublishedVerdict
-    mark: Mark = ""
     row_origin: RowOrigin | None = None
 
     @property
@@ -104,28 +101,22 @@ def join(table: PublishedTable, stored: Sequence[StoredExperiment]) -> ComparedT
         for place, row in enumerate(table.rows)
         for column in table.columns
     }
-    marks = _marks(table, runs)
     rows = []
     for place, (row, label) in enumerate(zip(table.rows, _labels(table), strict=True)):
-        cells = {
-            column: _compared(table, row, row.cells[column], runs[place, column], marks.get((place, column), ""))
-            for column in table.columns
-        }
+        cells = {column: _compared(table, row, row.cells[column], runs[place, column]) for column in table.columns}
         rows.append(ComparedRow(label, row, cells))
     used = [cell_runs.origin for cell_runs in runs.values() if cell_runs is not None]
     return ComparedTable(table, tuple(rows), tuple(_notes(table, relevant, used)))
 
 
-def _compared(
-    table: PublishedTable, row: PublishedRow, cell: PublishedCell, runs: _CellRuns | None, mark: Mark
-) -> ComparedCell:
+def _compared(table: PublishedTable, row: PublishedRow, cell: PublishedCell, runs: _CellRuns | None) -> ComparedCell:
     ours = None if runs is None else student_t_interval(list(runs.values.values()))
     name = None if runs is None else runs.origin.name
     origin = row_origin(table.name, row, cell.dataset)
     without: PublishedVerdict | None = _WITHOUT_COMPARISON.get(origin.kind)
     if without is None and row.key is None:
         without = "method not in suite"
-    return ComparedCell(cell, ours, name, without or verdict(ours, cell.measure, cell.rounding), mark, origin)
+    return ComparedCell(cell, ours, name, without or verdict(ours, cell.measure, cell.rounding), origin)
 
 
 def _most_runs(
@@ -159,17 +150,6 @@ def _values(one: StoredExperiment, cell: PublishedCell) -> dict[RunKey, float]:
         }
     except ValueError:
         return {}
-
-
-def _marks(
-    table: PublishedTable, runs: Mapping[tuple[int, PublishedColumn], _CellRuns | None]
-) -> dict[tuple[int, PublishedColumn], Mark]:
-    marks: dict[tuple[int, PublishedColumn], Mark] = {}
-    for column in table.columns:
-        if column.metric not in COSTS_AND_STRUCTURE:
-            by_row = {row: known.values for (row, at), known in runs.items() if at == column and known is not None}
-            marks.update({(row, column): mark for row, mark in column_marks(by_row).items()})
-    return marks
 
 
 def _labels(table: PublishedTable) -> list[str]:
