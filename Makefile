@@ -8,7 +8,7 @@ PIP := $(RUN) -m pip --disable-pip-version-check install
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: quickstart test test-fast check docs diagrams bench bench-images clean
+.PHONY: quickstart test test-fast check docs diagrams bench bench-images calibrate clean
 
 quickstart: $(VENV)/runtime.stamp
 	$(RUN) -m reproduce run quickstart $(ARGS)
@@ -39,6 +39,10 @@ bench: $(VENV)/dev.stamp
 
 bench-images: $(VENV)/dev.stamp
 	$(RUN) -m tests.benchmarks.images $(ARGS)
+
+# Simulates tables for some minutes and writes results/measured/calibration.json.
+calibrate: $(VENV)/dev.stamp
+	$(RUN) -m tests.benchmarks.calibration $(ARGS)
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

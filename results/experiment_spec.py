@@ -113,6 +113,18 @@ class ProxySettings(Record):
     warmup_steps: int | None = Field(default=None, ge=0)
 
 
+class PrimaryScore(Record):
+    """The score that decides which method is better. All pairs of methods are tested in it, and no other score is.
+
+    Attributes:
+        metric: The metric.
+        embeddings: Kind of the tested embeddings.
+    """
+
+    metric: Literal["map_at_r", "r_precision", "precision_at_1"] = "map_at_r"
+    embeddings: Literal["separated", "concatenated"] = "concatenated"
+
+
 class Experiment(Record):
     """A comparison of methods on one dataset under equal conditions.
 
@@ -142,11 +154,15 @@ class Experiment(Record):
         normalization: Normalization of all methods' embeddings before they are compared; None takes that of each loss.
         conditions: Settings of single rows that differ from those of the experiment, by row (a method or variant) and
             dotted key. Experiment files call it `with`. Such a row is marked, and is not tested against other rows.
+        primary: The score in which the methods are tested; None takes MAP@R, concatenated if there are several folds.
     """
 
     model_config = ConfigDict(validate_by_name=True, validate_by_alias=True)
     later = frozenset(
-        {"split", "embedder_bias", "proxies", "settings", "metrics", "test_curves", "normalization", "conditions"}
+        {
+            *("split", "embedder_bias", "proxies", "settings", "metrics", "test_curves", "normalization"),
+            *("conditions", "primary"),
+        }
     )
 
     title: str
@@ -170,6 +186,7 @@ class Experiment(Record):
     test_curves: bool = False
     normalization: Literal["unit", "ball"] | None = None
     conditions: dict[str, dict[str, JsonValue]] = Field(default={}, validation_alias="with")
+    primary: PrimaryScore | None = None
 
     @property
     def rows(self) -> tuple[str, ...]:

@@ -137,7 +137,7 @@ def test_every_imported_package_is_declared(path):
     "modules",
     [
         "results.store, results.records, results.training_spec, results.experiment_spec, results.provenance",
-        "results.published.tables, results.statistics.comparisons, results.statistics.class_bootstrap",
+        "results.published.tables, results.statistics.primary_comparison, results.statistics.class_bootstrap",
         "results.statistics.ranks, results.statistics.peeking, results.mlrc_constants",
         "reports.tables.result_table, reports.page.render, reports.page.sections.origins, reports.page.build",
         "reproduce.outputs.export_tables, reproduce.commands.export, reproduce.outputs.tables",

@@ -14,7 +14,9 @@ from results.experiment_spec import Experiment
 from results.headline_metrics import HEADLINE_METRICS
 from results.records import RunRecord
 from results.statistics.intervals import student_t_interval
+from results.statistics.method_comparison import ComparisonResult
 from results.statistics.nested_runs import ValueKey
+from results.statistics.primary_comparison import primary_comparison, primary_score
 from results.statistics.run_values import EmbeddingKind, run_values
 
 
@@ -90,15 +92,18 @@ class Material:
 
     @property
     def scores(self) -> tuple[Score, ...]:
-        """The scores of the verdicts. All pairs of methods are compared in the first score."""
-        if self.folds == 1:
-            return Score("map_at_r", "separated", True), Score("precision_at_1", "separated", True)
-        return (
-            Score("map_at_r", "concatenated"),
-            Score("map_at_r", "separated"),
-            Score("precision_at_1", "concatenated"),
-            Score("precision_at_1", "separated"),
-        )
+        """The scores of the verdicts, the primary score first. Only in that one the methods are tested."""
+        single = self.folds == 1
+        primary = primary_score(self.measured)
+        kinds: tuple[EmbeddingKind, ...] = ("separated",) if single else ("concatenated", "separated")
+        first = Score(primary.metric, "separated" if single else primary.embeddings, single)
+        others = [Score(metric, kind, single) for metric in ("map_at_r", "precision_at_1") for kind in kinds]
+        return (first, *(score for score in others if score != first))
+
+    @cached_property
+    def comparison(self) -> ComparisonResult | None:
+        """The comparison of all methods on the primary score; None without runs."""
+        return primary_comparison(self.measured)
 
     def values(self, score: Score) -> dict[str, dict[ValueKey, float]]:
         """Return the independent values by method as fractions of 1, in the experiment's order (`run_values`)."""

@@ -18,7 +18,8 @@ _GROUPS = {
     "warning": ("!", "Read this first"),
     "best": ("▸", "Highest means"),
     "real": ("≠", "Real differences"),
-    "open": ("≈", "No significant difference"),
+    "equal": ("=", "Equal within the margin"),
+    "open": ("?", "Cannot tell"),
     "inside": ("✓", "Published values inside our prediction intervals"),
     "outside": ("✗", "Published values outside our prediction intervals"),
 }

@@ -1,19 +1,18 @@
 """A published table beside our runs: every published cell with our mean, our interval and a verdict.
 
-Cells that were not run stay empty and say so; nothing is ever filled in (`eligibility` says which runs count).
+Cells that were not run stay empty and say so; nothing is ever filled in (`eligibility` says which runs count). No
+method is marked as the best: a column can hold runs of several experiments, and methods are compared within one.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reports.published.eligibility import StoredExperiment, concerns, models_of, objections
-from reports.tables.best_marks import column_marks
-from reports.tables.table import Mark
 from results.published.precision import published_mean
 from results.published.rows import RowOrigin, row_origin
 from results.published.tables import PublishedCell, PublishedColumn, PublishedRow, PublishedTable
 from results.statistics.intervals import Interval
-from results.statistics.nested_runs import RunKey, ValueKey, by_search, independent_values, search_interval
+from results.statistics.nested_runs import RunKey, by_search, search_interval
 from results.statistics.published_verdict import PublishedVerdict, prediction_interval, published_verdict
 from results.statistics.run_values import EmbeddingKind, value_of
 
@@ -39,7 +38,6 @@ class ComparedCell:
         ours: Over runs, in the units of the records (fractions of 1, steps); None if it was not run.
         origin: Name of the experiment that the runs are from.
         verdict: Where our prediction interval lies by the published value.
-        mark: Among our own results of the column.
         row_origin: Whether the paper measured the number itself or quoted it.
         prediction: Our prediction interval for the published value; None if the two are not compared.
     """
@@ -48,7 +46,6 @@ class ComparedCell:
     ours: Interval | None
     origin: str | None
     verdict: PublishedVerdict
-    mark: Mark = ""
     row_origin: RowOrigin | None = None
     prediction: Interval | None = None
 
@@ -108,35 +105,28 @@ def join(table: PublishedTable, stored: Sequence[StoredExperiment]) -> ComparedT
         for place, row in enumerate(table.rows)
         for column in table.columns
     }
-    marks = _marks(table, runs)
     rows = []
     for place, (row, label) in enumerate(zip(table.rows, _labels(table), strict=True)):
-        cells = {
-            column: _compared(table, row, row.cells[column], runs[place, column], marks.get((place, column), ""))
-            for column in table.columns
-        }
+        cells = {column: _compared(table, row, row.cells[column], runs[place, column]) for column in table.columns}
         rows.append(ComparedRow(label, row, cells))
     used = [cell_runs.origin for cell_runs in runs.values() if cell_runs is not None]
     return ComparedTable(table, tuple(rows), tuple(_notes(table, relevant, used)))
 
 
-def _compared(
-    table: PublishedTable, row: PublishedRow, cell: PublishedCell, runs: _CellRuns | None, mark: Mark
-) -> ComparedCell:
+def _compared(table: PublishedTable, row: PublishedRow, cell: PublishedCell, runs: _CellRuns | None) -> ComparedCell:
     origin = row_origin(table.name, row, cell.dataset)
     without: PublishedVerdict | None = _WITHOUT_COMPARISON.get(origin.kind)
     if without is None and row.key is None:
         without = "method not in suite"
     published = published_mean(cell, origin)
     if runs is None:
-        return ComparedCell(cell, None, None, without or published_verdict(None, published), mark, origin)
+        return ComparedCell(cell, None, None, without or published_verdict(None, published), origin)
     searches = list(by_search(runs.values).values())
     return ComparedCell(
         cell,
         search_interval(runs.values),
         runs.origin.name,
         without or published_verdict(searches, published),
-        mark,
         origin,
         prediction=None if without or published is None else prediction_interval(searches, published),
     )
@@ -174,25 +164,6 @@ def _values(one: StoredExperiment, cell: PublishedCell) -> dict[RunKey, float]:
         }
     except ValueError:
         return {}
-
-
-def _marks(
-    table: PublishedTable, runs: Mapping[tuple[int, PublishedColumn], _CellRuns | None]
-) -> dict[tuple[int, PublishedColumn], Mark]:
-    marks: dict[tuple[int, PublishedColumn], Mark] = {}
-    for column in table.columns:
-        if column.metric in COSTS_AND_STRUCTURE:
-            continue
-        # Only rows under equal conditions are compared.
-        groups: dict[str, dict[int, Mapping[ValueKey, float]]] = {}
-        for (row, at), known in runs.items():
-            experiment = None if known is None else known.origin.measured.summary.experiment
-            if at == column and known is not None and experiment is not None:
-                conditions = experiment.conditions_of(table.rows[row].key or "")
-                groups.setdefault(conditions, {})[row] = independent_values(known.values)
-        for by_row in groups.values():
-            marks.update({(row, column): mark for row, mark in column_marks(by_row).items()})
-    return marks
 
 
 def _labels(table: PublishedTable) -> list[str]:

@@ -20,7 +20,7 @@ _METRIC_TITLES = {
 }
 _HEADER = (
     *("table", "row", "dataset", "metric", "kind", "printed", "printed_interval"),
-    *("mean", "low", "high", "n", "verdict", "mark"),
+    *("mean", "low", "high", "n", "verdict"),
 )
 _ONLY_JSON = ("method", "variant", "note", "source", "origin", "row_kind", "quoted_from")
 _NOT_COMPARED = {"quoted", "source unclear", "method not in suite"}
@@ -91,7 +91,7 @@ def _ours(cell: ComparedCell) -> Cell:
     else:
         steps = cell.published.as_published.endswith("K")
         form = NumberFormat(digits=0, thousands=True) if steps else NumberFormat(digits=3)
-    return Cell(ours.mean, ours.half_width, n=ours.n, mark=cell.mark, note=f"({ours.n})", form=form, kind="measured")
+    return Cell(ours.mean, ours.half_width, n=ours.n, note=f"({ours.n})", form=form, kind="measured")
 
 
 def _sheet(table: ComparedTable) -> Sheet:
@@ -108,7 +108,7 @@ def _values(table: ComparedTable, row: ComparedRow, column: PublishedColumn, cel
     origin = cell.row_origin
     measured_by = (None, None) if origin is None else (origin.kind, origin.quoted_from)
     source = (published.method, published.variant, published.note, published.source, cell.origin, *measured_by)
-    return (*position, *as_published, *measured, cell.verdict, cell.mark or None, *source)
+    return (*position, *as_published, *measured, cell.verdict, *source)
 
 
 def _scaled(interval: Interval, scale: float) -> Interval:

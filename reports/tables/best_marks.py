@@ -1,30 +1,21 @@
-"""Marks for the values of a column: the best, and those that are not significantly below it."""
-
-from collections.abc import Hashable, Mapping
-from typing import TypeVar
+"""Marks for the values of the primary score: the highest mean, and the methods that no other is better than."""
 
 from reports.tables.table import Mark
-from results.statistics.comparisons import RunValues, best_of
-
-_Key = TypeVar("_Key", bound=Hashable)
+from results.statistics.method_comparison import ComparisonResult
 
 
-def column_marks(column: Mapping[_Key, RunValues]) -> dict[_Key, Mark]:
-    """Mark the values of a column.
+def marks_of(comparison: ComparisonResult | None) -> dict[str, Mark]:
+    """Mark the methods of a comparison.
 
     Args:
-        column: Values by run, by the key of their row.
+        comparison: The comparison; None without runs.
 
     Returns:
-        Marks by key, for the rows that have a mark. The highest mean is the best. A column with fewer than two rows
-        has no marks.
+        Marks by method, for the methods that have one. A single method has none.
     """
-    if len(column) < 2:
+    if comparison is None or len(comparison.methods) < 2:
         return {}
-    # `best_of` takes only texts as names.
-    keys = {str(index): key for index, key in enumerate(column)}
-    best = best_of({name: column[key] for name, key in keys.items()})
-    marks: dict[_Key, Mark] = {keys[best.name]: "best"}
-    marks.update({keys[name]: "tied" for name in best.tied})
-    marks.update({keys[name]: "untested" for name in best.untested})
+    marks: dict[str, Mark] = dict.fromkeys(comparison.leading, "tied")
+    marks.update(dict.fromkeys(comparison.untested, "untested"))
+    marks[comparison.highest] = "best"
     return marks

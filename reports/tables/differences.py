@@ -1,87 +1,99 @@
-"""Table of the differences between methods: every pair of methods is tested over their runs."""
+"""Table of the differences between methods: every pair, with the verdict of the experiment's one comparison."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 from reports.tables.table import Cell, Column, NumberFormat, Row, Sheet, Table, Value
 from results.experiment_results import MeasuredExperiment
+from results.experiment_spec import PrimaryScore
 from results.headline_metrics import HEADLINE_METRICS
-from results.statistics.comparisons import Comparison, compare_all
 from results.statistics.effects import Effect
-from results.statistics.run_values import EmbeddingKind, run_values
+from results.statistics.method_comparison import ComparedPair, ComparisonResult
+from results.statistics.primary_comparison import primary_comparison, primary_score
 
 _HEADER = (
     *("a", "b", "metric", "variant", "test", "difference", "low", "high", "n_a", "n_b", "left_out", "t", "degrees"),
-    *("p", "p_holm", "effect_name", "effect", "effect_low", "effect_high", "real"),
+    *("p", "p_better", "p_equal", "smallest_detectable", "effect_name", "effect", "effect_low", "effect_high"),
+    "verdict",
 )
 _POINTS = NumberFormat(digits=2, scale=100, signed=True)
+_DISTANCE = NumberFormat(digits=2, scale=100)
 _P_VALUE = NumberFormat(digits=3, smallest=0.001)
 _EFFECT = NumberFormat(digits=2, signed=True)
 
 
-def differences(
-    measured: MeasuredExperiment, metric: str = "map_at_r", kind: EmbeddingKind = "concatenated", alpha: float = 0.05
-) -> Table:
-    """Build the table that compares every pair of methods, in the order of the experiment.
+def differences(measured: MeasuredExperiment) -> Table:
+    """Build the table that compares every pair of methods on the primary score, in the order of the experiment.
 
     Args:
         measured: The experiment with its runs.
-        metric: One of the headline metrics.
-        kind: Which embeddings were tested, separated or concatenated.
-        alpha: Level of significance. A difference is called real if its p value, adjusted by Holm's method for all
-            pairs, is below `alpha`.
 
     Returns:
         Differences in percentage points with 95 % intervals. The sheet has fractions of 1.
     """
-    apart = measured.summary.own_conditions
-    titles = {key: title for key, title in measured.summary.methods.items() if key not in apart}
-    values = run_values(measured.records, metric, kind)
-    pairs = compare_all({key: values[key] for key in titles if key in values})
-    names = ("difference", "p (Holm)", "effect", "n", "test", "real?")
-    columns = [Column(name, numeric=name not in ("test", "real?")) for name in names]
-    rows = [Row.single(f"{titles[pair.a]} − {titles[pair.b]}", _cells(pair, alpha)) for pair in pairs]
+    titles, score, comparison = measured.summary.methods, primary_score(measured), primary_comparison(measured)
+    pairs = () if comparison is None else comparison.pairs
+    names = ("difference", "p (adjusted)", "effect", "n", "could have seen", "verdict")
     return Table(
         title=f"{measured.summary.title}: is the difference real?",
-        caption=_caption(pairs, metric, kind, alpha),
-        columns=tuple(columns),
-        rows=tuple(rows),
-        sheet=Sheet(_HEADER, tuple(_values(pair, metric, kind, alpha) for pair in pairs)),
+        caption=_caption(comparison, score),
+        columns=tuple(Column(name, numeric=name != "verdict") for name in names),
+        rows=tuple(
+            Row.single(f"{titles[pair.a]} − {titles[pair.b]}", _cells(pair, titles, _margin(comparison)))
+            for pair in pairs
+        ),
+        sheet=Sheet(_HEADER, tuple(_values(pair, score) for pair in pairs)),
         first="Methods",
     )
 
 
-def answer(pair: Comparison, alpha: float = 0.05) -> str:
-    """Return `yes`, `not shown` or `too few runs`. Never `no`: a test cannot show that there is no difference."""
-    if pair.p_holm is None:
-        return "too few runs"
-    return "yes" if pair.significant(alpha) else "not shown"
+def verdict_text(pair: ComparedPair, titles: Mapping[str, str], margin: float) -> str:
+    """Write the verdict of a pair in a few words.
+
+    Args:
+        pair: The compared pair.
+        titles: Titles of the methods by key.
+        margin: Margin of equality, a fraction of 1.
+
+    Returns:
+        `A better`, `equal within 0.5`, `cannot tell` or `too few runs`.
+    """
+    if pair.better:
+        return f"{titles[pair.better]} better"
+    return f"equal within {100 * margin:g}" if pair.verdict == "equal" else pair.verdict
 
 
-def _caption(pairs: Iterable[Comparison], metric: str, kind: str, alpha: float) -> str:
-    tests = {pair.test for pair in pairs}
-    sentences = [
-        f"Differences of {kind} {HEADLINE_METRICS.get(metric, metric)} in percentage points with 95 % intervals. "
-        "The p values are adjusted for all pairs (Holm), the intervals are not. "
-        f"A difference is called real if p < {alpha:g}."
-    ]
-    if "paired t" in tests:
-        sentences.append("Paired t: runs with the same seed and number are matched; the effect size is d_z.")
-    if "Welch t" in tests:
-        sentences.append("Welch t: fewer than two runs are matched; the effect size is Hedges' g.")
-    return " ".join(sentences) if tests else "Fewer than two methods have runs."
+def _margin(comparison: ComparisonResult | None) -> float:
+    return 0.0 if comparison is None else comparison.margin
 
 
-def _cells(pair: Comparison, alpha: float) -> list[Cell]:
+def _caption(comparison: ComparisonResult | None, score: PrimaryScore) -> str:
+    if comparison is None or not comparison.pairs:
+        return "Fewer than two methods have runs."
+    tests = {"moderated t": "moderated t-tests", "paired t": "paired t-tests", "Welch t": "Welch's t-tests"}
+    plural = "" if comparison.tested == 1 else "s"
+    return (
+        f"Differences of {score.embeddings} {HEADLINE_METRICS[score.metric]}, the primary score, in percentage points. "
+        f"One family of {tests[comparison.test]} over {comparison.tested} pair{plural}: the probability of any wrong "
+        f"claim in this table, better or equal, is at most {100 * comparison.alpha:g} %. The p values are adjusted for "
+        "that; the 95 % intervals are not, they hold for one pair alone. Equal: the means differ by less than "
+        f"{100 * comparison.margin:g} points. Could have seen: the smallest difference that would be called better "
+        "with a probability of 80 %. Tested is how the runs vary, not the search, the test classes or the dataset. "
+        "The effect size is Hedges' g."
+    )
+
+
+def _cells(pair: ComparedPair, titles: Mapping[str, str], margin: float) -> list[Cell]:
     difference = Cell(pair.difference, pair.half_width, form=_POINTS, kind="measured")
     effect = Cell() if pair.effect is None else _effect(pair.effect)
     counts = "" if pair.n_a == pair.n_b else f"{pair.n_a}, {pair.n_b}"
+    adjusted = pair.p_equal if pair.verdict == "equal" else pair.p_better
     return [
         difference,
-        Cell(pair.p_holm, form=_P_VALUE),
+        Cell(adjusted, form=_P_VALUE),
         effect,
         Cell(pair.n_a, written=counts),
-        Cell(pair.test),
-        Cell(answer(pair, alpha)),
+        Cell(pair.smallest, form=_DISTANCE),
+        Cell(verdict_text(pair, titles, margin)),
     ]
 
 
@@ -89,10 +101,11 @@ def _effect(effect: Effect) -> Cell:
     return Cell(effect.value, interval=(effect.low, effect.high), form=_EFFECT)
 
 
-def _values(pair: Comparison, metric: str, kind: str, alpha: float) -> tuple[Value, ...]:
+def _values(pair: ComparedPair, score: PrimaryScore) -> tuple[Value, ...]:
     effect = pair.effect
     sizes = (None,) * 4 if effect is None else (effect.name, effect.value, effect.low, effect.high)
     counts = (pair.n_a, pair.n_b, pair.left_out)
-    tested = (pair.t, pair.degrees, pair.p, pair.p_holm)
+    tested = (pair.t, pair.degrees, pair.p, pair.p_better, pair.p_equal, pair.smallest)
     interval = (pair.difference, pair.low, pair.high)
-    return (pair.a, pair.b, metric, kind, pair.test, *interval, *counts, *tested, *sizes, answer(pair, alpha))
+    named = (pair.a, pair.b, score.metric, score.embeddings, pair.test)
+    return (*named, *interval, *counts, *tested, *sizes, pair.verdict)

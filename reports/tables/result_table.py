@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 
-from reports.tables.best_marks import column_marks
+from reports.tables.best_marks import marks_of
 from reports.tables.table import PERCENT, Cell, Column, Mark, Row, Sheet, Table, Value, measured_cell
 from results.experiment_results import MeasuredExperiment
+from results.experiment_spec import PrimaryScore
 from results.headline_metrics import HEADLINE_METRICS
 from results.provenance import mixed_versions
 from results.records import RunRecord
 from results.statistics.intervals import student_t_interval
-from results.statistics.run_values import EMBEDDING_KINDS, EmbeddingKind, run_values, value_of
+from results.statistics.primary_comparison import comparison_on, default_score, primary_score
+from results.statistics.run_values import EMBEDDING_KINDS, EmbeddingKind, value_of
 
 ResultColumn = tuple[EmbeddingKind, str]
 """Kind of embeddings, and metric."""
@@ -38,6 +40,7 @@ def table_of(measured: MeasuredExperiment) -> Table:
         trials=summary.trials,
         runs=summary.runs,
         own_conditions=summary.own_conditions,
+        primary=primary_score(measured),
     )
 
 
@@ -54,6 +57,7 @@ def build_table(
     trials: int,
     runs: Mapping[str, int] | None = None,
     own_conditions: Mapping[str, str] | None = None,
+    primary: PrimaryScore | None = None,
 ) -> Table:
     """Build the table of results from runs.
 
@@ -67,12 +71,16 @@ def build_table(
         trials: Number of search trials that the experiment plans per method.
         runs: Number of planned runs by method, 1 for a method that is not in it.
         own_conditions: Phrases by method for rows under conditions of their own. They are not compared with others.
+        primary: The score whose column has marks; None takes the default of the runs.
 
     Returns:
         Percentages with the half width of the 95 % interval. The sheet has one row per cell, with fractions of 1.
     """
     own_conditions = own_conditions or {}
-    marks = _marks([record for record in records if record.method in methods and record.method not in own_conditions])
+    score = primary or default_score(records)
+    compared = {key: title for key, title in methods.items() if key not in own_conditions}
+    marks: dict[ResultColumn, dict[str, Mark]] = {}
+    marks[score.embeddings, score.metric] = marks_of(comparison_on(score, records, compared))
     rows, notes, values = [], [], []
     for key, method_title in methods.items():
         method_runs = [record for record in records if record.method == key]
@@ -91,7 +99,7 @@ def build_table(
         notes.append("Partial: " + "; ".join(missing) + ".")
     return Table(
         title=title,
-        caption=_caption(records, reproductions, trials),
+        caption=_caption(records, reproductions, trials, score),
         columns=(Column("n"), *(Column(HEADLINE_METRICS[metric], group=kind) for kind, metric in RESULT_COLUMNS)),
         rows=tuple(rows),
         sheet=Sheet(_HEADER, tuple(values)),
@@ -113,18 +121,14 @@ def _missing(
     return tuple(missing)
 
 
-def _marks(records: Sequence[RunRecord]) -> dict[ResultColumn, dict[str, Mark]]:
-    """Return the marks by column and method. Means are compared within each column."""
-    return {(kind, metric): column_marks(run_values(records, metric, kind)) for kind, metric in RESULT_COLUMNS}
-
-
 def _row(
     key: str, title: str, runs: Sequence[RunRecord], marks: Mapping[ResultColumn, Mapping[str, Mark]], sign: str
 ) -> Row:
+    """Make the row of a method. Only the column of the primary score has marks."""
     cells = [Cell(len(runs))]
     for kind, metric in RESULT_COLUMNS:
         interval = student_t_interval([value_of(run, metric, kind) for run in runs])
-        cells.append(measured_cell(interval, PERCENT, marks[kind, metric].get(key, "")))
+        cells.append(measured_cell(interval, PERCENT, marks.get((kind, metric), {}).get(key, "")))
     return Row.single(title, cells, key, sign=sign + ("*" if any(run.flags for run in runs) else ""))
 
 
@@ -136,7 +140,7 @@ def _values(row: Row, run: RunRecord) -> list[tuple[Value, ...]]:
     ]
 
 
-def _caption(records: Sequence[RunRecord], reproductions: int, trials: int) -> str:
+def _caption(records: Sequence[RunRecord], reproductions: int, trials: int, score: PrimaryScore) -> str:
     if not records:
         return "The store has no run of this experiment."
     first, dimensions = records[0], _trained_dimensions(records)
@@ -146,7 +150,8 @@ def _caption(records: Sequence[RunRecord], reproductions: int, trials: int) -> s
         "neither in training nor in search. Values are percentages: mean ± half width of the 95 % Student-t interval "
         f"over n runs ({reproductions} planned). Hyperparameters: best of {trials} trials per method by validation "
         f"MAP@R. Separated: mean of {folds} {dimensions}-dim models; concatenated: their {folds * dimensions}-dim "
-        f"ensemble. Base seed {first.seed}."
+        f"ensemble. Base seed {first.seed}. Methods are tested in the primary score, {score.embeddings} "
+        f"{HEADLINE_METRICS[score.metric]}; the other scores are secondary and not tested."
     )
 
 

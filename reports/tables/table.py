@@ -13,7 +13,7 @@ from results.statistics.published_verdict import PublishedVerdict
 Mark = Literal["", "best", "tied", "untested"]
 """Mark of a value in its column.
 
-best: the highest mean. tied: not significantly below the best. untested: has too few runs for a test.
+best: the highest mean. tied: no other method is shown to be better. untested: has too few runs for a test.
 """
 
 CellKind = Literal["", "measured", "published", "verdict", "not run"]
@@ -225,10 +225,10 @@ class Table:
         """Explains the marks that occur in the table."""
         marks = {cell.mark for line in self.lines for cell in line.cells}
         meanings = {
-            "best": "Bold: highest mean of the column.",
-            "tied": "Italic: not significantly below the highest mean (t-test at 5 %, paired if runs are matched, "
-            "Holm's correction within the column).",
-            "untested": "Question mark: too few runs for a test against the highest mean.",
+            "best": "Bold: highest mean of the primary score.",
+            "tied": "Italic: no other method is shown to be better (moderated t-tests of all pairs; a wrong claim "
+            "anywhere in the table has a probability of at most 5 %).",
+            "untested": "Question mark: too few runs for a test.",
         }
         return " ".join(meaning for mark, meaning in meanings.items() if mark in marks)
 

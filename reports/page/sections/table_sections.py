@@ -30,11 +30,11 @@ def tables_of(
     material: Material, compared: Sequence[ComparedTable], classes: OverClasses | None
 ) -> tuple[TableSection, ...]:
     """Build all tables for which there are runs."""
-    measured, first = material.measured, material.scores[0]
+    measured = material.measured
     sections = [_scores(material, compared)]
     sections += [_published(table) for table in compared if any(row.was_run for row in table.rows)]
     if len(material.records) >= 2:
-        sections.append(_section(differences(measured, first.metric, first.kind), "differences", material))
+        sections.append(_section(differences(measured), "differences", material))
     if classes:
         sections.append(_section(classes_table(material, classes), "classes", material))
     other_tables = {

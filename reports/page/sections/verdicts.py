@@ -1,8 +1,7 @@
 """The results in sentences that claim no more than the runs allow.
 
-There are two families of tests, each corrected by Holm's method. Every method is tested against the best, like the
-marks in the table of results. All pairs are tested, like in the table of differences. A test needs two runs of both
-methods.
+All claims are read from the experiment's one comparison, on its primary score. The other scores are named and not
+tested.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,11 +10,9 @@ from dataclasses import replace
 from reports.page.content import Verdict
 from reports.page.material import Material, Score
 from reports.page.sections.class_intervals import OverClasses
-from reports.page.sections.wording import corrected, listed, p_value, percent, points, runs, test_of
-from results.statistics.comparisons import Comparison, compare_all, compare_with_best
+from reports.page.sections.wording import listed, p_value, percent, points, runs, test_of
 from results.statistics.intervals import student_t_interval
-
-ALPHA = 0.05
+from results.statistics.method_comparison import ComparedPair, ComparisonResult
 
 _OTHER_CLASSES = "shown only for these test classes: the interval of the difference over drawn classes contains 0"
 
@@ -28,82 +25,97 @@ def verdicts_of(material: Material, classes: OverClasses | None = None) -> tuple
         classes: Intervals over test classes, if the runs have class scores.
 
     Returns:
-        For each score a sentence about its highest mean, then for the first score a sentence about each pair.
+        A sentence about the highest mean of each score, then for the primary score a sentence about each pair.
     """
-    if not material.records:
+    comparison = material.comparison
+    if comparison is None:
         return ()
-    best: list[Verdict] = []
-    for score in material.scores:
-        best += _of_the_best(material, score)
-    return (*best, *_pairs(material, material.scores[0], classes))
+    primary, *secondary = material.scores
+    best = [_of_the_best(material, primary, comparison), *(_untested(material, score) for score in secondary)]
+    return (*best, *_pairs(material, primary, comparison, classes))
 
 
-def _of_the_best(material: Material, score: Score) -> Iterator[Verdict]:
-    values, titles = material.comparable_values(score), material.titles
-    if not values:
-        return
-    if len(values) < 2:
-        (key,) = values
-        mean = percent(student_t_interval(list(values[key].values())))
-        yield Verdict(
-            "best", f"Only {titles[key]} has runs: {score.name} {mean}. There is no other method to compare it with."
+def _of_the_best(material: Material, score: Score, comparison: ComparisonResult) -> Verdict:
+    titles, best = material.titles, comparison.highest
+    values = material.values(score)[best]
+    mean = percent(student_t_interval(list(values.values())))
+    if len(comparison.methods) < 2:
+        return Verdict(
+            "best", f"Only {titles[best]} has runs: {score.name} {mean}. There is no other method to compare it with."
         )
-        return
-    best, comparisons = compare_with_best(values)
-    mean = percent(student_t_interval(list(values[best].values())))
-    lower = [pair for pair in comparisons if pair.significant(ALPHA)]
-    tied = [titles[pair.b] for pair in comparisons if pair.p_holm is not None and not pair.significant(ALPHA)]
-    untested = [titles[pair.b] for pair in comparisons if pair.p_holm is None]
-    sentence = f"{_capital(score.name)}: {titles[best]} has the highest mean, {mean} ({runs(len(values[best]))})"
+    others = {key: comparison.pair(best, key).verdict for key in comparison.methods if key != best}
+    phrases = {
+        "better": "better than {}",
+        "equal": f"equal to {{}} within {100 * comparison.margin:g} points",
+        "cannot tell": "not told apart from {}",
+        "too few runs": "not tested against {}, because there are too few runs",
+    }
     parts = []
-    if lower:
-        names = "every other method" if len(lower) == len(comparisons) else listed([titles[pair.b] for pair in lower])
-        parts.append(f"significantly above {names}")
-    if tied:
-        parts.append(f"not significantly above {listed(tied)}")
-    if untested:
-        parts.append(f"not tested against {listed(untested)}, because there are too few runs")
-    detail = f"t-tests against the highest mean at 5 %{corrected(len(comparisons) - len(untested), 'comparisons')}"
-    yield Verdict("best", f"{sentence}: {'; '.join(parts)}.", detail if lower or tied else "")
+    for verdict, phrase in phrases.items():
+        if keys := [key for key, other in others.items() if other.endswith(verdict)]:
+            every = verdict == "better" and len(keys) == len(others)
+            parts.append(phrase.format("every other method" if every else listed([titles[key] for key in keys])))
+    sentence = (
+        f"{_capital(score.name)}, the primary score: {titles[best]} has the highest mean, {mean} "
+        f"({runs(len(values))}). It is {'; '.join(parts)}."
+    )
+    if len(comparison.leading) > 1:
+        sentence += f" No method is shown to be better than {listed([titles[key] for key in comparison.leading])}."
+    return Verdict("best", sentence, _family(comparison))
 
 
-def _pairs(material: Material, score: Score, classes: OverClasses | None) -> Iterator[Verdict]:
+def _untested(material: Material, score: Score) -> Verdict:
+    values = material.values(score)
+    intervals = {key: student_t_interval(list(by_run.values())) for key, by_run in values.items()}
+    best = max(intervals, key=lambda key: intervals[key].mean)
+    sentence = f"{_capital(score.name)}, secondary and not tested: {material.titles[best]} has the highest mean"
+    return Verdict("best", f"{sentence}, {percent(intervals[best])} ({runs(len(values[best]))}).")
+
+
+def _family(comparison: ComparisonResult) -> str:
+    if not comparison.tested:
+        return ""
+    pairs = "1 pair" if comparison.tested == 1 else f"all {comparison.tested} pairs"
+    level = f"{100 * comparison.alpha:g} %"
+    return f"{comparison.test} tests of {pairs}; the probability of any wrong claim is at most {level}"
+
+
+def _pairs(
+    material: Material, score: Score, comparison: ComparisonResult, classes: OverClasses | None
+) -> Iterator[Verdict]:
     """Write a sentence about each pair, the better methods first."""
-    values = material.comparable_values(score)
-    if not values:
-        return
-    ordered = {key: values[key] for key in material.best_first if key in values}
-    family = compare_all(ordered)
-    tested = sum(pair.p is not None for pair in family)
-    lower = {pair.b for pair in compare_with_best(ordered)[1] if pair.significant(ALPHA)}
-    for pair in family:
-        below_best = pair.a == next(iter(ordered)) and pair.b in lower
-        verdict = _pair(pair, score, material.titles, tested, below_best)
-        gap = classes.gaps.get(pair.b) if classes and pair.a == classes.best else None
-        if verdict.kind == "real" and gap and gap.low is not None and gap.low <= 0:
-            verdict = replace(verdict, detail=f"{verdict.detail}; {_OTHER_CLASSES}")
-        yield verdict
+    order = [key for key in material.best_first if key in comparison.methods]
+    for number, first in enumerate(order):
+        for second in order[number + 1 :]:
+            pair = comparison.pair(first, second)
+            verdict = _pair(pair, first, second, score, material.titles, comparison)
+            gap = classes.gaps.get(second) if classes and first == classes.best else None
+            if verdict.kind == "real" and gap and gap.low is not None and gap.low <= 0:
+                verdict = replace(verdict, detail=f"{verdict.detail}; {_OTHER_CLASSES}")
+            yield verdict
 
 
-def _pair(pair: Comparison, score: Score, titles: Mapping[str, str], family: int, below_best: bool) -> Verdict:
-    """Write a sentence about a pair. `pair.a` does not always have the higher mean."""
-    higher, lower = (pair.a, pair.b) if pair.difference >= 0 else (pair.b, pair.a)
+def _pair(
+    pair: ComparedPair, higher: str, lower: str, score: Score, titles: Mapping[str, str], comparison: ComparisonResult
+) -> Verdict:
     gap = points(abs(pair.difference))
-    if pair.p_holm is None or pair.low is None or pair.high is None or pair.p is None:
+    if pair.p_better is None or pair.p_equal is None or pair.low is None or pair.high is None or pair.smallest is None:
         counts = f"{runs(pair.n_a)} and {runs(pair.n_b)}"
         sentence = f"{titles[higher]} lies {gap} above {titles[lower]} in {score.name}. This cannot be tested."
-        return Verdict("open", sentence, f"{counts}; a test needs two runs of each method")
-    ends = sorted((pair.low, pair.high)) if pair.difference >= 0 else sorted((-pair.low, -pair.high))
-    interval = f"95 % interval {100 * ends[0]:.2f} to {100 * ends[1]:.2f}"
-    detail = f"{interval}; {test_of(pair)}, {p_value(pair.p_holm)}{corrected(family, 'pairs')}"
-    if pair.significant(ALPHA):
-        return Verdict("real", f"{titles[higher]} is {gap} above {titles[lower]} in {score.name}.", detail)
-    if below_best:
-        detail += "; significant if only the comparisons with the highest mean are corrected for"
-    elif pair.p < ALPHA:
-        detail += "; significant without the correction"
+        return Verdict("open", sentence, f"{counts}; a test needs more runs")
+    ends = (pair.low, pair.high) if pair.a == higher else (-pair.high, -pair.low)
+    interval = f"95 % interval of this pair alone {100 * ends[0]:.2f} to {100 * ends[1]:.2f}"
+    adjusted = p_value(pair.p_equal if pair.verdict == "equal" else pair.p_better)
+    detail = f"{interval}; {test_of(pair)}, {adjusted}, adjusted for all claims of the table"
+    if pair.better:
+        return Verdict("real", f"{titles[higher]} is {gap} better than {titles[lower]} in {score.name}.", detail)
+    both = f"{titles[higher]} and {titles[lower]}"
+    if pair.verdict == "equal":
+        within = f"equal within {100 * comparison.margin:g} points"
+        return Verdict("equal", f"{both} are {within} in {score.name}: {gap} between their means.", detail)
     sentence = (
-        f"{titles[higher]} and {titles[lower]} do not differ significantly in {score.name}: {gap} between their means."
+        f"{both}: cannot tell which is better in {score.name}. {gap} lie between their means, and the smallest "
+        f"difference that these runs could have shown is {points(pair.smallest)}."
     )
     return Verdict("open", sentence, detail)
 

@@ -55,10 +55,10 @@ def _few_runs(material: Material) -> Iterator[tuple[str, str]]:
     if not counts:
         return
     if max(counts.values()) < 2:
-        yield "Every method has a single run. There are no intervals, and no difference can be called real.", ""
+        yield "Every method has a single run. There are no intervals, and no method can be called better.", ""
         return
     if single := [material.titles[key] for key, count in counts.items() if count < 2]:
-        yield f"{listed(single)}: a single run, so there is no interval and no test.", ""
+        yield f"{listed(single)}: a single run, so there is no interval.", ""
     fewest = min(count for count in counts.values() if count > 1)
     if fewest <= FEW_RUNS:
         yield (

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from results.statistics.comparisons import Comparison
 from results.statistics.intervals import Interval
+from results.statistics.method_comparison import ComparedPair
 
 
 def percent(interval: Interval) -> str:
@@ -27,19 +27,15 @@ def runs(count: int) -> str:
     return "1 run" if count == 1 else f"{count} runs"
 
 
-def corrected(tests: int, what: str) -> str:
-    """Name the number of tests that p values are adjusted for; empty for a single test."""
-    return "" if tests < 2 else f", corrected for {tests} {what} (Holm)"
-
-
 def listed(names: Sequence[str]) -> str:
     """Join names as in `a, b and c`."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def test_of(pair: Comparison) -> str:
-    """Name the test of a comparison."""
+def test_of(pair: ComparedPair) -> str:
+    """Name the test of a pair."""
     if pair.test == "paired t":
         return f"paired t-test over {pair.n_a} matched runs"
-    return f"Welch's t-test over {pair.n_a} and {pair.n_b} runs" if pair.test == "Welch t" else "not tested"
+    name = "moderated t-test" if pair.test == "moderated t" else "Welch's t-test"
+    return f"{name} over {pair.n_a} and {pair.n_b} runs"

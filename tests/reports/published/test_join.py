@@ -33,7 +33,7 @@ def mlrc(records=None, name="mlrc_cub200", **changes):
 def test_from_an_empty_store_every_cell_is_not_run_and_none_is_filled(name):
     joined = join(published_table(name), [])
     assert {found.verdict for found in joined.cells} <= NOT_FILLED
-    assert {(found.ours, found.origin, found.mark) for found in joined.cells} == {(None, None, "")}
+    assert {(found.ours, found.origin) for found in joined.cells} == {(None, None)}
     assert [found.published for found in joined.cells] == list(published_table(name).cells)
     labels = [row.label for row in joined.rows]
     assert len(set(labels)) == len(labels)
@@ -199,17 +199,6 @@ def test_runs_of_two_experiments_are_never_pooled():
     assert "Our runs are those of few, other." in both.notes
 
 
-def test_best_and_tied_are_marked_among_our_own_runs():
-    """Paired t-tests as scipy does them, p values times the two comparisons for Holm's smallest."""
-    best, near, far = [0.60, 0.62, 0.65], [0.59, 0.625, 0.64], [0.40, 0.42, 0.46]
-    records = [*runs_of("contrastive", best), *runs_of("triplet", near), *runs_of("cosface", far)]
-    joined = join(CUB, [mlrc(records)])
-    assert stats.ttest_rel(best, near).pvalue > 0.05
-    assert 2 * stats.ttest_rel(best, far).pvalue < 0.05
-    marks = {label: cell(joined, label).mark for label in ("Contrastive", "Triplet", "CosFace", "Margin")}
-    assert marks == {"Contrastive": "best", "Triplet": "tied", "CosFace": "", "Margin": ""}
-
-
 def test_a_papers_table_takes_only_the_experiment_of_its_name_and_its_panels():
     table, runs = published_table("proxy_isa_table1"), single_runs("proxy_isa", [0.66, 0.67])
     for name, filled in (("proxy_isa_table1/cub200", 1), ("proxy_isa_table1", 1), ("proxy_isa_table10", 0), ("own", 0)):
@@ -324,7 +313,7 @@ def test_rows_of_methods_that_the_suite_lacks_say_so():
     assert {found.verdict for found in joined.rows[0].cells.values()} == {"method not in suite"}
 
 
-def test_steps_are_steps_of_one_model_and_have_no_best():
+def test_steps_are_steps_of_one_model():
     table = published_table("ccp_table3")
     column = PublishedColumn("sop", "total_training_steps", "separated")
     published = next(row.cells[column] for row in table.rows if row.key == "triplet")
@@ -337,7 +326,7 @@ def test_steps_are_steps_of_one_model_and_have_no_best():
     ]
     joined = join(table, [experiment("ccp_table3/sop", settings, records)])
     found = cell(joined, "Triplet", column)
-    assert (found.ours.mean, found.scale, found.verdict, found.mark) == (published.value, 1, "inside", "")
+    assert (found.ours.mean, found.scale, found.verdict) == (published.value, 1, "inside")
     assert f"{published.value:,.0f} ± " in to_markdown(published_layout(joined))
 
 

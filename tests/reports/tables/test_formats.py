@@ -150,19 +150,18 @@ def test_markdown_has_a_cell_for_every_column(table):
 def test_csv_of_a_filled_table_loses_no_digit():
     joined = filled()
     frame = pd.read_csv(io.StringIO(to_csv(published_layout(joined))))
-    header = "table row dataset metric kind printed printed_interval mean low high n verdict mark"
+    header = "table row dataset metric kind printed printed_interval mean low high n verdict"
     assert list(frame.columns) == header.split()
     assert len(frame) == len(joined.cells)
     for line, cell in zip(frame.itertuples(), joined.cells, strict=True):
         assert line.verdict == cell.verdict
         if cell.ours is None:
-            assert pd.isna([line.mean, line.low, line.high, line.n, line.mark]).all()
+            assert pd.isna([line.mean, line.low, line.high, line.n]).all()
             continue
         # In the published unit, percent.
         assert (line.mean, line.n) == (100 * cell.ours.mean, cell.ours.n)
         ends = [end if end is None else pytest.approx(100 * end) for end in (cell.ours.low, cell.ours.high)]
         assert [None if pd.isna(end) else end for end in (line.low, line.high)] == ends
-        assert (line.mark if isinstance(line.mark, str) else "") == cell.mark
     assert set(frame["verdict"]) == {"inside", "below", "above", "no interval", "not run", "method not in suite"}
 
 
@@ -236,7 +235,7 @@ def test_every_format_shows_what_is_published_and_that_nothing_was_run(name):
     frame = pd.read_csv(io.StringIO(texts["csv"]), dtype=str, keep_default_na=False)
     assert list(frame["printed"]) == [cell.as_published for cell in cells]
     assert set(frame["verdict"]) <= NOT_FILLED
-    assert (frame[["mean", "low", "high", "n", "mark"]] == "").all().all()
+    assert (frame[["mean", "low", "high", "n"]] == "").all().all()
     assert len(frame.drop_duplicates(["row", "dataset", "metric", "kind"])) == len(cells)
 
 
@@ -286,10 +285,10 @@ def test_a_filled_row_has_what_is_published_then_ours_then_the_verdicts():
     at = next(place for place, line in enumerate(lines) if line.startswith("| Contrastive"))
     published, ours, verdicts = ([cell.strip() for cell in line.split("|")[2:-1]] for line in lines[at : at + 3])
     assert published[:2] == ["published", "68.13"]
-    assert (ours[0], ours[4]) == ("ours", "**59.83 ± 1.90** (3)")
+    assert (ours[0], ours[4]) == ("ours", "59.83 ± 1.90 (3)")
     assert (verdicts[0], verdicts[4]) == ("verdict", "inside")
     at = next(place for place, line in enumerate(lines) if line.startswith("| Triplet"))
-    assert "| 56.00? (1) |" in lines[at + 1]
+    assert "| 56.00 (1) |" in lines[at + 1]
     assert "no interval" in lines[at + 2]
     at = next(place for place, line in enumerate(lines) if line.startswith("| Margin |"))
     assert lines[at + 1].startswith("|  | verdict | not run |"), "a row that was not run has no line of ours"

@@ -8,7 +8,6 @@ import subprocess
 
 import pandas as pd
 import pytest
-from scipy import stats
 
 from reports.tables.cell_text import cell_text
 from reports.tables.csv_and_json import to_csv
@@ -16,6 +15,7 @@ from reports.tables.latex import to_latex
 from reports.tables.markdown import to_markdown
 from reports.tables.result_table import build_table, missing_runs, result_cells
 from results.experiment_results import MeasuredExperiment
+from results.experiment_spec import PrimaryScore
 from results.headline_metrics import HEADLINE_METRICS
 from tests.support.sample_records import some_run, some_summary
 from tests.support.sound_latex import check_latex
@@ -184,27 +184,36 @@ def body_rows(latex: str) -> list[str]:
     return inside.strip().splitlines()
 
 
-def test_ties_with_the_best_are_marked_and_explained():
-    """Tested as scipy does: paired over the runs; p of the one comparison needs no correction."""
+def test_methods_that_no_other_is_better_than_are_marked_in_the_primary_score_only():
     near = [some_run("cosface", run, value) for run, value in enumerate((0.51, 0.53, 0.60))]
-    far = [some_run("cosface", run, value - 0.2) for run, value in enumerate(SEPARATED)]
+    far = [some_run("cosface", run, value - 0.4) for run, value in enumerate(SEPARATED)]
     tied = table(given=[*records()[:3], *near], methods={"triplet": "Triplet", "cosface": "CosFace"})
-    assert stats.ttest_rel(SEPARATED, (0.51, 0.53, 0.60)).pvalue > 0.05
-    column = ("separated", "precision_at_1")
-    assert (cell_of(tied, "triplet", *column).mark, cell_of(tied, "cosface", *column).mark) == ("best", "tied")
-    assert "| Triplet | 3 | **55.00 ± 13.83** |" in to_markdown(tied)
-    assert "| CosFace | 3 | *54.67 ± 11.74* |" in to_markdown(tied)
-    assert r"$\mathit{54.67 \pm 11.74}$" in to_latex(tied)
-    assert "Bold: highest mean of the column." in to_markdown(tied)
-    assert "Italic: not significantly below the highest mean (t-test" in to_markdown(tied)
+    marks = {column: cell.mark for column, cell in result_cells(row(tied, "cosface")).items() if cell.mark}
+    assert marks == {("concatenated", "map_at_r"): "tied"}
+    assert cell_of(tied, "triplet", "concatenated", "map_at_r").mark == "best"
+    assert "| Triplet | 3 | 55.00 ± 13.83 |" in to_markdown(tied)
+    assert "**16.25 ± 3.46**" in to_markdown(tied)
+    assert "*16.17 ± 2.93*" in to_markdown(tied)
+    assert r"$\mathit{16.17 \pm 2.93}$" in to_latex(tied)
+    assert "Bold: highest mean of the primary score." in to_markdown(tied)
+    assert "Italic: no other method is shown to be better (moderated t-tests" in to_markdown(tied)
     clear = table(given=[*records()[:3], *far], methods={"triplet": "Triplet", "cosface": "CosFace"})
-    assert cell_of(clear, "cosface", *column).mark == ""
+    assert cell_of(clear, "cosface", "concatenated", "map_at_r").mark == ""
     assert "Italic" not in to_markdown(clear)
 
 
+def test_an_experiment_can_name_its_primary_score():
+    primary = PrimaryScore(metric="precision_at_1", embeddings="separated")
+    near = [some_run("cosface", run, value) for run, value in enumerate((0.51, 0.53, 0.60))]
+    named = table(given=[*records()[:3], *near], primary=primary)
+    marks = {column: cell.mark for column, cell in result_cells(row(named, "cosface")).items() if cell.mark}
+    assert marks == {("separated", "precision_at_1"): "tied"}
+    assert "Methods are tested in the primary score, separated P@1" in named.caption
+
+
 def test_a_method_with_too_few_runs_is_not_called_worse():
-    assert cell_of(table(), "untrained", "separated", "map_at_r").mark == "untested"
-    assert "7.75?" in to_markdown(table())
+    assert cell_of(table(), "untrained", "concatenated", "map_at_r").mark == "untested"
+    assert "? |" in to_markdown(table())
     assert "Question mark: too few runs" in to_markdown(table())
 
 

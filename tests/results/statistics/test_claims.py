@@ -1,6 +1,7 @@
 """Claims: Holm's method by hand, and detectable differences against simulation."""
 
 import math
+from itertools import chain, combinations
 
 import numpy as np
 import pytest
@@ -22,6 +23,18 @@ from results.statistics.pair_tests import welch_t
 )
 def test_holms_method_by_hand(p_values, expected):
     assert holm_adjusted(p_values) == pytest.approx(expected, nan_ok=True)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=7))
+def test_holm_is_the_closure_of_bonferroni(p_values):
+    """A hypothesis falls at a level if every intersection that it is part of falls by Bonferroni."""
+    indices = range(len(p_values))
+    subsets = list(chain.from_iterable(combinations(indices, size) for size in range(1, len(p_values) + 1)))
+    closed = [
+        max(min(1.0, len(subset) * min(p_values[i] for i in subset)) for subset in subsets if index in subset)
+        for index in indices
+    ]
+    assert holm_adjusted(p_values) == pytest.approx(closed)
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=9))

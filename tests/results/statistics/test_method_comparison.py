@@ -110,6 +110,20 @@ def test_verdicts_marks_and_groups_cannot_contradict_each_other(methods, test):
         assert result.highest in result.leading
 
 
+@pytest.mark.parametrize("test", TESTS)
+def test_intervals_of_a_pair_cover_in_95_of_100_experiments(test):
+    generator, covered = np.random.default_rng(3), 0
+    for _ in range(1500):
+        methods = {
+            name: by_run(generator.normal(mean, 0.02, 6)) for name, mean in zip("abcd", (3, 1, 1, 1), strict=True)
+        }
+        pair = compare_methods(methods, test).pair("a", "b")
+        covered += pair.low <= 2 <= pair.high
+    # Three standard errors of a proportion of 0.95 over 1500 tables. Borrowed variance makes intervals a little wider.
+    assert covered / 1500 > 0.95 - 0.017
+    assert covered / 1500 < 0.985
+
+
 def test_two_honest_runs_of_the_quickstart_no_longer_disagree():
     """On another machine this pair was called different (p 0.027); these runs say 0.86 points and cannot tell."""
     measured = MeasuredExperiment.from_json((FOLDER / "quickstart.json").read_text())

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from results.statistics.comparisons import compare
 from results.statistics.intervals import student_t_interval
+from results.statistics.method_comparison import compare_methods
 from results.statistics.nested_runs import RunKey, SearchKey, by_search, independent_values, search_interval
 from results.statistics.run_values import run_values, values_by_run
 from tests.support.sample_records import some_run
@@ -50,7 +50,10 @@ def test_differences_of_searched_methods_cover_the_true_difference(searches):
         # A method without a search has runs only.
         b = simulated(rng, searches[1], 4, of_search=0.01 if searches[1] > 1 else 0.0)
         pairs.append((independent_values(a), independent_values(b)))
-    assert coverage(lambda pair: compare(*pair), 0.02, pairs) >= 0.95 - 3 * (0.05 * 0.95 / REPEATS) ** 0.5
+    assert (
+        coverage(lambda pair: compare_methods({"a": pair[0], "b": pair[1]}).pairs[0], 0.02, pairs)
+        >= 0.95 - 3 * (0.05 * 0.95 / REPEATS) ** 0.5
+    )
 
 
 def test_one_search_keeps_its_runs_and_several_count_once_each():

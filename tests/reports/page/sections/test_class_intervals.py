@@ -12,8 +12,8 @@ def test_a_difference_that_hangs_on_the_test_classes_says_so():
         {"a": with_classes(runs["a"], moved), "b": with_classes(runs["b"], steady), "c": with_classes(runs["c"], moved)}
     )
     found = said(verdicts_of(whole, over_classes(whole)), "real")
-    (small,) = [sentence for sentence in found if "above B" in sentence]
-    (large,) = [sentence for sentence in found if "A is" in sentence and "above C" in sentence]
+    (small,) = [sentence for sentence in found if "better than B" in sentence]
+    (large,) = [sentence for sentence in found if "A is" in sentence and "better than C" in sentence]
     assert "the interval of the difference over drawn classes contains 0" in small
     assert "over drawn classes" not in large
     assert set(over_classes(whole).gaps) == {"b", "c"}

@@ -1,46 +1,64 @@
 """Sentences about differences, no stronger than the runs."""
 
 import numpy as np
+import pytest
 from scipy import stats
 
 from reports.page.sections.verdicts import verdicts_of
 from reports.page.sections.warnings import warnings_of
-from results.statistics.comparisons import holm
+from reports.page.sections.wording import p_value
+from results.statistics.claims import holm_adjusted
 from tests.support.page_material import A, B, C, material, said, values
+from tests.support.published_world import MLRC
 from tests.support.sample_records import scores, some_run
 
 
-def paired(a, b):
-    return stats.ttest_rel([x / 4 + 0.025 for x in a], [x / 4 + 0.025 for x in b]).pvalue
-
-
-def test_best_ties_and_pairs_are_those_of_independent_tests():
-    found = verdicts_of(material(values(a=A, b=B, c=C)))
-    (p_ab, p_ac, p_cb) = paired(A, B), paired(A, C), paired(C, B)
-    against = dict(zip("bc", holm([p_ab, p_ac]), strict=True))
-    assert against["b"] < 0.05 < against["c"]
+def test_best_and_pairs_are_those_of_the_comparison():
+    world = material(values(a=A, b=B, c=[0.58, 0.63, 0.60, 0.59]))
+    found = verdicts_of(world)
+    assert [world.comparison.pair(*names).verdict for names in ("ab", "ac", "cb")] == [
+        "a better",
+        "cannot tell",
+        "b better",
+    ]
     best = said(found, "best")[0]
-    assert "Concatenated MAP@R: A has the highest mean, 17.61" in best
-    assert "significantly above B; not significantly above C" in best
-    ab, ac, cb = holm([p_ab, p_ac, p_cb])
+    assert "Concatenated MAP@R, the primary score: A has the highest mean, 17.61" in best
+    assert "It is better than B; not told apart from C. No method is shown to be better than A and C." in best
     real, undecided = said(found, "real"), said(found, "open")
     assert (len(real), len(undecided)) == (2, 1)
     gap = 100 * (np.mean(A) - np.mean(B)) / 4
-    assert f"A is {gap:.2f} points above B in concatenated MAP@R." in real[0]
-    assert all("corrected for 3 pairs (Holm)" in sentence for sentence in (*real, *undecided))
-    assert ("p < 0.001" if ab < 0.001 else f"p = {ab:.3f}") in real[0]
-    assert ("p < 0.001" if cb < 0.001 else f"p = {cb:.3f}") in real[1]
-    assert f"p = {ac:.3f}" in undecided[0]
+    assert f"A is {gap:.2f} points better than B in concatenated MAP@R." in real[0]
+    for pair, sentence in (("ab", real[0]), ("cb", real[1]), ("ac", undecided[0])):
+        assert p_value(world.comparison.pair(*pair).p_better) in sentence
+    assert "cannot tell which is better" in undecided[0]
+    assert f"could have shown is {100 * world.comparison.pair('a', 'c').smallest:.2f} points" in undecided[0]
+
+
+def test_the_only_pair_is_welchs_test_with_the_share_of_the_level():
+    world = material(values(a=A[:3], c=[x - 0.004 for x in C[:3]]))
+    pair = world.comparison.pair("a", "c")
+    expected = stats.ttest_ind([x / 4 for x in A[:3]], [x / 4 - 0.001 for x in C[:3]], equal_var=False)
+    assert pair.p == pytest.approx(expected.pvalue)
+    assert pair.p_better == pytest.approx(float(holm_adjusted([expected.pvalue])[0]) / 0.75)
 
 
 def test_a_pair_is_said_with_the_higher_first_and_an_interval_of_that_sign():
-    (sentence,) = said(verdicts_of(material(values(b=B, a=A))), "real")
-    interval = stats.ttest_rel([x / 4 for x in A], [x / 4 for x in B]).confidence_interval()
+    world = material(values(b=B, a=A))
+    (sentence,) = said(verdicts_of(world), "real")
+    pair = world.comparison.pair("a", "b")
     assert sentence.startswith("A is ")
-    assert f"95 % interval {100 * interval.low:.2f} to {100 * interval.high:.2f}" in sentence
+    assert f"95 % interval of this pair alone {-100 * pair.high:.2f} to {-100 * pair.low:.2f}" in sentence
 
 
-def test_single_runs_make_no_difference_real():
+def test_methods_within_the_margin_are_called_equal():
+    steps = np.array([-1, 0, 1, 0, 1, -1, 0, 1, -1, 0]) * 4e-4
+    world = material(values(a=0.5 + steps, b=0.5 + steps[::-1]))
+    (sentence,) = said(verdicts_of(world), "equal")
+    assert "are equal within 0.5 points in concatenated MAP@R" in sentence
+    assert "equal to B within 0.5 points" in said(verdicts_of(world), "best")[0]
+
+
+def test_single_runs_make_no_method_better():
     one = material(values(a=A[:1], b=B[:1]), reproductions=1)
     found = verdicts_of(one)
     assert said(found, "real") == []
@@ -55,14 +73,29 @@ def test_one_method_alone_is_compared_with_nothing():
     assert "no other method to compare it with" in found[0].sentence
 
 
+def test_secondary_scores_are_named_and_not_tested():
+    secondary = said(verdicts_of(material(values(a=A, b=B))), "best")[1:]
+    assert [sentence.split(":")[0] for sentence in secondary] == [
+        f"{score}, secondary and not tested" for score in ("Separated MAP@R", "Concatenated P@1", "Separated P@1")
+    ]
+    assert not any("better" in sentence for sentence in secondary)
+
+
+def test_the_primary_score_of_the_experiment_comes_first():
+    named = {**MLRC, "dataset": {"name": "glyphs"}, "primary": {"metric": "precision_at_1", "embeddings": "separated"}}
+    found = said(verdicts_of(material(values(a=A, b=B), settings=named)))
+    assert found[0].startswith("Separated P@1, the primary score: A has the highest mean")
+    assert any("A is " in sentence and "in separated P@1" in sentence for sentence in found)
+
+
 def test_a_single_model_has_one_kind_of_score():
     runs = {
         key: [
             some_run(key, run, value, fold_fingerprints=("x",), fold_scores=(scores(value),))
-            for run, value in enumerate(own)
+            for run, value in enumerate(row)
         ]
-        for key, own in (("a", A), ("b", B))
+        for key, row in (("a", A), ("b", B))
     }
     found = said(verdicts_of(material(runs)), "best")
     assert len(found) == 2
-    assert found[0].startswith("MAP@R: A has the highest mean")
+    assert found[0].startswith("MAP@R, the primary score: A has the highest mean")

@@ -1,0 +1,53 @@
+"""The comparison of an experiment's methods on its primary score: the only test behind its marks and sentences."""
+
+from collections.abc import Mapping, Sequence
+
+from results.experiment_results import MeasuredExperiment
+from results.experiment_spec import PrimaryScore
+from results.records import RunRecord
+from results.statistics.method_comparison import ComparisonResult, compare_methods
+from results.statistics.run_values import run_values
+
+
+def primary_score(measured: MeasuredExperiment) -> PrimaryScore:
+    """Return the experiment's primary score.
+
+    Args:
+        measured: The experiment with its runs.
+
+    Returns:
+        The score that the experiment names, else MAP@R: of the concatenated embeddings, or of the only one.
+    """
+    experiment = measured.summary.experiment
+    named = None if experiment is None else experiment.primary
+    return named or default_score(measured.records)
+
+
+def default_score(records: Sequence[RunRecord]) -> PrimaryScore:
+    """Return the primary score of runs whose experiment names none."""
+    single = max((len(record.fold_fingerprints) for record in records), default=0) == 1
+    return PrimaryScore(embeddings="separated" if single else "concatenated")
+
+
+def primary_comparison(measured: MeasuredExperiment) -> ComparisonResult | None:
+    """Compare an experiment's methods on its primary score, without rows under conditions of their own."""
+    apart = measured.summary.own_conditions
+    compared = {key: title for key, title in measured.summary.methods.items() if key not in apart}
+    return comparison_on(primary_score(measured), measured.records, compared)
+
+
+def comparison_on(
+    score: PrimaryScore, records: Sequence[RunRecord], methods: Mapping[str, str]
+) -> ComparisonResult | None:
+    """Compare methods on a score.
+
+    Args:
+        score: The score.
+        records: Runs of any methods.
+        methods: The compared methods by key, in order. Methods without runs are left out.
+
+    Returns:
+        The comparison of all pairs; None without runs.
+    """
+    values = run_values([record for record in records if record.method in methods], score.metric, score.embeddings)
+    return compare_methods({key: values[key] for key in methods if key in values}) if values else None
