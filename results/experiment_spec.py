@@ -136,9 +136,16 @@ class Experiment(Record):
         test_curves: Whether to record test scores during the reproductions' trainings, to measure the gain from
             peeking.
         normalization: Normalization of all methods' embeddings before they are compared; None takes that of each loss.
+        peeking_metric: The score by which the paper's code chooses on test classes. The gain from peeking is shown in
+            it. It changes no training and no run, so it is not part of the experiment's fingerprint.
     """
 
-    later = frozenset({"split", "embedder_bias", "proxies", "settings", "metrics", "test_curves", "normalization"})
+    later = frozenset(
+        {
+            *("split", "embedder_bias", "proxies", "settings", "metrics", "test_curves", "normalization"),
+            "peeking_metric",
+        }
+    )
 
     title: str
     protocol: Literal["mlrc", "standard"] = "mlrc"
@@ -160,6 +167,7 @@ class Experiment(Record):
     metrics: tuple[str, ...] = ()
     test_curves: bool = False
     normalization: Literal["unit", "ball"] | None = None
+    peeking_metric: Literal["precision_at_1", "r_precision", "map_at_r"] = "map_at_r"
 
     def fingerprint(self, name: str, data_fingerprint: str) -> str:
         """Return the key of this experiment in the store: a hash of everything that could change its table.
@@ -168,9 +176,8 @@ class Experiment(Record):
             name: The experiment's name. A renamed experiment counts under its first name, so that its rows are found.
             data_fingerprint: Fingerprint of the dataset. The folder of the images is not part of the hash.
         """
-        settings = self.model_dump(
-            mode="json", exclude={"title": True, "methods": True, "variants": True, "dataset": {"root"}}
-        )
+        left_out = dict.fromkeys(("title", "methods", "variants", "peeking_metric"), True)
+        settings = self.model_dump(mode="json", exclude={**left_out, "dataset": {"root"}})
         return fingerprint_of([first_name(name), data_fingerprint, settings])
 
     def without_folder(self) -> dict[str, Any]:
