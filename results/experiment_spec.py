@@ -155,13 +155,15 @@ class Experiment(Record):
         conditions: Settings of single rows that differ from those of the experiment, by row (a method or variant) and
             dotted key. Experiment files call it `with`. Such a row is marked, and is not tested against other rows.
         primary: The score in which the methods are tested; None takes MAP@R, concatenated if there are several folds.
+        peeking_metric: The score by which the paper's code chooses on test classes. The gain from peeking is shown in
+            it. It changes no training and no run, so it is not part of the experiment's fingerprint.
     """
 
     model_config = ConfigDict(validate_by_name=True, validate_by_alias=True)
     later = frozenset(
         {
             *("split", "embedder_bias", "proxies", "settings", "metrics", "test_curves", "normalization"),
-            *("conditions", "primary"),
+            *("conditions", "primary", "peeking_metric"),
         }
     )
 
@@ -187,6 +189,7 @@ class Experiment(Record):
     normalization: Literal["unit", "ball"] | None = None
     conditions: dict[str, dict[str, JsonValue]] = Field(default={}, validation_alias="with")
     primary: PrimaryScore | None = None
+    peeking_metric: Literal["precision_at_1", "r_precision", "map_at_r"] = "map_at_r"
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -226,9 +229,8 @@ class Experiment(Record):
             name: The experiment's name. A renamed experiment counts under its first name, so that its rows are found.
             data_fingerprint: Fingerprint of the dataset. The folder of the images is not part of the hash.
         """
-        settings = self.model_dump(
-            mode="json", exclude={"title": True, "methods": True, "variants": True, "dataset": {"root"}}
-        )
+        left_out = dict.fromkeys(("title", "methods", "variants", "peeking_metric"), True)
+        settings = self.model_dump(mode="json", exclude={**left_out, "dataset": {"root"}})
         return fingerprint_of([first_name(name), data_fingerprint, settings])
 
     def without_folder(self) -> dict[str, Any]:

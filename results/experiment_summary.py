@@ -85,6 +85,11 @@ class ExperimentSummary(Record):
         }
 
     @property
+    def peeking_metric(self) -> str:
+        """The score that shows the gain from peeking; MAP@R if it is not known."""
+        return "map_at_r" if self.experiment is None else self.experiment.peeking_metric
+
+    @property
     def written_settings(self) -> dict[str, JsonValue]:
         """The settings as JSON values, as the store keeps them; empty if none were stored."""
         if isinstance(self.settings, Experiment):

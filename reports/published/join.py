@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reports.published.eligibility import StoredExperiment, concerns, models_of, objections
+from reports.tables.hyperparameter_origin import choice_notes
 from results.published.precision import published_mean
 from results.published.rows import RowOrigin, row_origin
 from results.published.tables import PublishedCell, PublishedColumn, PublishedRow, PublishedTable
@@ -185,6 +186,7 @@ def _notes(table: PublishedTable, stored: Sequence[StoredExperiment], used: Sequ
     """Where our numbers are from, and which runs fill no cell and why."""
     names = sorted({one.name for one in used})
     notes = [f"Our runs are those of {', '.join(names)}."] if names else []
+    notes += dict.fromkeys(note for one in used for note in choice_notes(one.measured.summary))
     said: dict[str, list[str]] = {}
     for one in stored:
         near = [

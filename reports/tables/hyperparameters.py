@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from reports.tables.hyperparameter_origin import choice_notes
 from reports.tables.table import PERCENT, Cell, Column, NumberFormat, Row, Sheet, Table, Value, measured_cell
 from results.experiment_results import MeasuredExperiment
 from results.published.searches import PublishedOptimum, mlrc_search_optima
@@ -41,9 +42,10 @@ def hyperparameters(measured: MeasuredExperiment, published_names: PublishedName
             score = _validation(measured, records)
             rows.append(Row.single(f"{title}: {parameter}", _cells(setting, optimum, score, first=index == 0)))
             values.append(_values(key, parameter, setting, optimum, score))
+    ours = "the setting of the best trial" if measured.summary.trials else "the given setting"
     return Table(
         title=f"{measured.summary.title}: hyperparameters found",
-        caption="Ours: the setting of the best trial. Validation MAP@R: mean over folds in percent, of the n "
+        caption=f"Ours: {ours}. Validation MAP@R: mean over folds in percent, of the n "
         "reproductions trained with this setting, ± half width of the 95 % Student-t interval. MLRC: the best setting "
         "of its search and the score of that trial. This score is the highest of all trials, so it is a little too "
         "high.",
@@ -51,6 +53,7 @@ def hyperparameters(measured: MeasuredExperiment, published_names: PublishedName
         rows=tuple(rows),
         sheet=Sheet(_HEADER, tuple(values)),
         first="Method: hyperparameter",
+        notes=choice_notes(measured.summary),
     )
 
 

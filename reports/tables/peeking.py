@@ -11,23 +11,23 @@ _HEADER = (
 )
 
 
-def peeking_table(measured: MeasuredExperiment, metric: str = "map_at_r") -> Table:
+def peeking_table(measured: MeasuredExperiment) -> Table:
     """Build the table with one row per method whose runs have test curves.
 
     Args:
         measured: The experiment with its trainings and their test curves.
-        metric: One of the headline metrics.
 
     Returns:
-        Scores in percent for both choices of the checkpoint, and their difference. The sheet has fractions of 1.
+        Scores in percent for both choices of the checkpoint, and their difference, in the score that the paper's code
+        chooses by (`Experiment.peeking_metric`). The sheet has fractions of 1.
     """
-    titles = measured.summary.methods
+    titles, metric = measured.summary.methods, measured.summary.peeking_metric
     by_method = {gain.method: gain for gain in peeking(measured, metric)}
     ordered = [by_method[key] for key in titles if key in by_method]
     without = [title for key, title in titles.items() if key not in by_method]
     return Table(
         title=f"{measured.summary.title}: gain from peeking",
-        caption=f"Separated {HEADLINE_METRICS.get(metric, metric)} on the test classes in percent, mean ± half width "
+        caption=f"Separated {HEADLINE_METRICS[metric]} on the test classes in percent, mean ± half width "
         "of the 95 % Student-t interval over n runs. Honest: the checkpoint chosen by its validation score. Peeked: "
         "the best test score during the same training, which an honest protocol must not report.",
         columns=tuple(Column(name) for name in ("n", "honest", "peeked", "gain")),

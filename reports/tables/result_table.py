@@ -1,8 +1,10 @@
 """Table of an experiment's results: one row per method, means over runs with their intervals."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from reports.tables.best_marks import marks_of
+from reports.tables.hyperparameter_origin import origin_of_hyperparameters
 from reports.tables.table import PERCENT, Cell, Column, Mark, Row, Sheet, Table, Value, measured_cell
 from results.experiment_results import MeasuredExperiment
 from results.experiment_spec import PrimaryScore
@@ -21,18 +23,24 @@ RESULT_COLUMNS: tuple[ResultColumn, ...] = tuple(
 )
 """The columns of results in the order of the table. The number of runs is in a column before them."""
 
+_LAST_EPOCH = "last epoch"
 _HEADER = ("method", "variant", "metric", "dimensions", "mean", "ci95_half_width", "n")
 
 
 def result_cells(row: Row) -> dict[ResultColumn, Cell]:
     """Return the cells of a row of results, by column."""
-    return dict(zip(RESULT_COLUMNS, row.lines[0].cells[1:], strict=True))
+    return dict(zip(RESULT_COLUMNS, row.lines[0].cells[1 : 1 + len(RESULT_COLUMNS)], strict=True))
+
+
+def cells_beside(row: Row) -> tuple[Cell, ...]:
+    """Return the cells of a row that follow the results: the scores after the last epoch, if the table has them."""
+    return row.lines[0].cells[1 + len(RESULT_COLUMNS) :]
 
 
 def table_of(measured: MeasuredExperiment) -> Table:
     """Build the table of an experiment's results, see `build_table`."""
     summary = measured.summary
-    return build_table(
+    table = build_table(
         measured.records,
         summary.methods,
         summary.title,
@@ -42,6 +50,7 @@ def table_of(measured: MeasuredExperiment) -> Table:
         own_conditions=summary.own_conditions,
         primary=primary_score(measured),
     )
+    return replace(table, notes=(*table.notes, *_old_choices(measured)))
 
 
 def missing_runs(measured: MeasuredExperiment) -> tuple[str, ...]:
@@ -74,13 +83,15 @@ def build_table(
         primary: The score whose column has marks; None takes the default of the runs.
 
     Returns:
-        Percentages with the half width of the 95 % interval. The sheet has one row per cell, with fractions of 1.
+        Percentages with the half width of the 95 % interval. If runs have scores after the last epoch, the last columns
+        show them without marks. The sheet has one row per cell, with fractions of 1.
     """
     own_conditions = own_conditions or {}
     score = primary or default_score(records)
     compared = {key: title for key, title in methods.items() if key not in own_conditions}
     marks: dict[ResultColumn, dict[str, Mark]] = {}
     marks[score.embeddings, score.metric] = marks_of(comparison_on(score, records, compared))
+    shows_last_epoch = any(record.last_epoch for record in records if record.method in methods)
     rows, notes, values = [], [], []
     for key, method_title in methods.items():
         method_runs = [record for record in records if record.method == key]
@@ -88,6 +99,8 @@ def build_table(
             dimensions = method_runs[0].dimensions
             suffix = "" if dimensions == _trained_dimensions(records) else f" ({dimensions}-dim)"
             row = _row(key, method_title + suffix, method_runs, marks, "†" if key in own_conditions else "")
+            if shows_last_epoch:
+                row = _with_last_epoch(row, method_runs)
             rows.append(row)
             if key in own_conditions:
                 notes.append(f"† {row.head}: {own_conditions[key]}. Not compared with rows under other conditions.")
@@ -99,8 +112,8 @@ def build_table(
         notes.append("Partial: " + "; ".join(missing) + ".")
     return Table(
         title=title,
-        caption=_caption(records, reproductions, trials, score),
-        columns=(Column("n"), *(Column(HEADLINE_METRICS[metric], group=kind) for kind, metric in RESULT_COLUMNS)),
+        caption=_caption(records, reproductions, trials, score, shows_last_epoch=shows_last_epoch),
+        columns=_columns(shows_last_epoch=shows_last_epoch),
         rows=tuple(rows),
         sheet=Sheet(_HEADER, tuple(values)),
         notes=tuple(notes),
@@ -132,25 +145,66 @@ def _row(
     return Row.single(title, cells, key, sign=sign + ("*" if any(run.flags for run in runs) else ""))
 
 
+def _columns(*, shows_last_epoch: bool) -> tuple[Column, ...]:
+    results = [Column(HEADLINE_METRICS[metric], group=kind) for kind, metric in RESULT_COLUMNS]
+    beside = [Column(title, group=_LAST_EPOCH) for title in HEADLINE_METRICS.values()] if shows_last_epoch else []
+    return (Column("n"), *results, *beside)
+
+
+def _with_last_epoch(row: Row, runs: Sequence[RunRecord]) -> Row:
+    """Add the scores after the last epoch; empty cells for a method without them."""
+    known = [run.last_epoch for run in runs if run.last_epoch is not None]
+    note = f"({len(known)} of {len(runs)} runs)" if len(known) < len(runs) else ""
+    beside = [Cell() for _ in HEADLINE_METRICS]
+    if known:
+        intervals = [student_t_interval([getattr(scores, metric) for scores in known]) for metric in HEADLINE_METRICS]
+        beside = [measured_cell(interval, PERCENT, note=note) for interval in intervals]
+    return Row.single(row.head, (*row.lines[0].cells, *beside), row.key, row.sign)
+
+
 def _values(row: Row, run: RunRecord) -> list[tuple[Value, ...]]:
     dimensions = {"separated": run.dimensions, "concatenated": run.dimensions * len(run.fold_fingerprints)}
-    return [
+    results = [
         (row.key, kind, metric, dimensions[kind], cell.value, cell.half_width, cell.n)
         for (kind, metric), cell in result_cells(row).items()
     ]
+    beside = [
+        (row.key, "last_epoch", metric, run.dimensions, cell.value, cell.half_width, cell.n)
+        for metric, cell in zip(HEADLINE_METRICS, cells_beside(row), strict=False)
+        if not cell.empty
+    ]
+    return [*results, *beside]
 
 
-def _caption(records: Sequence[RunRecord], reproductions: int, trials: int, score: PrimaryScore) -> str:
+def _old_choices(measured: MeasuredExperiment) -> tuple[str, ...]:
+    """A note on runs of `standard` from versions that chose the epoch on the first fold only."""
+    summary = measured.summary
+    if summary.protocol != "standard" or summary.experiment is None:
+        return ()
+    training = summary.experiment.training
+    if training.max_epochs <= training.validate_every:
+        return ()
+    old = [record for record in measured.records if not record.chosen_by and record.iterations != 0]
+    sentence = "an older version of the suite chose the epoch on the first fold only. Run the experiment again."
+    return (f"In {len(old)} of {len(measured.records)} runs {sentence}",) if old else ()
+
+
+def _caption(
+    records: Sequence[RunRecord], reproductions: int, trials: int, score: PrimaryScore, *, shows_last_epoch: bool
+) -> str:
     if not records:
         return "The store has no run of this experiment."
     first, dimensions = records[0], _trained_dimensions(records)
     folds = len(first.fold_fingerprints)
+    last_epoch = (
+        "Last epoch: the same trainings at their end, without a choice of the epoch. " if shows_last_epoch else ""
+    )
     return (
         f"Dataset {first.dataset}: {first.test_images} images of {first.test_classes} test classes, which are used "
         "neither in training nor in search. Values are percentages: mean ± half width of the 95 % Student-t interval "
-        f"over n runs ({reproductions} planned). Hyperparameters: best of {trials} trials per method by validation "
-        f"MAP@R. Separated: mean of {folds} {dimensions}-dim models; concatenated: their {folds * dimensions}-dim "
-        f"ensemble. Base seed {first.seed}. Methods are tested in the primary score, {score.embeddings} "
+        f"over n runs ({reproductions} planned). {origin_of_hyperparameters(first.protocol, trials)} "
+        f"Separated: mean of {folds} {dimensions}-dim models; concatenated: their {folds * dimensions}-dim "
+        f"ensemble. {last_epoch}Base seed {first.seed}. Methods are tested in the primary score, {score.embeddings} "
         f"{HEADLINE_METRICS[score.metric]}; the other scores are secondary and not tested."
     )
 

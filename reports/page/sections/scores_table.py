@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from reports.page.sections.published_values import PublishedValue
-from reports.tables.result_table import RESULT_COLUMNS, ResultColumn, result_cells
+from reports.tables.result_table import ResultColumn, cells_beside, result_cells
 from reports.tables.table import Cell, Row, Table
 from results.headline_metrics import HEADLINE_METRICS
 from results.records import RunRecord
@@ -39,8 +39,8 @@ def scores_table(
             _cell(row.head, column, cell, runs, (published or {}).get((row.key, column)))
             for column, cell in result_cells(row).items()
         ]
-        rows.append(Row.single(row.head, (Cell(len(runs)), *cells), row.key, row.sign))
-    not_run = [Cell(kind="not run") for _ in RESULT_COLUMNS]
+        rows.append(Row.single(row.head, (Cell(len(runs)), *cells, *cells_beside(row)), row.key, row.sign))
+    not_run = [Cell(kind="not run") for _ in results.columns[1:]]
     rows += [Row.single(title, (Cell(0), *not_run), key) for key, title in (absent or {}).items()]
     return replace(results, title="Test scores", rows=tuple(rows))
 

@@ -250,8 +250,9 @@ def test_every_setting_is_compared_or_listed_as_free(own_files, key):
         "metrics": ("nmi",),
         "test_curves": True,
         "conditions": {"proxy_isa": {"embedding_size": 64}},
+        "peeking_metric": "precision_at_1",
     }
-    free = {"title", "methods", "reproductions", "seed", "metrics", "test_curves"}
+    free = {"title", "methods", "reproductions", "seed", "metrics", "test_curves", "peeking_metric"}
     whole = changed(own_files[name].model_dump(mode="json"), **{key: other[key]})
     assert bool(deviations(name, summary(whole))) is (key not in free)
 
