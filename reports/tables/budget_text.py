@@ -2,10 +2,10 @@
 
 from results.experiment_spec import PrimaryScore
 from results.headline_metrics import HEADLINE_METRICS
-from results.statistics.planning import MOST_RUNS, Budget
+from results.statistics.planning import MOST_RUNS, RunBudget
 
 
-def budget_text(budget: Budget, score: PrimaryScore) -> tuple[str, str]:
+def budget_text(budget: RunBudget, score: PrimaryScore) -> tuple[str, str]:
     """Write what a budget can see, and what that follows from.
 
     Args:

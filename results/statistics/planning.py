@@ -22,7 +22,7 @@ _SIMULATED_PAIRS = 8_000
 
 
 @dataclass(frozen=True)
-class Budget:
+class RunBudget:
     """What an experiment can see. Differences are in the unit of the values.
 
     Attributes:
@@ -44,7 +44,7 @@ class Budget:
     from_own_runs: bool
 
 
-def budget(methods: int, runs: int, score: PrimaryScore, records: Sequence[RunRecord] = ()) -> Budget:
+def budget(methods: int, runs: int, score: PrimaryScore, records: Sequence[RunRecord] = ()) -> RunBudget:
     """Compute what an experiment can see in its primary score.
 
     Args:
@@ -60,7 +60,7 @@ def budget(methods: int, runs: int, score: PrimaryScore, records: Sequence[RunRe
     own = run_deviation(run_values(records, score.metric, score.embeddings))
     deviation = own or measured_deviation(score.metric, score.embeddings)
     smallest = None if runs < 2 else deviation * smallest_difference(methods, runs)
-    return Budget(methods, runs, deviation, smallest, MARGIN, runs_for(methods, MARGIN / deviation), own is not None)
+    return RunBudget(methods, runs, deviation, smallest, MARGIN, runs_for(methods, MARGIN / deviation), own is not None)
 
 
 @cache
