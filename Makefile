@@ -40,7 +40,7 @@ bench: $(VENV)/dev.stamp
 bench-images: $(VENV)/dev.stamp
 	$(RUN) -m tests.benchmarks.images $(ARGS)
 
-# Simulates tables for some minutes and writes results/measured/calibration.json.
+# Simulates tables for some minutes; writes results/measured/calibration.json and its figure in the docs.
 calibrate: $(VENV)/dev.stamp
 	$(RUN) -m tests.benchmarks.calibration $(ARGS)
 

@@ -17,6 +17,7 @@ _FOLDER = Path(__file__).parent / "templates"
 _GROUPS = {
     "warning": ("!", "Read this first"),
     "best": ("▸", "Highest means"),
+    "budget": ("◦", "What these runs can show"),
     "real": ("≠", "Real differences"),
     "equal": ("=", "Equal within the margin"),
     "open": ("?", "Cannot tell"),

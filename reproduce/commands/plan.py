@@ -28,6 +28,7 @@ from reproduce.monitoring.time_left import in_words
 if TYPE_CHECKING:
     from reproduce.execution.plan_trainings import MethodPlan, Rates
     from reproduce.execution.session import Session
+    from results.store import Store
 
 
 @with_choices
@@ -65,6 +66,7 @@ def plan(
         plans = plan_trainings.plan(session, opened, open_studies(where) if opened else None)
         rates = plan_trainings.given_rates(rate) if rate else plan_trainings.measured_rates(session, torch_device)
         show_plan(plans, rates, workers or default_workers(torch_device), session, console)
+        show_budget(session, opened, console)
 
 
 def show_plan(
@@ -113,6 +115,26 @@ def show_plan(
         "the length of a training depends on early stopping",
         highlight=False,
     )
+
+
+def show_budget(session: Session, store: Store | None, console: Console) -> None:
+    """Print which differences the planned runs can show; nothing for a single method.
+
+    Args:
+        session: The opened experiment.
+        store: The store, if there is one. Its runs of the experiment say how much runs vary.
+        console: Where the sentences are printed.
+    """
+    from reports.tables.budget_text import budget_text
+    from results.statistics.planning import budget
+    from results.statistics.primary_comparison import planned_score
+
+    if len(session.cards) < 2:
+        return
+    score = planned_score(session.experiment)
+    records = [] if store is None else store.experiment_runs(session.fingerprint)
+    sees = budget(len(session.cards), session.experiment.reproductions, score, records)
+    console.print(" ".join(budget_text(sees, score)), highlight=False)
 
 
 def _seconds(method: MethodPlan, rates: Rates | str) -> tuple[float, float] | None:

@@ -9,13 +9,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from results.statistics.claims import better_p, equal_p
-from results.statistics.moderated import limma_prior
+from results.statistics.moderated import Numbers, limma_prior
 from results.statistics.pair_tests import TESTS, PairDifferences, moderated_t, pairs_of
-
-Array = npt.NDArray[np.float64]
 
 RunsKind = Literal["equal", "unequal", "one noisy", "heavy tails", "one single run"]
 RUNS_KINDS: dict[RunsKind, str] = {
@@ -37,7 +34,7 @@ _PAIRS_AT_ONCE = 400_000
 
 
 @dataclass(frozen=True)
-class Setting:
+class SimulatedTables:
     """A kind of table.
 
     Attributes:
@@ -68,7 +65,7 @@ class WrongClaims:
     any: float
 
 
-def simulated_runs(setting: Setting, tables: int, generator: np.random.Generator) -> Array:
+def simulated_runs(setting: SimulatedTables, tables: int, generator: np.random.Generator) -> Numbers:
     """Draw runs around 0.
 
     Args:
@@ -96,13 +93,13 @@ def simulated_runs(setting: Setting, tables: int, generator: np.random.Generator
 
 
 def wrong_claims(
-    setting: Setting,
+    setting: SimulatedTables,
     tables: int,
     generator: np.random.Generator,
     gap: float = 0.0,
     margin: float = 1.0,
     alpha: float = 0.05,
-    test: Callable[[Array], PairDifferences] = moderated_t,
+    test: Callable[[Numbers], PairDifferences] = moderated_t,
 ) -> WrongClaims:
     """Count the tables with wrong claims.
 
@@ -132,7 +129,7 @@ def wrong_claims(
     return WrongClaims(*(counts / tables).tolist())
 
 
-def power(setting: Setting, tables: int, seed: int, gap: float, alpha: float = 0.05) -> dict[str, float]:
+def power(setting: SimulatedTables, tables: int, seed: int, gap: float, alpha: float = 0.05) -> dict[str, float]:
     """Compute the share of true differences that are called better, for every test on the same tables.
 
     Args:
@@ -160,7 +157,7 @@ def power(setting: Setting, tables: int, seed: int, gap: float, alpha: float = 0
 
 
 def claimed_equal(
-    setting: Setting, tables: int, generator: np.random.Generator, margin: float, alpha: float = 0.05
+    setting: SimulatedTables, tables: int, generator: np.random.Generator, margin: float, alpha: float = 0.05
 ) -> float:
     """Compute the share of pairs that are called equal where all methods are equal."""
     claims = 0
@@ -170,12 +167,12 @@ def claimed_equal(
     return claims / (tables * len(pairs_of(setting.methods)[0]))
 
 
-def limma_t(values: Array) -> PairDifferences:
+def limma_t(values: Numbers) -> PairDifferences:
     """Test with limma's own prior, for comparison."""
     return moderated_t(values, limma_prior)
 
 
-def _halves(methods: int, gap: float) -> Array:
+def _halves(methods: int, gap: float) -> Numbers:
     return np.where(np.arange(methods) < (methods + 1) // 2, gap, 0.0)
 
 
@@ -185,7 +182,7 @@ def _parts(methods: int, tables: int) -> list[int]:
     return [min(size, tables - start) for start in range(0, tables, size)]
 
 
-def _correlated(values: Array, correlation: float) -> Array:
+def _correlated(values: Numbers, correlation: float) -> Numbers:
     """Give equal correlations to the methods' runs of one column, also negative ones down to -1 / (methods - 1)."""
     methods = values.shape[1]
     share = -correlation * methods / (1 - correlation)

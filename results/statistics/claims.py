@@ -11,26 +11,25 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from results.statistics.moderated import Numbers
 from results.statistics.pair_tests import PairDifferences
-
-Array = npt.NDArray[np.float64]
 
 SHARE_OF_BETTER = 0.75
 POWER = 0.8
 """Probability with which the smallest detectable difference is called better."""
 
 
-def better_p(pairs: PairDifferences) -> Array:
+def better_p(pairs: PairDifferences) -> Numbers:
     """Return the adjusted p values of "better", pairs on the last axis; NaN without a test."""
     return np.minimum(holm_adjusted(pairs.p) / SHARE_OF_BETTER, 1.0)
 
 
-def equal_p(pairs: PairDifferences, margin: float) -> Array:
+def equal_p(pairs: PairDifferences, margin: float) -> Numbers:
     """Return the adjusted p values of "equal within the margin", pairs on the last axis; NaN without a test."""
     return np.minimum(holm_adjusted(pairs.p_equal(margin)) / (1 - SHARE_OF_BETTER), 1.0)
 
 
-def holm_adjusted(p_values: npt.ArrayLike) -> Array:
+def holm_adjusted(p_values: npt.ArrayLike) -> Numbers:
     """Adjust p values by Holm's method along the last axis. NaN is no test and is not counted.
 
     Args:
@@ -50,7 +49,7 @@ def holm_adjusted(p_values: npt.ArrayLike) -> Array:
     return result
 
 
-def smallest_detectable(error: Array, degrees: Array, alpha: float, undecided: int) -> Array:
+def smallest_detectable(error: Numbers, degrees: Numbers, alpha: float, undecided: int) -> Numbers:
     """Compute the smallest true difference that would be called better with a probability of 80 %.
 
     Args:

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-Array = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.float64]
 
 STRONGEST_PRIOR = 4.0
 """Upper bound of the prior degrees in `cautious_prior`. A method that varies ten times as much as all others, which the
@@ -49,9 +49,9 @@ class Prior:
         pooled_degrees: Sum of the degrees of all informative variances. No test may use more.
     """
 
-    variance: Array
-    degrees: Array
-    pooled_degrees: Array
+    variance: Numbers
+    degrees: Numbers
+    pooled_degrees: Numbers
 
 
 def limma_prior(variances: npt.ArrayLike, degrees: npt.ArrayLike) -> Prior:
@@ -103,7 +103,7 @@ def cautious_prior(variances: npt.ArrayLike, degrees: npt.ArrayLike) -> Prior:
     return Prior(variance, np.where(enough, _lower_limit(spread, d, informative), 0.0), pooled_degrees)
 
 
-def squeezed(variances: npt.ArrayLike, degrees: npt.ArrayLike, prior: Prior) -> tuple[Array, Array]:
+def squeezed(variances: npt.ArrayLike, degrees: npt.ArrayLike, prior: Prior) -> tuple[Numbers, Numbers]:
     """Draw variances towards the prior variance, as limma's `squeezeVar`.
 
     Args:
@@ -126,7 +126,7 @@ def squeezed(variances: npt.ArrayLike, degrees: npt.ArrayLike, prior: Prior) -> 
     return moderated, np.minimum(np.where(endless, np.inf, total), np.maximum(prior.pooled_degrees[..., None], d))
 
 
-def trigamma_inverse(values: npt.ArrayLike) -> Array:
+def trigamma_inverse(values: npt.ArrayLike) -> Numbers:
     """Solve trigamma(y) = value for positive values by Newton's method (Smyth 2004, appendix)."""
     x = np.clip(np.asarray(values, dtype=float), 1e-7, 1e12)
     y = 0.5 + 1 / x
@@ -139,14 +139,14 @@ def trigamma_inverse(values: npt.ArrayLike) -> Array:
     return np.asarray(y)
 
 
-def _lower_limit(spread: Array, degrees: Array, informative: npt.NDArray[np.bool_]) -> Array:
+def _lower_limit(spread: Numbers, degrees: Numbers, informative: npt.NDArray[np.bool_]) -> Numbers:
     """Prior degrees at which so small a spread of the log variances has probability 1 - `CONFIDENCE`, by bisection."""
     count = np.maximum(informative.sum(axis=-1), 2)
     halves = np.where(informative, degrees, 1.0) / 2
     own_variance = _mean(_trigamma(halves), informative)
     own_fourth = _mean(np.asarray(special.polygamma(3, halves)), informative)
 
-    def probability(prior_degrees: Array) -> Array:
+    def probability(prior_degrees: Numbers) -> Numbers:
         expected = own_variance + _trigamma(prior_degrees / 2)
         fourth = own_fourth + special.polygamma(3, prior_degrees / 2)
         variance = fourth / count + 2 * expected**2 / (count - 1)
@@ -161,7 +161,7 @@ def _lower_limit(spread: Array, degrees: Array, informative: npt.NDArray[np.bool
     return low
 
 
-def _log_moments(variances: Array, degrees: Array, informative: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
+def _log_moments(variances: Numbers, degrees: Numbers, informative: npt.NDArray[np.bool_]) -> tuple[Numbers, Numbers]:
     """Mean and sample variance of the log variances, each without its expected bias."""
     halves = np.where(informative, degrees, 1.0) / 2
     logs = np.log(np.where(informative, variances, 1.0)) - special.digamma(halves) + np.log(halves)
@@ -171,15 +171,15 @@ def _log_moments(variances: Array, degrees: Array, informative: npt.NDArray[np.b
     return mean, squares / np.maximum(count - 1, 1)
 
 
-def _mean(values: Array, chosen: npt.NDArray[np.bool_]) -> Array:
+def _mean(values: Numbers, chosen: npt.NDArray[np.bool_]) -> Numbers:
     return np.asarray(np.where(chosen, values, 0.0).sum(axis=-1) / np.maximum(chosen.sum(axis=-1), 1))
 
 
-def _median(values: Array, chosen: npt.NDArray[np.bool_]) -> Array:
+def _median(values: Numbers, chosen: npt.NDArray[np.bool_]) -> Numbers:
     """Median of the chosen values; 1 where none is chosen or it is 0."""
     medians = np.ma.filled(_masked_median(np.ma.masked_array(values, ~chosen), axis=-1), 1.0)
     return np.asarray(np.where(medians > 0, medians, 1.0), dtype=float)
 
 
-def _trigamma(values: Array) -> Array:
+def _trigamma(values: Numbers) -> Numbers:
     return np.asarray(special.polygamma(1, values))

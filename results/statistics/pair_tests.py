@@ -12,9 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from results.statistics.moderated import Prior, cautious_prior, squeezed
-
-Array = npt.NDArray[np.float64]
+from results.statistics.moderated import Numbers, Prior, cautious_prior, squeezed
 
 TestName = Literal["moderated t", "paired t", "Welch t"]
 
@@ -32,12 +30,12 @@ class PairDifferences:
         degrees: Degrees of freedom; NaN if there are too few runs for a test.
     """
 
-    difference: Array
-    error: Array
-    degrees: Array
+    difference: Numbers
+    error: Numbers
+    degrees: Numbers
 
     @property
-    def t(self) -> Array:
+    def t(self) -> Numbers:
         """The t statistics; infinite where runs that do not vary have different means, NaN without a test."""
         varied = self.error > 0
         ratio = self.difference / np.where(varied, self.error, 1.0)
@@ -45,11 +43,11 @@ class PairDifferences:
         return np.where(np.isnan(self.degrees), np.nan, np.where(varied, ratio, certain))
 
     @property
-    def p(self) -> Array:
+    def p(self) -> Numbers:
         """Two-sided p values of no difference; NaN without a test."""
         return 2 * np.asarray(special.stdtr(self.degrees, -np.abs(self.t)))
 
-    def p_equal(self, margin: float) -> Array:
+    def p_equal(self, margin: float) -> Numbers:
         """Compute the p values of two one-sided tests (Schuirmann 1987).
 
         Args:
@@ -70,7 +68,7 @@ def pairs_of(methods: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     return first, second
 
 
-def moderated_t(values: Array, prior: Callable[[Array, Array], Prior] = cautious_prior) -> PairDifferences:
+def moderated_t(values: Numbers, prior: Callable[[Numbers, Numbers], Prior] = cautious_prior) -> PairDifferences:
     """Test with moderated variances. All runs are used, and matched runs are treated as independent.
 
     Runs that share seeds correlate weakly, and a positive correlation only makes this test more careful. A method with
@@ -88,7 +86,10 @@ def moderated_t(values: Array, prior: Callable[[Array, Array], Prior] = cautious
 
 
 def moderated_t_of_moments(
-    means: Array, variances: Array, counts: Array, prior: Callable[[Array, Array], Prior] = cautious_prior
+    means: Numbers,
+    variances: Numbers,
+    counts: Numbers,
+    prior: Callable[[Numbers, Numbers], Prior] = cautious_prior,
 ) -> PairDifferences:
     """Compute `moderated_t` from the means, variances and numbers of runs of the methods, on the last axis."""
     borrowed = prior(variances, counts - 1)
@@ -97,14 +98,14 @@ def moderated_t_of_moments(
     return _of_independent(means, moderated / np.maximum(counts, 1), degrees, bound)
 
 
-def welch_t(values: Array) -> PairDifferences:
+def welch_t(values: Numbers) -> PairDifferences:
     """Test with each method's own variance (Welch 1947)."""
     means, variances, counts = _moments(values)
     degrees = counts - 1
     return _of_independent(means, variances / np.maximum(counts, 1), degrees, degrees.sum(axis=-1))
 
 
-def paired_t(values: Array) -> PairDifferences:
+def paired_t(values: Numbers) -> PairDifferences:
     """Test the differences of matched runs. A pair with fewer than two matched runs is not tested."""
     first, second = pairs_of(values.shape[-2])
     differences = values[..., first, :] - values[..., second, :]
@@ -116,14 +117,14 @@ def paired_t(values: Array) -> PairDifferences:
     return _without_rounding(means, errors, np.where(counts > 1, counts - 1, np.nan), largest)
 
 
-TESTS: dict[TestName, Callable[[Array], PairDifferences]] = {
+TESTS: dict[TestName, Callable[[Numbers], PairDifferences]] = {
     "moderated t": moderated_t,
     "paired t": paired_t,
     "Welch t": welch_t,
 }
 
 
-def _of_independent(means: Array, parts: Array, degrees: Array, bound: Array) -> PairDifferences:
+def _of_independent(means: Numbers, parts: Numbers, degrees: Numbers, bound: Numbers) -> PairDifferences:
     """Differences of independent means, from the squared errors of the means and their degrees of freedom."""
     first, second = pairs_of(means.shape[-1])
     total = parts[..., first] + parts[..., second]
@@ -138,14 +139,14 @@ def _of_independent(means: Array, parts: Array, degrees: Array, bound: Array) ->
     return _without_rounding(difference, np.sqrt(total), np.where(tested, pair_degrees, np.nan), largest)
 
 
-def _without_rounding(difference: Array, error: Array, degrees: Array, largest: Array) -> PairDifferences:
+def _without_rounding(difference: Numbers, error: Numbers, degrees: Numbers, largest: Numbers) -> PairDifferences:
     """Set errors to 0 that rounding alone can cause, and the differences beside them."""
     constant = error <= ROUNDING * largest
     equal = constant & (np.abs(difference) <= ROUNDING * largest)
     return PairDifferences(np.where(equal, 0.0, difference), np.where(constant, 0.0, error), degrees)
 
 
-def _moments(values: Array) -> tuple[Array, Array, Array]:
+def _moments(values: Numbers) -> tuple[Numbers, Numbers, Numbers]:
     """Mean, sample variance (0 for a single run) and number of runs of every method."""
     present = ~np.isnan(values)
     counts = present.sum(axis=-1).astype(float)

@@ -1,12 +1,14 @@
 """What a budget can see: the smallest detectable difference of an experiment, and the runs that a difference takes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
 from results.experiment_results import FOLDER, MeasuredExperiment
+from results.experiment_spec import PrimaryScore
+from results.records import RunRecord
 from results.statistics.claims import smallest_of_simulated
 from results.statistics.method_comparison import ALPHA, MARGIN, RunValues
 from results.statistics.moderated import cautious_prior
@@ -20,7 +22,7 @@ _SIMULATED_PAIRS = 8_000
 
 
 @dataclass(frozen=True)
-class Budget:
+class RunBudget:
     """What an experiment can see. Differences are in the unit of the values.
 
     Attributes:
@@ -30,6 +32,7 @@ class Budget:
         smallest: Smallest true difference that is called better with a probability of 80 %; None with one run.
         wanted: A difference of interest.
         runs_needed: Runs of each method for `wanted`; None if more than `MOST_RUNS`.
+        from_own_runs: Whether the deviation is that of the experiment's own runs.
     """
 
     methods: int
@@ -38,23 +41,26 @@ class Budget:
     smallest: float | None
     wanted: float
     runs_needed: int | None
+    from_own_runs: bool
 
 
-def budget(methods: int, runs: int, deviation: float, wanted: float = MARGIN, alpha: float = ALPHA) -> Budget:
-    """Compute what an experiment can see.
+def budget(methods: int, runs: int, score: PrimaryScore, records: Sequence[RunRecord] = ()) -> RunBudget:
+    """Compute what an experiment can see in its primary score.
 
     Args:
         methods: Number of methods, at least two.
         runs: Runs of each method.
-        deviation: Standard deviation from run to run, the same for all methods.
-        wanted: A difference of interest, in the unit of the deviation.
-        alpha: Level of the table.
+        score: The primary score.
+        records: Runs of the experiment. The deviation from run to run is theirs, or that of the experiments in
+            `results/measured` if no method has two runs that differ.
 
     Returns:
-        The budget.
+        The budget, with differences as fractions of 1. The difference of interest is the margin of equality.
     """
-    smallest = None if runs < 2 else deviation * smallest_difference(methods, runs, alpha)
-    return Budget(methods, runs, deviation, smallest, wanted, runs_for(methods, wanted / deviation, alpha))
+    own = run_deviation(run_values(records, score.metric, score.embeddings))
+    deviation = own or measured_deviation(score.metric, score.embeddings)
+    smallest = None if runs < 2 else deviation * smallest_difference(methods, runs)
+    return RunBudget(methods, runs, deviation, smallest, MARGIN, runs_for(methods, MARGIN / deviation), own is not None)
 
 
 @cache

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from results.experiment_results import MeasuredExperiment
-from results.experiment_spec import PrimaryScore
+from results.experiment_spec import Experiment, PrimaryScore
 from results.records import RunRecord
 from results.statistics.method_comparison import ComparisonResult, compare_methods
 from results.statistics.run_values import run_values
@@ -21,6 +21,11 @@ def primary_score(measured: MeasuredExperiment) -> PrimaryScore:
     experiment = measured.summary.experiment
     named = None if experiment is None else experiment.primary
     return named or default_score(measured.records)
+
+
+def planned_score(experiment: Experiment) -> PrimaryScore:
+    """Return the primary score of an experiment that may have no runs yet."""
+    return experiment.primary or PrimaryScore(embeddings="separated" if experiment.folds == 1 else "concatenated")
 
 
 def default_score(records: Sequence[RunRecord]) -> PrimaryScore:

@@ -1,4 +1,4 @@
-"""`make calibrate`: simulates tables and writes the errors and the power of the comparison to results/measured.
+"""`make calibrate`: simulates tables, writes errors and power to results/measured, and draws them for the docs.
 
 The settings are independent, so they are spread over the cores. Seeds are fixed: the same code writes the same numbers.
 """
@@ -13,13 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from reports.figures.calibration import calibration_figure, wrong_share
+from reports.figures.style import svg_of
 from results.experiment_results import FOLDER
 from results.provenance import provenance
 from results.statistics.calibration import (
     DIFFERENCES,
     MARGINS,
     RUNS_KINDS,
-    Setting,
+    SimulatedTables,
     claimed_equal,
     limma_t,
     power,
@@ -31,11 +33,13 @@ from results.whole_files import write_whole
 TABLES = {2: 10_000, 5: 10_000, 15: 4_000, 31: 2_000}
 """Simulated tables by number of methods."""
 
+FIGURE = Path(__file__).resolve().parents[2] / "docs" / "images" / "calibration.svg"
+
 RUNS = (2, 3, 5, 10)
 ALPHA = 0.05
 
 
-def settings() -> list[Setting]:
+def settings() -> list[SimulatedTables]:
     """All simulated kinds of tables. Negative correlations are possible only between few methods."""
     chosen = []
     for methods in TABLES:
@@ -43,13 +47,13 @@ def settings() -> list[Setting]:
         for runs in RUNS:
             for kind in RUNS_KINDS:
                 if kind != "one single run":
-                    chosen += [Setting(methods, runs, kind, correlation) for correlation in correlations]
+                    chosen += [SimulatedTables(methods, runs, kind, correlation) for correlation in correlations]
                 elif methods > 2:
-                    chosen.append(Setting(methods, runs, kind))
+                    chosen.append(SimulatedTables(methods, runs, kind))
     return chosen
 
 
-def calibrate(number: int, setting: Setting, tables: int) -> dict[str, Any]:
+def calibrate(number: int, setting: SimulatedTables, tables: int) -> dict[str, Any]:
     """Simulate one setting; `number` is its seed."""
     generator = np.random.default_rng([11, number])
     error = wrong_claims(setting, tables, generator, alpha=ALPHA)
@@ -68,21 +72,14 @@ def calibrate(number: int, setting: Setting, tables: int) -> dict[str, Any]:
 
 def worst_share(outcomes: Iterable[Mapping[str, Any]], *, negative: bool) -> float:
     """Return the largest share of tables with a wrong claim, over the settings with or without negative correlation."""
-    return max(
-        share
-        for outcome in outcomes
-        if (outcome["correlation"] < 0) == negative
-        for share in (
-            outcome["wrong_better_without_differences"],
-            *(wrong["any"] for wrong in outcome["wrong_at_margin"].values()),
-        )
-    )
+    return max(wrong_share(outcome) for outcome in outcomes if (outcome["correlation"] < 0) == negative)
 
 
 def main() -> None:
     """Simulate all settings and write the file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=FOLDER / "calibration.json")
+    parser.add_argument("--figure", type=Path, default=FIGURE)
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--tables", type=float, default=1.0, help="multiple of the number of simulated tables")
     arguments = parser.parse_args()
@@ -101,6 +98,7 @@ def main() -> None:
         "settings": outcomes,
     }
     write_whole(arguments.out, json.dumps(content, indent=1) + "\n")
+    write_whole(arguments.figure, svg_of(calibration_figure(outcomes, ALPHA)))
     shares = [f"{100 * content[key]:.2f} %" for key in content if key.startswith(("largest_share", "the_same"))]
     print(
         f"{arguments.out}: a wrong claim in at most {shares[0]} of the tables, {shares[1]} with negative correlations"

@@ -11,8 +11,11 @@ from reports.page.content import Verdict
 from reports.page.material import Material, Score
 from reports.page.sections.class_intervals import OverClasses
 from reports.page.sections.wording import listed, p_value, percent, points, runs, test_of
+from reports.tables.budget_text import budget_text
 from results.statistics.intervals import student_t_interval
 from results.statistics.method_comparison import ComparedPair, ComparisonResult
+from results.statistics.planning import budget
+from results.statistics.primary_comparison import primary_score
 
 _OTHER_CLASSES = "shown only for these test classes: the interval of the difference over drawn classes contains 0"
 
@@ -25,14 +28,15 @@ def verdicts_of(material: Material, classes: OverClasses | None = None) -> tuple
         classes: Intervals over test classes, if the runs have class scores.
 
     Returns:
-        A sentence about the highest mean of each score, then for the primary score a sentence about each pair.
+        A sentence about the highest mean of each score, what the runs can see, then for the primary score a sentence
+        about each pair.
     """
     comparison = material.comparison
     if comparison is None:
         return ()
     primary, *secondary = material.scores
     best = [_of_the_best(material, primary, comparison), *(_untested(material, score) for score in secondary)]
-    return (*best, *_pairs(material, primary, comparison, classes))
+    return (*best, *_budget(material), *_pairs(material, primary, comparison, classes))
 
 
 def _of_the_best(material: Material, score: Score, comparison: ComparisonResult) -> Verdict:
@@ -62,6 +66,16 @@ def _of_the_best(material: Material, score: Score, comparison: ComparisonResult)
     if len(comparison.leading) > 1:
         sentence += f" No method is shown to be better than {listed([titles[key] for key in comparison.leading])}."
     return Verdict("best", sentence, _family(comparison))
+
+
+def _budget(material: Material) -> Iterator[Verdict]:
+    """Say what the runs can see; nothing is said of a single method."""
+    counts = [len(method_runs) for method_runs in material.records.values()]
+    if len(counts) > 1:
+        repeated = [count for count in counts if count > 1]
+        score = primary_score(material.measured)
+        sees = budget(len(counts), min(repeated, default=1), score, material.measured.records)
+        yield Verdict("budget", *budget_text(sees, score))
 
 
 def _untested(material: Material, score: Score) -> Verdict:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from results.experiment_spec import PrimaryScore
 from results.statistics.claims import better_p
 from results.statistics.method_comparison import compare_methods
 from results.statistics.pair_tests import moderated_t
@@ -13,6 +14,7 @@ from results.statistics.planning import (
     runs_for,
     smallest_difference,
 )
+from tests.support.sample_records import some_run
 
 
 @pytest.mark.parametrize(("methods", "runs"), [(2, 5), (5, 3)])
@@ -35,11 +37,18 @@ def test_the_needed_runs_are_the_fewest_that_see_the_difference():
     assert runs_for(5, 0.01) is None
 
 
-def test_a_budget_has_the_unit_of_its_deviation():
-    small, large = budget(5, 3, 0.006), budget(5, 3, 0.012)
+def test_a_budget_follows_from_the_experiments_own_runs_or_the_measured_ones():
+    def runs(spread):
+        return [some_run(key, run, 0.5 + spread * run) for key in "ab" for run in range(2)]
+
+    small, large = (budget(5, 3, PrimaryScore(), runs(spread)) for spread in (0.02, 0.04))
+    assert small.from_own_runs
     assert large.smallest == pytest.approx(2 * small.smallest)
     assert small.runs_needed < large.runs_needed
-    assert budget(5, 1, 0.006).smallest is None
+    assert budget(5, 1, PrimaryScore(), runs(0.02)).smallest is None
+    measured = budget(5, 3, PrimaryScore(), [some_run("a", 0, 0.5)])
+    assert not measured.from_own_runs
+    assert measured.deviation == measured_deviation()
 
 
 def test_deviations_are_pooled_over_the_methods_that_vary():
