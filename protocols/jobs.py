@@ -11,7 +11,7 @@ from typing import TypeVar
 from pydantic import JsonValue
 
 from protocols.problem import Problem
-from results.records import FoldResult, RunRecord, run_fingerprint
+from results.records import FoldResult, RunRecord, run_fingerprint, run_name
 from results.training_spec import FoldSpec
 
 
@@ -62,6 +62,11 @@ class EvaluateJob:
     def fingerprint(self) -> str:
         """Fingerprint of the run record that the evaluation makes."""
         return run_fingerprint(tuple(spec.fingerprint for spec in self.specs), self.metrics)
+
+    @property
+    def run_name(self) -> str:
+        """Name of the run in messages."""
+        return run_name(self.run, self.search)
 
 
 Job = TrainJob | EvaluateJob

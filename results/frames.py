@@ -21,8 +21,8 @@ def runs_frame(records: Sequence[RunRecord]) -> pd.DataFrame:
 
     Returns:
         A DataFrame with the columns fingerprint, dataset, method, run, search, seed, dimensions, wall_time (seconds),
-        steps, the scores as `separated_map_at_r`, `concatenated_map_at_r` and so on (fractions of 1), further metrics as
-        `separated_recall@2` and so on, commit and device. A metric that a run lacks is empty in its row.
+        steps, the scores as `separated_map_at_r`, `concatenated_map_at_r` and so on (fractions of 1), further metrics
+        as `separated_recall@2` and so on, commit and device. A metric that a run lacks is empty in its row.
     """
     further = dict.fromkeys(
         f"{kind}_{name}" for kind in EMBEDDING_KINDS for record in records for name in _further(record, kind)
@@ -38,8 +38,8 @@ def class_scores_frame(records: Iterable[RunRecord]) -> pd.DataFrame:
         records: The runs.
 
     Returns:
-        A DataFrame with the columns fingerprint, dataset, method, run, search, class_rank (from 0), queries (their number),
-        and the scores named as in `runs_frame`.
+        A DataFrame with the columns fingerprint, dataset, method, run, search, class_rank (from 0), queries (their
+        number), and the scores named as in `runs_frame`.
     """
     columns = ["fingerprint", "dataset", "method", "run", "search", "class_rank", "queries", *_SCORES]
     rows: list[dict[str, Any]] = []

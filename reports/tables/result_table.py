@@ -1,15 +1,17 @@
 """Table of an experiment's results: one row per method, means over runs with their intervals."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from reports.tables.best_marks import column_marks
+from reports.tables.result_notes import result_notes
 from reports.tables.table import PERCENT, Cell, Column, Mark, Row, Sheet, Table, Value, measured_cell
 from results.experiment_results import MeasuredExperiment
 from results.headline_metrics import HEADLINE_METRICS
 from results.provenance import mixed_versions
 from results.records import RunRecord
-from results.statistics.intervals import student_t_interval
-from results.statistics.run_values import EMBEDDING_KINDS, EmbeddingKind, run_values, value_of
+from results.statistics.nested_runs import search_interval
+from results.statistics.run_values import EMBEDDING_KINDS, EmbeddingKind, run_values, values_by_run
 
 ResultColumn = tuple[EmbeddingKind, str]
 """Kind of embeddings, and metric."""
@@ -30,7 +32,7 @@ def result_cells(row: Row) -> dict[ResultColumn, Cell]:
 def table_of(measured: MeasuredExperiment) -> Table:
     """Build the table of an experiment's results, see `build_table`."""
     summary = measured.summary
-    return build_table(
+    table = build_table(
         measured.records,
         summary.methods,
         summary.title,
@@ -38,6 +40,7 @@ def table_of(measured: MeasuredExperiment) -> Table:
         trials=summary.trials,
         runs=summary.runs,
     )
+    return replace(table, notes=(*table.notes, *result_notes(measured)))
 
 
 def missing_runs(measured: MeasuredExperiment) -> tuple[str, ...]:
@@ -115,7 +118,7 @@ def _marks(records: Sequence[RunRecord]) -> dict[ResultColumn, dict[str, Mark]]:
 def _row(key: str, title: str, runs: Sequence[RunRecord], marks: Mapping[ResultColumn, Mapping[str, Mark]]) -> Row:
     cells = [Cell(len(runs))]
     for kind, metric in RESULT_COLUMNS:
-        interval = student_t_interval([value_of(run, metric, kind) for run in runs])
+        interval = search_interval(values_by_run(runs, metric, kind)[key])
         cells.append(measured_cell(interval, PERCENT, marks[kind, metric].get(key, "")))
     return Row.single(title, cells, key, sign="*" if any(run.flags for run in runs) else "")
 
@@ -132,11 +135,15 @@ def _caption(records: Sequence[RunRecord], reproductions: int, trials: int) -> s
     if not records:
         return "The store has no run of this experiment."
     first, dimensions = records[0], _trained_dimensions(records)
-    folds = len(first.fold_fingerprints)
+    folds, searches = len(first.fold_fingerprints), 1 + max(record.search for record in records)
+    planned = (
+        f"{reproductions} planned" if searches == 1 else f"{reproductions} planned for each of {searches} searches"
+    )
+    over = "over n runs" if searches == 1 else "over the means of the searches, with n runs in all"
     return (
         f"Dataset {first.dataset}: {first.test_images} images of {first.test_classes} test classes, which are used "
         "neither in training nor in search. Values are percentages: mean ± half width of the 95 % Student-t interval "
-        f"over n runs ({reproductions} planned). Hyperparameters: best of {trials} trials per method by validation "
+        f"{over} ({planned}). Hyperparameters: best of {trials} trials per method by validation "
         f"MAP@R. Separated: mean of {folds} {dimensions}-dim models; concatenated: their {folds * dimensions}-dim "
         f"ensemble. Base seed {first.seed}."
     )
