@@ -37,7 +37,7 @@ What = Annotated[
     str | None,
     typer.Option(
         "--what",
-        help="Kind of table. published: a paper's table beside your own runs; results, differences, peeking, "
+        help="Kind of table. published: a paper's table beside your own runs; results, differences, doubt, peeking, "
         "hyperparameters, costs: tables of an experiment. Default: published for the name of a published table, "
         "results for an experiment.",
     ),
