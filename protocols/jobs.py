@@ -11,7 +11,7 @@ from typing import TypeVar
 from pydantic import JsonValue
 
 from protocols.problem import Problem
-from results.records import FoldResult, RunRecord, run_fingerprint
+from results.records import FoldResult, RunRecord, run_fingerprint, run_name
 from results.training_spec import FoldSpec
 
 
@@ -80,6 +80,11 @@ class EvaluateJob:
             flags=(*flags, *self.flags),
             chosen_by=tuple(fold.fingerprint for fold in folds),
         )
+
+    @property
+    def run_name(self) -> str:
+        """Name of the run in messages."""
+        return run_name(self.run, self.search)
 
 
 Job = TrainJob | EvaluateJob

@@ -16,13 +16,13 @@ PublishedNames = Mapping[str, Mapping[str, str]]
 _SEARCHED = ("cub200", "cars196", "sop")
 _HEADER = (
     *("method", "parameter", "ours", "mlrc", "mlrc_printed", "validation_map_at_r", "validation_half_width", "n"),
-    "mlrc_validation_map_at_r",
+    *("mlrc_validation_map_at_r", "search"),
 )
 _SETTING = NumberFormat(digits=4, significant=True)
 
 
 def hyperparameters(measured: MeasuredExperiment, published_names: PublishedNames | None = None) -> Table:
-    """Build the table with one row per hyperparameter of every method.
+    """Build the table with one row per hyperparameter of every method and search.
 
     Args:
         measured: The experiment with its runs. Without its trainings there are no validation scores.
@@ -34,14 +34,15 @@ def hyperparameters(measured: MeasuredExperiment, published_names: PublishedName
     """
     titles = measured.summary.methods
     rows, values = [], []
-    for key, title in titles.items():
-        records = [record for record in measured.records if record.method == key]
-        for index, (parameter, setting) in enumerate(records[0].hyperparameters.items() if records else ()):
+    several = any(record.search for record in measured.records)
+    for (key, search), records in _by_search(measured).items():
+        title = f"{titles[key]}, search {search}" if several else titles[key]
+        for index, (parameter, setting) in enumerate(records[0].hyperparameters.items()):
             name = (published_names or {}).get(key, {}).get(parameter, parameter.rpartition(".")[2])
             optimum = _optimum(records[0].dataset, key, name)
             score = _validation(measured, records)
             rows.append(Row.single(f"{title}: {parameter}", _cells(setting, optimum, score, first=index == 0)))
-            values.append(_values(key, parameter, setting, optimum, score))
+            values.append((*_values(key, parameter, setting, optimum, score), search))
     ours = "the setting of the best trial" if measured.summary.trials else "the given setting"
     return Table(
         title=f"{measured.summary.title}: hyperparameters found",
@@ -55,6 +56,16 @@ def hyperparameters(measured: MeasuredExperiment, published_names: PublishedName
         first="Method: hyperparameter",
         notes=choice_notes(measured.summary),
     )
+
+
+def _by_search(measured: MeasuredExperiment) -> dict[tuple[str, int], list[RunRecord]]:
+    """Runs by method and search, in the order of the experiment."""
+    groups: dict[tuple[str, int], list[RunRecord]] = {}
+    for key in measured.summary.methods:
+        own = [record for record in measured.records if record.method == key]
+        for record in sorted(own, key=lambda record: record.search):
+            groups.setdefault((key, record.search), []).append(record)
+    return groups
 
 
 def _optimum(dataset: str, method: str, parameter: str) -> PublishedOptimum | None:

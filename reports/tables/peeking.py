@@ -10,9 +10,14 @@ _HEADER = (
     *("gain", "gain_half_width"),
 )
 
+NOTHING_TO_CHOOSE = (
+    "All trainings were cut off with their last checkpoint the best by validation and by test scores. There was "
+    "nothing to choose, so the gain from peeking is zero by construction."
+)
+
 
 def peeking_table(measured: MeasuredExperiment) -> Table:
-    """Build the table with one row per method whose runs have test curves.
+    """Build the table with one row per method whose runs have test curves and a checkpoint to choose.
 
     Args:
         measured: The experiment with its trainings and their test curves.
@@ -23,7 +28,9 @@ def peeking_table(measured: MeasuredExperiment) -> Table:
     """
     titles, metric = measured.summary.methods, measured.summary.peeking_metric
     by_method = {gain.method: gain for gain in peeking(measured, metric)}
-    ordered = [by_method[key] for key in titles if key in by_method]
+    ordered = [by_method[key] for key in titles if key in by_method and not by_method[key].nothing_to_choose]
+    hidden = [title for key, title in titles.items() if key in by_method and by_method[key].nothing_to_choose]
+    notes = [f"Not shown: {', '.join(hidden)}. {NOTHING_TO_CHOOSE}"] if hidden else []
     without = [title for key, title in titles.items() if key not in by_method]
     return Table(
         title=f"{measured.summary.title}: gain from peeking",
@@ -33,7 +40,7 @@ def peeking_table(measured: MeasuredExperiment) -> Table:
         columns=tuple(Column(name) for name in ("n", "honest", "peeked", "gain")),
         rows=tuple(_row(titles[gain.method], gain) for gain in ordered),
         sheet=Sheet(_HEADER, tuple(_values(gain, metric) for gain in ordered)),
-        notes=(f"No test curves: {', '.join(without)}.",) if without else (),
+        notes=(*notes, *([f"No test curves: {', '.join(without)}."] if without else [])),
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from reports.tables.best_marks import marks_of
 from reports.tables.hyperparameter_origin import origin_of_hyperparameters
+from reports.tables.result_notes import result_notes
 from reports.tables.table import PERCENT, Cell, Column, Mark, Row, Sheet, Table, Value, measured_cell
 from results.experiment_results import MeasuredExperiment
 from results.experiment_spec import PrimaryScore
@@ -13,7 +14,7 @@ from results.provenance import mixed_versions
 from results.records import RunRecord
 from results.statistics.intervals import student_t_interval
 from results.statistics.primary_comparison import comparison_on, default_score, primary_score
-from results.statistics.run_values import EMBEDDING_KINDS, EmbeddingKind, value_of
+from results.statistics.run_values import EMBEDDING_KINDS, EmbeddingKind
 
 ResultColumn = tuple[EmbeddingKind, str]
 """Kind of embeddings, and metric."""
@@ -50,7 +51,7 @@ def table_of(measured: MeasuredExperiment) -> Table:
         own_conditions=summary.own_conditions,
         primary=primary_score(measured),
     )
-    return replace(table, notes=(*table.notes, *_old_choices(measured)))
+    return replace(table, notes=(*table.notes, *_old_choices(measured), *result_notes(measured)))
 
 
 def missing_runs(measured: MeasuredExperiment) -> tuple[str, ...]:
@@ -140,7 +141,7 @@ def _row(
     """Make the row of a method. Only the column of the primary score has marks."""
     cells = [Cell(len(runs))]
     for kind, metric in RESULT_COLUMNS:
-        interval = student_t_interval([value_of(run, metric, kind) for run in runs])
+        interval = search_interval(values_by_run(runs, metric, kind)[key])
         cells.append(measured_cell(interval, PERCENT, marks.get((kind, metric), {}).get(key, "")))
     return Row.single(title, cells, key, sign=sign + ("*" if any(run.flags for run in runs) else ""))
 
@@ -195,14 +196,18 @@ def _caption(
     if not records:
         return "The store has no run of this experiment."
     first, dimensions = records[0], _trained_dimensions(records)
-    folds = len(first.fold_fingerprints)
+    folds, searches = len(first.fold_fingerprints), 1 + max(record.search for record in records)
+    planned = (
+        f"{reproductions} planned" if searches == 1 else f"{reproductions} planned for each of {searches} searches"
+    )
+    over = "over n runs" if searches == 1 else "over the means of the searches, with n runs in all"
     last_epoch = (
         "Last epoch: the same trainings at their end, without a choice of the epoch. " if shows_last_epoch else ""
     )
     return (
         f"Dataset {first.dataset}: {first.test_images} images of {first.test_classes} test classes, which are used "
         "neither in training nor in search. Values are percentages: mean ± half width of the 95 % Student-t interval "
-        f"over n runs ({reproductions} planned). {origin_of_hyperparameters(first.protocol, trials)} "
+        f"{over} ({planned}). {origin_of_hyperparameters(first.protocol, trials)} "
         f"Separated: mean of {folds} {dimensions}-dim models; concatenated: their {folds * dimensions}-dim "
         f"ensemble. {last_epoch}Base seed {first.seed}. Methods are tested in the primary score, {score.embeddings} "
         f"{HEADLINE_METRICS[score.metric]}; the other scores are secondary and not tested."

@@ -36,9 +36,7 @@ Reproductions = Annotated[
 ]
 Searches = Annotated[
     int | None,
-    typer.Option(
-        "--searches", help="How often each method is searched, each time from other seeds, with runs of each."
-    ),
+    typer.Option("--searches", help="How often each method's search is repeated from other seeds, each with its runs."),
 ]
 Folds = Annotated[int | None, typer.Option("--folds", help="How many of the four folds to train.")]
 Seed = Annotated[int | None, typer.Option("--seed", help="Base seed; all other seeds derive from it.")]

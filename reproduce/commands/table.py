@@ -37,7 +37,7 @@ What = Annotated[
     str | None,
     typer.Option(
         "--what",
-        help="Kind of table. published: a paper's table beside your own runs; results, differences, peeking, "
+        help="Kind of table. published: a paper's table beside your own runs; results, differences, doubt, peeking, "
         "hyperparameters, costs: tables of an experiment. Default: published for the name of a published table, "
         "results for an experiment.",
     ),
@@ -96,9 +96,10 @@ def _stored(name: str, output: str, what: str, store: Store) -> None:
     from reproduce.outputs.tables import KINDS
 
     for experiment in find_experiments(store, [name], f"; there are also {_published_names()}"):
-        trainings = what in ("peeking", "hyperparameters")
+        records_only = (output, what) == ("json", "results")
+        trainings = what in ("results", "peeking", "hyperparameters") and not records_only
         measured = MeasuredExperiment.from_store(store, experiment.fingerprint, trainings)
-        if (output, what) == ("json", "results"):
+        if records_only:
             sys.stdout.write(measured.to_json())
         else:
             _write(KINDS[what](measured), output)

@@ -20,7 +20,7 @@ from reproduce.execution.executor import Executor
 from reproduce.execution.tasks import Done, EvaluateTask, Exhibition, Task, Trained, TrainTask
 from reproduce.monitoring.observer import Observer
 from results.artifacts import exhibit_path, weights_path
-from results.records import RunRecord, run_name
+from results.records import RunRecord
 from results.store import Store
 
 ATTEMPTS = 3
@@ -204,9 +204,7 @@ class Scheduler:
     def _handle_failure(self, track: _Track, job: Job, error: BaseException) -> None:
         """Store a failure. Return if the job may be tried again; raise WorkFailedError if not."""
         name = job.spec.fingerprint if isinstance(job, TrainJob) else job.fingerprint
-        description = (
-            f"fold {job.spec.fold}" if isinstance(job, TrainJob) else f"test of {run_name(job.run, job.search)}"
-        )
+        description = f"fold {job.spec.fold}" if isinstance(job, TrainJob) else f"test of {job.run_name}"
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             raise WorkFailedError(

@@ -7,6 +7,7 @@ from reports.published.eligibility import StoredExperiment, concerns
 from reports.published.join import ComparedTable, join
 from reports.tables.costs import costs
 from reports.tables.differences import differences
+from reports.tables.doubt_budget import doubt_table
 from reports.tables.hyperparameters import hyperparameters
 from reports.tables.peeking import peeking_table
 from reports.tables.result_table import table_of
@@ -50,6 +51,7 @@ def published_names(measured: MeasuredExperiment) -> dict[str, dict[str, str]]:
 KINDS: dict[str, Callable[[MeasuredExperiment], Table]] = {
     "results": table_of,
     "differences": differences,
+    "doubt": doubt_table,
     "peeking": peeking_table,
     "hyperparameters": _hyperparameters,
     "costs": costs,

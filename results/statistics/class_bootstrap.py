@@ -116,6 +116,24 @@ def class_difference(
 
 def _class_means(records: Sequence[RunRecord], metric: str, kind: EmbeddingKind) -> tuple[Array, Array]:
     """Number of queries and mean score over runs, for every test class."""
+    queries, scores = scores_by_class(records, metric, kind)
+    return queries, scores.mean(axis=0)
+
+
+def scores_by_class(records: Sequence[RunRecord], metric: str, kind: EmbeddingKind) -> tuple[Array, Array]:
+    """Return the scores of every run on every test class.
+
+    Args:
+        records: Runs of one method, with class scores.
+        metric: One of the headline metrics.
+        kind: Kind of the tested embeddings.
+
+    Returns:
+        The numbers of queries (classes,) and the scores (runs, classes), fractions of 1.
+
+    Raises:
+        ValueError: As `class_interval`.
+    """
     if metric not in Scores.model_fields:
         raise ValueError(f"class scores hold {', '.join(Scores.model_fields)}, not {metric}")
     if not records:
@@ -129,7 +147,7 @@ def _class_means(records: Sequence[RunRecord], metric: str, kind: EmbeddingKind)
         if record.class_scores.queries != queries:
             raise ValueError(f"{record.name} of {record.method} was tested on other classes than the first run")
         rows.append([getattr(scores, metric) for scores in getattr(record.class_scores, kind)])
-    return np.array(queries, dtype=float), np.array(rows).mean(axis=0)
+    return np.array(queries, dtype=float), np.array(rows)
 
 
 def _mean(queries: Array, scores: Array) -> float:

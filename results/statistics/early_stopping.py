@@ -15,7 +15,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from results.statistics.calibration import RunsKind, Setting, simulated_runs
+from results.statistics.calibration import RunsKind, SimulatedTables, simulated_runs
 from results.statistics.method_comparison import ALPHA, RunValues
 from results.statistics.moderated import Prior, cautious_prior
 from results.statistics.pair_tests import moderated_t_of_moments
@@ -106,7 +106,7 @@ def _simulated(methods: int, first: int, at_most: int, kind: RunsKind, experimen
     """The smallest p values of simulated experiments."""
     generator, at_once = np.random.default_rng(0), max(1, _VALUES_AT_ONCE // (methods * at_most))
     sizes = [min(at_once, experiments - start) for start in range(0, experiments, at_once)]
-    setting = Setting(methods, at_most, kind)
+    setting = SimulatedTables(methods, at_most, kind)
     return np.concatenate([smallest_p(simulated_runs(setting, size, generator), first) for size in sizes])
 
 

@@ -1,5 +1,6 @@
-"""Student-t intervals over runs (specification, section 8)."""
+"""Student-t intervals over runs (specification, section 8), and intervals from several parts of a variance."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -53,3 +54,22 @@ def student_t_interval(values: Sequence[float], confidence: float = 0.95) -> Int
         return Interval(mean, None, n)
     quantile = float(stats.t.ppf((1 + confidence) / 2, n - 1))
     return Interval(mean, quantile * float(np.std(values, ddof=1)) / n**0.5, n)
+
+
+def half_width_of(parts: Sequence[tuple[float, float]], confidence: float = 0.95) -> float:
+    """Compute the half width of an interval whose variance has several independently estimated parts.
+
+    The degrees of freedom are Satterthwaite's (Biometrics Bulletin 2(6), 1946).
+
+    Args:
+        parts: The parts of the variance of the mean, each with its degrees of freedom. A part may be negative.
+        confidence: Confidence level, a fraction of 1.
+
+    Returns:
+        The half width; 0 if the parts do not add up to a positive variance.
+    """
+    variance = sum(part for part, _ in parts)
+    if variance <= 0:
+        return 0.0
+    degrees = variance**2 / sum(part**2 / count for part, count in parts)
+    return float(stats.t.ppf((1 + confidence) / 2, degrees)) * math.sqrt(variance)

@@ -10,7 +10,9 @@ import numpy as np
 
 from results.experiment_results import MeasuredExperiment
 from results.records import Scores
-from results.statistics.intervals import Interval, student_t_interval
+from results.statistics.cut_off import is_cut_off
+from results.statistics.intervals import Interval
+from results.statistics.nested_runs import RunKey, search_interval
 from results.statistics.selection import OracleSelection, ValidationSelection
 
 
@@ -26,6 +28,7 @@ class Peeking:
         peeked: Best test score along the same trainings.
         gain: `peeked` minus `honest`, run by run.
         left_out: Number of runs without test scores along their trainings.
+        cut_off: Whether all trainings of the used runs were cut off (`cut_off`).
     """
 
     method: str
@@ -33,11 +36,20 @@ class Peeking:
     peeked: Interval
     gain: Interval
     left_out: int
+    cut_off: bool = False
 
     @property
     def n(self) -> int:
         """Number of runs that were used."""
         return self.gain.n
+
+    @property
+    def nothing_to_choose(self) -> bool:
+        """Whether the gain is zero because the trainings were too short for a choice.
+
+        The scores rose until all trainings were cut off. Both choices are the last checkpoint.
+        """
+        return self.cut_off and self.gain.mean == 0
 
 
 def peeking(measured: MeasuredExperiment, metric: str = "map_at_r") -> list[Peeking]:
@@ -57,25 +69,29 @@ def peeking(measured: MeasuredExperiment, metric: str = "map_at_r") -> list[Peek
     """
     if metric not in Scores.model_fields:
         raise ValueError(f"test curves hold {', '.join(Scores.model_fields)}, not {metric}")
-    by_method: dict[str, list[tuple[float, float] | None]] = {}
+    by_method: dict[str, dict[RunKey, tuple[float, float] | None]] = {}
+    cut_off: dict[str, bool] = {}
     for record in measured.records:
         folds = [_fold(measured, fingerprint, metric) for fingerprint in record.fold_fingerprints]
         usable = [fold for fold in folds if fold is not None]
         means = _fold_mean(usable) if len(usable) == len(folds) else None
-        by_method.setdefault(record.method, []).append(means)
-    return [_of_method(method, runs) for method, runs in by_method.items() if any(runs)]
+        key = RunKey(record.dataset, record.seed, record.run, record.search)
+        by_method.setdefault(record.method, {})[key] = means
+        if means is not None:
+            ends = [is_cut_off(measured.trainings[fingerprint][1]) for fingerprint in record.fold_fingerprints]
+            cut_off[record.method] = cut_off.get(record.method, True) and all(ends)
+    return [_of_method(method, runs, cut_off[method]) for method, runs in by_method.items() if any(runs.values())]
 
 
-def _of_method(method: str, runs: list[tuple[float, float] | None]) -> Peeking:
-    usable = [run for run in runs if run is not None]
-    honest, peeked = [run[0] for run in usable], [run[1] for run in usable]
-    gains = [best - chosen for chosen, best in usable]
+def _of_method(method: str, runs: dict[RunKey, tuple[float, float] | None], cut_off: bool) -> Peeking:
+    usable = {key: run for key, run in runs.items() if run is not None}
     return Peeking(
         method=method,
-        honest=student_t_interval(honest),
-        peeked=student_t_interval(peeked),
-        gain=student_t_interval(gains),
+        honest=search_interval({key: honest for key, (honest, _) in usable.items()}),
+        peeked=search_interval({key: peeked for key, (_, peeked) in usable.items()}),
+        gain=search_interval({key: peeked - honest for key, (honest, peeked) in usable.items()}),
         left_out=len(runs) - len(usable),
+        cut_off=cut_off,
     )
 
 

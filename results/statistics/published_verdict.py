@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
-from results.statistics.intervals import Interval
+from results.statistics.intervals import Interval, half_width_of
 
 PublishedVerdict = Literal[
     "inside",
@@ -78,7 +78,7 @@ def prediction_interval(
     means = np.array([runs.mean() for runs in searches])
     n = sum(len(runs) for runs in searches)
     within, degrees = _variance_of_runs(searches, published)
-    parts = []
+    parts: list[tuple[float, float]] = []
     if len(searches) > 1:
         parts.append((float(means.var(ddof=1)) * (1 + 1 / len(searches)), len(searches) - 1))
         fewer_runs = 1 / published.runs - float(np.mean([1 / len(runs) for runs in searches]))
@@ -87,7 +87,7 @@ def prediction_interval(
     elif degrees:
         parts.append((within * (1 / n + 1 / published.runs), degrees))
     mean = float(means.mean())
-    return Interval(mean, _half_width(parts, confidence), n) if parts else None
+    return Interval(mean, half_width_of(parts, confidence), n) if parts else None
 
 
 def published_verdict(
@@ -136,12 +136,3 @@ def _variance_of_runs(searches: Sequence[np.ndarray], published: PublishedMean) 
         squares.append((published.runs - 1) * published.deviation**2)
         degrees += published.runs - 1
     return (sum(squares) / degrees if degrees else 0.0), degrees
-
-
-def _half_width(parts: Sequence[tuple[float, int]], confidence: float) -> float:
-    """Half width from independent parts of a variance, each with its degrees of freedom."""
-    variance = sum(part for part, _ in parts)
-    if variance == 0:
-        return 0.0
-    degrees = variance**2 / sum(part**2 / count for part, count in parts)
-    return float(stats.t.ppf((1 + confidence) / 2, degrees)) * math.sqrt(variance)

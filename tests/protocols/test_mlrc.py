@@ -68,6 +68,7 @@ def _record(job: EvaluateJob) -> RunRecord:
         method=job.specs[0].method.name,
         hyperparameters=job.hyperparameters,
         run=job.run,
+        search=job.search,
         seed=job.seed,
         fold_fingerprints=tuple(spec.fingerprint for spec in job.specs),
         fold_scores=(score,) * len(job.specs),
@@ -130,6 +131,30 @@ def test_trials_come_first_then_reproductions_then_tests(problem: Problem) -> No
             if isinstance(job, TrainJob):
                 assert (job.run is None) == (kind == "search")
     assert [record.run for record in driven.returned] == [0, 1, 2]
+
+
+def test_a_repeated_search_is_another_search_with_runs_of_its_own(problem: Problem) -> None:
+    twice = replace(BUDGET, searches=2)
+    driven, once = _drive(problem, budget=twice), _drive(problem)
+    assert [len(jobs) for jobs in driven.asked] == [4, 4, 4, 4, 12, 3] * 2
+    assert trainings_of(study(problem, OPEN, twice)) == 56 == 2 * trainings_of(study(problem, OPEN, BUDGET))
+    # The first search is the one that an experiment without `searches` has.
+    assert driven.asked[:6] == once.asked
+    assert [(record.search, record.run, record.seed) for record in driven.returned] == [
+        (search, run, 5) for search in range(2) for run in range(3)
+    ]
+    jobs = [*driven.search, *driven.reproductions]
+    assert len({job.spec.seed for job in jobs}) == len({job.spec.fingerprint for job in jobs}) == 56
+    first, second = (driven.asked[start][0].spec.method.loss.arguments for start in (0, 6))
+    assert first != second, "the searches start at different points"
+
+
+def test_a_method_without_a_search_is_not_repeated(problem: Problem) -> None:
+    settled = OpenMethod(method=CONTRASTIVE, space=())
+    driven = _drive(problem, settled, replace(BUDGET, searches=3))
+    assert [len(jobs) for jobs in driven.asked] == [12, 3]
+    assert study(problem, settled, replace(BUDGET, searches=3)).n_runs == 3
+    assert study(problem, OPEN, replace(BUDGET, searches=3)).n_runs == 9
 
 
 @pytest.mark.parametrize("folds", [1, 2, 4])

@@ -130,6 +130,14 @@ def test_an_experiments_runs_come_by_method_and_run(store):
     assert store.experiment_runs("y") == []
 
 
+def test_runs_of_equal_numbers_in_two_searches_are_both_kept(store):
+    store.put_experiment("x", "quickstart", some_summary())
+    for search in (1, 0):
+        store.put_run(some_run(run=0, search=search, fingerprint=f"of search {search}"))
+        store.enlist("x", "triplet", 0, f"of search {search}", search)
+    assert [run.search for run in store.experiment_runs("x")] == [0, 1]
+
+
 def test_enlisting_twice_is_enlisting_once_and_the_later_run_counts(store):
     store.put_experiment("x", "quickstart", some_summary())
     store.put_run(some_run("triplet", 0))

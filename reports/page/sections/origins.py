@@ -23,9 +23,8 @@ def origins_of(
     """
     origins = []
     for key, title in titles.items():
-        runs = sorted(
-            (record for record in records if record.method == key), key=lambda record: (record.search, record.run)
-        )
+        runs = [record for record in records if record.method == key]
+        runs.sort(key=lambda record: (record.search, record.run))
         if runs:
             run_origins = tuple(_run_origin(run, folds or {}) for run in runs)
             origins.append(MethodOrigin(key, title, _settings(runs), run_origins))

@@ -1,4 +1,4 @@
-"""The page's tables: test scores, published tables, differences, class intervals, peeking, hyperparameters, costs."""
+"""The page's tables: scores, published tables, differences, class intervals, doubt, peeking, settings, costs."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,6 +12,7 @@ from reports.published.join import ComparedTable
 from reports.published.layout import published_layout
 from reports.tables.costs import costs
 from reports.tables.differences import differences
+from reports.tables.doubt_budget import doubt_table
 from reports.tables.formats import WRITERS
 from reports.tables.hyperparameters import hyperparameters
 from reports.tables.peeking import peeking_table
@@ -38,6 +39,7 @@ def tables_of(
     if classes:
         sections.append(_section(classes_table(material, classes), "classes", material))
     other_tables = {
+        "doubt": doubt_table(measured),
         "peeking": peeking_table(measured),
         "hyperparameters": hyperparameters(measured, material.published_names),
         "costs": costs(measured),

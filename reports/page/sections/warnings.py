@@ -1,4 +1,4 @@
-"""Warnings above the numbers: small budget, few runs, flags of runs, different code or machines."""
+"""Warnings above the numbers: small budget, few runs, close trials, short trainings, flags, code and machines."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from reports.page.content import Verdict
 from reports.page.material import Material
 from reports.page.sections.wording import listed, runs
+from reports.tables.peeking import NOTHING_TO_CHOOSE
+from reports.tables.result_notes import close_trials, cut_off_notes
 from results import mlrc_constants
 from results.provenance import mixed_versions
+from results.statistics.peeking import peeking
 
 FEW_RUNS = 3
 
@@ -19,7 +22,7 @@ def warnings_of(material: Material, *, partial: bool) -> tuple[Verdict, ...]:
         material: The experiment.
         partial: Whether runs are missing.
     """
-    warnings = [*_partial(material, partial), *_budget(material), *_few_runs(material)]
+    warnings = [*_partial(material, partial), *_budget(material), *_few_runs(material), *_of_trainings(material)]
     warnings += [*_untrained(material), *_flags(material), *_unreadable(material), *_code_and_machines(material)]
     return tuple(Verdict("warning", sentence, detail) for sentence, detail in warnings)
 
@@ -66,6 +69,17 @@ def _few_runs(material: Material) -> Iterator[tuple[str, str]]:
             "normally distributed scores and find only large differences. Smaller differences can exist.",
             "",
         )
+
+
+def _of_trainings(material: Material) -> Iterator[tuple[str, str]]:
+    """Close trials and cut-off trainings, as in the notes of the table."""
+    measured, titles = material.measured, material.titles
+    for note in close_trials(measured, titles):
+        yield note, ""
+    hidden = [titles[gain.method] for gain in peeking(measured) if gain.nothing_to_choose]
+    detail = f"The gain from peeking of {listed(hidden)} is not shown. {NOTHING_TO_CHOOSE}" if hidden else ""
+    for note in cut_off_notes(measured, titles):
+        yield note, detail
 
 
 def _untrained(material: Material) -> Iterator[tuple[str, str]]:

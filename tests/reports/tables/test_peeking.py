@@ -1,5 +1,7 @@
 """The table of what peeking at the test scores gains."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -15,3 +17,16 @@ def test_peeking_is_the_best_of_the_curve_less_the_chosen_point():
     assert frame["n"].to_list() == [3, 3, 3]
     assert peeking_table(with_trainings()).notes == ("No test curves: Absent.",)
     assert peeking_table(measured()).rows == ()
+
+
+def test_a_gain_that_is_zero_by_construction_is_not_shown():
+    world = with_trainings()
+    last = {
+        name: curve.model_copy(update={"points": tuple(point for point in curve.points if point.iteration == 200)})
+        if name.startswith("triplet")
+        else curve
+        for name, curve in world.test_curves.items()
+    }
+    table = peeking_table(replace(world, test_curves=last))
+    assert [row.key for row in table.rows] == ["contrastive", "cosface"]
+    assert table.notes[0].startswith("Not shown: Triplet. All trainings were cut off")

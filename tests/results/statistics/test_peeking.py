@@ -81,6 +81,16 @@ def test_runs_that_were_not_tested_all_along_are_left_out():
     assert peeking(MeasuredExperiment(some_summary(), measured.records)) == []
 
 
+def test_a_gain_that_is_zero_because_all_trainings_were_cut_off_is_known():
+    (rising,) = peeking(world([[RISING[:3], RISING[:3]]]))
+    assert (rising.cut_off, rising.gain.mean, rising.nothing_to_choose) == (True, 0.0, True)
+    # A peak of the test scores before the end is a gain also of a training that was cut off.
+    (falling,) = peeking(world([[RISING[:3], FALLING[:3]]]))
+    assert (falling.cut_off, falling.nothing_to_choose) == (True, False)
+    (stopped,) = peeking(world([[RISING[:2]]], best_iteration=100))
+    assert (stopped.cut_off, stopped.gain.mean, stopped.nothing_to_choose) == (False, 0.0, False)
+
+
 def test_methods_come_in_their_order():
     measured = world([[RISING], [FALLING]])
     renamed = (measured.records[0], measured.records[1].model_copy(update={"method": "margin"}))

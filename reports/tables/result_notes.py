@@ -1,0 +1,93 @@
+"""What a reader must know about searches and trainings before comparing scores: notes of the table and of the page."""
+
+from collections.abc import Mapping, Sequence
+
+from results.experiment_results import MeasuredExperiment
+from results.statistics.cut_off import CutOff, cut_offs
+from results.statistics.runner_up import RunnerUp, runners_up
+
+SETTINGS_FOUND = (
+    "Only the reproductions vary: the intervals are about the settings found. Another search could find other "
+    "settings, and the scores could then change by more than the intervals. `--searches` repeats the search."
+)
+
+
+def result_notes(measured: MeasuredExperiment) -> tuple[str, ...]:
+    """Write the notes below the table of results.
+
+    Args:
+        measured: The experiment. Its trainings and the scores of its trials are used if they are known.
+
+    Returns:
+        Notes on the search, on close trials and on cut-off trainings.
+    """
+    return (*search_notes(measured), *close_trials(measured), *cut_off_notes(measured))
+
+
+def search_notes(measured: MeasuredExperiment) -> list[str]:
+    """Say that the search was not repeated, or how intervals contain its variation."""
+    searched = [record for record in measured.records if record.hyperparameters]
+    if measured.summary.trials == 0 or not searched:
+        return []
+    count = len({record.search for record in searched})
+    if count == 1:
+        return [SETTINGS_FOUND]
+    return [
+        f"Every method was searched {count} times from other seeds. Intervals and tests use the mean of each search's "
+        "runs, so they contain the variation of the search. Methods without hyperparameters have runs only."
+    ]
+
+
+def close_trials(measured: MeasuredExperiment, titles: Mapping[str, str] | None = None) -> list[str]:
+    """Name the searches whose second-best trial lies within the noise of the best.
+
+    Args:
+        measured: The experiment with its trainings and the scores of its trials.
+        titles: Titles of the methods by key; None takes those of the experiment.
+    """
+    names = titles or measured.summary.methods
+    close = [pair for pair in runners_up(measured) if pair.within_noise]
+    if not close:
+        return []
+    several = len({search for _, search in measured.trial_scores}) > 1
+    cases = [_close_pair(names[pair.method], pair, several) for pair in close]
+    return [
+        "The two best trials of these searches lie within the noise of their scores, so trained again another setting "
+        f"could win: {'; '.join(cases)}."
+    ]
+
+
+def cut_off_notes(measured: MeasuredExperiment, titles: Mapping[str, str] | None = None) -> list[str]:
+    """Name the methods whose trainings were cut off, with their numbers.
+
+    Args:
+        measured: The experiment.
+        titles: Titles of the methods by key; None takes those of the experiment.
+    """
+    names, counts = titles or measured.summary.methods, cut_offs(measured)
+    if not counts:
+        return []
+    trained = sum(count.trainings for count in counts)
+    cut = sum(count.cut_off for count in counts)
+    which = (
+        f"all {cut} trainings of {_listed(names, counts)}"
+        if cut == trained
+        else "; ".join(f"{count.cut_off} of {count.trainings} trainings of {names[count.method]}" for count in counts)
+    )
+    return [
+        f"Cut off by the largest number of epochs with the last checkpoint the best: {which}. More epochs could raise "
+        "these scores, so the table compares the speed of learning as well."
+    ]
+
+
+def _close_pair(title: str, pair: RunnerUp, several: bool) -> str:
+    search = f", search {pair.search}" if several else ""
+    return (
+        f"{title}{search}, validation MAP@R {100 * pair.best:.2f} and {100 * pair.second:.2f} with a run-to-run "
+        f"deviation of {100 * pair.noise:.2f} (another order in about {100 * pair.chance_of_another_order:.0f} % of "
+        "repetitions)"
+    )
+
+
+def _listed(titles: Mapping[str, str], counts: Sequence[CutOff]) -> str:
+    return ", ".join(titles[count.method] for count in counts)

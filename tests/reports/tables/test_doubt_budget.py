@@ -1,0 +1,43 @@
+"""The table of the sources of doubt."""
+
+import pytest
+from results.statistics.comparisons import compare
+
+from reports.tables.doubt_budget import doubt_table
+from results.experiment_results import MeasuredExperiment
+from results.statistics.run_values import run_values
+from tests.support.measured_experiment import measured, read
+from tests.support.page_material import values, with_classes
+from tests.support.sample_page import measured as kept
+from tests.support.sample_records import some_summary
+
+
+def test_every_pair_has_a_row_and_nothing_is_wider_than_all_together():
+    frame = read(doubt_table(kept()))
+    assert len(frame) == 10
+    assert (frame["together_half_width"] >= frame[["runs_half_width", "classes_half_width"]].max(axis=1)).all()
+    assert frame["search_half_width"].isna().all()
+    assert "No search was repeated" in doubt_table(kept()).caption
+
+
+def test_difference_and_doubt_of_runs_are_those_of_the_paired_test():
+    by_run = run_values(kept().records)
+    frame = read(doubt_table(kept())).set_index(["a", "b"])
+    for (a, b), row in frame.iterrows():
+        pair = compare(by_run[a], by_run[b])
+        # Class scores are kept with six digits.
+        assert (row["difference"], row["runs_half_width"]) == (
+            pytest.approx(pair.difference, abs=2e-6),
+            pytest.approx(pair.half_width, abs=2e-5),
+        )
+
+
+def test_methods_without_class_scores_are_named():
+    runs = values(a=[0.5, 0.6], b=[0.4, 0.45], c=[0.3, 0.35])
+    runs = {**runs, **{key: with_classes(runs[key], (0.0, 0.01, 0.03, 0.0)) for key in ("a", "b")}}
+    records = tuple(run for own in runs.values() for run in own)
+    table = doubt_table(MeasuredExperiment(some_summary(methods={"a": "A", "b": "B", "c": "C"}), records))
+    assert [row.head for row in table.rows] == ["A − B"]
+    assert table.notes == ("Runs without class scores: C.",)
+    assert doubt_table(measured()).rows == ()
+    assert "Fewer than two methods" in doubt_table(measured()).caption

@@ -1,0 +1,69 @@
+"""Notes on the search and on cut-off trainings, below the table and on the page."""
+
+from dataclasses import replace
+
+from reports.page.sections.warnings import warnings_of
+from reports.tables.result_notes import SETTINGS_FOUND, close_trials, cut_off_notes, result_notes, search_notes
+from reports.tables.result_table import result_cells, table_of
+from results.experiment_results import MeasuredExperiment
+from results.statistics.intervals import student_t_interval
+from tests.support.measured_experiment import TITLES, measured, with_trainings
+from tests.support.page_material import material, said
+from tests.support.sample_page import measured as kept
+from tests.support.sample_records import some_run, some_summary
+
+CLOSE = {("contrastive", 0): (0.16, 0.155), ("triplet", 0): (0.3, 0.1)}
+
+
+def repeated(searches=2):
+    """Runs of two searches, whose settings differ by more than runs do."""
+    records = [
+        some_run("triplet", run, 0.5 + 0.1 * search + 0.01 * run, search=search, fingerprint=f"{search}-{run}")
+        for search in range(searches)
+        for run in range(3)
+    ]
+    return MeasuredExperiment(some_summary(title="T", methods={"triplet": "Triplet"}), tuple(records))
+
+
+def test_one_search_is_called_one_setting_found():
+    assert search_notes(measured()) == [SETTINGS_FOUND]
+    assert SETTINGS_FOUND in table_of(measured()).notes
+    assert search_notes(measured(hyperparameters={})) == []
+    without_search = replace(measured(), summary=some_summary(methods=TITLES, trials=0))
+    assert search_notes(without_search) == []
+
+
+def test_repeated_searches_are_the_unit_of_the_intervals():
+    table = table_of(repeated())
+    assert "Every method was searched 2 times" in table.notes[0]
+    assert "over the means of the searches, with n runs in all (3 planned for each of 2 searches)" in table.caption
+    cell = result_cells(table.rows[0])["separated", "precision_at_1"]
+    expected = student_t_interval([0.51, 0.61])
+    assert (cell.value, cell.half_width, cell.n) == (expected.mean, expected.half_width, 6)
+
+
+def test_close_trials_are_named_with_their_scores():
+    (note,) = close_trials(replace(with_trainings(), trial_scores=CLOSE))
+    assert "Contrastive | A_B, validation MAP@R 16.00 and 15.50 with a run-to-run deviation of 0.63" in note
+    assert "Triplet" not in note
+    assert close_trials(with_trainings()) == []
+
+
+def test_cut_off_trainings_are_counted_by_method():
+    (all_of_them,) = cut_off_notes(kept())
+    assert "all 48 trainings of Contrastive, Multi-Similarity, Normalized Softmax, Proxy-Anchor" in all_of_them
+    world = with_trainings()
+    spec, result = world.trainings["triplet-0-0"]
+    stopped = {**world.trainings, "triplet-0-0": (spec, result.model_copy(update={"best_iteration": 100}))}
+    (note,) = cut_off_notes(replace(world, trainings=stopped))
+    assert "12 of 12 trainings of Contrastive | A_B; 11 of 12 trainings of Triplet" in note
+    assert cut_off_notes(measured()) == []
+
+
+def test_the_page_warns_with_the_notes_of_the_table():
+    page = material({"triplet": [some_run()]}, titles=TITLES)
+    world = replace(with_trainings(), trial_scores=CLOSE)
+    world = replace(world, summary=page.measured.summary)
+    warned = " ".join(said(warnings_of(replace(page, measured=world), partial=False)))
+    for note in result_notes(world)[1:]:
+        assert note in warned

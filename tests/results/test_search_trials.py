@@ -1,0 +1,97 @@
+"""The scores of trials, found among the trainings of a store by their seeds."""
+
+import pytest
+
+from results.experiment_results import MeasuredExperiment
+from results.experiment_spec import DataChoice, Experiment, SearchSettings
+from results.search_trials import trial_scores
+from results.seeds import search_seed, training_seed
+from results.store import Store
+from results.training_spec import Component, MethodSpec, TrunkSpec
+from tests.support.sample_records import some_result, some_run, some_spec, some_summary
+
+EXPERIMENT = Experiment(
+    title="T",
+    dataset=DataChoice(name="glyphs"),
+    methods=("triplet",),
+    trunk=TrunkSpec(name="small_conv", weights="random"),
+    search=SearchSettings(trials=3),
+    folds=2,
+    seed=7,
+)
+SCORES = {0: (0.3, 0.4), 1: (0.5, 0.6), 2: (0.5, 0.4)}
+
+
+def method(trial):
+    return MethodSpec(name="triplet", loss=Component(name="TripletMarginLoss", arguments={"margin": trial / 10}))
+
+
+def training(purpose, number, fold, score, search=0, **changes):
+    seed = training_seed(7, search, purpose, number, fold)
+    spec = some_spec(seed=seed, fold=fold, **{"method": method(number), **changes})
+    return spec, some_result(spec, score)
+
+
+def searched(search=0, **changes):
+    return [
+        training("search", trial, fold, score, search, **changes)
+        for trial, scores in SCORES.items()
+        for fold, score in enumerate(scores)
+    ]
+
+
+REPRODUCTION, _ = training("reproduction", 0, 0, 0.5, method=method(1))
+RUN = some_run(fold_fingerprints=("a", "b"))
+
+
+def test_scores_are_means_over_folds_by_trial():
+    others = [training("reproduction", 0, 0, 0.9), training("search", 3, 0, 0.9)]
+    assert trial_scores(EXPERIMENT, RUN, REPRODUCTION, searched() + others) == pytest.approx((0.35, 0.55, 0.45))
+
+
+def test_each_search_has_its_trials():
+    stored = searched() + [training("search", 0, fold, 0.9, 1) for fold in range(2)]
+    second = some_run(fold_fingerprints=("a", "b"), search=1)
+    winner, _ = training("reproduction", 0, 0, 0.5, 1, method=method(0))
+    assert trial_scores(EXPERIMENT, second, winner, stored) == (0.9,)
+    assert len(trial_scores(EXPERIMENT, RUN, REPRODUCTION, stored)) == 3
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        pytest.param([], id="nothing"),
+        pytest.param(searched()[:-1], id="a fold is missing"),
+        pytest.param(searched()[2:], id="the first trial is missing"),
+        pytest.param([*searched(), training("search", 0, 0, 0.2, method=method(9))], id="two searches of equal seeds"),
+        pytest.param(searched(embedding_size=32), id="other conditions"),
+    ],
+)
+def test_trials_that_are_not_certain_are_no_trials(stored):
+    assert trial_scores(EXPERIMENT, RUN, REPRODUCTION, stored) == ()
+
+
+def test_a_search_that_led_to_another_setting_is_not_that_of_the_runs():
+    other, _ = training("reproduction", 0, 0, 0.5, method=method(2))
+    assert trial_scores(EXPERIMENT, RUN, other, searched()) == ()
+
+
+def test_a_store_gives_the_scores_with_the_trainings(tmp_path):
+    store = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path)
+    summary = some_summary(methods={"triplet": "Triplet"}, trials=3, settings=EXPERIMENT.without_folder())
+    reproduced = [training("reproduction", 0, fold, 0.5, method=method(1)) for fold in range(2)]
+    for spec, result in (*searched(), *reproduced):
+        store.put_fold(spec, result)
+    run = some_run(fold_fingerprints=tuple(spec.fingerprint for spec, _ in reproduced))
+    store.put_experiment("x", "some", summary)
+    store.put_run(run)
+    store.enlist("x", "triplet", 0, run.fingerprint)
+    measured = MeasuredExperiment.from_store(store, "x", trainings=True)
+    assert measured.trial_scores == {("triplet", 0): pytest.approx((0.35, 0.55, 0.45))}
+    assert MeasuredExperiment.from_json(measured.to_json()) == measured
+    assert MeasuredExperiment.from_store(store, "x").trial_scores == {}
+
+
+def test_the_first_search_has_the_seed_of_the_experiment():
+    assert search_seed(7, 0) == 7
+    assert len({search_seed(seed, search) for seed in range(3) for search in range(3)}) == 9
