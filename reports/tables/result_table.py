@@ -13,8 +13,9 @@ from results.headline_metrics import HEADLINE_METRICS
 from results.provenance import mixed_versions
 from results.records import RunRecord
 from results.statistics.intervals import student_t_interval
+from results.statistics.nested_runs import search_interval
 from results.statistics.primary_comparison import comparison_on, default_score, primary_score
-from results.statistics.run_values import EMBEDDING_KINDS, EmbeddingKind
+from results.statistics.run_values import EMBEDDING_KINDS, EmbeddingKind, values_by_run
 
 ResultColumn = tuple[EmbeddingKind, str]
 """Kind of embeddings, and metric."""
