@@ -48,7 +48,7 @@ class Study:
 
     @property
     def n_reproductions(self) -> int:
-        """Number of reproductions, 1 for an untrained trunk with downloaded weights, since all runs are equal."""
+        """Number of reproductions; 1 where all are equal: nothing is trained, and the trunk has downloaded weights."""
         runs_are_equal = self.method.method.loss is None and self.problem.trunk.weights != "random"
         return min(1, self.budget.reproductions) if runs_are_equal else self.budget.reproductions
 

@@ -117,10 +117,13 @@ def lengths(study: Study) -> tuple[Length, Length]:
     problem, settings = study.problem, study.problem.training
     fold = problem.split.folds[0]
     validation_images = len(problem.dataset.images.of_classes(fold.validation))
-    if study.method.method.loss is None:
-        one_validation = Length(0, 0, validation_images)
-        return one_validation, one_validation
-    steps = settings.steps_per_epoch(len(problem.dataset.images.of_classes(fold.train)))
+    training_images = len(problem.dataset.images.of_classes(fold.train))
+    method = study.method.method
+    if method.loss is None:
+        # An embedder that is computed needs the features of the training images.
+        only_embedding = Length(0, 0, validation_images + (training_images if method.embedder else 0))
+        return only_embedding, only_embedding
+    steps = settings.steps_per_epoch(training_images)
     # The epoch of the first validation that can stop a training: the first one later than `patience` epochs.
     first_stop = (settings.patience // settings.validate_every + 1) * settings.validate_every
 
