@@ -123,8 +123,8 @@ def _compared(
     name = None if runs is None else runs.origin.name
     origin = row_origin(table.name, row, cell.dataset)
     without: PublishedVerdict | None = _WITHOUT_COMPARISON.get(origin.kind)
-    if without is None and row.key is None:
-        without = "method not in suite"
+    if row.key is None:
+        without = "cannot be determined" if origin.not_determined else "method not in the suite"
     return ComparedCell(cell, ours, name, without or verdict(ours, cell.measure, cell.rounding), mark, origin)
 
 

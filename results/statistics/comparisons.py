@@ -25,12 +25,13 @@ PublishedVerdict = Literal[
     "not published",
     "quoted",
     "source unclear",
-    "method not in suite",
+    "method not in the suite",
+    "cannot be determined",
 ]
 """Position of our interval relative to a published value, or the reason why the two are not compared.
 
 A value that its paper quoted from another paper is not compared: our runs under the first paper's conditions are no
-reproduction of it.
+reproduction of it. A row whose settings neither text nor code tell cannot be determined, so it is not run.
 """
 
 RunValues = Mapping[Any, float]
