@@ -81,8 +81,9 @@ class Problem:
             validation_classes=as_ranges(classes.validation),
             images=self.images,
             trunk=self.trunk,
-            embedding_size=None if method.loss is None else self.embedding_size,
-            embedder_bias=self.embedder_bias,
+            embedding_size=self.embedding_size if method.has_embedder else None,
+            # Principal components need the bias to centre the features.
+            embedder_bias=self.embedder_bias or method.embedder is not None,
             method=method,
             training=self.training,
             seed=training_seed(self.seed, self.search, purpose, number, classes.fold),

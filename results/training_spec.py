@@ -39,9 +39,11 @@ class MethodSpec(Record):
         warmup_steps: Steps with a frozen trunk, instead of `warmup_passes`.
         versions: Version of each class of the method, by class name. A class without an entry has the version that it
             had before versions were written. A new version changes the fingerprints of the method's trainings.
+        embedder: How the embedder of a method without loss is computed. `principal_components` projects the trunk's
+            features on their principal components over the training images. None leaves out the embedder.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"versions", "warmup_steps"})
+    later: ClassVar[frozenset[str]] = frozenset({"versions", "warmup_steps", "embedder"})
 
     name: str
     loss: Component | None
@@ -53,6 +55,12 @@ class MethodSpec(Record):
     warmup_passes: int | None = Field(default=None, ge=0)
     warmup_steps: int | None = Field(default=None, ge=0)
     versions: dict[str, str] = Field(default={})
+    embedder: Literal["principal_components"] | None = None
+
+    @property
+    def has_embedder(self) -> bool:
+        """Whether the model has an embedder behind the trunk."""
+        return self.loss is not None or self.embedder is not None
 
 
 class ImageSettings(Record):

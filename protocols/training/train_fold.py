@@ -18,7 +18,8 @@ from protocols.training.best_checkpoint import BestCheckpoint, weights_on_cpu
 from protocols.training.build_method import BuiltMethod, build_method, build_optimizer
 from protocols.training.class_pool import ClassPool
 from protocols.training.fold_data import FoldData
-from protocols.trunks.embed import embed_crops
+from protocols.training.principal_components import set_to_principal_components
+from protocols.trunks.embed import embed_crops, features_of_crops
 from protocols.trunks.embedding_model import EmbeddingModel, model_of
 from results.provenance import provenance
 from results.records import CurvePoint, FoldResult, Scores
@@ -82,7 +83,7 @@ def train_fold(
 
     Raises:
         SplitError: The classes of the images differ from those in the spec.
-        MethodError: The loss or the miner cannot be built.
+        MethodError: The loss or the miner cannot be built, or the training images have too few principal components.
         TrunkError: The trunk or its weights are not on this machine.
     """
     started = time.perf_counter()
@@ -127,6 +128,7 @@ class _Training:
         """Train to the end; return what ended the training and, after a failure, the reason."""
         try:
             if self.spec.method.loss is None:
+                self._fit_embedder()
                 self._validate(0, eligible=True)
                 return "untrained", None
             self.method = self._build_method()
@@ -143,6 +145,15 @@ class _Training:
         except _NotFiniteError as error:
             return "nan", str(error)
         return "max_epochs", None
+
+    def _fit_embedder(self) -> None:
+        """Compute the embedder of a method without loss from the training images."""
+        if self.spec.method.embedder == "principal_components":
+            crops = EvaluationCrops(self.data.train, self.spec.images, self.device, keep=False)
+            features = features_of_crops(self.model, crops)
+            self._require_finite(features, "features of the training images")
+            set_to_principal_components(self.model.embedder, features)
+            self.checkpoint.save(0, self.model, None)
 
     @property
     def epoch_is_fixed(self) -> bool:

@@ -1,5 +1,7 @@
 """Embeddings of images by a model, in evaluation mode."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -34,9 +36,18 @@ def embed_crops(model: EmbeddingModel, crops: EvaluationCrops) -> Tensor:
     Returns:
         Raw embeddings (n, d), in the order of the crops.
     """
+    return _in_evaluation_mode(model, model, crops)
+
+
+def features_of_crops(model: EmbeddingModel, crops: EvaluationCrops) -> Tensor:
+    """Compute the trunk's pooled features (n, c) of crops, in their order; the arguments are those of `embed_crops`."""
+    return _in_evaluation_mode(model, model.features, crops)
+
+
+def _in_evaluation_mode(model: EmbeddingModel, compute: Callable[[Tensor], Tensor], crops: EvaluationCrops) -> Tensor:
     was_training = model.training
     model.eval()
     with torch.no_grad():
-        parts = [model(batch) for batch in crops.batches()]
+        parts = [compute(batch) for batch in crops.batches()]
     model.train(was_training)
     return torch.cat(parts)

@@ -131,15 +131,29 @@ class EmbeddingModel(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Compute raw embeddings (n, d) of uint8 images (n, channels, height, width)."""
+        pixels = self._pixels(images)
+        with self._arithmetic(images.device):
+            embeddings: Tensor = self.embedder(self._pooled(self.trunk(pixels)))
+        return embeddings.to(self.mean.dtype)
+
+    def features(self, images: Tensor) -> Tensor:
+        """Compute the trunk's pooled features (n, c) of uint8 images (n, channels, height, width)."""
+        pixels = self._pixels(images)
+        with self._arithmetic(images.device):
+            features = self._pooled(self.trunk(pixels))
+        return features.to(self.mean.dtype)
+
+    def _pixels(self, images: Tensor) -> Tensor:
+        """The trunk's input: channels, range and normalisation as its weights were trained with."""
         pixels = images.to(self.mean.dtype) / 255
         if pixels.shape[1] != self.channels:
             pixels = pixels.mean(1, keepdim=True) if self.channels == 1 else pixels.expand(-1, self.channels, -1, -1)
         if self.reverse_channels:
             pixels = pixels.flip(1)
-        pixels = ((pixels * self.scale - self.mean) / self.std).contiguous(memory_format=self.layout)
-        with torch.autocast(images.device.type, torch.bfloat16, enabled=self.precision == "amp"):
-            embeddings: Tensor = self.embedder(self._pooled(self.trunk(pixels)))
-        return embeddings.to(self.mean.dtype)
+        return ((pixels * self.scale - self.mean) / self.std).contiguous(memory_format=self.layout)
+
+    def _arithmetic(self, device: torch.device) -> torch.autocast:
+        return torch.autocast(device.type, torch.bfloat16, enabled=self.precision == "amp")
 
     def _pooled(self, feature_map: Tensor) -> Tensor:
         """Pool a feature map (n, c, h, w) to (n, c)."""

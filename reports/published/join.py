@@ -117,8 +117,8 @@ def join(table: PublishedTable, stored: Sequence[StoredExperiment]) -> ComparedT
 def _compared(table: PublishedTable, row: PublishedRow, cell: PublishedCell, runs: _CellRuns | None) -> ComparedCell:
     origin = row_origin(table.name, row, cell.dataset)
     without: PublishedVerdict | None = _WITHOUT_COMPARISON.get(origin.kind)
-    if without is None and row.key is None:
-        without = "method not in suite"
+    if row.key is None:
+        without = "cannot be determined" if origin.not_determined else "method not in the suite"
     published = published_mean(cell, origin)
     if runs is None:
         return ComparedCell(cell, None, None, without or published_verdict(None, published), origin)

@@ -23,7 +23,7 @@ _HEADER = (
     *("mean", "low", "high", "n", "verdict"),
 )
 _ONLY_JSON = ("method", "variant", "note", "source", "origin", "row_kind", "quoted_from")
-_NOT_COMPARED = {"quoted", "source unclear", "method not in suite"}
+_NOT_COMPARED = {"quoted", "source unclear", "method not in the suite", "cannot be determined"}
 _READING = (
     "First line: as published. Below it our runs: mean ± half width of the 95 % Student-t interval, number of runs in "
     "brackets, in the published unit; then the verdict. A published value is a measurement too. The verdict compares "
@@ -127,10 +127,12 @@ def _summary(table: ComparedTable) -> list[str]:
 
 
 def _remarks(table: ComparedTable) -> list[str]:
-    """Rows that we have no method for, and what is known about how the published numbers were read."""
-    without = dict.fromkeys(row.label for row in table.rows if row.published.key is None)
+    """Rows that we cannot run, rows that we read in our way, and how the published numbers were read."""
+    without = dict.fromkeys(
+        row.label for row in table.rows if "method not in the suite" in {cell.verdict for cell in row.cells.values()}
+    )
     remarks = [f"No method of ours: {', '.join(without)}."] if without else []
-    remarks += [*_quotations(table), *_precisions(table)]
+    remarks += [*_readings(table), *_quotations(table), *_precisions(table)]
     cells_by_note: dict[str, list[str]] = {}
     for row in table.rows:
         for column in table.published.columns:
@@ -139,6 +141,17 @@ def _remarks(table: ComparedTable) -> list[str]:
                 cells_by_note.setdefault(note, []).append(name)
     total = len(table.cells)
     return remarks + [f"{_which(cells, total)}: {note}." for note, cells in cells_by_note.items()]
+
+
+def _readings(table: ComparedTable) -> list[str]:
+    """Which rows have a setting that is our reading, and which have settings that cannot be determined."""
+    rows = {(row.label, cell.row_origin): None for row in table.rows for cell in row.cells.values()}
+    known = [(label, origin) for label, origin in rows if origin is not None]
+    ours = [f"{label}: our reading, {origin.our_reading}." for label, origin in known if origin.our_reading]
+    lost = [
+        f"{label}: cannot be determined, {origin.not_determined}." for label, origin in known if origin.not_determined
+    ]
+    return [*ours, *lost]
 
 
 def _quotations(table: ComparedTable) -> list[str]:

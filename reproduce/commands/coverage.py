@@ -22,7 +22,7 @@ COLUMNS: "tuple[Reproducibility, ...]" = (
     "not runnable",
     "quoted",
     "source unclear",
-    "method not in suite",
+    "method not in the suite",
 )
 
 
@@ -32,8 +32,9 @@ def coverage(
 ) -> None:
     """Count the rows of every published table by whether this suite can reproduce them.
 
-    A row counts once for each dataset of its table. A quoted row was measured in another paper, so no run under this
-    paper's conditions reproduces it.
+    A row counts once for each dataset of its table. `not runnable` are rows that a paper measured, but whose settings
+    cannot be determined. A quoted row was measured in another paper, so no run under this paper's conditions
+    reproduces it. Most rows of methods that are not in the suite are quoted too.
     """
     from reproduce.outputs.covered_rows import covered_rows
     from results.experiment_names import current_name
@@ -53,7 +54,7 @@ def coverage(
 
 
 def show_counts(rows: Sequence["CoveredRow"], console: Console) -> None:
-    """A line for every published table, and the sums."""
+    """Print a line for every published table, the sums, and the reason for every row that is not runnable."""
     drawn = Table(title="published rows, counted once for each dataset")
     drawn.add_column("table")
     for column in COLUMNS:
@@ -67,6 +68,11 @@ def show_counts(rows: Sequence["CoveredRow"], console: Console) -> None:
     sums = Counter(row.status for row in rows)
     drawn.add_row("all", *(str(sums[column]) for column in COLUMNS))
     console.print(drawn)
+    reasons = {f"{row.table}, {row.label}: {row.detail}": None for row in rows if row.status == "not runnable"}
+    if reasons:
+        say(console, "Not runnable:")
+    for reason in reasons:
+        say(console, f"- {reason}")
     say(console, "`reproduce coverage TABLE` lists the rows of one table.")
 
 
@@ -76,5 +82,6 @@ def show_rows(rows: Sequence["CoveredRow"], console: Console) -> None:
     for column in ("row", "dataset", "status", "by, from, or why not"):
         drawn.add_column(column)
     for row in rows:
-        drawn.add_row(row.label, row.dataset, row.status, row.detail)
+        reading = f" (our reading: {row.our_reading})" if row.our_reading else ""
+        drawn.add_row(row.label, row.dataset, row.status, row.detail + reading)
     console.print(drawn)

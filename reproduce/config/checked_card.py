@@ -92,6 +92,7 @@ def open_card(card: MethodCard, dataset: str = "", bounds: BoundsChoice = "widen
         loss_lr=card.loss_optimizer.lr,
         loss_weight_decay=card.loss_optimizer.weight_decay,
         warmup_passes=card.warmup.passes,
+        embedder=card.embedder,
     )
     fixed = card.fixed.get(dataset, {})
     space = tuple(_parameter(card, target, dataset, bounds) for target in card.search if target not in fixed)
@@ -118,6 +119,8 @@ def _check(card: MethodCard) -> None:
         if card.search:
             raise MethodError("a card without a loss has nothing to search")
         return
+    if card.embedder is not None:
+        raise MethodError(f"embedder {card.embedder} is for cards without a loss, since a loss trains the embedder")
     middle = {target: _parameter(card, target, "", "widened").at(0.5) for target in card.search}
     settings = [middle, *card.published.values(), *card.fixed.values()]
     for setting in settings:

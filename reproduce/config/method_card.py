@@ -120,6 +120,8 @@ class MethodCard(Record):
         published_as: Name of the method in the published tables.
         published: The hyperparameters that the source reports as best, by dataset.
         fixed: Hyperparameters that are set instead of searched, by dataset.
+        embedder: How the embedder of a card without loss is computed; `principal_components` takes the principal
+            components of the trunk's features. None leaves out the embedder.
         notes: Remarks about the method.
     """
 
@@ -136,6 +138,7 @@ class MethodCard(Record):
     published_as: str | None = None
     published: dict[str, dict[str, JsonValue]] = Field(default={})
     fixed: dict[str, dict[str, JsonValue]] = Field(default={})
+    embedder: Literal["principal_components"] | None = None
     notes: str | None = None
 
 

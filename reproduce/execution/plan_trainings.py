@@ -127,10 +127,12 @@ def _bounds(problem: Problem, spec: FoldSpec) -> tuple[Length, Length]:
     """Return the lengths of the shortest and the longest possible training of one kind."""
     settings, images = spec.training, problem.dataset.images
     validation_images = len(images.of_classes(from_ranges(spec.validation_classes)))
+    training_images = len(images.of_classes(from_ranges(spec.train_classes)))
     if spec.method.loss is None:
-        one_validation = Length(0, 0, validation_images)
-        return one_validation, one_validation
-    steps = settings.steps_per_epoch(len(images.of_classes(from_ranges(spec.train_classes))))
+        # An embedder that is computed needs the features of the training images.
+        only_embedding = Length(0, 0, validation_images + (training_images if spec.method.embedder else 0))
+        return only_embedding, only_embedding
+    steps = settings.steps_per_epoch(training_images)
     # The epoch of the first validation that can stop a training: the first one later than `patience` epochs.
     first_stop = (settings.patience // settings.validate_every + 1) * settings.validate_every
 

@@ -13,7 +13,7 @@ from results.experiment_summary import ExperimentSummary
 from results.published.rows import RowOrigin, row_origin
 from results.published.tables import PublishedCell, PublishedRow, PublishedTable, published_table, published_tables
 
-Reproducibility = Literal["runnable", "not runnable", "quoted", "source unclear", "method not in suite"]
+Reproducibility = Literal["runnable", "not runnable", "quoted", "source unclear", "method not in the suite"]
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,12 @@ class CoveredRow:
         table: Name of the published table.
         label: The row as published.
         dataset: Key of the dataset.
-        status: Whether a shipped experiment file reproduces the row; rows that the paper did not measure itself are
-            `quoted` or `source unclear`.
+        status: Whether a shipped experiment file reproduces the row. Rows of methods that the suite lacks say so; other
+            rows that the paper did not measure itself are `quoted` or `source unclear`.
         detail: The experiment that reproduces it, the paper that it is quoted from, or the reason why it cannot be run.
         as_published: The row's name as the paper spells it.
         method: What the row is called in the experiment: a method card or a variant; None if the suite has no method.
+        our_reading: The setting that we run where no source states the row's own; empty for other rows.
     """
 
     table: str
@@ -38,6 +39,7 @@ class CoveredRow:
     detail: str
     as_published: str
     method: str | None
+    our_reading: str
 
 
 def covered_rows() -> list[CoveredRow]:
@@ -69,18 +71,25 @@ def _covered(table: PublishedTable, shipped: list[StoredExperiment]) -> Iterator
             cell = next(cell for column, cell in row.cells.items() if column.dataset == dataset)
             origin = row_origin(table.name, row, dataset)
             status, detail = _status(table, row, cell, origin, relevant)
-            yield CoveredRow(table.name, row.label, dataset, status, detail, origin.as_published, row.key)
+            yield CoveredRow(
+                table.name, row.label, dataset, status, detail, origin.as_published, row.key, origin.our_reading
+            )
 
 
 def _status(
     table: PublishedTable, row: PublishedRow, cell: PublishedCell, origin: RowOrigin, shipped: list[StoredExperiment]
 ) -> tuple[Reproducibility, str]:
+    if origin.not_determined:
+        return "not runnable", f"cannot be determined: {origin.not_determined}"
+    if row.key is None:
+        return (
+            "method not in the suite",
+            f"quoted from {origin.quoted_from}" if origin.quoted_from else origin.conditions,
+        )
     if origin.kind == "quoted":
         return "quoted", origin.quoted_from
     if origin.kind == "unclear":
         return "source unclear", origin.evidence
-    if row.key is None:
-        return "method not in suite", origin.conditions
     reasons: list[list[str]] = [["no shipped experiment has this row"]]
     for stored in shipped:
         experiment = stored.measured.summary.experiment

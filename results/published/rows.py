@@ -27,6 +27,8 @@ class RowOrigin:
         evidence: What shows it.
         conditions: The conditions that the row was measured under, as far as they are known.
         as_published: The row's name as the paper spells it; `settings.csv` uses it.
+        our_reading: The setting that we run where no source states the row's own; empty for other rows.
+        not_determined: What text and code do not tell, so that the row cannot be run; empty for other rows.
     """
 
     kind: RowKind
@@ -34,6 +36,8 @@ class RowOrigin:
     evidence: str
     conditions: str
     as_published: str
+    our_reading: str = ""
+    not_determined: str = ""
 
 
 def row_origin(table: str, row: PublishedRow, dataset: str) -> RowOrigin:
@@ -56,7 +60,13 @@ def _origins() -> dict[tuple[str, ...], RowOrigin]:
     origins: dict[tuple[str, ...], RowOrigin] = {}
     for line in read_published("rows").to_dict("records"):
         origin = RowOrigin(
-            line["kind"], line["quoted_from"], line["evidence"], line["conditions"], as_published=line["printed_row"]
+            line["kind"],
+            line["quoted_from"],
+            line["evidence"],
+            line["conditions"],
+            as_published=line["printed_row"],
+            our_reading=line["our_reading"],
+            not_determined=line["not_determined"],
         )
         for dataset in line["datasets"].split(";"):
             origins[(*(str(line[name]) for name in _KEY), dataset)] = origin

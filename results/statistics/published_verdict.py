@@ -25,7 +25,8 @@ PublishedVerdict = Literal[
     "not published",
     "quoted",
     "source unclear",
-    "method not in suite",
+    "method not in the suite",
+    "cannot be determined",
 ]
 """Position of our prediction interval relative to a published value, or the reason why the two are not compared.
 

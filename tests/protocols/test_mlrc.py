@@ -19,7 +19,16 @@ from results.experiment_spec import SamplerSettings
 from results.provenance import provenance
 from results.records import FoldResult, RunRecord, Scores
 from results.training_spec import FoldSpec, MethodSpec, TrunkSpec
-from tests.support.toys import CONTRASTIVE, IMAGES, PROXIES, UNTRAINED, made_up_result, pattern_dataset, settings
+from tests.support.toys import (
+    CONTRASTIVE,
+    IMAGES,
+    PRETRAINED_PCA,
+    PROXIES,
+    UNTRAINED,
+    made_up_result,
+    pattern_dataset,
+    settings,
+)
 
 SPACE = (
     SearchParameter(target="loss.neg_margin", scale="linear", low=0.0, high=2.0),
@@ -271,6 +280,7 @@ def test_a_method_without_a_space_is_not_searched(problem: Problem) -> None:
     ("trunk", "method", "runs"),
     [
         (IMAGENET, UNTRAINED, 1),
+        (IMAGENET, PRETRAINED_PCA, 1),
         (TrunkSpec(name="efficientnet_lite0", weights="random"), UNTRAINED, 3),
         (TrunkSpec(name="small_conv", weights="random"), UNTRAINED, 3),
         (IMAGENET, CONTRASTIVE, 3),

@@ -9,7 +9,7 @@ from results.records import RunRecord
 from results.training_spec import ImageSettings, TrainingSettings
 from tests.support.sample_records import scores, some_run, some_summary
 
-NOT_FILLED = {"not run", "quoted", "source unclear", "method not in suite"}
+NOT_FILLED = {"not run", "quoted", "source unclear", "method not in the suite", "cannot be determined"}
 """Verdicts of cells without a number of ours."""
 
 MLRC = {

@@ -34,6 +34,7 @@ PROXIES = MethodSpec(
     name="normalized_softmax", loss=Component(name="NormalizedSoftmaxLoss"), samples_per_class=1, loss_lr=0.1
 )
 UNTRAINED = MethodSpec(name="untrained", loss=None)
+PRETRAINED_PCA = MethodSpec(name="pretrained_pca", loss=None, embedder="principal_components")
 
 
 def patterns(classes: int, per_class: int, side: int) -> NDArray[np.uint8]:

@@ -309,8 +309,34 @@ def test_a_row_can_be_quoted_on_one_dataset_only():
 
 
 def test_rows_of_methods_that_the_suite_lacks_say_so():
-    joined = join(CUB, [])
-    assert {found.verdict for found in joined.rows[0].cells.values()} == {"method not in suite"}
+    joined = join(published_table("proxy_gml_table2"), [])
+    verdicts = {row.published.label: {found.verdict for found in row.cells.values()} for row in joined.rows}
+    assert verdicts["HDC"] == {"method not in the suite"}
+    assert verdicts["MS"] == {"quoted"}
+
+
+def test_rows_whose_settings_no_source_tells_say_so_with_the_reason():
+    joined = join(published_table("nir_table4"), [])
+    verdicts = {row.published.label: {found.verdict for found in row.cells.values()} for row in joined.rows}
+    assert verdicts["PA + NIR: w/ Negative Pairs"] == {"cannot be determined"}
+    layout = published_layout(joined)
+    assert any(
+        remark.startswith("PA + NIR: w/ Negative Pairs: cannot be determined, the paper gives no formula")
+        for remark in layout.remarks
+    )
+    assert not any(remark.startswith("No method of ours") for remark in layout.remarks)
+
+
+def test_rows_that_we_read_in_our_way_say_so():
+    reading = "Pretrained (untrained baseline): our reading, the 128 leading principal components"
+    assert any(remark.startswith(reading) for remark in published_layout(join(CUB, [])).remarks)
+
+
+def test_the_pretrained_row_is_filled_by_runs_on_principal_components():
+    records = runs_of("pretrained_pca", [0.5])
+    settings = changed(MLRC, methods=["pretrained_pca"])
+    joined = join(CUB, [experiment("mlrc_cub200", settings, records)])
+    assert cell(joined, "Pretrained (untrained baseline)").verdict == "no interval"
 
 
 def test_steps_are_steps_of_one_model():

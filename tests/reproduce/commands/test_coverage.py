@@ -24,6 +24,19 @@ def test_counts_of_all_tables_end_with_their_sum(say):
     assert numbers[0] == sum(row["status"] == "runnable" for row in rows)
 
 
+def test_the_counts_are_followed_by_the_reason_for_every_row_that_is_not_runnable(say):
+    answer = say("--json")
+    reasons = {row["detail"] for row in json.loads(answer.out) if row["status"] == "not runnable"}
+    below = say().out.partition("Not runnable:")[2]
+    assert reasons
+    assert all(reason in below for reason in reasons)
+
+
+def test_one_table_shows_our_readings(say):
+    text = " ".join(say("mlrc_cub200").out.replace("│", " ").split())
+    assert "our reading: the 128 leading principal components" in text
+
+
 def test_one_table_names_files_and_sources(say):
     text = say("proxy_isa_table1").out
     assert "proxy_isa_table1/cub200" in text

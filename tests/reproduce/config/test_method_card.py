@@ -103,6 +103,12 @@ def test_the_untrained_trunk_has_nothing_to_search():
     assert method.space == ()
 
 
+def test_the_pretrained_trunk_has_principal_components_instead_of_a_trained_embedder():
+    method = open_card(load_card("pretrained_pca"), "cub200").method
+    assert (method.loss, method.embedder) == (None, "principal_components")
+    assert "our reading" in load_card("pretrained_pca").title
+
+
 CARD = {
     "key": "mine",
     "title": "Mine",
@@ -125,6 +131,8 @@ def test_a_users_card_is_loaded_by_its_path(tmp_path):
 
 
 SLIPS = {
+    "computed embedder beside a loss": ({"embedder": "principal_components"}, "is for cards without a loss"),
+    "unknown embedder": ({"embedder": "pca", "loss": None, "search": {}}, "'embedder'"),
     "misspelt loss argument": ({"loss": {"name": "TripletMarginLoss", "arguments": {"margn": 1}}}, "'margn'"),
     "misspelt search target": ({"search": {"loss.margn": {"low": 0, "high": 1}}}, "'margn'"),
     "misspelt part of a target": ({"search": {"los.margin": {"low": 0, "high": 1}}}, "'los.margin'"),
