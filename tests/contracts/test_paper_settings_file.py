@@ -163,10 +163,6 @@ KNOWN: dict[Difference, str] = {
         ): "A lower bound on steps than the code's; the stop comes first."
         for table, ours in (("ccp_table1", "1000.0"), ("ccp_table2", "4000.0"), ("ccp_table3", "1000.0"))
     },
-    **{
-        Difference("nir_table1", method, "warmup", "5 passes", "none"): "An experiment has one warm-up for its proxies."
-        for method in ("proxy_anchor", "proxy_nca")
-    },
     Difference(
         "nir_table2", "nir_proxy_anchor", "schedule", "None", "pass 144, factor 0.5"
     ): "An example in a comment of the authors' script; the command beside it ends at pass 100.",
@@ -186,7 +182,7 @@ KNOWN: dict[Difference, str] = {
 
 
 def differences(row: CoveredRow) -> Iterator[Difference]:
-    experiment = EXPERIMENTS[row.detail]
+    experiment = EXPERIMENTS[row.detail].for_row(row.method)
     about = LINES[
         (LINES["table"] == row.table)
         & LINES["dataset"].isin([row.dataset, "*"])
@@ -214,7 +210,7 @@ def differences(row: CoveredRow) -> Iterator[Difference]:
 @cache
 def opened(name: str, key: str) -> MethodSpec:
     """A row's method as its experiment opens it."""
-    experiment = EXPERIMENTS[name]
+    experiment = EXPERIMENTS[name].for_row(key)
     variant = next((one for one in experiment.variants if one.key == key), None)
     return open_method(experiment, load_card(key) if variant is None else load_variant(variant)).method
 
