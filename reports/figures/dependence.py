@@ -132,11 +132,12 @@ def _draw_line(axes: Axes, line: Dependence, index: int, positions: Mapping[floa
     intervals = [student_t_interval(list(line.runs[number])) for number in numbers]
     means = [100 * interval.mean for interval in intervals]
     halves = [np.nan if interval.half_width is None else 100 * interval.half_width for interval in intervals]
-    axes.errorbar([positions[number] for number in numbers], means, yerr=halves, capsize=3, label=line.name, **look)
+    thin: Look = {"capsize": 3, "elinewidth": 0.9, "capthick": 0.9}
+    axes.errorbar([positions[number] for number in numbers], means, yerr=halves, label=line.name, **thin, **look)
     for number in numbers:
         runs = line.runs[number]
         if 1 < len(runs) <= _FEW_RUNS:
-            points: Look = {"color": look["color"], "marker": ".", "markersize": 3.5, "alpha": 0.5, "linestyle": ""}
+            points: Look = {"color": look["color"], "marker": ".", "markersize": 4.5, "alpha": 0.7, "linestyle": ""}
             axes.plot([positions[number]] * len(runs), 100 * np.asarray(runs), **points)
     if line.published:
         shown = sorted(line.published)

@@ -216,7 +216,7 @@ def _published(sweep: ParameterSweep, materials: Mapping[str, Material], dataset
 
 
 def row_setting(material: Material, key: str, target: str) -> JsonValue:
-    """Return the value of a hyperparameter or of an experiment's setting in one row.
+    """Return the value of a hyperparameter or of an experiment's setting in one row with runs.
 
     Args:
         material: The experiment.
@@ -234,7 +234,10 @@ def row_setting(material: Material, key: str, target: str) -> JsonValue:
         raise FigureError(f"{material.name}: its settings are of another version of the suite")
     if target in (given := material.records[key][0].hyperparameters):
         return given[target]
-    value: object = experiment
+    for variant in experiment.variants:
+        if variant.key == key and target in variant.set:
+            return variant.set[target]
+    value: object = experiment.for_row(key)
     for name in target.split("."):
         value = getattr(value, name, None) if isinstance(value, Record) else None
     return value if isinstance(value, int | float | str) else None

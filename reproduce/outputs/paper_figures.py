@@ -76,7 +76,7 @@ def draw_figure(
     try:
         drawn = figure.draw(materials)
         values = None if figure.scores is None else figure.scores.values(materials)
-        caption = _caption(figure, materials)
+        caption = _caption(figure, materials, replaced=experiment is not None)
     except FigureError as error:
         raise InputError(f"{figure.name} cannot be drawn: {error}") from error
     return DrawnFigure(_written(figure.name, folder, svg_of(drawn), png_of(drawn), values), caption)
@@ -113,17 +113,24 @@ def figure_materials(
     return materials
 
 
-def _caption(figure: PaperFigure, materials: dict[str, Material]) -> str:
-    """Write the caption: the figure in the paper, the experiments, what the points are, and what differs."""
-    names = ", ".join(material.name for material in materials.values())
-    notes = [f"{figure.paper}, {figure.number}: {figure.title}.", f"Drawn from {names}.", figure.caption]
+def _caption(figure: PaperFigure, materials: dict[str, Material], *, replaced: bool) -> str:
+    """Write the caption: the figure in the paper, the experiments, what the points are, and what differs.
+
+    If another experiment replaces the figure's own, what the suite says about its own does not hold.
+    """
+    drawn_from = ", ".join(f"{material.name} ({material.measured.summary.dataset})" for material in materials.values())
+    if replaced:
+        notes = [f"As in {figure.paper}, {figure.number} ({figure.title}), drawn from {drawn_from}."]
+    else:
+        notes = [f"{figure.paper}, {figure.number}: {figure.title}. Drawn from {drawn_from}.", figure.caption]
+        notes += [
+            f"{material.name} differs from the suite's file: {'; '.join(material.deviations)}."
+            for material in materials.values()
+            if material.deviations
+        ]
     if figure.scores is not None:
         notes.append(figure.scores.note(materials))
-    for material in materials.values():
-        file = figure.experiment.partition("/")[0]
-        if material.deviations and material.name.partition("/")[0] == file:
-            notes.append(f"{material.name} differs from the suite's file: {'; '.join(material.deviations)}.")
-    return " ".join(note for note in notes if note)
+    return " ".join(notes)
 
 
 def _written(name: str, folder: Path, svg: str, png: bytes, values: pd.DataFrame | None) -> tuple[Path, ...]:

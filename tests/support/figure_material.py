@@ -15,23 +15,15 @@ def sweep(points, *, of="proxy_anchor", title="Proxy-Anchor", name="some", datas
         key = "__".join([of, *chosen])
         titles[key] = ", ".join([title, *(part.replace("_", " ") for part in chosen)])
         variants.append({"of": of, "key": key, "title": titles[key], "set": values})
-        records += [_run(key, run, score, dataset, hyperparameters=values) for run, score in enumerate(scores)]
+        records += [_run(key, run, score, dataset) for run, score in enumerate(scores)]
     settings = {**PAPER, "variants": variants, "dataset": {"name": dataset}, **(settings or {})}
     summary = some_summary(methods=titles, reproductions=3, settings=settings)
     return Material(name, MeasuredExperiment(summary, tuple(records)), **more)
 
 
-def _run(key, run, score, dataset, **more):
-    return some_run(
-        key,
-        run,
-        score,
-        fold_fingerprints=(f"{key}-{run}",),
-        protocol="standard",
-        dataset=dataset,
-        iterations=10,
-        **more,
-    )
+def _run(key, run, score, dataset):
+    fields = {"protocol": "standard", "dataset": dataset, "iterations": 10, "hyperparameters": {}}
+    return some_run(key, run, score, fold_fingerprints=(f"{key}-{run}",), **fields)
 
 
 def with_curves(scores, *, name="some", dataset="cars196", steps=7, **more):
