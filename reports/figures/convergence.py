@@ -100,4 +100,4 @@ def _draw(axes: Axes, panel: ConvergencePanel) -> None:
             axes.plot(epochs, [100 * curve.published[e] for e in epochs], label=f"{curve.name}, published", **hollow)
     axes.set_title(panel.title, loc="left", fontsize=9)
     axes.grid()
-    axes.legend(loc="lower right", fontsize=7.5)
+    axes.legend(loc="best", fontsize=7.5)

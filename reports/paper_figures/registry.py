@@ -182,8 +182,8 @@ _FIGURES = (
         title="Singular values of the test embeddings, without and with NIR",
         experiment="nir_table3",
         draw=spectra_of_runs,
-        caption="From the first run of each method of Table 3. The model is that of the run's first fold, at the epoch "
-        "that validation chose. The paper's text does not have the figure.",
+        caption="The model of a method is that of its first run and first fold, at the epoch that validation chose. "
+        "The paper's text does not have the figure.",
     ),
 )
 

@@ -116,11 +116,12 @@ def figure_materials(
 def _caption(figure: PaperFigure, materials: dict[str, Material], *, replaced: bool) -> str:
     """Write the caption: the figure in the paper, the experiments, what the points are, and what differs.
 
-    If another experiment replaces the figure's own, what the suite says about its own does not hold.
+    If another experiment replaces the figure's own, what the suite says about its own points does not hold.
     """
     drawn_from = ", ".join(f"{material.name} ({material.measured.summary.dataset})" for material in materials.values())
     if replaced:
         notes = [f"As in {figure.paper}, {figure.number} ({figure.title}), drawn from {drawn_from}."]
+        notes += [figure.caption] if figure.scores is None else []
     else:
         notes = [f"{figure.paper}, {figure.number}: {figure.title}. Drawn from {drawn_from}.", figure.caption]
         notes += [

@@ -34,11 +34,8 @@ FIGURES = {
     "proxy_anchor_convergence": 5,
     "proxy_gml_figure4": 1,
 }
-LOADED = {
-    name: experiment
-    for table in sorted({*TABLES, *FIGURES})
-    for name, experiment in load_experiments(table, {}).items()
-}
+FILES = sorted({*TABLES, *FIGURES})
+LOADED = {name: experiment for file in FILES for name, experiment in load_experiments(file, {}).items()}
 NAMES = sorted(LOADED)
 STANDARD = [name for name in NAMES if LOADED[name].protocol == "standard"]
 

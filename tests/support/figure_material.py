@@ -47,7 +47,7 @@ def with_curves(scores, *, name="some", dataset="cars196", steps=7, **more):
                 CurvePoint(iteration=at, map_at_r=None, r_precision=None, precision_at_1=None, loss=None)
                 for at in iterations
             )
-            trainings[key] = (spec, some_result(spec, curve=validations))
+            trainings[key] = (spec, some_result(spec, curve=validations, fingerprint=key))
     settings = {**PAPER, "methods": list(scores), "dataset": {"name": dataset}}
     summary = some_summary(methods={key: key.upper() for key in scores}, reproductions=3, settings=settings)
     return Material(name, MeasuredExperiment(summary, tuple(records), trainings, curves), **more)
@@ -57,3 +57,18 @@ def _point(iteration, score):
     return TestPoint(
         iteration=iteration, scores=Scores(precision_at_1=score, r_precision=score / 2, map_at_r=score / 4)
     )
+
+
+def put_in_store(store, material):
+    """Store an experiment under its name, as a finished run leaves it."""
+    measured = material.measured
+    identity = f"id of {material.name}"
+    store.put_experiment(identity, material.name, measured.summary)
+    for spec, result in measured.trainings.values():
+        store.put_fold(spec, result)
+    for curve in measured.test_curves.values():
+        store.put_test_curve(curve)
+    for record in measured.records:
+        record = record.model_copy(update={"fingerprint": f"{material.name} {record.fingerprint}"})
+        store.put_run(record)
+        store.enlist(identity, record.method, record.run, record.fingerprint)
