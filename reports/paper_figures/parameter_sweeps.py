@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import pandas as pd
 from matplotlib.figure import Figure
-from pydantic import JsonValue
 
 from reports.figures.dependence import AxisScale, Dependence, DependencePanel, dependence_plot
 from reports.figures.style import FigureError
@@ -215,7 +214,7 @@ def _published(sweep: ParameterSweep, materials: Mapping[str, Material], dataset
     return tuple(value for value in figure_values(sweep.published) if value.dataset == dataset)
 
 
-def row_setting(material: Material, key: str, target: str) -> JsonValue:
+def row_setting(material: Material, key: str, target: str) -> object:
     """Return the value of a hyperparameter or of an experiment's setting in one row with runs.
 
     Args:
@@ -240,8 +239,8 @@ def row_setting(material: Material, key: str, target: str) -> JsonValue:
     value: object = experiment.for_row(key)
     for name in target.split("."):
         value = getattr(value, name, None) if isinstance(value, Record) else None
-    return value if isinstance(value, int | float | str) else None
+    return value
 
 
-def _number(value: JsonValue) -> float | None:
+def _number(value: object) -> float | None:
     return None if isinstance(value, bool) or not isinstance(value, int | float) else float(value)

@@ -12,7 +12,6 @@ from reports.paper_figures.paper_figure import PaperFigure
 from reports.paper_figures.registry import PAPER_FIGURES
 from reproduce.errors import InputError
 from reproduce.outputs.find_runs import NamedExperiment, find_experiments
-from reproduce.outputs.page import gather
 from reproduce.storage import StoragePaths
 from results.store import IncompleteExperimentError, Store
 from results.whole_files import write_whole
@@ -97,6 +96,9 @@ def figure_materials(
         InputError: The store has no runs for the figure.
         StoreError: The store cannot be read.
     """
+    # The material of a page has the searches, whose import takes seconds; the list of figures needs none.
+    from reproduce.outputs.page import gather
+
     if experiment is not None:
         found = find_experiments(store, [experiment])
     else:
