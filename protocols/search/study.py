@@ -56,7 +56,7 @@ class Study:
 
     @property
     def n_reproductions(self) -> int:
-        """Reproductions of a search's setting; 1 where all are equal: nothing is trained, and weights are downloaded."""
+        """Reproductions of a search's setting; 1 where nothing is trained and weights are downloaded."""
         runs_are_equal = self.method.method.loss is None and self.problem.trunk.weights != "random"
         return min(1, self.budget.reproductions) if runs_are_equal else self.budget.reproductions
 
