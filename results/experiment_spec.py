@@ -11,6 +11,9 @@ from results.row_conditions import ROW_CONDITIONS, with_conditions
 from results.training_spec import ImageSettings, TrainingSettings, TrunkSpec
 from results.values import Record, canonical_json, fingerprint_of
 
+FEWEST_FIRST_REPRODUCTIONS = 3
+"""Fewest runs before the first look. After two, a method that varies far more than the others is stopped too often."""
+
 
 class SamplerSettings(Record):
     """The search's sampler. All arguments are explicit, since defaults of Optuna change between releases.
@@ -141,7 +144,9 @@ class Experiment(Record):
         images: Transforms of the images.
         training: Length, optimizer and precision of the trainings.
         search: The hyperparameter search.
-        reproductions: Re-trainings of each method's best setting.
+        reproductions: Re-trainings of each method's best setting. Files may write `{first: 3, at most: 10}`.
+        first_reproductions: Re-trainings before the first look. After it, and after every further re-training, methods
+            that are clearly behind the leader get no more. None makes all re-trainings of every method.
         folds: How many of the four folds are trained.
         seed: Base of all seeds.
         split: The split of the classes; None takes the protocol's default.
@@ -163,7 +168,7 @@ class Experiment(Record):
     later = frozenset(
         {
             *("split", "embedder_bias", "proxies", "settings", "metrics", "test_curves", "normalization"),
-            *("conditions", "primary", "peeking_metric"),
+            *("conditions", "primary", "peeking_metric", "first_reproductions"),
         }
     )
 
@@ -190,6 +195,26 @@ class Experiment(Record):
     conditions: dict[str, dict[str, JsonValue]] = Field(default={}, validation_alias="with")
     primary: PrimaryScore | None = None
     peeking_metric: Literal["precision_at_1", "r_precision", "map_at_r"] = "map_at_r"
+    first_reproductions: int | None = Field(default=None, ge=FEWEST_FIRST_REPRODUCTIONS)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_looks(cls, values: Any) -> Any:
+        """Read `reproductions: {first: 3, at most: 10}`."""
+        if isinstance(values, dict) and isinstance(looks := values.get("reproductions"), dict):
+            if set(looks) != {"first", "at most"}:
+                raise ValueError("reproductions takes a number, or `first` and `at most`")
+            return {**values, "reproductions": looks["at most"], "first_reproductions": looks["first"]}
+        return values
+
+    @model_validator(mode="after")
+    def _looks_are_possible(self) -> "Experiment":
+        if self.first_reproductions is not None:
+            if self.first_reproductions >= self.reproductions:
+                raise ValueError("needs fewer first reproductions than reproductions at most")
+            if self.search.searches > 1:
+                raise ValueError("reproductions cannot be stopped early if the search is repeated; set searches to 1")
+        return self
 
     @property
     def rows(self) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """The summary of a started experiment that the store keeps: title, methods, budget and settings."""
 
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import ConfigDict, Field, JsonValue, RootModel, field_serializer
 
@@ -31,6 +31,33 @@ class OtherSettings(RootModel[dict[str, JsonValue]]):
         return str(self.root.get("protocol") or "")
 
 
+class StoppedMethod(Record):
+    """A method that got no more runs, because it was clearly behind the leader.
+
+    Attributes:
+        method: Key of the method.
+        runs: Number of its runs.
+        leader: Key of the method with the highest mean at that time.
+        difference: Mean of the leader minus mean of the method, a fraction of 1.
+        p: p value of the difference.
+        level: Level of the boundary. A method with a smaller p value is stopped.
+    """
+
+    method: str
+    runs: int
+    leader: str
+    difference: float
+    p: float
+    level: float
+
+
+class LeftOut(NamedTuple):
+    """Why a row is not tested against the others: the sign of its note, and the note."""
+
+    sign: str
+    note: str
+
+
 class ExperimentSummary(Record):
     """The facts about a started experiment that its tables need.
 
@@ -43,10 +70,12 @@ class ExperimentSummary(Record):
         reproductions: Re-trainings per method.
         runs: Number of runs that each method has when the experiment is complete, by key; empty in old files.
         settings: The experiment, without the folder of its images; None in old files.
+        stopped: Methods that got no more runs because they were clearly behind, in the order of their stops.
+        known_after: Numbers of runs after which the results were already known when more runs were asked for.
     """
 
     model_config = ConfigDict(extra="ignore")
-    later = frozenset({"runs", "settings"})
+    later = frozenset({"runs", "settings", "stopped", "known_after"})
 
     title: str
     methods: dict[str, str]
@@ -54,6 +83,8 @@ class ExperimentSummary(Record):
     reproductions: int
     runs: dict[str, int] = Field(default={})
     settings: Annotated[Experiment | OtherSettings | None, Field(union_mode="left_to_right")] = None
+    stopped: tuple[StoppedMethod, ...] = ()
+    known_after: tuple[int, ...] = ()
 
     @property
     def experiment(self) -> Experiment | None:
@@ -73,16 +104,23 @@ class ExperimentSummary(Record):
         return "" if self.settings is None else self.settings.protocol
 
     @property
-    def own_conditions(self) -> dict[str, str]:
-        """The conditions of rows that are not under the experiment's common conditions, as phrases, by row."""
-        if self.experiment is None:
-            return {}
-        comparable = self.experiment.comparable_rows()
-        return {
-            row: ", ".join(f"{key} {value}" for key, value in changes.items())
-            for row, changes in self.experiment.conditions.items()
-            if row not in comparable
-        }
+    def left_out(self) -> dict[str, LeftOut]:
+        """The rows that are not tested against the others, by key: under other conditions, or stopped early."""
+        rows: dict[str, LeftOut] = {}
+        if self.experiment is not None:
+            comparable = self.experiment.comparable_rows()
+            for row, changes in self.experiment.conditions.items():
+                if row not in comparable:
+                    conditions = ", ".join(f"{key} {value}" for key, value in changes.items())
+                    rows[row] = LeftOut("†", f"{conditions}. Not compared with rows under other conditions.")
+        for stop in self.stopped:
+            leader = self.methods.get(stop.leader, stop.leader)
+            rows[stop.method] = LeftOut(
+                "‡",
+                f"stopped after {stop.runs} runs, {100 * stop.difference:.2f} points behind {leader} "
+                f"(p = {stop.p:.2g}, boundary {stop.level:.2g}). Not in the final comparison.",
+            )
+        return rows
 
     @property
     def peeking_metric(self) -> str:

@@ -81,6 +81,10 @@ class Study:
         """Number of reproductions of all searches."""
         return self.n_reproductions * len(self.searches())
 
+    def with_runs(self, reproductions: int) -> "Study":
+        """Return the study with another number of reproductions."""
+        return replace(self, budget=replace(self.budget, reproductions=reproductions))
+
     def best_hyperparameters(self) -> Work[dict[str, JsonValue]]:
         """Search the hyperparameters, one trial after another.
 

@@ -111,8 +111,8 @@ class Material:
         return {key: by_method[key] for key in self.records}
 
     def comparable_values(self, score: Score) -> dict[str, dict[ValueKey, float]]:
-        """Return `values` without the rows under conditions of their own, which are not tested against others."""
-        apart = self.measured.summary.own_conditions
+        """Return `values` without the rows that are not tested against the others."""
+        apart = self.measured.summary.left_out
         return {key: values for key, values in self.values(score).items() if key not in apart}
 
     @cached_property

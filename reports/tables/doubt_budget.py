@@ -22,9 +22,9 @@ def doubt_table(measured: MeasuredExperiment) -> Table:
 
     Returns:
         Differences of the primary score and half widths of 95 % intervals in percentage points. The sheet has fractions
-        of 1. Methods with a run without class scores and rows under conditions of their own are left out.
+        of 1. Methods with a run without class scores and rows that are not compared are left out.
     """
-    score, apart = primary_score(measured), measured.summary.own_conditions
+    score, apart = primary_score(measured), measured.summary.left_out
     metric, kind = score.metric, score.embeddings
     titles = {key: title for key, title in measured.summary.methods.items() if key not in apart}
     runs = {key: [record for record in measured.records if record.method == key] for key in titles}

@@ -21,7 +21,7 @@ def result_notes(measured: MeasuredExperiment) -> tuple[str, ...]:
     Returns:
         Notes on the search, on close trials and on cut-off trainings.
     """
-    return (*search_notes(measured), *close_trials(measured), *cut_off_notes(measured))
+    return (*search_notes(measured), *look_notes(measured), *close_trials(measured), *cut_off_notes(measured))
 
 
 def search_notes(measured: MeasuredExperiment) -> list[str]:
@@ -36,6 +36,24 @@ def search_notes(measured: MeasuredExperiment) -> list[str]:
         f"Every method was searched {count} times from other seeds. Intervals and tests use the mean of each search's "
         "runs, so they contain the variation of the search. Methods without hyperparameters have runs only."
     ]
+
+
+def look_notes(measured: MeasuredExperiment) -> list[str]:
+    """Say that methods could be stopped early, and that runs were added after a look at the results."""
+    summary, notes = measured.summary, []
+    if summary.experiment is not None and summary.experiment.first_reproductions is not None:
+        notes.append(
+            f"Methods that were clearly behind the leader after {summary.experiment.first_reproductions} runs or later "
+            f"got no more of the {summary.reproductions} runs. The boundary was computed beforehand. The probability "
+            "of a wrong stop or a wrong claim is at most 5 % in all."
+        )
+    if summary.known_after:
+        counts = " and ".join(str(count) for count in summary.known_after)
+        notes.append(
+            f"The number of runs was raised to {summary.reproductions} when the results of {counts} runs were known. "
+            "Runs that are added after a look make wrong claims more likely than the tests say."
+        )
+    return notes
 
 
 def close_trials(measured: MeasuredExperiment, titles: Mapping[str, str] | None = None) -> list[str]:

@@ -9,12 +9,14 @@ from reports.tables.result_notes import result_notes
 from reports.tables.table import PERCENT, Cell, Column, Mark, Row, Sheet, Table, Value, measured_cell
 from results.experiment_results import MeasuredExperiment
 from results.experiment_spec import PrimaryScore
+from results.experiment_summary import LeftOut
 from results.headline_metrics import HEADLINE_METRICS
 from results.provenance import mixed_versions
 from results.records import RunRecord
 from results.statistics.intervals import student_t_interval
+from results.statistics.method_comparison import ALPHA
 from results.statistics.nested_runs import search_interval
-from results.statistics.primary_comparison import comparison_on, default_score, primary_score
+from results.statistics.primary_comparison import comparison_on, default_score, level_of, primary_score
 from results.statistics.run_values import EMBEDDING_KINDS, EmbeddingKind, values_by_run
 
 ResultColumn = tuple[EmbeddingKind, str]
@@ -49,8 +51,9 @@ def table_of(measured: MeasuredExperiment) -> Table:
         reproductions=summary.reproductions,
         trials=summary.trials,
         runs=summary.runs,
-        own_conditions=summary.own_conditions,
+        left_out=summary.left_out,
         primary=primary_score(measured),
+        alpha=level_of(measured),
     )
     return replace(table, notes=(*table.notes, *_old_choices(measured), *result_notes(measured)))
 
@@ -67,8 +70,9 @@ def build_table(
     reproductions: int,
     trials: int,
     runs: Mapping[str, int] | None = None,
-    own_conditions: Mapping[str, str] | None = None,
+    left_out: Mapping[str, LeftOut] | None = None,
     primary: PrimaryScore | None = None,
+    alpha: float = ALPHA,
 ) -> Table:
     """Build the table of results from runs.
 
@@ -81,18 +85,19 @@ def build_table(
         reproductions: Number of runs that the experiment plans per method.
         trials: Number of search trials that the experiment plans per method.
         runs: Number of planned runs by method, 1 for a method that is not in it.
-        own_conditions: Phrases by method for rows under conditions of their own. They are not compared with others.
+        left_out: Signs and notes by method for rows that are not compared with the others.
         primary: The score whose column has marks; None takes the default of the runs.
+        alpha: Level of the comparison behind the marks.
 
     Returns:
         Percentages with the half width of the 95 % interval. If runs have scores after the last epoch, the last columns
         show them without marks. The sheet has one row per cell, with fractions of 1.
     """
-    own_conditions = own_conditions or {}
+    left_out = left_out or {}
     score = primary or default_score(records)
-    compared = {key: title for key, title in methods.items() if key not in own_conditions}
+    compared = {key: title for key, title in methods.items() if key not in left_out}
     marks: dict[ResultColumn, dict[str, Mark]] = {}
-    marks[score.embeddings, score.metric] = marks_of(comparison_on(score, records, compared))
+    marks[score.embeddings, score.metric] = marks_of(comparison_on(score, records, compared, alpha))
     shows_last_epoch = any(record.last_epoch for record in records if record.method in methods)
     rows, notes, values = [], [], []
     for key, method_title in methods.items():
@@ -100,12 +105,12 @@ def build_table(
         if method_runs:
             dimensions = method_runs[0].dimensions
             suffix = "" if dimensions == _trained_dimensions(records) else f" ({dimensions}-dim)"
-            row = _row(key, method_title + suffix, method_runs, marks, "†" if key in own_conditions else "")
+            row = _row(key, method_title + suffix, method_runs, marks, left_out[key].sign if key in left_out else "")
             if shows_last_epoch:
                 row = _with_last_epoch(row, method_runs)
             rows.append(row)
-            if key in own_conditions:
-                notes.append(f"† {row.head}: {own_conditions[key]}. Not compared with rows under other conditions.")
+            if key in left_out:
+                notes.append(f"{left_out[key].sign} {row.head}: {left_out[key].note}")
             notes += [f"* {row.head}: {run.name}, {flag}" for run in method_runs for flag in run.flags]
             values += _values(row, method_runs[0])
     for package, versions in mixed_versions(record.provenance for record in records).items():

@@ -59,11 +59,14 @@ def merged(common: dict[str, Any], panel: dict[str, Any]) -> dict[str, Any]:
 def describe(error: ValidationError) -> str:
     """Describe the first error of a validation with its key, and count the others."""
     first, *others = error.errors()
-    key = ".".join(str(part) for part in first["loc"]) or "file"
+    key = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         text = f"unknown key {key!r}; remove it or correct its spelling"
     elif first["type"] == "missing":
         text = f"key {key!r} is missing"
+    elif not key:
+        # The error is about several keys together, so the value is the whole file.
+        text = first["msg"].removeprefix("Value error, ")
     else:
         text = f"key {key!r}: {first['msg'][0].lower()}{first['msg'][1:]}, found {first['input']!r}"
     return text + (f" (and {len(others)} more)" if others else "")

@@ -13,7 +13,9 @@ from reports.tables.formats import WRITERS
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
 from reproduce.execution.devices import prepare_process, threads_per_training
+from reproduce.execution.earlier_looks import known_after
 from reproduce.execution.executor import Executor
+from reproduce.execution.rounds import OncePerJob, run_in_rounds
 from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.session import Session
 from reproduce.monitoring.observer import Observers
@@ -69,25 +71,29 @@ def run(
         with studies_in_one_line(session.paths):
             count_told_trials(methods, store, forecast)
         _say_start(session, executor, console)
-        store.put_experiment(session.fingerprint, session.name, session.summary())
+        summary = session.summary().model_copy(update={"known_after": known_after(session, store)})
+        store.put_experiment(session.fingerprint, session.name, summary)
         # The search samples in this process, so its threads must not depend on the number of workers either.
         prepare_process(executor.device)
-        protocols = {key: session.protocol.run(study) for key, study in methods.items()}
         titles = {card.key: card.title for card in session.cards}
         with (
             studies_in_one_line(session.paths),
             RunProgress(console, forecast, titles, session.problem.folds) as progress,
         ):
+            observers = Observers(progress, Tracking(session.name, {} if trackers is None else trackers, console))
             scheduler = Scheduler(
                 session.problem,
                 store,
                 executor,
-                Observers(progress, Tracking(session.name, {} if trackers is None else trackers, console)),
+                OncePerJob(observers),
                 session.fingerprint,
                 row_problems=session.row_problems,
                 test_curves=session.experiment.test_curves,
             )
-            scheduler.run(protocols)
+            if session.experiment.first_reproductions is None:
+                scheduler.run({key: session.protocol.run(study) for key, study in methods.items()})
+            else:
+                run_in_rounds(session, methods, scheduler, store, forecast, summary)
     table = stored_table(store, session.fingerprint)
     return Finished(table, write_table(table, session), forecast.made_now, forecast.n_done - forecast.made_now)
 

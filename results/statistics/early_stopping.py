@@ -15,42 +15,17 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from results.experiment_spec import FEWEST_FIRST_REPRODUCTIONS
+from results.experiment_summary import StoppedMethod
 from results.statistics.calibration import RunsKind, SimulatedTables, simulated_runs
-from results.statistics.method_comparison import ALPHA, RunValues
+from results.statistics.method_comparison import ALPHA, SHARE_OF_STOPPING, RunValues
 from results.statistics.moderated import Prior, cautious_prior
 from results.statistics.pair_tests import moderated_t_of_moments
-from results.values import Record
 
 Array = npt.NDArray[np.float64]
 
-SHARE_OF_STOPPING = 0.4
-"""Share of the experiment's error probability that is spent on stopping. The final comparison has the rest."""
-
-FEWEST_RUNS = 3
-"""Fewest runs before the first look. After two, a method that varies far more than the others is stopped too often."""
-
 _VALUES_AT_ONCE = 2_000_000
 _KINDS: tuple[RunsKind, ...] = ("equal", "unequal", "one noisy")
-
-
-class StoppedMethod(Record):
-    """A method that got no more runs.
-
-    Attributes:
-        method: Key of the method.
-        runs: Number of its runs.
-        leader: Key of the method with the highest mean at that time.
-        difference: Mean of the leader minus mean of the method, a fraction of 1.
-        p: p value of the difference.
-        level: Level of the boundary.
-    """
-
-    method: str
-    runs: int
-    leader: str
-    difference: float
-    p: float
-    level: float
 
 
 @dataclass(frozen=True)
@@ -72,11 +47,6 @@ class Boundary:
     level: float
 
 
-def final_alpha(alpha: float = ALPHA) -> float:
-    """Return the level of the final comparison of an experiment that may stop methods."""
-    return (1 - SHARE_OF_STOPPING) * alpha
-
-
 @cache
 def boundary(
     methods: int, first: int, at_most: int, error: float = SHARE_OF_STOPPING * ALPHA, experiments: int = 6_000
@@ -85,7 +55,7 @@ def boundary(
 
     Args:
         methods: Number of methods, at least two.
-        first: Runs of every method before the first look, at least `FEWEST_RUNS`.
+        first: Runs of every method before the first look, at least `FEWEST_FIRST_REPRODUCTIONS`.
         at_most: Largest number of runs, larger than `first`. There is no look after the last run.
         error: Probability that any method is stopped.
         experiments: Number of simulated experiments of each kind.
@@ -96,8 +66,10 @@ def boundary(
     Raises:
         ValueError: There is no look, or there is nothing to compare.
     """
-    if methods < 2 or not FEWEST_RUNS <= first < at_most:
-        raise ValueError(f"a boundary needs two methods, {FEWEST_RUNS} first runs, and more runs than these at most")
+    if methods < 2 or not FEWEST_FIRST_REPRODUCTIONS <= first < at_most:
+        raise ValueError(
+            f"a boundary needs two methods, {FEWEST_FIRST_REPRODUCTIONS} first runs, and more runs than these at most"
+        )
     level = min(float(np.quantile(_simulated(methods, first, at_most, kind, experiments), error)) for kind in _KINDS)
     return Boundary(methods, first, at_most, error, level)
 

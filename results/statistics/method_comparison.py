@@ -24,6 +24,9 @@ ALPHA = 0.05
 MARGIN = 0.005
 """Half a percentage point: methods that differ by less count as equal."""
 
+SHARE_OF_STOPPING = 0.4
+"""Share of the level that is spent on stopping methods early, in experiments that may do so."""
+
 PairVerdict = Literal["a better", "b better", "equal", "cannot tell", "too few runs"]
 
 
@@ -151,6 +154,11 @@ class ComparisonResult:
         rank = {name: number for number, name in enumerate(ordered)}
         groups = [sorted(group, key=rank.__getitem__) for group in _cliques(set(), set(ordered), set(), joined)]
         return tuple(tuple(group) for group in sorted(groups, key=lambda group: [rank[name] for name in group]))
+
+
+def final_alpha(alpha: float = ALPHA) -> float:
+    """Return the level of the final comparison in an experiment that may stop methods early."""
+    return (1 - SHARE_OF_STOPPING) * alpha
 
 
 def compare_methods(

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from results.experiment_results import MeasuredExperiment
 from results.experiment_spec import Experiment, PrimaryScore
 from results.records import RunRecord
-from results.statistics.method_comparison import ComparisonResult, compare_methods
+from results.statistics.method_comparison import ALPHA, ComparisonResult, compare_methods, final_alpha
 from results.statistics.run_values import run_values
 
 
@@ -35,14 +35,21 @@ def default_score(records: Sequence[RunRecord]) -> PrimaryScore:
 
 
 def primary_comparison(measured: MeasuredExperiment) -> ComparisonResult | None:
-    """Compare an experiment's methods on its primary score, without rows under conditions of their own."""
-    apart = measured.summary.own_conditions
-    compared = {key: title for key, title in measured.summary.methods.items() if key not in apart}
-    return comparison_on(primary_score(measured), measured.records, compared)
+    """Compare an experiment's methods on its primary score, without rows that are left out of the comparison."""
+    left_out = measured.summary.left_out
+    compared = {key: title for key, title in measured.summary.methods.items() if key not in left_out}
+    return comparison_on(primary_score(measured), measured.records, compared, level_of(measured))
+
+
+def level_of(measured: MeasuredExperiment) -> float:
+    """Return the level of the comparison. It is lower if methods may be stopped early, which costs a part of it."""
+    experiment = measured.summary.experiment
+    stops = experiment is not None and experiment.first_reproductions is not None
+    return final_alpha() if stops else ALPHA
 
 
 def comparison_on(
-    score: PrimaryScore, records: Sequence[RunRecord], methods: Mapping[str, str]
+    score: PrimaryScore, records: Sequence[RunRecord], methods: Mapping[str, str], alpha: float = ALPHA
 ) -> ComparisonResult | None:
     """Compare methods on a score.
 
@@ -50,9 +57,12 @@ def comparison_on(
         score: The score.
         records: Runs of any methods.
         methods: The compared methods by key, in order. Methods without runs are left out.
+        alpha: Bound of the probability of a wrong claim.
 
     Returns:
         The comparison of all pairs; None without runs.
     """
     values = run_values([record for record in records if record.method in methods], score.metric, score.embeddings)
-    return compare_methods({key: values[key] for key in methods if key in values}) if values else None
+    if not values:
+        return None
+    return compare_methods({key: values[key] for key in methods if key in values}, alpha=alpha)
