@@ -1,4 +1,4 @@
-"""Figure of validation scores against iterations, with one panel per method."""
+"""Figure of scores against iterations, with one panel per method: validation scores, or recorded test scores."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from reports.figures.style import BLUE, INK, ORANGE, PALE, FigureError, Look, ne
 
 @dataclass(frozen=True)
 class FoldCurve:
-    """Validation scores of one training.
+    """Scores during one training.
 
     Attributes:
-        iterations: Number of iterations before each validation.
+        iterations: Number of iterations before each score.
         values: Scores as fractions of 1.
         best: Iteration of the kept checkpoint.
     """
@@ -29,7 +29,7 @@ class FoldCurve:
 
 @dataclass(frozen=True)
 class MethodCurves:
-    """The curves of one method, one per fold."""
+    """The curves of one method, one per training."""
 
     name: str
     folds: tuple[FoldCurve, ...]
@@ -46,7 +46,7 @@ class MethodCurves:
 
 
 @styled
-def validation_curves(methods: Sequence[MethodCurves], metric: str = "validation MAP@R") -> Figure:
+def score_curves(methods: Sequence[MethodCurves], metric: str = "validation MAP@R", unit: str = "fold") -> Figure:
     """Draw each fold as a thin line with its kept checkpoint, the mean over folds, and the band of all folds.
 
     All panels have the same axes. The means of the other methods are grey lines in each panel. Mean and band end where
@@ -55,12 +55,13 @@ def validation_curves(methods: Sequence[MethodCurves], metric: str = "validation
     Args:
         methods: Curves of the methods, in the order of the panels.
         metric: Name of the score.
+        unit: What a line belongs to: `fold`, or `run` where each run has one training.
 
     Raises:
         FigureError: Without methods, or for a method without folds.
     """
     if not methods or not all(method.folds for method in methods):
-        raise FigureError("validation curves need at least one method, and at least one fold of each method")
+        raise FigureError("curves need at least one method, and at least one fold of each method")
     columns = min(3, len(methods))
     rows = ceil(len(methods) / columns)
     figure = new_figure(0.8 + 2.0 * rows, width=max(3.8, 2.4 * columns))
@@ -69,9 +70,9 @@ def validation_curves(methods: Sequence[MethodCurves], metric: str = "validation
         for other in methods:
             if other is not method:
                 _mean_line(panel, other, color=PALE, linewidth=1, zorder=1, label="means of the other methods")
-        _draw(panel, method)
-        folds = f"{len(method.folds)} fold" + "s" * (len(method.folds) > 1)
-        panel.set_title(f"{method.name} ({folds})", loc="left", fontsize=9)
+        _draw(panel, method, unit)
+        lines = f"{len(method.folds)} {unit}" + "s" * (len(method.folds) > 1)
+        panel.set_title(f"{method.name} ({lines})", loc="left", fontsize=9)
         panel.grid()
     for empty in panels[len(methods) :]:
         empty.set_axis_off()
@@ -91,13 +92,13 @@ def _mean_line(axes: Axes, method: MethodCurves, **look: Any) -> None:
     axes.plot(iterations, 100 * scores.mean(axis=0), **look)
 
 
-def _draw(axes: Axes, method: MethodCurves) -> None:
+def _draw(axes: Axes, method: MethodCurves, unit: str) -> None:
     iterations, scores = method.common
-    band: Look = {"color": BLUE, "alpha": 0.18, "linewidth": 0, "label": "lowest to highest fold"}
+    band: Look = {"color": BLUE, "alpha": 0.18, "linewidth": 0, "label": f"lowest to highest {unit}"}
     axes.fill_between(iterations, 100 * scores.min(axis=0), 100 * scores.max(axis=0), **band)
     for fold in method.folds:
-        axes.plot(fold.iterations, 100 * np.asarray(fold.values), color=BLUE, linewidth=0.7, alpha=0.7, label="fold")
+        axes.plot(fold.iterations, 100 * np.asarray(fold.values), color=BLUE, linewidth=0.7, alpha=0.7, label=unit)
         score = 100 * fold.values[fold.iterations.index(fold.best)]
         look: Look = {"color": ORANGE, "markersize": 4.5, "markerfacecolor": "white", "linestyle": "", "zorder": 5}
         axes.plot(fold.best, score, marker="D", label="kept checkpoint", **look)
-    _mean_line(axes, method, color=INK, linewidth=2, label="mean of all folds", zorder=4)
+    _mean_line(axes, method, color=INK, linewidth=2, label=f"mean of all {unit}s", zorder=4)

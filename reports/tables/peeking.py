@@ -35,7 +35,7 @@ def peeking_table(measured: MeasuredExperiment) -> Table:
     return Table(
         title=f"{measured.summary.title}: gain from peeking",
         caption=f"Separated {HEADLINE_METRICS[metric]} on the test classes in percent, mean ± half width "
-        "of the 95 % Student-t interval over n runs. Honest: the checkpoint chosen by its validation score. Peeked: "
+        "of the 95 % Student-t interval over n runs. Honest: the checkpoint chosen by validation scores. Peeked: "
         "the best test score during the same training, which an honest protocol must not report.",
         columns=tuple(Column(name) for name in ("n", "honest", "peeked", "gain")),
         rows=tuple(_row(titles[gain.method], gain) for gain in ordered),

@@ -72,7 +72,9 @@ class RunProgress:
         phase = "choosing the epoch" if job.chooses_epoch else "search" if job.run is None else "reproductions"
         count = f"{self.forecast.done[method]} of {self.forecast.totals[method]} trainings"
         self.notes[method] = f"{phase}, {count}, best fold's validation MAP@R {self._best[method]:.4f}"
-        if not from_store:
+        # A log gets a line per trial or run, not per training.
+        is_whole_run = job.spec.checkpoint_epoch is not None
+        if not from_store and (is_whole_run or self.forecast.done[method] % self.folds == 0):
             self._say(method)
 
     def ticks(self, ticks: list[Tick]) -> None:
@@ -89,8 +91,7 @@ class RunProgress:
         return f"about {in_words(seconds)} left"
 
     def _say(self, method: str) -> None:
-        # A log gets a line per trial or run, not per training.
-        if not self.console.is_terminal and self.forecast.done[method] % self.folds == 0:
+        if not self.console.is_terminal:
             done, total = self.forecast.n_done, self.forecast.total
             self.console.print(f"[{done}/{total}, {self._left()}] {method}: {self.notes[method]}", highlight=False)
 

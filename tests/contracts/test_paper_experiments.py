@@ -159,6 +159,22 @@ def test_standard_tables_record_test_curves_and_choose_over_the_whole_schedule(n
     assert images.evaluation_resize == sizes[images.crop]
 
 
+PEEKING = {
+    "best test MAP@R": "map_at_r",
+    "best test R@1": "precision_at_1",
+    # Each metric has its own best epoch; Recall@1 is the one that is shown.
+    "best test epoch of each run, per metric": "precision_at_1",
+}
+
+
+@pytest.mark.parametrize("name", STANDARD)
+def test_peeking_is_shown_in_the_metric_that_the_paper_chose_by(name: str) -> None:
+    audited = pd.read_csv(EXPERIMENTS.parents[1] / "results" / "published" / "settings.csv")
+    of_table = audited[(audited["table"] == name.partition("/")[0]) & (audited["setting"] == "selection")]
+    choices = {value.partition(" over")[0] for value in of_table["value"]}
+    assert {PEEKING[choice] for choice in choices} == {LOADED[name].peeking_metric}
+
+
 def test_the_number_of_planned_trainings_equals_a_count_by_hand() -> None:
     # 4 folds x (50 trials + 10 reproductions); FastAP tries 31 numbers of bins; an untrained trunk is tested once.
     cub = planned("mlrc_cub200")

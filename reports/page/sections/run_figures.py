@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping
 
 from reports.figures.critical_difference import critical_difference_diagram
-from reports.figures.curves import FoldCurve, MethodCurves, validation_curves
+from reports.figures.curves import FoldCurve, MethodCurves, score_curves
 from reports.figures.dependence import Dependence, DependencePanel, dependence_plot
 from reports.figures.intervals import MethodRuns, interval_plot
 from reports.page.material import Material, Score
@@ -12,6 +12,7 @@ from reports.page.sections.drawn_figure import Drawn, drawn
 from reports.page.sections.published_values import PublishedValues
 from reports.page.sections.wording import percent
 from results.experiment_spec import Experiment
+from results.headline_metrics import HEADLINE_METRICS
 from results.records import FoldResult
 from results.statistics.intervals import student_t_interval
 from results.statistics.ranks import critical_difference
@@ -26,6 +27,7 @@ def run_figures(material: Material, published: PublishedValues) -> Iterator[Draw
         )
     yield from _ranks(material, material.scores[0])
     yield from _curves(material)
+    yield from _test_curves(material)
     yield from _batch_sizes(material)
 
 
@@ -80,11 +82,46 @@ def _curves(material: Material) -> Iterator[Drawn]:
     yield from drawn(
         "validation_curves",
         "Validation scores during the trainings of each method's first run",
-        lambda: validation_curves(shown),
+        lambda: score_curves(shown),
         f"Validation MAP@R against iterations, a panel per method: {', '.join(curves.name for curves in shown)}.",
         "Reproduction 0 of each method, one line per fold. Mean and band end where the first fold stops. The scores in "
         "the tables are measured on the test classes, which are other classes.",
     )
+
+
+def _test_curves(material: Material) -> Iterator[Drawn]:
+    """Draw the recorded test scores in the metric that the paper's code chooses by."""
+    metric = material.measured.summary.peeking_metric
+    name, unit = f"test {HEADLINE_METRICS[metric]}", "run" if material.folds == 1 else "fold"
+    shown = []
+    for key, records in material.records.items():
+        # A run with one training is one line; of runs with several folds only the first is drawn.
+        names = [name for record in records[: None if unit == "run" else 1] for name in record.fold_fingerprints]
+        curves = [curve for name in names if (curve := _test_curve(material, name, metric)) is not None]
+        if curves:
+            shown.append(MethodCurves(material.titles[key], tuple(curves)))
+    if not shown:
+        return
+    yield from drawn(
+        "test_curves",
+        f"{name[:1].upper()}{name[1:]} during the trainings",
+        lambda: score_curves(shown, name, unit),
+        f"{name[:1].upper()}{name[1:]} against iterations, a panel per method: "
+        f"{', '.join(curves.name for curves in shown)}.",
+        "Nothing is chosen by these scores. Validation scores chose the kept checkpoint. Peeking would keep the "
+        "highest point of each line.",
+        fold="Test scores during the trainings",
+    )
+
+
+def _test_curve(material: Material, fingerprint: str, metric: str) -> FoldCurve | None:
+    """Return the test scores of a training; None if they were not recorded, or not at its checkpoint."""
+    if fingerprint not in material.measured.test_curves or fingerprint not in material.measured.trainings:
+        return None
+    best = material.measured.trainings[fingerprint][1].best_iteration
+    points = material.measured.test_curves[fingerprint].points
+    scores = {point.iteration: float(getattr(point.scores, metric)) for point in points}
+    return FoldCurve(tuple(scores), tuple(scores.values()), best) if len(scores) > 1 and best in scores else None
 
 
 def _first_run(material: Material, method: str) -> list[FoldResult]:

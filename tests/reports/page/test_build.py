@@ -7,6 +7,7 @@ import pytest
 from reports.page.build import build_page
 from reports.page.material import Material
 from reports.page.render import figure_groups, render_page
+from tests.support.measured_experiment import with_trainings
 from tests.support.page_material import A, B, C, exhibit, material, search, values
 from tests.support.published_world import MLRC, changed, runs_of
 from tests.support.sample_records import some_summary
@@ -64,6 +65,24 @@ def test_figures_are_drawn_where_there_are_data_and_nowhere_else():
     page = render_page(report.content)
     assert "<b>x" not in page
     assert "&lt;b&gt;x&lt;/b&gt;" in page
+
+
+def test_recorded_test_scores_are_drawn_in_the_metric_of_the_papers_code():
+    def figure(**settings):
+        world = with_trainings()
+        summary = some_summary(methods=world.summary.methods, settings={**MLRC, **settings})
+        figures = build_page(Material("some", replace(world, summary=summary))).figures
+        return next(one for one in figures if one.name == "test_curves").view
+
+    assert figure().title == "Test MAP@R during the trainings"
+    assert figure(peeking_metric="precision_at_1").title == "Test P@1 during the trainings"
+
+
+def test_the_pages_scores_have_the_last_epoch_and_rows_of_absent_methods():
+    runs = [run.model_copy(update={"last_epoch": run.separated}) for run in values(a=A)["a"]]
+    page = render_page(build_page(material({"a": runs}, titles={"a": "A", "b": "B"})).content)
+    assert "last epoch" in page
+    assert "Last epoch: the same trainings at their end, without a choice of the epoch." in page
 
 
 def test_panels_that_differ_in_batch_size_alone_are_drawn_together():

@@ -7,6 +7,7 @@ from scipy import stats
 
 from reports.published.join import join
 from reports.published.layout import published_layout
+from reports.tables.hyperparameter_origin import CARRIED_CHOICE
 from reports.tables.markdown import to_markdown
 from reproduce.config.deviations import mlrc_experiment
 from results.published.tables import PublishedColumn, published_table, published_tables
@@ -204,6 +205,15 @@ def test_a_papers_table_takes_only_the_experiment_of_its_name_and_its_panels():
     for name, filled in (("proxy_isa_table1/cub200", 1), ("proxy_isa_table1", 1), ("proxy_isa_table10", 0), ("own", 0)):
         joined = join(table, [experiment(name, PAPER, runs)])
         assert sum(found.ours is not None for found in joined.cells) == filled, name
+
+
+def test_runs_with_hyperparameters_of_papers_say_that_these_carry_a_choice():
+    table, runs = published_table("proxy_isa_table1"), single_runs("proxy_isa", [0.66, 0.67])
+    stored = experiment("proxy_isa_table1/cub200", PAPER, runs)
+    for trials, count in ((0, 1), (50, 0)):
+        summary = stored.measured.summary.model_copy(update={"trials": trials})
+        joined = join(table, [replace(stored, measured=replace(stored.measured, summary=summary))])
+        assert joined.notes.count(CARRIED_CHOICE) == count
 
 
 def test_a_run_otherwise_than_its_file_fills_nothing():

@@ -7,6 +7,8 @@ import pytest
 
 from reports.tables.peeking import peeking_table
 from tests.support.measured_experiment import VALUES, measured, read, with_trainings
+from tests.support.published_world import PAPER
+from tests.support.sample_records import some_summary
 
 
 def test_peeking_is_the_best_of_the_curve_less_the_chosen_point():
@@ -30,3 +32,15 @@ def test_a_gain_that_is_zero_by_construction_is_not_shown():
     table = peeking_table(replace(world, test_curves=last))
     assert [row.key for row in table.rows] == ["contrastive", "cosface"]
     assert table.notes[0].startswith("Not shown: Triplet. All trainings were cut off")
+
+
+def test_peeking_is_shown_in_the_metric_of_the_papers_code():
+    world = with_trainings()
+    settings = {**PAPER, "peeking_metric": "precision_at_1"}
+    summary = some_summary(title="A test", methods=world.summary.methods, settings=settings)
+    table = peeking_table(replace(world, summary=summary))
+    assert table.caption.startswith("Separated P@1")
+    frame = read(table)
+    assert set(frame["metric"]) == {"precision_at_1"}
+    assert frame["peeked"].to_list() == pytest.approx([0.5] * 3)
+    assert set(read(peeking_table(world))["metric"]) == {"map_at_r"}

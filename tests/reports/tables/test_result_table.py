@@ -13,11 +13,12 @@ from reports.tables.cell_text import cell_text
 from reports.tables.csv_and_json import to_csv
 from reports.tables.latex import to_latex
 from reports.tables.markdown import to_markdown
-from reports.tables.result_table import build_table, missing_runs, result_cells
+from reports.tables.result_table import build_table, cells_beside, missing_runs, result_cells, table_of
 from results.experiment_results import MeasuredExperiment
 from results.experiment_spec import PrimaryScore
 from results.headline_metrics import HEADLINE_METRICS
-from tests.support.sample_records import some_run, some_summary
+from tests.support.published_world import MLRC, PAPER
+from tests.support.sample_records import scores, some_run, some_summary
 from tests.support.sound_latex import check_latex
 
 TITLES = {"untrained": "Untrained trunk", "triplet": "Triplet", "cosface": "CosFace"}
@@ -262,3 +263,58 @@ def test_a_table_of_runs_with_different_releases_of_torch_says_so():
     assert not any("different versions" in note for note in table(newer).notes)
     (note,) = [note for note in table(older).notes if "different versions" in note]
     assert note.startswith("The runs were made with different versions of torch: 2.10.0, 2.11.0")
+
+
+def with_last_epoch():
+    """Runs of the protocol `standard` with one model: the last epoch's scores are 0.1 below the chosen one's."""
+    changes = {"protocol": "standard", "fold_fingerprints": ("f",), "chosen_by": ("a", "b")}
+    return [
+        some_run("triplet", run, value, last_epoch=scores(value - 0.1), **changes)
+        for run, value in enumerate(SEPARATED)
+    ]
+
+
+def test_the_last_epoch_is_shown_beside_without_marks():
+    both = [*with_last_epoch(), *(some_run("cosface", run, 0.9, last_epoch=scores(0.95)) for run in range(3))]
+    drawn = table(given=both, methods={"triplet": "Triplet", "cosface": "CosFace"})
+    assert [column.name for column in drawn.columns if column.group == "last epoch"] == ["P@1", "RP", "MAP@R"]
+    beside = cells_beside(row(drawn, "triplet"))
+    assert [cell.value for cell in beside] == pytest.approx([0.45, 0.225, 0.1125])
+    assert {cell.mark for row in drawn.rows for cell in cells_beside(row)} == {""}
+    assert cell_of(drawn, "triplet", "separated", "precision_at_1").value == pytest.approx(0.55)
+    assert "Last epoch: the same trainings at their end, without a choice of the epoch." in drawn.caption
+    frame = pd.read_csv(io.StringIO(to_csv(drawn)))
+    last = frame[(frame["method"] == "triplet") & (frame["variant"] == "last_epoch")].set_index("metric")
+    assert last.loc["map_at_r", "mean"] == pytest.approx(0.1125)
+    assert (last["n"] == 3).all()
+
+
+def test_methods_and_runs_without_a_last_epoch_stay_empty_there():
+    given = with_last_epoch()
+    given[0] = given[0].model_copy(update={"last_epoch": None})
+    drawn = table(given=[*given, records()[-1]])
+    assert all(cell.empty for cell in cells_beside(row(drawn, "untrained")))
+    assert [cell.note for cell in cells_beside(row(drawn, "triplet"))] == ["(2 of 3 runs)"] * 3
+    frame = pd.read_csv(io.StringIO(to_csv(drawn)))
+    assert set(frame[frame["variant"] == "last_epoch"]["method"]) == {"triplet"}
+
+
+def test_a_table_without_last_epochs_has_no_such_columns():
+    assert len(table().columns) == 7
+    assert cells_beside(row(table(), "triplet")) == ()
+    assert "Last epoch" not in table().caption
+
+
+def test_runs_of_an_older_choice_of_the_epoch_are_named():
+    old = with_last_epoch()
+    old[1] = old[1].model_copy(update={"chosen_by": ()})
+    untrained = some_run("untrained", 0, 0.31, iterations=0)
+    summary = some_summary(methods=TITLES, settings=PAPER)
+    notes = table_of(MeasuredExperiment(summary, (*old, untrained))).notes
+    assert any(note.startswith("In 1 of 4 runs an older version of the suite chose the epoch") for note in notes)
+    for settings, runs in ((PAPER, with_last_epoch()), (MLRC, old)):
+        summary = some_summary(methods=TITLES, settings=settings)
+        assert not any("older version" in note for note in table_of(MeasuredExperiment(summary, tuple(runs))).notes)
+    one_epoch = {**PAPER, "training": {"max_epochs": 8, "validate_every": 8}}
+    summary = some_summary(methods=TITLES, settings=one_epoch)
+    assert not any("older version" in note for note in table_of(MeasuredExperiment(summary, tuple(old))).notes)

@@ -31,3 +31,16 @@ def test_running_trainings_are_shown_until_they_finish(tmp_path):
     # The last report may arrive late.
     progress.ticks([Tick(specs[0].fingerprint, 300)])
     assert "under way" not in shown(progress)
+
+
+def test_a_log_has_a_line_per_choice_of_an_epoch_and_per_whole_run(tmp_path):
+    problem = small_problem(tmp_path)
+    folds, final = problem.fold_specs(TRIPLET, "reproduction", 0), problem.final_spec(TRIPLET, 0, 2)
+    console = Console(file=io.StringIO(), width=200)
+    progress = RunProgress(console, Forecast({"triplet": 3}, 1), {"triplet": "Triplet"}, len(folds))
+    for spec in folds:
+        progress.job_done("triplet", TrainJob(spec, chooses_epoch=True), some_result(spec), from_store=False)
+    progress.job_done("triplet", TrainJob(final, "a run"), some_result(final), from_store=False)
+    choice, whole_run = console.file.getvalue().splitlines()
+    assert "triplet: choosing the epoch, 2 of 3 trainings" in choice
+    assert "triplet: reproductions, 3 of 3 trainings" in whole_run
