@@ -82,10 +82,7 @@ def _status(
     if origin.not_determined:
         return "not runnable", f"cannot be determined: {origin.not_determined}"
     if row.key is None:
-        return (
-            "method not in the suite",
-            f"quoted from {origin.quoted_from}" if origin.quoted_from else origin.conditions,
-        )
+        return "method not in the suite", origin.quoted_from or origin.conditions
     if origin.kind == "quoted":
         return "quoted", origin.quoted_from
     if origin.kind == "unclear":
