@@ -109,6 +109,31 @@ class ProxySettings(Record):
     warmup_steps: int | None = Field(default=None, ge=0)
 
 
+class RecordingSettings(Record):
+    """Embeddings to keep during the trainings of the reproductions, for figures. They change no training.
+
+    Attributes:
+        images: Whose embeddings are kept. The final training of protocol `standard` has no validation images.
+        per_class: Number of images of each class, drawn at random; None takes all.
+        classes: Number of classes, at equal intervals; None takes all.
+        epochs: Epochs after which embeddings and proxies are kept; 0 is the untrained network.
+        problems: Whether to keep the solution of each problem of CCP, with its numbers: the network with the best
+            validation score of the problem.
+    """
+
+    images: Literal["training", "validation"] = "training"
+    per_class: int | None = Field(default=None, ge=1)
+    classes: int | None = Field(default=None, ge=2)
+    epochs: tuple[int, ...] = ()
+    problems: bool = False
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> "RecordingSettings":
+        if not self.epochs and not self.problems:
+            raise ValueError("needs epochs, or problems: true")
+        return self
+
+
 class Experiment(Record):
     """A comparison of methods on one dataset under equal conditions.
 
@@ -136,9 +161,12 @@ class Experiment(Record):
         test_curves: Whether to record test scores during the reproductions' trainings, to measure the gain from
             peeking.
         normalization: Normalization of all methods' embeddings before they are compared; None takes that of each loss.
+        recordings: Embeddings to keep during the reproductions' trainings; None keeps none.
     """
 
-    later = frozenset({"split", "embedder_bias", "proxies", "settings", "metrics", "test_curves", "normalization"})
+    later = frozenset(
+        {"split", "embedder_bias", "proxies", "settings", "metrics", "test_curves", "normalization", "recordings"}
+    )
 
     title: str
     protocol: Literal["mlrc", "standard"] = "mlrc"
@@ -160,6 +188,13 @@ class Experiment(Record):
     metrics: tuple[str, ...] = ()
     test_curves: bool = False
     normalization: Literal["unit", "ball"] | None = None
+    recordings: RecordingSettings | None = None
+
+    @model_validator(mode="after")
+    def _recorded_images_exist(self) -> "Experiment":
+        if self.recordings is not None and self.recordings.images == "validation" and self.protocol == "standard":
+            raise ValueError("recordings: protocol standard has no validation images in its final training")
+        return self
 
     def fingerprint(self, name: str, data_fingerprint: str) -> str:
         """Return the key of this experiment in the store: a hash of everything that could change its table.

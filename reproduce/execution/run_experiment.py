@@ -85,6 +85,7 @@ def run(
                 Observers(progress, Tracking(session.name, {} if trackers is None else trackers, console)),
                 session.fingerprint,
                 test_curves=session.experiment.test_curves,
+                recordings=session.experiment.recordings,
             )
             scheduler.run(protocols)
     table = stored_table(store, session.fingerprint)

@@ -20,6 +20,7 @@ from reproduce.execution.executor import Executor
 from reproduce.execution.tasks import Done, EvaluateTask, Exhibition, Task, Trained, TrainTask
 from reproduce.monitoring.observer import Observer
 from results.artifacts import exhibit_path, weights_path
+from results.experiment_spec import RecordingSettings
 from results.records import RunRecord
 from results.store import Store
 
@@ -48,6 +49,7 @@ class Scheduler:
         experiment: Fingerprint of the experiment. Finished runs are listed under it at once, so that an unfinished
             experiment has a table too. None lists no runs.
         test_curves: Whether test scores are recorded during the trainings of the reproductions.
+        recordings: Embeddings to keep during the trainings of the reproductions; None keeps none.
     """
 
     def __init__(
@@ -59,8 +61,9 @@ class Scheduler:
         experiment: str | None = None,
         *,
         test_curves: bool = False,
+        recordings: RecordingSettings | None = None,
     ) -> None:
-        self.experiment, self.test_curves = experiment, test_curves
+        self.experiment, self.test_curves, self.recordings = experiment, test_curves, recordings
         self.problem, self.store, self.executor, self.observer = problem, store, executor, observer
         self._waiting: deque[tuple[_Track, int]] = deque()
         self._running: dict[Future[Done], tuple[_Track, int]] = {}
@@ -141,7 +144,8 @@ class Scheduler:
         if isinstance(job, TrainJob):
             weights = None if job.run is None else weights_path(artifacts, job.spec)
             observed_on = self._test_data() if self.test_curves and job.run is not None else None
-            return TrainTask(job, self.problem.training_data(job.spec), weights, observed_on)
+            recordings = None if job.run is None else self.recordings
+            return TrainTask(job, self.problem.training_data(job.spec), weights, observed_on, recordings)
         paths = tuple(weights_path(artifacts, spec) for spec in job.specs)
         return EvaluateTask(job, self._test_data(), paths, self._exhibition(job))
 
