@@ -1,0 +1,48 @@
+"""A result figure of a paper: what it shows, which experiment has its runs, and how it is drawn."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from reports.page.material import Material
+
+
+class DrawnScores(Protocol):
+    """The scores in a figure of sweeps or curves."""
+
+    def values(self, materials: Mapping[str, Material]) -> pd.DataFrame:
+        """Return the drawn values, one row per point."""
+
+    def note(self, materials: Mapping[str, Material]) -> str:
+        """Say what the points are, how many runs they have, and how the epochs of these runs were chosen."""
+
+
+@dataclass(frozen=True)
+class PaperFigure:
+    """A result figure of a paper.
+
+    Attributes:
+        name: Name on the command line.
+        paper: Short name of the paper.
+        number: Number of the figure in the paper (`Figure 9`), or a phrase for a figure without a number.
+        title: What the figure shows.
+        experiment: Experiment file of the suite that makes the runs; FILE/PANEL for one panel.
+        draw: Draws the figure from the experiments with runs by panel (the key is empty for a file without panels);
+            raises `FigureError` with a one-line reason if there is nothing to draw.
+        caption: What a reader must know about the figure.
+        scores: The drawn scores; None for a figure of embeddings.
+        panels: Panels of the file that the paper's figure shows; empty for all.
+    """
+
+    name: str
+    paper: str
+    number: str
+    title: str
+    experiment: str
+    draw: Callable[[Mapping[str, Material]], Figure]
+    caption: str
+    scores: DrawnScores | None = None
+    panels: tuple[str, ...] = ()
