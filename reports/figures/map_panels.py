@@ -10,8 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
-from reports.figures.embedding_map import NAMED, class_colour, class_marker, tsne_places
+from reports.figures.embedding_map import class_colour, class_marker, tsne_places
 from reports.figures.style import GREY, INK, FigureError, Look, new_figure, styled
+
+MARKED = 25
+"""Largest number of classes that have their own pairs of colour and marker. More pairs cannot be told apart."""
 
 _NAVY = "#00175a"
 _RASTER = 1500
@@ -72,8 +75,8 @@ def tsne_panel(
 def map_panels(panels: Sequence[MapPanel], columns: int, note: str = "", *, unit_disk: bool = False) -> Figure:
     """Draw the maps with one key.
 
-    Up to `NAMED` classes, a class has its own colour and marker, and its proxies have the same colour. With more
-    classes the colours repeat nearly, and all proxies are navy blue stars.
+    Up to `MARKED` classes, a class has its own colour and marker, and its proxies are squares of this colour. With more
+    classes, colours nearly repeat, and all proxies are navy blue stars.
 
     Args:
         panels: The maps, row by row.
@@ -107,7 +110,7 @@ def _draw(axes: Axes, panel: MapPanel, *, unit_disk: bool) -> None:
         axes.add_patch(Circle((0, 0), 1, fill=False, edgecolor=GREY, linewidth=0.8, linestyle=":"))
         axes.set(xlim=(-1.06, 1.06), ylim=(-1.06, 1.06))
     classes = np.unique(panel.labels)
-    few = len(classes) <= NAMED
+    few = len(classes) <= MARKED
     # Large maps become one picture inside the SVG, which would be slow otherwise.
     look: Look = {"s": _size(panel), "linewidths": 0, "rasterized": len(panel.places) > _RASTER}
     if few:
@@ -139,7 +142,7 @@ def _draw_proxies(axes: Axes, panel: MapPanel, classes: np.ndarray, *, few: bool
 
 def _add_key(figure: Figure, panels: Sequence[MapPanel]) -> None:
     """Explain the signs of proxies that the maps have."""
-    few = all(len(np.unique(panel.labels)) <= NAMED for panel in panels)
+    few = all(len(np.unique(panel.labels)) <= MARKED for panel in panels)
     # The key's signs are drawn in an axes without data, so they take no colour of a class.
     axes = figure.axes[0]
     signs = []
@@ -154,7 +157,7 @@ def _add_key(figure: Figure, panels: Sequence[MapPanel]) -> None:
 
 
 def _star() -> Look:
-    return {"marker": "*", "s": 55, "color": _NAVY, "edgecolors": "white", "linewidths": 0.5, "zorder": 3}
+    return {"marker": "*", "s": 44, "c": _NAVY, "edgecolors": "white", "linewidths": 0.25, "zorder": 3}
 
 
 def _box() -> Look:
