@@ -55,7 +55,7 @@ EMBEDDING_FIGURES = (
         f"class. {_FIRST_RUN} The paper does not name the epochs; they are our choice.",
     ),
     PaperFigure(
-        name="proxy_anchor_figure_retrievals_cub_cars",
+        name="proxy_anchor_retrievals_cub_cars",
         paper=_ANCHOR,
         number="Qualitative results",
         title="Nearest test images on CUB-200-2011 and Cars196",
@@ -65,7 +65,7 @@ EMBEDDING_FIGURES = (
         panels=("cub200_bn_512", "cars196_bn_512"),
     ),
     PaperFigure(
-        name="proxy_anchor_figure_retrievals_sop",
+        name="proxy_anchor_retrievals_sop",
         paper=_ANCHOR,
         number="Qualitative results",
         title="Nearest test images on Stanford Online Products",
@@ -74,7 +74,7 @@ EMBEDDING_FIGURES = (
         caption=_QUERIES,
     ),
     PaperFigure(
-        name="proxy_anchor_figure_retrievals_inshop",
+        name="proxy_anchor_retrievals_inshop",
         paper=_ANCHOR,
         number="Qualitative results",
         title="Nearest gallery images on In-Shop",

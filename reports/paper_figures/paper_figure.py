@@ -1,6 +1,6 @@
 """A result figure of a paper: what it shows, which experiment has its runs, and how it is drawn."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -46,3 +46,19 @@ class PaperFigure:
     caption: str
     scores: DrawnScores | None = None
     panels: tuple[str, ...] = ()
+
+    @property
+    def experiments(self) -> tuple[str, ...]:
+        """Names of the experiments that make the figure's runs, as `reproduce run` takes them."""
+        if not self.panels:
+            return (self.experiment,)
+        return tuple(f"{self.experiment}/{panel}" for panel in self.panels)
+
+    def own_of(self, stored: Iterable[str]) -> list[str]:
+        """Select the figure's own experiments, in the order of its panels.
+
+        Args:
+            stored: Names of stored experiments, NAME or NAME/PANEL.
+        """
+        names = sorted(stored)
+        return [name for own in self.experiments for name in names if f"{name}/".startswith(f"{own}/")]

@@ -90,10 +90,10 @@ def test_figure_7_draws_the_epochs_that_all_methods_have():
 
 def test_retrievals_are_drawn_once_per_dataset():
     birds = experiment("proxy_anchor", exhibits={"proxy_anchor": exhibit()})
-    figure = DRAW["proxy_anchor_figure_retrievals_cub_cars"]({"small": birds, "large": birds})
+    figure = DRAW["proxy_anchor_retrievals_cub_cars"]({"small": birds, "large": birds})
     assert [part.get_suptitle() for part in figure.subfigs] == ["glyphs"]
     with pytest.raises(FigureError, match="no run of proxy_anchor has retrievals"):
-        DRAW["proxy_anchor_figure_retrievals_sop"]({"": experiment("proxy_anchor")})
+        DRAW["proxy_anchor_retrievals_sop"]({"": experiment("proxy_anchor")})
 
 
 def test_figure_1_of_ccp_draws_the_first_five_solutions_in_the_plane():
