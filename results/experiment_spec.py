@@ -128,6 +128,31 @@ class PrimaryScore(Record):
     embeddings: Literal["separated", "concatenated"] = "concatenated"
 
 
+class RecordingSettings(Record):
+    """Embeddings to keep during the trainings of the reproductions, for figures. They change no training.
+
+    Attributes:
+        images: Whose embeddings are kept. The final training of protocol `standard` has no validation images.
+        per_class: Number of images of each class, drawn at random; None takes all.
+        classes: Number of classes, at equal intervals; None takes all.
+        epochs: Epochs after which embeddings and proxies are kept; 0 is the untrained network.
+        problems: Whether to keep the solution of each problem of CCP, with its numbers: the network with the best
+            validation score of the problem.
+    """
+
+    images: Literal["training", "validation"] = "training"
+    per_class: int | None = Field(default=None, ge=1)
+    classes: int | None = Field(default=None, ge=2)
+    epochs: tuple[int, ...] = ()
+    problems: bool = False
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> "RecordingSettings":
+        if not self.epochs and not self.problems:
+            raise ValueError("needs epochs, or problems: true")
+        return self
+
+
 class Experiment(Record):
     """A comparison of methods on one dataset under equal conditions.
 
@@ -162,13 +187,14 @@ class Experiment(Record):
         primary: The score in which the methods are tested; None takes MAP@R, concatenated if there are several folds.
         peeking_metric: The score by which the paper's code chooses on test classes. The gain from peeking is shown in
             it. It changes no training and no run, so it is not part of the experiment's fingerprint.
+        recordings: Embeddings to keep during the reproductions' trainings; None keeps none.
     """
 
     model_config = ConfigDict(validate_by_name=True, validate_by_alias=True)
     later = frozenset(
         {
             *("split", "embedder_bias", "proxies", "settings", "metrics", "test_curves", "normalization"),
-            *("conditions", "primary", "peeking_metric", "first_reproductions"),
+            *("conditions", "primary", "peeking_metric", "first_reproductions", "recordings"),
         }
     )
 
@@ -196,6 +222,7 @@ class Experiment(Record):
     primary: PrimaryScore | None = None
     peeking_metric: Literal["precision_at_1", "r_precision", "map_at_r"] = "map_at_r"
     first_reproductions: int | None = Field(default=None, ge=FEWEST_FIRST_REPRODUCTIONS)
+    recordings: RecordingSettings | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -214,6 +241,12 @@ class Experiment(Record):
                 raise ValueError("needs fewer first reproductions than reproductions at most")
             if self.search.searches > 1:
                 raise ValueError("reproductions cannot be stopped early if the search is repeated; set searches to 1")
+        return self
+
+    @model_validator(mode="after")
+    def _recorded_images_exist(self) -> "Experiment":
+        if self.recordings is not None and self.recordings.images == "validation" and self.protocol == "standard":
+            raise ValueError("recordings: protocol standard has no validation images in its final training")
         return self
 
     @property

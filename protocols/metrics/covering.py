@@ -1,4 +1,4 @@
-"""The covering radius: the distance of a class's images to a few chosen images of the class."""
+"""CCP's two numbers about the geometry of embeddings: how far classes extend, and how far they are apart."""
 
 import torch
 from torch import Tensor
@@ -44,6 +44,36 @@ def covering_radius(embeddings: Tensor, labels: Tensor) -> float:
         for part in rows.split(max(1, POOL_ELEMENTS // (size * embeddings.shape[1]))):
             total += float(_mean_radii(embeddings[part].double()).sum())
     return total / len(sizes)
+
+
+def class_distance(embeddings: Tensor, labels: Tensor) -> float:
+    """Compute the mean Euclidean distance of two images of different classes.
+
+    This is our reading of "average inter-class pairwise distances" (Gurbuz et al., Chance Constraints, supplement,
+    Figure 2). The paper has no formula.
+
+    Args:
+        embeddings: (n, d), normalised.
+        labels: (n,), the classes.
+
+    Returns:
+        The mean distance over all pairs.
+
+    Raises:
+        ValueError: There are fewer than two classes, or an embedding is not finite.
+    """
+    if not torch.isfinite(embeddings).all():
+        raise ValueError("embeddings are not finite")
+    labels = labels.to(embeddings.device)
+    total, pairs = 0.0, 0
+    points = embeddings.double()
+    for rows, classes in zip(points.split(_ROWS), labels.split(_ROWS), strict=True):
+        apart = classes[:, None] != labels
+        total += float((_distances(rows, points) * apart).sum())
+        pairs += int(apart.sum())
+    if not pairs:
+        raise ValueError("a distance between classes needs two classes or more")
+    return total / pairs
 
 
 def _mean_radii(pool: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from losses.plugin import Clock, TrainingContext
+from losses.plugin import Clock, Normalization, TrainingContext
 from protocols.images.batch_source import BatchSource
 from protocols.images.evaluation_crops import EvaluationCrops
 from protocols.metrics.retrieval import normalized, retrieval_scores
@@ -17,6 +17,7 @@ from protocols.training.batches import batches
 from protocols.training.best_checkpoint import BestCheckpoint, weights_on_cpu
 from protocols.training.build_method import BuiltMethod, build_method, build_optimizer
 from protocols.training.class_pool import ClassPool
+from protocols.training.embedding_recorder import EpochEnd, EpochObserver
 from protocols.training.fold_data import FoldData
 from protocols.training.principal_components import set_to_principal_components
 from protocols.trunks.embed import embed_crops, features_of_crops
@@ -31,6 +32,7 @@ IterationsObserver = Callable[[int], None]
 
 ModelObserver = Callable[[EmbeddingModel, int], None]
 """Receives the model and the number of iterations done, at every validation. It returns nothing to the training."""
+
 
 StoppedBy = Literal["patience", "max_epochs", "nan", "untrained"]
 
@@ -65,6 +67,7 @@ def train_fold(
     device: str = "cpu",
     on_validation: IterationsObserver | None = None,
     observe: ModelObserver | None = None,
+    record: EpochObserver | None = None,
 ) -> TrainedFold:
     """Train a model on one fold and score it on the fold's validation classes.
 
@@ -77,6 +80,7 @@ def train_fold(
         device: `cpu`, `cuda` or `cuda:N`.
         on_validation: Called with the number of iterations done, at every validation.
         observe: Called with the model and the number of iterations done, at every validation.
+        record: Called with the training after every epoch, and once before the first.
 
     Returns:
         The record of the training, and the weights of the best checkpoint.
@@ -89,7 +93,7 @@ def train_fold(
     started = time.perf_counter()
     data.check(spec)
     with _isolated_random_numbers(device):
-        training = _Training(spec, data, torch.device(device), on_validation, observe)
+        training = _Training(spec, data, torch.device(device), on_validation, observe, record)
         stopped_by, reason = training.run()
     result = training.result(stopped_by, reason, time.perf_counter() - started)
     shows_last_epoch = stopped_by == "max_epochs" and training.checkpoint_is_earlier
@@ -107,10 +111,11 @@ class _Training:
         device: torch.device,
         on_validation: IterationsObserver | None,
         observe: ModelObserver | None,
+        record: EpochObserver | None,
     ) -> None:
         self.spec, self.data, self.device = spec, data, device
         self.settings = spec.training
-        self.on_validation, self.observe = on_validation, observe
+        self.on_validation, self.observe, self.record = on_validation, observe, record
         self.checkpoint = BestCheckpoint()
         self.curve: list[CurvePoint] = []
         self.iterations = 0
@@ -129,17 +134,18 @@ class _Training:
         try:
             if self.spec.method.loss is None:
                 self._fit_embedder()
-                self._validate(0, eligible=True)
+                self._end_epoch(0, self._validate(0, eligible=True))
                 return "untrained", None
             self.method = self._build_method()
-            self._validate(0, eligible=False)
+            self._end_epoch(0, self._validate(0, eligible=False))
             for epoch in range(self.settings.max_epochs):
                 self._train_epoch(epoch)
                 done = epoch + 1
-                if done % self.settings.validate_every == 0 or done == self.settings.max_epochs:
-                    self._validate(done, eligible=True)
-                    if not self.epoch_is_fixed and done - self.checkpoint.best_epoch > self.settings.patience:
-                        return "patience", None
+                validated = done % self.settings.validate_every == 0 or done == self.settings.max_epochs
+                self._end_epoch(done, self._validate(done, eligible=True) if validated else None)
+                waited = done - self.checkpoint.best_epoch
+                if validated and not self.epoch_is_fixed and waited > self.settings.patience:
+                    return "patience", None
                 if done == self.spec.checkpoint_epoch:
                     self.checkpoint.save(done, self.model, self.loss)
         except _NotFiniteError as error:
@@ -244,8 +250,15 @@ class _Training:
         if self.settings.clip_value is not None:
             nn.utils.clip_grad_value_(parameters, self.settings.clip_value)
 
-    def _validate(self, epoch: int, *, eligible: bool) -> None:
-        """Add a point to the curve and update the checkpoint. eligible: whether this epoch can be the checkpoint."""
+    def _end_epoch(self, epoch: int, map_at_r: float | None) -> None:
+        if self.record is not None:
+            self.record(EpochEnd(self.model, self.loss, epoch, map_at_r, self.normalization))
+
+    def _validate(self, epoch: int, *, eligible: bool) -> float | None:
+        """Add a point to the curve, update the checkpoint and return the validation MAP@R.
+
+        eligible: whether this epoch can be the checkpoint.
+        """
         losses = self.losses_since_validation
         mean_loss = sum(losses) / len(losses) if losses else None
         self.losses_since_validation = []
@@ -260,15 +273,19 @@ class _Training:
             self.observe(self.model, self.iterations)
         if self.on_validation is not None:
             self.on_validation(self.iterations)
+        return None if scores is None else scores.map_at_r
+
+    @property
+    def normalization(self) -> Normalization:
+        """The normalisation of embeddings before they are compared: the specification's, or else that of the loss."""
+        trained = self.spec.method.loss is not None
+        return self.spec.normalization or (self.method.plugin.needs.normalization if trained else "unit")
 
     def _validation_scores(self) -> Scores:
         embeddings = embed_crops(self.model, self.validation_crops)
         self._require_finite(embeddings, "validation embeddings")
-        trained = self.spec.method.loss is not None
-        default = self.method.plugin.needs.normalization if trained else "unit"
-        normalization = self.spec.normalization or default
         labels = torch.from_numpy(self.data.validation.labels)
-        return retrieval_scores(normalized(embeddings, normalization), labels).scores
+        return retrieval_scores(normalized(embeddings, self.normalization), labels).scores
 
     def _require_finite(self, values: Tensor, name: str) -> None:
         if not torch.isfinite(values).all():

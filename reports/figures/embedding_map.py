@@ -102,7 +102,12 @@ def _draw_images(axes: Axes, places: np.ndarray, labels: np.ndarray, names: Sequ
     for index, label in enumerate(np.unique(labels)):
         points = places[labels == label]
         axes.scatter(
-            points[:, 0], points[:, 1], color=_colour(index), marker=_marker(index), label=names[index], **look
+            points[:, 0],
+            points[:, 1],
+            color=class_colour(index),
+            marker=class_marker(index),
+            label=names[index],
+            **look,
         )
 
 
@@ -119,11 +124,13 @@ def _counted(places: np.ndarray, classes: np.ndarray, stars: np.ndarray) -> str:
     return f"{len(places)} images of {len(classes)} classes{repeats}{proxies}"
 
 
-def _colour(index: int) -> str:
+def class_colour(index: int) -> str:
+    """Return the colour of class number `index`; it repeats after seven classes."""
     return COLOURS[index % len(COLOURS)]
 
 
-def _marker(index: int) -> str:
+def class_marker(index: int) -> str:
+    """Return the marker of class number `index`."""
     # After each seven classes the markers shift by one, so pairs of colour and marker repeat only after 49 classes.
     return MARKERS[(index + index // len(COLOURS)) % len(MARKERS)]
 
@@ -131,5 +138,5 @@ def _marker(index: int) -> str:
 def _star_fills(classes: np.ndarray, count: int, labels: np.ndarray | None) -> list[str]:
     if labels is None:
         return ["white"] * count
-    fills = {label: _colour(index) for index, label in enumerate(classes.tolist())}
+    fills = {label: class_colour(index) for index, label in enumerate(classes.tolist())}
     return [fills.get(label, "white") for label in labels.tolist()]

@@ -1,15 +1,17 @@
 """Retrieval gallery: queries with their nearest neighbours. Colour, line and sign show right and wrong ones."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 
 from reports.figures.style import BLUE, INK, ORANGE, FigureError, Look, new_figure, styled
+from results.artifacts import Exhibit
 
+_KEY = "nearest neighbours first, hardest classes first\n✓ solid: class of the query   ✗ dashed: another class"
 _RIGHT, _WRONG = (BLUE, "-", "✓"), (ORANGE, (0, (2.2, 1.4)), "✗")
 
 
@@ -48,6 +50,23 @@ def hardest_first(retrievals: Sequence[Retrieval]) -> list[Retrieval]:
     return sorted(retrievals, key=lambda retrieval: retrieval.class_score)
 
 
+def retrievals_of(exhibit: Exhibit, queries: int | None = None, neighbours: int | None = None) -> list[Retrieval]:
+    """Return the retrievals of an exhibit, the hardest classes first.
+
+    Args:
+        exhibit: The exhibit.
+        queries: Largest number of queries; None takes all.
+        neighbours: Largest number of neighbours of each query; None takes all.
+    """
+    rows = []
+    for query, image in list(enumerate(exhibit.query_images))[:queries]:
+        pictures, names = exhibit.neighbour_images[query], exhibit.neighbour_names[query]
+        nearest = [Neighbour(_plain(picture), str(name)) for picture, name in zip(pictures, names, strict=True)]
+        name, score = str(exhibit.class_names[query]), float(exhibit.class_scores[query])
+        rows.append(Retrieval(_plain(image), name, score, tuple(nearest[:neighbours])))
+    return rows
+
+
 @styled
 def retrieval_gallery(retrievals: Sequence[Retrieval], metric: str = "MAP@R") -> Figure:
     """Draw one row per query, hardest classes first: the query, then its neighbours.
@@ -62,11 +81,40 @@ def retrieval_gallery(retrievals: Sequence[Retrieval], metric: str = "MAP@R") ->
     Raises:
         FigureError: Without queries or neighbours, or for images that are not uint8.
     """
-    if not retrievals or not all(retrieval.neighbours for retrieval in retrievals):
-        raise FigureError("the gallery needs at least one query, and at least one neighbour of each query")
-    rows = hardest_first(retrievals)
-    columns = 1 + max(len(row.neighbours) for row in rows)
-    figure = new_figure(0.8 + 1.14 * len(rows), width=0.9 + 0.95 * columns)
+    _check(retrievals)
+    figure = new_figure(0.8 + 1.14 * len(retrievals), width=0.9 + 0.95 * _columns(retrievals))
+    _draw_rows(figure, retrievals, metric)
+    figure.supxlabel(_KEY, fontsize=8)
+    return figure
+
+
+@styled
+def galleries_side_by_side(galleries: Mapping[str, Sequence[Retrieval]], metric: str = "MAP@R") -> Figure:
+    """Draw several galleries beside each other, with one key.
+
+    Args:
+        galleries: Queries with their neighbours, by title.
+        metric: Name of the class score.
+
+    Raises:
+        FigureError: Without galleries, or for a gallery that `retrieval_gallery` refuses.
+    """
+    if not galleries:
+        raise FigureError("the figure needs at least one gallery")
+    for retrievals in galleries.values():
+        _check(retrievals)
+    widths = [0.9 + 0.95 * _columns(retrievals) for retrievals in galleries.values()]
+    figure = new_figure(1.1 + 1.14 * max(map(len, galleries.values())), width=sum(widths))
+    parts = figure.subfigures(1, len(galleries), squeeze=False, width_ratios=widths)[0]
+    for part, (title, retrievals) in zip(parts, galleries.items(), strict=True):
+        _draw_rows(part, retrievals, metric)
+        part.suptitle(title, fontsize=9.5)
+    figure.supxlabel(_KEY, fontsize=8)
+    return figure
+
+
+def _draw_rows(figure: Figure | SubFigure, retrievals: Sequence[Retrieval], metric: str) -> None:
+    rows, columns = hardest_first(retrievals), _columns(retrievals)
     grid = figure.subplots(len(rows), columns, squeeze=False)
     for line, row in zip(grid, rows, strict=True):
         _show(line[0], row.image, INK, "-", "")
@@ -81,9 +129,20 @@ def retrieval_gallery(retrievals: Sequence[Retrieval], metric: str = "MAP@R") ->
     grid[0, 0].set_title("query", fontsize=8.5)
     for rank in range(1, columns):
         grid[0, rank].set_title(str(rank), fontsize=8.5)
-    key = "✓ solid: class of the query   ✗ dashed: another class"
-    figure.supxlabel(f"nearest neighbours first, hardest classes first\n{key}", fontsize=8)
-    return figure
+
+
+def _columns(retrievals: Sequence[Retrieval]) -> int:
+    return 1 + max(len(row.neighbours) for row in retrievals)
+
+
+def _check(retrievals: Sequence[Retrieval]) -> None:
+    if not retrievals or not all(retrieval.neighbours for retrieval in retrievals):
+        raise FigureError("the gallery needs at least one query, and at least one neighbour of each query")
+
+
+def _plain(image: np.ndarray) -> np.ndarray:
+    """Drop the last axis of a grey image."""
+    return image[..., 0] if image.shape[-1] == 1 else image
 
 
 def _show(axes: Axes, image: np.ndarray, colour: str, line: Any, mark: str) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -43,14 +44,17 @@ class SimilarityPanel:
 
 
 @styled
-def similarity_heat_map(panels: Sequence[SimilarityPanel], limits: tuple[float, float] = (-1.0, 1.0)) -> Figure:
-    """Draw one heat map per model, side by side with one colour scale.
+def similarity_heat_map(
+    panels: Sequence[SimilarityPanel], limits: tuple[float, float] = (-1.0, 1.0), columns: int | None = None
+) -> Figure:
+    """Draw one heat map per model with one colour scale.
 
     Up to `FRAMED` classes, frames show the pairs of image and proxy of the same class.
 
     Args:
         panels: One panel per model.
         limits: Cosines at the ends of the colour scale. The default is the whole range, so figures can be compared.
+        columns: Number of heat maps in a row, which are filled row by row; None draws one row.
 
     Raises:
         FigureError: Without panels, or for shapes that do not fit.
@@ -59,12 +63,17 @@ def similarity_heat_map(panels: Sequence[SimilarityPanel], limits: tuple[float, 
         raise FigureError("the heat map needs at least one panel")
     for panel in panels:
         _check(panel)
-    figure = new_figure(3.4, width=1.0 + 2.8 * len(panels))
-    images = [
-        _draw(axes, panel, limits)
-        for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True)
-    ]
-    figure.colorbar(images[0], ax=figure.axes, label="cosine similarity", shrink=0.85, pad=0.02)
+    columns = min(columns or len(panels), len(panels))
+    rows = ceil(len(panels) / columns)
+    figure = new_figure(0.6 + 2.8 * rows, width=1.0 + 2.8 * columns)
+    grid = figure.subplots(rows, columns, squeeze=False)
+    images = [_draw(axes, panel, limits) for axes, panel in zip(grid.ravel(), panels, strict=False)]
+    for empty in grid.ravel()[len(panels) :]:
+        empty.set_axis_off()
+    if rows > 1:
+        for axes in grid.ravel():
+            axes.label_outer()
+    figure.colorbar(images[0], ax=figure.axes, label="cosine similarity", shrink=0.85 / rows**0.5, pad=0.02)
     return figure
 
 

@@ -12,6 +12,7 @@ from results.artifacts import Exhibit
 from results.experiment_results import MeasuredExperiment
 from results.experiment_spec import Experiment
 from results.headline_metrics import HEADLINE_METRICS
+from results.recordings import Recording
 from results.records import RunRecord
 from results.statistics.intervals import student_t_interval
 from results.statistics.method_comparison import ComparisonResult
@@ -49,9 +50,10 @@ class Material:
         name: Name of the experiment in the store.
         measured: The experiment with its runs and trainings.
         exhibits: Exhibits by method, for the methods that have one.
+        recordings: Embeddings during the first run's first training, by method, for the methods that have them.
         searches: Search histories by method, for the methods that have one.
         panels: The experiments of the same file by panel, including this one; empty for a file with one experiment.
-        unreadable: Files of exhibits that cannot be read.
+        unreadable: Files of exhibits and recordings that cannot be read.
         published_names: MLRC's names of hyperparameters, by method.
         deviations: Settings that differ from the suite's experiment file of the same name, as phrases.
         mlrc: The suite's own experiment for MLRC's table on the dataset; None if MLRC has no table on it.
@@ -62,6 +64,7 @@ class Material:
     name: str
     measured: MeasuredExperiment
     exhibits: Mapping[str, Exhibit] = field(default_factory=dict)
+    recordings: Mapping[str, Recording] = field(default_factory=dict)
     searches: Mapping[str, SearchHistory] = field(default_factory=dict)
     panels: Mapping[str, MeasuredExperiment] = field(default_factory=dict)
     unreadable: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ from results.values import Record
 _NOT_COMPARED = frozenset(
     {
         # Names and further measurements, which change no number.
-        *("title", "metrics", "test_curves", "peeking_metric", "primary"),
+        *("title", "metrics", "test_curves", "recordings", "peeking_metric", "primary"),
         # Compared key by key, by `deviations`.
         *("methods", "variants"),
         # A subset fills no published table anyway (reports/published/eligibility.py).
@@ -30,7 +30,7 @@ _NOT_COMPARED = frozenset(
         "trunk.weights",
     }
 )
-_NOT_COMPARED_PARTS = ("search.sampler.",)
+_NOT_COMPARED_PARTS = ("search.sampler.", "recordings.")
 
 
 @dataclass(frozen=True)

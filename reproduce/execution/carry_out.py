@@ -11,10 +11,12 @@ from torch import Tensor
 from protocols.evaluation.curve_recorder import CurveRecorder
 from protocols.evaluation.evaluate_run import Embedded, Show, evaluate_run
 from protocols.evaluation.make_exhibit import FirstFold, exhibit_of
+from protocols.training.embedding_recorder import EmbeddingRecorder
 from protocols.training.train_fold import train_fold
 from reproduce.execution.tasks import Done, EvaluateTask, Task, Trained, TrainTask
 from reproduce.monitoring.observer import Tick
 from results.artifacts import last_epoch_path, vectors_path
+from results.recordings import recording_path
 from results.records import RunRecord
 from results.whole_files import write_whole
 
@@ -41,15 +43,19 @@ def carry_out(task: Task, device: str, report: Callable[[Tick], None]) -> Done:
 def _train(task: TrainTask, device: str, report: Callable[[Tick], None]) -> Trained:
     spec = task.job.spec
     recorder = None if task.observed_on is None else CurveRecorder(spec, task.observed_on, device)
+    embeddings = None if task.recordings is None else EmbeddingRecorder(task.recordings, spec, task.data, device)
     trained = train_fold(
         spec,
         task.data,
         device=device,
         on_validation=lambda iterations: report(Tick(spec.fingerprint, iterations)),
         observe=recorder,
+        record=embeddings,
     )
     if task.weights is not None:
-        # The checkpoint is written last: if its file exists, the files of proxies and last epoch exist too.
+        # The checkpoint is written last: if its file exists, the files beside it exist too.
+        if embeddings is not None:
+            embeddings.recording().save(recording_path(task.weights))
         if trained.class_vectors is not None:
             write_tensors(vectors_path(task.weights), trained.class_vectors)
         if trained.last_weights is not None:

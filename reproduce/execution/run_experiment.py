@@ -23,7 +23,9 @@ from reproduce.monitoring.progress import RunProgress
 from reproduce.monitoring.time_left import Forecast
 from reproduce.monitoring.trackers import Tracker, Tracking
 from reproduce.storage import open_store, open_studies, studies_in_one_line
+from results.artifacts import weights_path
 from results.experiment_results import MeasuredExperiment
+from results.recordings import recording_path
 from results.store import Store
 from results.whole_files import write_whole
 
@@ -89,11 +91,18 @@ def run(
                 session.fingerprint,
                 row_problems=session.row_problems,
                 test_curves=session.experiment.test_curves,
+                recordings=session.experiment.recordings,
             )
             if session.experiment.first_reproductions is None:
                 scheduler.run({key: session.protocol.run(study) for key, study in methods.items()})
             else:
                 run_in_rounds(session, methods, scheduler, store, forecast, summary)
+    if session.experiment.recordings is not None and (count := unrecorded(store, session.fingerprint)):
+        console.print(
+            f"{count} training(s) have no recorded embeddings, because they were in the store before; for figures of "
+            "them, run the experiment with a new --store and --artifacts",
+            highlight=False,
+        )
     table = stored_table(store, session.fingerprint)
     return Finished(table, write_table(table, session), forecast.made_now, forecast.n_done - forecast.made_now)
 
@@ -111,6 +120,17 @@ def count_told_trials(studies: Mapping[str, Study], store: Store, forecast: Fore
             if trial_finished:
                 result = store.fold_result(spec.fingerprint)
                 forecast.finished(key, result.wall_time if result else 0.0, now=False)
+
+
+def unrecorded(store: Store, experiment: str) -> int:
+    """Count the trainings of an experiment's runs that have no recording beside their weights.
+
+    Args:
+        store: The store.
+        experiment: Fingerprint of the experiment.
+    """
+    trainings = MeasuredExperiment.from_store(store, experiment, trainings=True).trainings.values()
+    return sum(not recording_path(weights_path(store.artifacts, spec)).exists() for spec, _ in trainings)
 
 
 def _say_start(session: Session, executor: Executor, console: Console) -> None:

@@ -20,6 +20,7 @@ from reproduce.execution.executor import Executor
 from reproduce.execution.tasks import Done, EvaluateTask, Exhibition, Task, Trained, TrainTask
 from reproduce.monitoring.observer import Observer
 from results.artifacts import exhibit_path, weights_path
+from results.experiment_spec import RecordingSettings
 from results.records import RunRecord
 from results.store import Store
 
@@ -50,6 +51,7 @@ class Scheduler:
             experiment has a table too. None lists no runs.
         row_problems: The problems of methods with conditions of their own, by method.
         test_curves: Whether test scores are recorded during the trainings of the reproductions.
+        recordings: Embeddings to keep during the trainings of the reproductions; None keeps none.
     """
 
     def __init__(
@@ -62,8 +64,9 @@ class Scheduler:
         *,
         row_problems: Mapping[str, Problem] | None = None,
         test_curves: bool = False,
+        recordings: RecordingSettings | None = None,
     ) -> None:
-        self.experiment, self.test_curves = experiment, test_curves
+        self.experiment, self.test_curves, self.recordings = experiment, test_curves, recordings
         self.store, self.executor, self.observer = store, executor, observer
         self.problem, self.row_problems = problem, row_problems or {}
         self._waiting: deque[tuple[_Track, int]] = deque()
@@ -145,7 +148,8 @@ class Scheduler:
         if isinstance(job, TrainJob):
             weights = None if job.run is None else weights_path(artifacts, job.spec)
             observed_on = _test_data(problem) if self.test_curves and job.run is not None else None
-            return TrainTask(job, problem.training_data(job.spec), weights, observed_on)
+            recordings = None if job.run is None else self.recordings
+            return TrainTask(job, problem.training_data(job.spec), weights, observed_on, recordings)
         paths = tuple(weights_path(artifacts, spec) for spec in job.specs)
         return EvaluateTask(job, _test_data(problem), paths, self._exhibition(problem, job))
 

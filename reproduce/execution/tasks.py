@@ -7,6 +7,7 @@ from protocols.evaluation.test_data import TestData
 from protocols.images.packed_images import LabelledImages
 from protocols.jobs import EvaluateJob, TrainJob
 from protocols.training.fold_data import FoldData
+from results.experiment_spec import RecordingSettings
 from results.records import FoldResult, RunRecord, TestCurve
 
 
@@ -19,12 +20,14 @@ class TrainTask:
         data: Images of its training and validation classes.
         weights: File for the best checkpoint; None keeps no checkpoint.
         observed_on: Test images for a curve of test scores; the training itself cannot see them. None for no curve.
+        recordings: Embeddings to keep in a file beside the weights; None keeps none.
     """
 
     job: TrainJob
     data: FoldData
     weights: Path | None
     observed_on: TestData | None = None
+    recordings: RecordingSettings | None = None
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,13 @@ from reproduce.outputs.rerun_commands import rerun_commands
 from reproduce.outputs.search_histories import searches
 from reproduce.outputs.tables import published_names
 from reproduce.storage import StoragePaths, open_store, open_studies, studies_in_one_line
-from results.artifacts import Exhibit, exhibit_path
+from results.artifacts import Exhibit, exhibit_path, weights_path
 from results.experiment_results import MeasuredExperiment
+from results.recordings import Recording, recording_path
 from results.store import IncompleteExperimentError, Store
 from results.whole_files import write_whole
+
+_UNREADABLE = (OSError, ValueError, KeyError, EOFError, BadZipFile)
 
 
 def write_page(name: str, fingerprint: str, store: Store, where: StoragePaths, folder: Path) -> Path:
@@ -72,11 +75,13 @@ def gather(name: str, fingerprint: str, store: Store, where: StoragePaths) -> Ma
     with studies_in_one_line(where):
         histories = searches(open_studies(where), measured)
     exhibits, unreadable = _exhibits(measured, store.artifacts)
+    recordings, unreadable_recordings = _recordings(measured, store.artifacts)
     return Material(
         name=name,
         measured=measured,
         exhibits=exhibits,
-        unreadable=unreadable,
+        recordings=recordings,
+        unreadable=(*unreadable, *unreadable_recordings),
         searches=histories,
         panels=_panels(name, store),
         commands=rerun_commands(name, measured),
@@ -95,9 +100,25 @@ def _exhibits(measured: MeasuredExperiment, artifacts: Path) -> tuple[dict[str, 
         if record.run == record.search == 0 and path.exists():
             try:
                 exhibits[record.method] = Exhibit.load(path)
-            except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+            except _UNREADABLE:
                 unreadable.append(path.name)
     return exhibits, tuple(unreadable)
+
+
+def _recordings(measured: MeasuredExperiment, artifacts: Path) -> tuple[dict[str, Recording], tuple[str, ...]]:
+    """Return the recordings of the first reproductions' first folds, and the names of files that cannot be read."""
+    recordings, unreadable = {}, []
+    for record in measured.records:
+        training = measured.trainings.get(record.fold_fingerprints[0])
+        if record.run > 0 or training is None:
+            continue
+        path = recording_path(weights_path(artifacts, training[0]))
+        if path.exists():
+            try:
+                recordings[record.method] = Recording.load(path)
+            except _UNREADABLE:
+                unreadable.append(path.name)
+    return recordings, tuple(unreadable)
 
 
 def _panels(name: str, store: Store) -> dict[str, MeasuredExperiment]:

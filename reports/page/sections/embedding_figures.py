@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from reports.figures.embedding_map import embedding_map, tsne_places
-from reports.figures.gallery import Neighbour, Retrieval, retrieval_gallery
+from reports.figures.gallery import retrieval_gallery, retrievals_of
 from reports.figures.similarity import SimilarityPanel, similarity_heat_map
 from reports.figures.spectrum import Spectrum, singular_value_spectrum
 from reports.page.content import Gallery, GalleryRow, Thumbnail
@@ -42,9 +41,10 @@ def embedding_figures(material: Material) -> Iterator[Drawn]:
     yield from _heat_map(material, with_proxies)
     yield from _spectra(material, shown)
     for key, exhibit in shown[:GALLERY_FILES]:
-        if len(exhibit.query_images):
+        if retrievals := retrievals_of(exhibit):
             name = f"gallery_{file_name(key)}"
-            yield from drawn(name, material.titles[key], partial(_retrievals, exhibit), "", on_page=False)
+            draw = partial(retrieval_gallery, retrievals)
+            yield from drawn(name, material.titles[key], draw, "", on_page=False)
 
 
 def galleries(material: Material) -> tuple[Gallery, ...]:
@@ -136,24 +136,6 @@ def _best_of(material: Material, count: int, which: str = "") -> str:
         if len(material.records) > 1
         else ""
     )
-
-
-def _retrievals(exhibit: Exhibit) -> Figure:
-    rows = []
-    for query, image in enumerate(exhibit.query_images):
-        neighbours = tuple(
-            Neighbour(_plain(picture), str(name))
-            for picture, name in zip(exhibit.neighbour_images[query], exhibit.neighbour_names[query], strict=True)
-        )
-        rows.append(
-            Retrieval(_plain(image), str(exhibit.class_names[query]), float(exhibit.class_scores[query]), neighbours)
-        )
-    return retrieval_gallery(rows)
-
-
-def _plain(image: np.ndarray) -> np.ndarray:
-    """Drop the last axis of a grey image."""
-    return image[..., 0] if image.shape[-1] == 1 else image
 
 
 def _gallery(title: str, exhibit: Exhibit, note: str) -> Gallery:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from protocols.metrics import covering
-from protocols.metrics.covering import covering_radius
+from protocols.metrics.covering import class_distance, covering_radius
 
 many = settings(deadline=None, max_examples=40)
 
@@ -86,3 +86,26 @@ def test_chunks_do_not_matter(monkeypatch: pytest.MonkeyPatch, elements: int, ro
 def test_embeddings_that_are_not_finite_are_refused() -> None:
     with pytest.raises(ValueError, match="not finite"):
         covering_radius(torch.full((3, 2), torch.nan), torch.arange(3))
+
+
+def test_class_distance_is_the_mean_over_all_pairs_of_different_classes() -> None:
+    embeddings, labels = _sample(40, 5, 4, seed=3)
+    distances = _distances(embeddings.numpy())
+    apart = labels.numpy()[:, None] != labels.numpy()[None]
+    assert class_distance(embeddings, labels) == pytest.approx(distances[apart].mean(), rel=1e-12)
+
+
+def test_class_distance_does_not_depend_on_its_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    embeddings, labels = _sample(40, 5, 4, seed=4)
+    whole = class_distance(embeddings, labels)
+    monkeypatch.setattr(covering, "_ROWS", 7)
+    assert class_distance(embeddings, labels) == pytest.approx(whole, rel=1e-12)
+
+
+def test_class_distance_refuses_a_single_class_and_embeddings_that_are_not_finite() -> None:
+    embeddings, labels = _sample(6, 3, 2, seed=5)
+    with pytest.raises(ValueError, match="two classes"):
+        class_distance(embeddings, torch.zeros(6, dtype=torch.long))
+    embeddings[0, 0] = torch.nan
+    with pytest.raises(ValueError, match="finite"):
+        class_distance(embeddings, labels)

@@ -4,8 +4,16 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
-from reports.figures.gallery import Neighbour, Retrieval, hardest_first, retrieval_gallery
+from reports.figures.gallery import (
+    Neighbour,
+    Retrieval,
+    galleries_side_by_side,
+    hardest_first,
+    retrieval_gallery,
+    retrievals_of,
+)
 from reports.figures.style import BLUE, ORANGE, FigureError
+from tests.support.page_material import exhibit
 
 
 def picture(value):
@@ -47,3 +55,23 @@ def test_the_gallery_takes_grey_images_and_refuses_floats():
         retrieval_gallery([bad])
     with pytest.raises(FigureError, match="at least one query"):
         retrieval_gallery([])
+
+
+def test_the_retrievals_of_an_exhibit_can_be_limited():
+    shown = exhibit()
+    (first, second) = retrievals_of(shown)
+    assert (first.class_name, second.class_name) == ("<b>x</b>", "y")
+    assert first.image.shape == (16, 16), "a grey image has no last axis"
+    assert [neighbour.class_name for neighbour in first.neighbours] == ["<b>x</b>", "y"]
+    ((neighbour,),) = [row.neighbours for row in retrievals_of(shown, queries=1, neighbours=1)]
+    np.testing.assert_array_equal(neighbour.image, shown.neighbour_images[0, 0, ..., 0])
+
+
+def test_galleries_stand_beside_each_other_under_their_titles():
+    figure = galleries_side_by_side({"birds": [EASY, HARD], "more": [EASY]})
+    assert [part.get_suptitle() for part in figure.subfigs] == ["birds", "more"]
+    assert [len(part.axes) for part in figure.subfigs] == [2 * 3, 2]
+    with pytest.raises(FigureError, match="at least one gallery"):
+        galleries_side_by_side({})
+    with pytest.raises(FigureError, match="at least one query"):
+        galleries_side_by_side({"empty": []})

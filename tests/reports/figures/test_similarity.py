@@ -36,3 +36,12 @@ def test_similarities_refuse_shapes_that_do_not_fit():
         similarity_heat_map([SimilarityPanel("A", np.eye(3), np.arange(2), np.eye(3), np.arange(3))])
     with pytest.raises(FigureError, match="differ in dimensions"):
         similarity_heat_map([SimilarityPanel("A", np.eye(3), np.arange(3), np.eye(2), np.arange(2))])
+
+
+def test_panels_can_stand_in_several_rows():
+    eye = np.eye(3)
+    panels = [SimilarityPanel(name, eye, np.arange(3), eye, np.arange(3)) for name in "abcde"]
+    figure = similarity_heat_map(panels, columns=2)
+    titled = {axes.get_title(loc="left"): axes for axes in figure.axes}
+    assert titled["c"].get_subplotspec().rowspan.start == 1
+    assert [axes.axison for axes in figure.axes[:6]] == [True] * 5 + [False]

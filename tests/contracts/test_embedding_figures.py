@@ -1,0 +1,101 @@
+"""The experiment files of the papers' figures of embeddings: they open, and they ask for what their figure draws."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+import optuna
+import pytest
+
+from reports.paper_figures.embeddings import EMBEDDING_FIGURES
+from reproduce.config.experiment_file import load_experiments
+from reproduce.config.yaml_files import EXPERIMENTS
+from reproduce.execution.session import Session, open_session
+from reproduce.storage import storage_paths
+from results.experiment_spec import RecordingSettings
+
+FILES = ("proxy_isa_figure2", "proxy_isa_figure6", "proxy_isa_figure7", "ccp_figure1", "ccp_figure2", "ccp_figure3")
+NAMES = tuple(name for file in FILES for name in load_experiments(file, {}))
+
+
+@cache
+def session(name: str, folder: Path) -> Session:
+    (experiment,) = load_experiments(name, {}).values()
+    where = storage_paths(str(folder / "store.sqlite"), None, None, None)
+    return open_session(name, experiment, where, None, outline=True)
+
+
+def final_trainings(name: str, folder: Path, key: str) -> set[str]:
+    """Fingerprints of the first run's training on all classes after every epoch that can be chosen."""
+    opened = session(name, folder)
+    study = opened.studies(optuna.storages.InMemoryStorage())[key]
+    epochs = range(1, opened.experiment.training.max_epochs + 1)
+    return {opened.problem.final_spec(study.method.method, 0, epoch).fingerprint for epoch in epochs}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("stores")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_file_opens_with_all_its_methods(name: str, folder: Path) -> None:
+    opened = session(name, folder)
+    methods = opened.open_methods()
+    assert set(methods) == set(opened.experiment.methods)
+    for key, settings in opened.experiment.settings.items():
+        if key in methods:
+            assert {target: methods[key].given[target] for target in settings} == settings
+            assert methods[key].at(settings) == methods[key].method
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_the_head_of_a_file_names_its_figure_and_its_deviations(file: str) -> None:
+    text = (EXPERIMENTS / f"{file}.yaml").read_text(encoding="utf-8")
+    head = text.split("title:")[0]
+    assert re.match(r"# .*et al\., ", head)
+    assert re.search(r"Figure \d", head)
+    assert "paper's own setting" in head
+    assert "\n# Specification: " in head
+    assert "\n# Deviations:" in head
+    assert max(map(len, text.splitlines())) <= 120
+
+
+def test_every_figure_has_its_own_name_and_a_shipped_experiment() -> None:
+    assert len({figure.name for figure in EMBEDDING_FIGURES}) == len(EMBEDDING_FIGURES)
+    for figure in EMBEDDING_FIGURES:
+        experiments = load_experiments(figure.experiment, {})
+        assert {name.partition("/")[2] for name in experiments} >= set(figure.panels), figure.name
+    assert {figure.experiment for figure in EMBEDDING_FIGURES} >= set(FILES)
+
+
+def test_stages_are_epochs_of_their_training() -> None:
+    for name in NAMES:
+        (experiment,) = load_experiments(name, {}).values()
+        recordings = experiment.recordings or RecordingSettings(epochs=(0,))
+        assert all(0 <= epoch <= experiment.training.max_epochs for epoch in recordings.epochs)
+        # A training that only makes recordings has one epoch to choose, its last one.
+        if experiment.protocol == "standard" and experiment.recordings is not None:
+            assert experiment.training.validate_every == experiment.training.max_epochs == max(recordings.epochs)
+
+
+@pytest.mark.parametrize("key", ["proxy_anchor", "proxy_isa"])
+def test_the_final_networks_of_figure_6_are_those_of_table_1(folder: Path, key: str) -> None:
+    table = final_trainings("proxy_isa_table1/cars196", folder, key)
+    assert final_trainings("proxy_isa_figure6/cars196_final", folder, key) == table
+
+
+def test_recorded_trainings_are_shared_with_no_other_file(folder: Path) -> None:
+    # A training that another file has put into the store would have no recording.
+    names = ("proxy_isa_table1/cars196", "proxy_isa_figure6/cars196_stages", "proxy_isa_figure7")
+    trained = [final_trainings(name, folder, "proxy_isa") for name in names]
+    assert not trained[0] & trained[1]
+    assert not trained[0] & trained[2]
+    assert not trained[1] & trained[2]
+
+
+def test_the_search_of_figure_3_has_two_hyperparameters(folder: Path) -> None:
+    method = session("ccp_figure3", folder).open_methods()["c2_ccp"]
+    ranges = {parameter.target: (parameter.low, parameter.high, parameter.scale) for parameter in method.space}
+    assert ranges == {"loss.lam": (1e-12, 100.0, "log"), "loss.proxies_per_class": (1, 16, "int")}
+    assert method.given["loss.pool_size"] == 16

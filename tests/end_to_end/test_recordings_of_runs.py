@@ -1,0 +1,86 @@
+"""Recordings that an experiment asks for: which trainings make them, and how a figure gets them."""
+
+from concurrent.futures import Future
+
+import pytest
+
+from protocols.jobs import TrainJob, trainings
+from reproduce.execution.carry_out import carry_out
+from reproduce.execution.run_experiment import unrecorded
+from reproduce.execution.scheduler import Scheduler
+from reproduce.outputs.page import gather
+from reproduce.storage import open_store, storage_paths
+from results.artifacts import weights_path
+from results.experiment_spec import RecordingSettings
+from results.recordings import Recording, recording_path
+from tests.support.sample_records import some_summary
+from tests.support.scheduling import Observer, reproduction
+from tests.support.small_problem import COSFACE, small_problem
+
+ASKED = RecordingSettings(epochs=(0, 1), classes=3)
+
+
+class InThisProcess:
+    """An executor that carries out each task at once."""
+
+    workers = capacity = 1
+
+    def submit(self, task):
+        future = Future()
+        future.set_result(carry_out(task, "cpu", lambda tick: None))
+        return future
+
+    def ticks(self):
+        return []
+
+
+@pytest.fixture
+def problem(tmp_path):
+    return small_problem(tmp_path / "cache")
+
+
+@pytest.fixture
+def where(tmp_path):
+    return storage_paths(str(tmp_path / "store.sqlite"), tmp_path / "artifacts", None, None)
+
+
+def run(problem, store, recordings, work):
+    scheduler = Scheduler(problem, store, InThisProcess(), Observer(), "experiment", recordings=recordings)
+    return scheduler.run({"cosface": work})
+
+
+def test_the_trainings_of_reproductions_are_recorded(problem, where):
+    store = open_store(where)
+    store.put_experiment("experiment", "some", some_summary(methods={"cosface": "CosFace"}))
+    run(problem, store, ASKED, reproduction(problem, COSFACE))
+    for spec in problem.fold_specs(COSFACE, "reproduction", 0):
+        recording = Recording.load(recording_path(weights_path(store.artifacts, spec)))
+        assert [shot.epoch for shot in recording.snapshots] == [0, 1]
+        assert recording.snapshots[1].proxies.shape == (3, 8)
+    assert unrecorded(store, "experiment") == 0
+    # A figure gets the recording of the first fold.
+    material = gather("some", "experiment", store, where)
+    first = recording_path(weights_path(store.artifacts, problem.fold_specs(COSFACE, "reproduction", 0)[0]))
+    expected = Recording.load(first).snapshots[1].embeddings
+    assert (material.recordings["cosface"].snapshots[1].embeddings == expected).all()
+    assert material.unreadable == ()
+    first.write_bytes(b"not an archive")
+    assert gather("some", "experiment", store, where).unreadable == (first.name,)
+
+
+def test_the_trainings_of_a_search_are_not_recorded(problem, where):
+    def search():
+        return (yield from trainings([TrainJob(spec) for spec in problem.fold_specs(COSFACE, "search", 0)]))
+
+    run(problem, open_store(where), ASKED, search())
+    assert not list(where.artifacts.rglob("*.npz"))
+
+
+def test_a_training_in_the_store_is_not_repeated_for_a_recording(problem, where):
+    store = open_store(where)
+    store.put_experiment("experiment", "some", some_summary(methods={"cosface": "CosFace"}))
+    (before,) = run(problem, store, None, reproduction(problem, COSFACE))["cosface"]
+    (after,) = run(problem, store, ASKED, reproduction(problem, COSFACE))["cosface"]
+    assert before == after
+    assert gather("some", "experiment", store, where).recordings == {}
+    assert unrecorded(store, "experiment") == 2
