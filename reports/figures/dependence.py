@@ -82,14 +82,7 @@ def dependence_plot(panels: Sequence[DependencePanel], metric: str = "MAP@R") ->
     for axes, panel in zip(row, panels, strict=True):
         _draw_panel(axes, panel, names)
     row[0].set_ylabel(f"{metric}, %")
-    parameters = {panel.parameter for panel in panels}
-    note = _runs_note(panels)
-    if len(parameters) == 1:
-        figure.supxlabel(f"{panels[0].parameter}  ({note})", fontsize=9)
-    else:
-        figure.supxlabel(note, fontsize=8.5)
-        for axes, panel in zip(row, panels, strict=True):
-            axes.set_xlabel(panel.parameter)
+    figure.supxlabel(_runs_note(panels), fontsize=8.5)
     _legend(figure, row, names, published=any(line.published for panel in panels for line in panel.series))
     return figure
 
@@ -102,15 +95,16 @@ def _draw_panel(axes: Axes, panel: DependencePanel, names: Sequence[str]) -> Non
     numbers = panel.numbers
     positions = {number: _position(number, panel.scale, numbers) for number in numbers}
     gap = min(np.diff(list(positions.values())), default=1.0)
-    for line in panel.series:
-        index = names.index(line.name)
-        shift = 0.06 * gap * (index - (len(names) - 1) / 2)
-        _draw_line(axes, line, index, {number: position + shift for number, position in positions.items()})
+    for place, line in enumerate(panel.series):
+        shift = 0.06 * gap * (place - (len(panel.series) - 1) / 2)
+        shifted = {number: position + shift for number, position in positions.items()}
+        _draw_line(axes, line, names.index(line.name), shifted)
     if panel.scale != "linear" or len(numbers) <= _FEW_TICKS:
         labels = [f"{number:g}" for number in numbers]
         crowded = sum(map(len, labels)) > 40
         axes.set_xticks(list(positions.values()), labels, rotation=90 if crowded else 0)
     axes.set_title(panel.title, loc="left")
+    axes.set_xlabel(panel.parameter)
     axes.grid()
 
 
@@ -161,4 +155,6 @@ def _legend(figure: Figure, row: Sequence[Axes], names: Sequence[str], *, publis
         handles["published"] = Line2D([], [], color=GREY, linestyle=":", marker="o", markerfacecolor="white")
     if len(handles) > 1:
         columns = max(1, min(len(handles), int(figure.get_figwidth() * 13 / max(map(len, handles)))))
-        figure.legend(handles.values(), handles.keys(), loc="outside upper right", ncols=min(4, columns))
+        figure.legend(
+            handles.values(), handles.keys(), loc="outside upper right", ncols=min(4, columns), handlelength=2.8
+        )

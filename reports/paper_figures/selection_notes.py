@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from reports.page.material import Material
 
 _CHOICES = {
-    "standard": "The epoch of every run is chosen on validation classes, where the paper's code takes the best epoch "
-    "on the test classes.",
+    "standard": "The epoch of every run is chosen on validation classes, not on the test classes.",
     "mlrc": "The checkpoint of every fold is chosen on the validation classes of this fold.",
 }
 

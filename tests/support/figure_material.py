@@ -11,9 +11,8 @@ def sweep(points, *, of="proxy_anchor", title="Proxy-Anchor", name="some", datas
     """An experiment with a row for each pair of values and scores of its runs, as a sweep in its file gives them."""
     records, titles, variants = [], {}, []
     for values, scores in points:
-        chosen = [f"{target}_{value}" for target, value in values.items()]
-        key = "__".join([of, *chosen])
-        titles[key] = ", ".join([title, *(part.replace("_", " ") for part in chosen)])
+        key = "__".join([of, *(f"{target}_{value}" for target, value in values.items())])
+        titles[key] = ", ".join([title, *(f"{target} {value}" for target, value in values.items())])
         variants.append({"of": of, "key": key, "title": titles[key], "set": values})
         records += [_run(key, run, score, dataset) for run, score in enumerate(scores)]
     settings = {**PAPER, "variants": variants, "dataset": {"name": dataset}, **(settings or {})}

@@ -26,7 +26,8 @@ def test_numbers_stand_at_their_logarithms_with_intervals():
     segments = cub.containers[0].lines[2][0].get_segments()
     assert segments[0][:, 1] == pytest.approx([55 - 100 * HALF, 55 + 100 * HALF])
     assert segments[1].size == 0, "one run has no interval"
-    assert figure.get_supxlabel() == "batch size  (mean and 95 % Student-t interval, n = 1 to 3 runs)"
+    assert cub.get_xlabel() == "batch size"
+    assert figure.get_supxlabel() == "mean and 95 % Student-t interval, n = 1 to 3 runs"
     assert legend_texts(figure) == ["C2", "C2-CCP"]
     assert cars.containers[0].lines[0].get_color() == line.get_color()
     assert cars.containers[1].lines[0].get_color() != line.get_color()
