@@ -63,7 +63,8 @@ def _of_the_best(material: Material, score: Score, comparison: ComparisonResult)
         f"{_capital(score.name)}, the primary score: {titles[best]} has the highest mean, {mean} "
         f"({runs(len(values))}). It is {'; '.join(parts)}."
     )
-    if len(comparison.leading) > 1:
+    not_worse = {key for key, other in others.items() if other in ("cannot tell", "equal")}
+    if set(comparison.leading) - {best} != not_worse:
         sentence += f" No method is shown to be better than {listed([titles[key] for key in comparison.leading])}."
     return Verdict("best", sentence, _family(comparison))
 
