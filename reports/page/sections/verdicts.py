@@ -36,7 +36,7 @@ def verdicts_of(material: Material, classes: OverClasses | None = None) -> tuple
         return ()
     primary, *secondary = material.scores
     best = [_of_the_best(material, primary, comparison), *(_untested(material, score) for score in secondary)]
-    return (*best, *_budget(material), *_pairs(material, primary, comparison, classes))
+    return (*best, *_budget(material, comparison), *_pairs(material, primary, comparison, classes))
 
 
 def _of_the_best(material: Material, score: Score, comparison: ComparisonResult) -> Verdict:
@@ -69,9 +69,9 @@ def _of_the_best(material: Material, score: Score, comparison: ComparisonResult)
     return Verdict("best", sentence, _family(comparison))
 
 
-def _budget(material: Material) -> Iterator[Verdict]:
+def _budget(material: Material, comparison: ComparisonResult) -> Iterator[Verdict]:
     """Say what the runs can see; nothing is said of a single method."""
-    counts = [len(method_runs) for method_runs in material.records.values()]
+    counts = [len(material.records[key]) for key in comparison.methods]
     if len(counts) > 1:
         repeated = [count for count in counts if count > 1]
         score = primary_score(material.measured)
@@ -99,7 +99,7 @@ def _pairs(
     material: Material, score: Score, comparison: ComparisonResult, classes: OverClasses | None
 ) -> Iterator[Verdict]:
     """Write a sentence about each pair, the better methods first."""
-    order = material.best_first
+    order = [key for key in material.best_first if key in comparison.methods]
     for number, first in enumerate(order):
         for second in order[number + 1 :]:
             pair = comparison.pair(first, second)
