@@ -25,7 +25,7 @@ def said(session, store=None):
 
 
 def test_without_runs_the_measured_experiments_say_how_much_runs_vary(session):
-    assert "3 runs of each of 3 methods show a difference of " in said(session)
+    assert "3 runs of each of 3 methods can show differences of " in said(session)
     assert "of the runs in results/measured" in said(session)
 
 
