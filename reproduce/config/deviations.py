@@ -16,8 +16,8 @@ from results.values import Record
 
 _NOT_COMPARED = frozenset(
     {
-        # Names and further measurements, which change no number.
-        *("title", "metrics", "test_curves", "primary"),
+        # Names, further measurements, and what is tested: they change no number.
+        *("title", "metrics", "test_curves", "primary", "primary.metric", "primary.embeddings"),
         # Compared key by key, by `deviations`.
         *("methods", "variants"),
         # A subset fills no published table anyway (reports/published/eligibility.py).
