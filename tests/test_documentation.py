@@ -1,6 +1,7 @@
 """README, CONTRIBUTING and docs/: commands and snippets are run, tables and pictures are compared with the code."""
 
 import html
+import json
 import os
 import re
 import shutil
@@ -88,7 +89,7 @@ ADDED_OPTIONS = {
     "--trials 4 --reproductions 3": TINY,
     "python -m reproduce run quickstart --methods contrastive,angular.yaml": [*BRIEF, "--methods", "angular.yaml"],
 }
-BY_MAKE = ["make quickstart", "make test", "make test-fast", "make check", "make docs"]
+BY_MAKE = ["make quickstart", "make test", "make test-fast", "make check", "make docs", "make calibrate"]
 BY_PIP = ["pip install -e '.[torchvision]'", "pip install -e '.[faiss-gpu]'", "pip install -e '.[ray]'"]
 BY_PYTEST = [
     ".venv/bin/python -m pytest -q tests/losses/test_proxy_anchor.py",
@@ -218,6 +219,25 @@ def test_the_kept_records_show_trained_methods_far_above_the_untrained_trunk() -
     for cell in rows.values():
         assert cell.half_width is not None
         assert cell.value - cell.half_width > 3 * untrained.value
+
+
+def test_the_shares_of_the_comparison_page_are_those_of_the_recorded_calibration() -> None:
+    recorded = json.loads((ROOT / "results" / "measured" / "calibration.json").read_text())
+    page = " ".join(text_of(ROOT / "docs" / "comparisons.md").split())
+    for key in ("largest_share_of_tables_with_a_wrong_claim", "the_same_where_matched_runs_correlate_negatively"):
+        assert f"{100 * recorded[key]:.2f} %" in page
+    limma = json.loads((ROOT / "tests" / "golden" / "limma" / "limma.json").read_text())["family_wise_errors"]
+    plain, robust = (max(errors[prior] for errors in limma) for prior in ("plain", "robust"))
+    assert f"not there in {100 * plain:.0f} % of simulated tables, and its robust form" in page
+    assert f"2016) in {100 * robust:.0f} %" in page
+    rows = re.findall(r"\| (\d+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|", page)
+    power = {
+        (str(row["methods"]), str(row["runs"])): [f"{100 * seen:.0f}" for seen in row["power"]["4.0"].values()]
+        for row in recorded["settings"]
+        if row["kind"] == "equal" and row["correlation"] == 0
+    }
+    assert len(rows) == 12
+    assert all(power[methods, runs] == shares for methods, runs, *shares in rows)
 
 
 @pytest.mark.slow

@@ -139,6 +139,7 @@ def test_every_imported_package_is_declared(path):
         "results.store, results.records, results.training_spec, results.experiment_spec, results.provenance",
         "results.published.tables, results.statistics.primary_comparison, results.statistics.class_bootstrap",
         "results.statistics.ranks, results.statistics.peeking, results.mlrc_constants",
+        "results.statistics.planning, results.statistics.primary_comparison, results.statistics.calibration",
         "reports.tables.result_table, reports.page.render, reports.page.sections.origins, reports.page.build",
         "reproduce.outputs.export_tables, reproduce.commands.export, reproduce.outputs.tables",
         "reports.paper_figures.registry, reproduce.outputs.paper_figures, reproduce.commands.figure",

@@ -17,7 +17,7 @@ from protocols.jobs import EvaluateJob
 from protocols.metrics.metric_registry import check_metric_names, measure
 from protocols.metrics.retrieval import QueryScores, normalized, query_scores, sides
 from protocols.training.build_method import component_class
-from protocols.training.train_fold import device_name
+from protocols.training.torch_state import device_name
 from protocols.trunks.embed import embed_crops
 from protocols.trunks.embedding_model import trained_model
 from results.provenance import provenance

@@ -1,8 +1,7 @@
 """The training of one fold, as a pure function of specification and images (specification, sections 5 and 6)."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,6 +19,7 @@ from protocols.training.class_pool import ClassPool
 from protocols.training.embedding_recorder import EpochEnd, EpochObserver
 from protocols.training.fold_data import FoldData
 from protocols.training.principal_components import set_to_principal_components
+from protocols.training.torch_state import device_name, isolated_random_numbers
 from protocols.trunks.embed import embed_crops, features_of_crops
 from protocols.trunks.embedding_model import EmbeddingModel, model_of
 from results.provenance import provenance
@@ -92,7 +92,7 @@ def train_fold(
     """
     started = time.perf_counter()
     data.check(spec)
-    with _isolated_random_numbers(device):
+    with isolated_random_numbers(device):
         training = _Training(spec, data, torch.device(device), on_validation, observe, record)
         stopped_by, reason = training.run()
     result = training.result(stopped_by, reason, time.perf_counter() - started)
@@ -310,21 +310,3 @@ class _Training:
             wall_time=wall_time,
             provenance=provenance(device_name(self.device), torch.get_num_threads()),
         )
-
-
-def device_name(device: torch.device) -> str:
-    """`cpu`, or the model name of the GPU."""
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
-
-
-@contextmanager
-def _isolated_random_numbers(device: str) -> Iterator[None]:
-    """Use deterministic kernels inside; restore torch's settings and random numbers afterwards."""
-    devices = [torch.device(device)] if device.startswith("cuda") else []
-    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
-    with torch.random.fork_rng(devices):
-        torch.use_deterministic_algorithms(True, warn_only=True)
-        try:
-            yield
-        finally:
-            torch.use_deterministic_algorithms(before[0], warn_only=before[1])

@@ -23,8 +23,8 @@ def budget_text(budget: RunBudget, score: PrimaryScore) -> tuple[str, str]:
         sees = f"One run of each of {budget.methods} methods can show no difference in {name}."
     else:
         sees = (
-            f"{budget.runs} runs of each of {budget.methods} methods show a difference of "
-            f"{100 * budget.smallest:.1f} points in {name} with a probability of 80 %."
+            f"{budget.runs} runs of each of {budget.methods} methods can show differences of "
+            f"{100 * budget.smallest:.1f} points or more in {name}, with a probability of 80 %."
         )
     source = "of this experiment's runs" if budget.from_own_runs else "of the runs in results/measured"
     deviation = f"{100 * budget.deviation:.2f} points"

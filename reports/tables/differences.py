@@ -1,6 +1,6 @@
 """Table of the differences between methods: every pair, with the verdict of the experiment's one comparison."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from reports.tables.table import Cell, Column, NumberFormat, Row, Sheet, Table, Value
 from results.experiment_results import MeasuredExperiment
@@ -43,6 +43,7 @@ def differences(measured: MeasuredExperiment) -> Table:
         ),
         sheet=Sheet(_HEADER, tuple(_values(pair, score) for pair in pairs)),
         first="Methods",
+        remarks=() if comparison is None else tuple(_groups(comparison, titles)),
     )
 
 
@@ -60,6 +61,13 @@ def verdict_text(pair: ComparedPair, titles: Mapping[str, str], margin: float) -
     if pair.better:
         return f"{titles[pair.better]} better"
     return f"equal within {100 * margin:g}" if pair.verdict == "equal" else pair.verdict
+
+
+def _groups(comparison: ComparisonResult, titles: Mapping[str, str]) -> Iterator[str]:
+    """Name the methods that no "better" separates."""
+    if comparison.groups and len(comparison.methods) > 2:
+        groups = "; ".join(", ".join(titles[key] for key in group) for group in comparison.groups)
+        yield f"Groups of methods of which none is shown to be better than another: {groups}."
 
 
 def _margin(comparison: ComparisonResult | None) -> float:

@@ -16,8 +16,9 @@ from results.values import Record
 
 _NOT_COMPARED = frozenset(
     {
-        # Names and further measurements, which change no number.
-        *("title", "metrics", "test_curves", "recordings", "peeking_metric", "primary"),
+        # Names, further measurements, and what is tested: they change no number.
+        *("title", "metrics", "test_curves", "recordings", "peeking_metric"),
+        *("primary", "primary.metric", "primary.embeddings"),
         # Compared key by key, by `deviations`.
         *("methods", "variants"),
         # A subset fills no published table anyway (reports/published/eligibility.py).

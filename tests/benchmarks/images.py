@@ -36,7 +36,7 @@ from protocols.images.batch_source import BatchSource
 from protocols.images.crops import random_box
 from protocols.images.packed_images import LabelledImages, PackedImages
 from protocols.images.packing import decode, pack_files
-from protocols.training.train_fold import device_name
+from protocols.training.torch_state import device_name
 from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.trunks.trunk_registry import TRUNKS
 from results.provenance import provenance

@@ -69,7 +69,8 @@ def _ranks(material: Material, score: Score) -> Iterator[Drawn]:
         "Mean ranks: " + "; ".join(f"{name} {rank:.2f}" for name, rank in mean_ranks.items()) + ".",
         "The blocks are runs on one dataset, so the ranks hold for this dataset only. By Nemenyi's test over "
         f"{blocks}, ranks differ if they are at least {ranks.difference:.2f} apart. The largest possible distance is "
-        f"{len(values) - 1}. The tests of the verdicts are finer.{p}{left_out}",
+        f"{len(values) - 1}. This is another, coarser test; no verdict of this page is read from it."
+        f"{p}{left_out}",
     )
 
 

@@ -36,7 +36,7 @@ def verdicts_of(material: Material, classes: OverClasses | None = None) -> tuple
         return ()
     primary, *secondary = material.scores
     best = [_of_the_best(material, primary, comparison), *(_untested(material, score) for score in secondary)]
-    return (*best, *_budget(material), *_pairs(material, primary, comparison, classes))
+    return (*best, *_budget(material, comparison), *_pairs(material, primary, comparison, classes))
 
 
 def _of_the_best(material: Material, score: Score, comparison: ComparisonResult) -> Verdict:
@@ -63,14 +63,15 @@ def _of_the_best(material: Material, score: Score, comparison: ComparisonResult)
         f"{_capital(score.name)}, the primary score: {titles[best]} has the highest mean, {mean} "
         f"({runs(len(values))}). It is {'; '.join(parts)}."
     )
-    if len(comparison.leading) > 1:
+    not_worse = {key for key, other in others.items() if other in ("cannot tell", "equal")}
+    if set(comparison.leading) - {best} != not_worse:
         sentence += f" No method is shown to be better than {listed([titles[key] for key in comparison.leading])}."
     return Verdict("best", sentence, _family(comparison))
 
 
-def _budget(material: Material) -> Iterator[Verdict]:
+def _budget(material: Material, comparison: ComparisonResult) -> Iterator[Verdict]:
     """Say what the runs can see; nothing is said of a single method."""
-    counts = [len(method_runs) for method_runs in material.records.values()]
+    counts = [len(material.records[key]) for key in comparison.methods]
     if len(counts) > 1:
         repeated = [count for count in counts if count > 1]
         score = primary_score(material.measured)

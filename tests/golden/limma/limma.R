@@ -1,4 +1,5 @@
-# Writes limma.json: values of the real limma that tests/results/statistics/test_moderated.py is held to.
+# Writes limma.json: values of the real limma that tests/results/statistics/test_moderated.py is held to, and errors of
+# tests with limma's priors, which docs/comparisons.md names.
 # Debian: apt-get install r-bioc-limma r-cran-jsonlite; then: Rscript limma.R
 library(limma)
 library(jsonlite)
@@ -9,12 +10,10 @@ case <- function(name, values) {
   # One method per row, one run per column; NA where a method has fewer runs.
   fit <- lmFit(values, matrix(1, ncol(values), 1))
   plain <- eBayes(fit)
-  robust <- suppressWarnings(eBayes(fit, robust = TRUE))
   list(
     name = name, values = values, variances = fit$sigma^2, degrees = fit$df.residual,
     prior_degrees = plain$df.prior, prior_variance = plain$s2.prior, squeezed = plain$s2.post,
-    total_degrees = plain$df.total, t = plain$t[, 1], p = plain$p.value[, 1],
-    robust_prior_degrees = robust$df.prior, robust_prior_variance = robust$s2.prior
+    total_degrees = plain$df.total, t = plain$t[, 1], p = plain$p.value[, 1]
   )
 }
 

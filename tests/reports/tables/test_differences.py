@@ -29,6 +29,7 @@ def test_differences_are_shown_in_percentage_points_and_too_few_runs_are_said():
     assert "| Triplet − CosFace | +4.79 ± " in text
     assert "| Triplet better |" in text
     assert "of concatenated MAP@R, the primary score, in percentage points" in text
+    assert "none is shown to be better than another: Contrastive | A_B, Triplet." in differences(measured()).remarks[0]
     single = MeasuredExperiment(measured().summary, (some_run("contrastive", 0, 0.5), some_run("triplet", 0, 0.4)))
     (row,) = [line for line in to_markdown(differences(single)).splitlines() if line.startswith("| Contrastive")]
     assert row.endswith("| +2.50 |  |  | 1 |  | too few runs |")

@@ -23,7 +23,8 @@ def test_best_and_pairs_are_those_of_the_comparison():
     ]
     best = said(found, "best")[0]
     assert "Concatenated MAP@R, the primary score: A has the highest mean, 17.61" in best
-    assert "It is better than B; not told apart from C. No method is shown to be better than A and C." in best
+    assert "It is better than B; not told apart from C." in best
+    assert "No method" not in best, "the leading methods are those that are not told apart from the best"
     real, undecided = said(found, "real"), said(found, "open")
     assert (len(real), len(undecided)) == (2, 1)
     gap = 100 * (np.mean(A) - np.mean(B)) / 4
@@ -32,6 +33,15 @@ def test_best_and_pairs_are_those_of_the_comparison():
         assert p_value(world.comparison.pair(*pair).p_better) in sentence
     assert "cannot tell which is better" in undecided[0]
     assert f"could have shown is {100 * world.comparison.pair('a', 'c').smallest:.2f} points" in undecided[0]
+
+
+def test_the_leading_methods_are_named_if_they_are_others_than_those_near_the_best():
+    noisy, near, below = [0.9, 0.5, 0.7], [0.61, 0.612, 0.611], [0.51, 0.512, 0.511]
+    world = material(values(a=noisy, b=near, c=below))
+    assert world.comparison.leading == ("a", "b")
+    assert world.comparison.pair("a", "c").verdict == "cannot tell"
+    best = said(verdicts_of(world), "best")[0]
+    assert "not told apart from B and C. No method is shown to be better than A and B." in best
 
 
 def test_the_only_pair_is_welchs_test_with_the_share_of_the_level():
