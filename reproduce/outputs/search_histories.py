@@ -22,7 +22,7 @@ _SCALES = {"linear": "linear", "log": "log", "int": "int", "int_log": "log"}
 
 
 def searches(storage: optuna.storages.BaseStorage, measured: MeasuredExperiment) -> dict[str, SearchHistory]:
-    """Return the searches of an experiment.
+    """Return the searches of an experiment; of a search that was repeated, the first.
 
     Args:
         storage: Optuna's storage of the studies.

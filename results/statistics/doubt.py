@@ -23,8 +23,8 @@ from results.statistics.intervals import half_width_of
 from results.statistics.nested_runs import RunKey, SearchKey
 from results.statistics.run_values import EmbeddingKind
 
-Array = npt.NDArray[np.float64]
-ClassScoresByRun = Mapping[RunKey, Array]
+_Array = npt.NDArray[np.float64]
+ClassScoresByRun = Mapping[RunKey, _Array]
 """Scores on every test class (classes,) by run."""
 
 
@@ -84,8 +84,8 @@ def doubt_of_pairs(
     Raises:
         ValueError: A run has no class scores, or methods were tested on different classes.
     """
-    scores: dict[str, dict[RunKey, Array]] = {}
-    queries: Array | None = None
+    scores: dict[str, dict[RunKey, _Array]] = {}
+    queries: _Array | None = None
     for method, runs in records.items():
         own_queries, rows = scores_by_class(runs, metric, kind)
         queries = own_queries if queries is None else queries
@@ -98,7 +98,7 @@ def doubt_of_pairs(
 
 
 def doubt(
-    names: tuple[str, str], a: ClassScoresByRun, b: ClassScoresByRun, queries: Array, confidence: float = 0.95
+    names: tuple[str, str], a: ClassScoresByRun, b: ClassScoresByRun, queries: _Array, confidence: float = 0.95
 ) -> Doubt:
     """Compute the budget of doubt of a difference.
 
@@ -153,21 +153,21 @@ def _matched(a: ClassScoresByRun, b: ClassScoresByRun) -> list[RunKey]:
     return matched if len(pairs) > 1 else []
 
 
-def _groups(sample: ClassScoresByRun) -> list[Array]:
+def _groups(sample: ClassScoresByRun) -> list[_Array]:
     """Class scores (runs, classes) of each search."""
-    groups: dict[SearchKey, list[Array]] = {}
+    groups: dict[SearchKey, list[_Array]] = {}
     for key, row in sample.items():
         groups.setdefault(SearchKey(key.dataset, key.seed, key.search), []).append(row)
     return [np.array(rows) for rows in groups.values()]
 
 
-def _mean(sample: ClassScoresByRun) -> Array:
+def _mean(sample: ClassScoresByRun) -> _Array:
     """Mean over searches of their runs' means, by class."""
-    mean: Array = np.mean([rows.mean(axis=0) for rows in _groups(sample)], axis=0)
+    mean: _Array = np.mean([rows.mean(axis=0) for rows in _groups(sample)], axis=0)
     return mean
 
 
-def _parts(sample: ClassScoresByRun, weights: Array) -> _Parts:
+def _parts(sample: ClassScoresByRun, weights: _Array) -> _Parts:
     groups = _groups(sample)
     several = len(groups) > 1
     units = np.array([rows.mean(axis=0) for rows in groups]) if several else groups[0]
@@ -182,7 +182,7 @@ def _parts(sample: ClassScoresByRun, weights: Array) -> _Parts:
     return _Parts(of_units, (of_rest, (count - 1.0) * max(1, classes - 1)), runs, len(groups))
 
 
-def _within(groups: Sequence[Array], weights: Array) -> tuple[float, float]:
+def _within(groups: Sequence[_Array], weights: _Array) -> tuple[float, float]:
     """Variance of the mean over searches that comes from the runs within them."""
     several = [rows for rows in groups if len(rows) > 1]
     degrees = sum(len(rows) - 1 for rows in several)

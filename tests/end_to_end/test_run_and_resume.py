@@ -228,3 +228,23 @@ def test_a_killed_and_then_stopped_run_ends_with_the_same_table(longer):
     assert made(again.out) == (LONGER_TRAININGS - kept, kept)
     csv = Path("tables") / "tiny.csv"
     assert (longer / "cut" / csv).read_bytes() == (longer / "whole" / csv).read_bytes()
+
+
+def test_a_repeated_search_adds_to_the_first_one(tmp_path):
+    (tmp_path / "tiny.yaml").write_text(TINY)
+    once, more = ("--methods", "contrastive", "--workers", "1"), ("--searches", "2", "--reproductions", "2")
+    assert made(run(tmp_path, *once).out) == (6, 0)
+    # Two trials and two reproductions of two folds; the first search has all but one reproduction already.
+    planned = reproduce(tmp_path, "plan", "tiny.yaml", *once, *more, "--rate", "800")
+    assert "16 trainings, 6 in the store" in planned.out
+    repeated = run(tmp_path, *once, *more)
+    assert made(repeated.out) == (10, 6)
+    assert "run 1 of search 2 tested" in repeated.out
+    store = Store(f"sqlite:///{tmp_path}/runs/store.sqlite", tmp_path)
+    records = store.experiment_runs(store.latest_experiments()["tiny"])
+    assert [(record.search, record.run) for record in records] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert len({str(record.hyperparameters) for record in records}) == 2
+    assert "Every method was searched 2 times" in reproduce(tmp_path, "table", "tiny", "--format", "markdown").out
+    doubt = pd.read_csv(io.StringIO(reproduce(tmp_path, "table", "tiny", "--what", "doubt", "--format", "csv").out))
+    assert doubt.empty, "a single method has no pair"
+    assert "page:" in repeated.out

@@ -56,8 +56,8 @@ def classes_table(material: Material, intervals: OverClasses) -> Table:
     best = intervals.means[intervals.best]
     score = f"{intervals.score.name[:1].upper()}{intervals.score.name[1:]}"
     caption = (
-        f"{score} in percent with 95 % intervals. Over runs (Student-t): variation of the mean if all models are "
-        "trained again and tested on the same classes. Over classes (BCa bootstrap, "
+        f"{score} in percent with 95 % intervals. Over runs (Student-t): variation of the mean if the "
+        "settings found are trained again and tested on the same classes. Over classes (BCa bootstrap, "
         f"{best.resamples:,} draws of {best.classes} test classes): variation of the mean with other test classes. "
         f"Last column: distance to {material.titles[intervals.best]} in percentage points, on the same drawn classes."
     )

@@ -38,13 +38,15 @@ def _intervals(material: Material, score: Score, published: Mapping[str, float])
     ]
     means = [f"{row.name} {percent(student_t_interval(row.values))}" for row in rows]
     first = score == material.scores[0]
+    repeated = any(run.search for runs in material.records.values() for run in runs)
+    points = "the means of the searches, or single runs without a search" if repeated else "the single runs"
     yield from drawn(
         f"intervals_{score.name.replace(' ', '_').replace('@', '_at_').lower()}",
         f"{score.name[:1].upper()}{score.name[1:]} by method",
         lambda: interval_plot(rows, score.name),
         f"Means with 95 % intervals over runs: {'; '.join(means)}.",
-        "The points below a mean are the single runs. Overlapping intervals do not replace a test. The verdicts above "
-        "are tests.",
+        f"The points below a mean are {points}. Overlapping intervals do not replace a test. The verdicts above are "
+        "tests.",
         fold="" if first else "Other scores by method",
     )
 

@@ -54,9 +54,9 @@ def _budget(material: Material) -> Iterator[tuple[str, str]]:
 
 
 def _few_runs(material: Material) -> Iterator[tuple[str, str]]:
-    counts = {key: len(method_runs) for key, method_runs in material.records.items()}
-    if not counts:
+    if not material.records:
         return
+    counts = {key: len(values) for key, values in material.values(material.scores[0]).items()}
     if max(counts.values()) < 2:
         yield "Every method has a single run. There are no intervals, and no method can be called better.", ""
         return
@@ -65,10 +65,16 @@ def _few_runs(material: Material) -> Iterator[tuple[str, str]]:
     fewest = min(count for count in counts.values() if count > 1)
     if fewest <= FEW_RUNS:
         yield (
-            f"Intervals and tests use as few as {runs(fewest)} per method. This is weak evidence: they assume "
-            "normally distributed scores and find only large differences. Smaller differences can exist.",
+            f"Intervals and tests use as few as {_units(material, fewest)} per method. This is weak evidence: they "
+            "assume normally distributed scores and find only large differences. Smaller differences can exist.",
             "",
         )
+
+
+def _units(material: Material, count: int) -> str:
+    """A number of independent repetitions: runs, or searches where they were repeated."""
+    repeated = any(run.search for method_runs in material.records.values() for run in method_runs)
+    return f"{count} runs or searches" if repeated else runs(count)
 
 
 def _of_trainings(material: Material) -> Iterator[tuple[str, str]]:

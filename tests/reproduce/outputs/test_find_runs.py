@@ -3,9 +3,9 @@
 import pytest
 
 from reproduce.errors import InputError
-from reproduce.outputs.find_runs import find_experiment, find_experiments, latest_experiment, stored_names
+from reproduce.outputs.find_runs import find_experiment, find_experiments, find_run, latest_experiment, stored_names
 from results.store import Store
-from tests.support.sample_records import some_summary
+from tests.support.sample_records import some_run, some_summary
 
 NAMES = ("quickstart", "both/wide", "both/small", "proxygml_table2/cub", "quickstart_too")
 
@@ -70,3 +70,14 @@ def test_an_empty_store_gives_one_line(tmp_path):
         latest_experiment(store)
     with pytest.raises(InputError, match=r"it holds: none$"):
         find_experiments(store, ["quickstart"])
+
+
+def test_a_run_of_a_repeated_search_is_found_by_both_numbers(store):
+    for search in range(2):
+        store.put_run(some_run(run=0, search=search, fingerprint=f"of search {search}"))
+        store.enlist("id of quickstart", "triplet", 0, f"of search {search}", search)
+    assert find_run(store, "quickstart", "triplet", 0).record.fingerprint == "of search 0"
+    second = find_run(store, "quickstart", "triplet", 0, 1)
+    assert (second.record.fingerprint, second.called) == ("of search 1", "quickstart, triplet, run 0 of search 1")
+    with pytest.raises(InputError, match="triplet: there is no search 2; there are 2, counted from 0"):
+        find_run(store, "quickstart", "triplet", 0, 2)

@@ -30,3 +30,9 @@ def test_a_smaller_budget_and_flags_and_code_are_said_first():
 def test_a_method_below_the_untrained_trunk_is_named():
     found = said(warnings_of(material(values(untrained=A, b=B)), partial=False))
     assert any("B has no higher mean than the untrained trunk" in sentence for sentence in found)
+
+
+def test_repeated_searches_count_as_the_repetitions():
+    own = [run.model_copy(update={"search": search}) for search in range(2) for run in values(a=A)["a"]]
+    found = said(warnings_of(material({"a": own, "b": values(b=B)["b"]}), partial=False))
+    assert any("as few as 2 runs or searches per method" in sentence for sentence in found)
