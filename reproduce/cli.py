@@ -12,6 +12,7 @@ from reproduce.commands.data import app as data_app
 from reproduce.commands.datasets import datasets
 from reproduce.commands.experiments import experiments
 from reproduce.commands.export import app as export_app
+from reproduce.commands.figure import figure
 from reproduce.commands.methods import methods
 from reproduce.commands.plan import plan
 from reproduce.commands.report import report
@@ -36,6 +37,7 @@ app.command()(plan)
 app.command()(status)
 app.command()(table)
 app.command()(report)
+app.command()(figure)
 app.command()(coverage)
 app.command()(methods)
 app.command()(datasets)

@@ -75,6 +75,8 @@ ADDED_OPTIONS = {
     "python -m reproduce table quickstart --what differences": [],
     "python -m reproduce table quickstart --what peeking": [],
     "python -m reproduce table folder --what differences": [],
+    "python -m reproduce figure": [],
+    "python -m reproduce plan proxy_gml_figure5 --rate 800": [],
     "python -m reproduce coverage": [],
     "python -m reproduce coverage proxy_isa_table1": [],
     "python -m reproduce report quickstart": [],

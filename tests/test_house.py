@@ -141,6 +141,7 @@ def test_every_imported_package_is_declared(path):
         "results.statistics.ranks, results.statistics.peeking, results.mlrc_constants",
         "reports.tables.result_table, reports.page.render, reports.page.sections.origins, reports.page.build",
         "reproduce.outputs.export_tables, reproduce.commands.export, reproduce.outputs.tables",
+        "reports.paper_figures.registry, reproduce.outputs.paper_figures, reproduce.commands.figure",
         "reproduce.config.experiment_file, reproduce.config.method_card, reproduce.config.deviations",
     ],
 )

@@ -166,8 +166,16 @@ def _marks(
 ) -> dict[tuple[int, PublishedColumn], Mark]:
     marks: dict[tuple[int, PublishedColumn], Mark] = {}
     for column in table.columns:
-        if column.metric not in COSTS_AND_STRUCTURE:
-            by_row = {row: known.values for (row, at), known in runs.items() if at == column and known is not None}
+        if column.metric in COSTS_AND_STRUCTURE:
+            continue
+        # Only rows under equal conditions are compared.
+        groups: dict[str, dict[int, Mapping[RunKey, float]]] = {}
+        for (row, at), known in runs.items():
+            experiment = None if known is None else known.origin.measured.summary.experiment
+            if at == column and known is not None and experiment is not None:
+                conditions = experiment.conditions_of(table.rows[row].key or "")
+                groups.setdefault(conditions, {})[row] = known.values
+        for by_row in groups.values():
             marks.update({(row, column): mark for row, mark in column_marks(by_row).items()})
     return marks
 

@@ -27,7 +27,15 @@ TABLES = {
     *("nir_table1", "nir_table2", "nir_table3", "nir_table4", "nir_table5"),
     *("mlrc_cub200", "mlrc_cars196", "mlrc_sop", "mlrc_cub200_batch256"),
 }
-LOADED = {name: experiment for table in sorted(TABLES) for name, experiment in load_experiments(table, {}).items()}
+# Files of figures that no table has the runs for, with the runs of each point.
+FIGURES = {
+    **dict.fromkeys(("proxy_isa_figure9", "proxy_isa_figure10", "proxy_gml_figure5"), 3),
+    **dict.fromkeys(("proxy_anchor_batch_size", "proxy_anchor_embedding_size", "proxy_anchor_alpha_delta"), 3),
+    "proxy_anchor_convergence": 5,
+    "proxy_gml_figure4": 1,
+}
+FILES = sorted({*TABLES, *FIGURES})
+LOADED = {name: experiment for file in FILES for name, experiment in load_experiments(file, {}).items()}
 NAMES = sorted(LOADED)
 STANDARD = [name for name in NAMES if LOADED[name].protocol == "standard"]
 
@@ -88,16 +96,16 @@ def trainings(name: str, key: str) -> set[str]:
     return {spec.fingerprint for spec in runs}
 
 
-def test_every_published_table_has_its_file() -> None:
-    assert {path.stem for path in EXPERIMENTS.glob("*.yaml")} >= TABLES
+def test_every_published_table_and_figure_has_its_file() -> None:
+    assert {path.stem for path in EXPERIMENTS.glob("*.yaml")} >= set(FILES)
 
 
-@pytest.mark.parametrize("table", sorted(TABLES))
+@pytest.mark.parametrize("table", FILES)
 def test_the_head_of_a_file_names_its_table_and_its_deviations(table: str) -> None:
     text = (EXPERIMENTS / f"{table}.yaml").read_text(encoding="utf-8")
     head = text.split("title:")[0]
     assert re.match(r"# .*(et al\.|Lim), ", head)
-    assert re.search(r"Table \d|Figure \d|table for|supplement|Recall@K|ablation", head)
+    assert re.search(r"Table \d|Figure \d|Figure of|table for|supplement|Recall@K|ablation", head)
     assert re.search(r"paper's own setting|trainings of Table 1", head)
     assert "\n# Specification: " in head
     assert "eviation" in head
@@ -138,7 +146,8 @@ def test_standard_tables_record_test_curves_and_choose_over_the_whole_schedule(n
     experiment = LOADED[name]
     training = experiment.training
     assert experiment.test_curves
-    assert (experiment.search.trials, experiment.reproductions) == (0, 5)
+    runs = FIGURES.get(name.partition("/")[0], 5)
+    assert (experiment.search.trials, experiment.reproductions) == (0, runs)
     assert (training.iterations_per_epoch, training.validate_every) == (None, 1)
     # In Table 1 of NIR, training on SOP is long and has no schedule.
     assert training.patience == (50 if name == "nir_table1/sop" else training.max_epochs)
@@ -165,7 +174,7 @@ def test_the_number_of_planned_trainings_equals_a_count_by_hand() -> None:
     assert list(planned("proxy_isa_table1/cub200").values()) == [10] * 5
     assert list(planned("nir_table1/cub200").values()) == [10] * 11
     assert sum(planned("proxy_gml_table1").values()) == 8 * 10 + 1
-    assert planned("nir_table4/cub200_clipped") == {"untrained": 1, "nir_proxy_anchor_clipped": 10}
+    assert list(planned("nir_table4/cub200").values()) == [10] * 11
 
 
 SHARED = [
@@ -185,6 +194,17 @@ SHARED = [
         for d in ("cub200", "cars196")
     ),
 ]
+# One row of the figure is a row of the table, with fewer runs.
+SHARED_BY_FIGURES = {
+    "proxy_isa_figure9": ("proxy_isa_table1/cars196", "proxy_isa"),
+    "proxy_isa_figure10/cub200_v": ("proxy_isa_table1/cub200", "proxy_isa"),
+    "proxy_isa_figure10/cub200_memory": ("proxy_isa_table1/cub200", "proxy_isa"),
+    "proxy_anchor_batch_size": ("proxy_anchor_cub_cars/cars196_bn_512", "proxy_anchor"),
+    "proxy_anchor_embedding_size": ("proxy_anchor_cub_cars/cars196_bn_512", "proxy_anchor"),
+    "proxy_anchor_alpha_delta": ("proxy_anchor_cub_cars/cars196_bn_512", "proxy_anchor"),
+    "proxy_gml_figure4": ("proxy_gml_table2/cars196_bn_512", "proxy_gml"),
+    "proxy_gml_figure5": ("proxy_gml_table2/cars196_bn_512", "proxy_gml"),
+}
 
 
 @pytest.mark.parametrize(("name", "first", "keys"), SHARED, ids=[f"{name} in {first}" for name, first, _ in SHARED])
@@ -193,6 +213,12 @@ def test_tables_of_one_setting_share_their_trainings(name: str, first: str, keys
     for key in keys or opened(name):
         assert trainings(name, key) == trainings(first, key)
         assert opened(name)[key] == opened(first)[key]
+
+
+@pytest.mark.parametrize("figure", SHARED_BY_FIGURES)
+def test_a_figure_takes_one_of_its_points_from_a_table(figure: str) -> None:
+    table, key = SHARED_BY_FIGURES[figure]
+    assert trainings(figure, key) < trainings(table, key)
 
 
 def test_tables_of_different_settings_share_no_trainings() -> None:

@@ -32,6 +32,17 @@ folds: 2
 seed: 3
 """
 
+_TORCHLESS = """
+import sys
+class Nowhere:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "torch":
+            raise ImportError("torch is not installed")
+sys.meta_path.insert(0, Nowhere())
+from reproduce.cli import main
+main()
+"""
+
 
 class Answer(NamedTuple):
     code: int
@@ -71,5 +82,18 @@ def reproduce(folder: Path, *arguments: str) -> Answer:
     """`python -m reproduce` in a folder."""
     done = subprocess.run(
         command(*arguments), cwd=folder, env=environment(), capture_output=True, text=True, timeout=300
+    )
+    return Answer(done.returncode, done.stdout, done.stderr)
+
+
+def torchless(folder: Path, *arguments: str) -> Answer:
+    """`python -m reproduce` in a folder, where torch is not installed."""
+    done = subprocess.run(
+        [sys.executable, "-c", _TORCHLESS, *arguments],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     return Answer(done.returncode, done.stdout, done.stderr)

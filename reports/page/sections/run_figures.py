@@ -3,9 +3,9 @@
 import math
 from collections.abc import Iterator, Mapping
 
-from reports.figures.batch_size import BatchSizes, batch_size_dependence
 from reports.figures.critical_difference import critical_difference_diagram
 from reports.figures.curves import FoldCurve, MethodCurves, validation_curves
+from reports.figures.dependence import Dependence, DependencePanel, dependence_plot
 from reports.figures.intervals import MethodRuns, interval_plot
 from reports.page.material import Material, Score
 from reports.page.sections.drawn_figure import Drawn, drawn
@@ -48,7 +48,7 @@ def _intervals(material: Material, score: Score, published: Mapping[str, float])
 
 
 def _ranks(material: Material, score: Score) -> Iterator[Drawn]:
-    values = material.values(score)
+    values = material.comparable_values(score)
     if len(values) < 3:
         return
     try:
@@ -106,7 +106,7 @@ def _curve(result: FoldResult) -> FoldCurve | None:
 
 def _batch_sizes(material: Material) -> Iterator[Drawn]:
     """Draw this panel and the panels of the same file that differ from it only in batch size."""
-    panels: dict[str, dict[str, dict[int, tuple[float, ...]]]] = {}
+    panels: dict[str, dict[str, dict[float, tuple[float, ...]]]] = {}
     score = material.scores[0]
     this = material.measured.summary.experiment
     for measured in material.panels.values():
@@ -121,14 +121,17 @@ def _batch_sizes(material: Material) -> Iterator[Drawn]:
             sizes[other.training.batch_size] = tuple(runs.values())
     if len({size for methods in panels.values() for sizes in methods.values() for size in sizes}) < 2:
         return
-    series = {
-        dataset: [BatchSizes(title, sizes) for title, sizes in methods.items()] for dataset, methods in panels.items()
-    }
+    shown = [
+        DependencePanel(
+            dataset, "batch size", tuple(Dependence(title, sizes) for title, sizes in methods.items()), "log2"
+        )
+        for dataset, methods in panels.items()
+    ]
     yield from drawn(
         "batch_size",
         f"{score.name[:1].upper()}{score.name[1:]} by batch size",
-        lambda: batch_size_dependence(series, score.name),
-        f"Means with 95 % intervals by batch size on {', '.join(series)}.",
+        lambda: dependence_plot(shown, score.name),
+        f"Means with 95 % intervals by batch size on {', '.join(panels)}.",
         "From the panels of this experiment that differ only in batch size.",
     )
 

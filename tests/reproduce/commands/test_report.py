@@ -1,11 +1,8 @@
 """`reproduce report` on a real run: without torch, from the store and the artifacts, and in a browser."""
 
-import os
 import re
 import shutil
 import sqlite3
-import subprocess
-import sys
 
 import optuna
 import pytest
@@ -17,7 +14,7 @@ from reproduce.outputs.search_histories import searches
 from reproduce.storage import open_studies, storage_paths
 from results.experiment_results import MeasuredExperiment
 from results.store import Store
-from tests.support.command_line import ROOT, TINY, ask, reproduce
+from tests.support.command_line import TINY, ask, reproduce, torchless
 from tests.support.experiment_files import load_experiment
 from tests.support.sample_page import measured as sample
 from tests.support.sample_records import put_incomplete_experiment, some_run, some_summary
@@ -29,22 +26,6 @@ SMALL = (
     .replace("reproductions: 1", "reproductions: 2")
     + "test_curves: true\n"
 )
-TORCHLESS = """
-import sys
-class Nowhere:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "torch":
-            raise ImportError("torch is not installed")
-sys.meta_path.insert(0, Nowhere())
-from reproduce.cli import main
-main()
-"""
-
-
-def torchless(folder, *arguments):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-c", TORCHLESS, *arguments]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
 
 
 @pytest.fixture(scope="module")
@@ -98,9 +79,9 @@ def test_the_last_line_of_a_run_names_its_page(finished):
 def test_the_page_is_the_same_without_torch(finished, tmp_path):
     folder, _ = finished
     done = torchless(folder, "report", "--to", str(tmp_path))
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.code, done.err) == (0, "")
     page = tmp_path / "tiny" / "index.html"
-    assert done.stdout == f"tiny: {page}\n"
+    assert done.out == f"tiny: {page}\n"
     drawn = re.compile(r"Drawn on .*? UTC")
     assert drawn.sub("", page.read_text()) == drawn.sub("", whole_page(folder))
 

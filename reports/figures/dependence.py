@@ -1,0 +1,160 @@
+"""Figure of a score against a number: a hyperparameter, the batch size, the size of the embedding."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import log2, log10
+from typing import Literal
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from reports.figures.style import GREY, WIDTH, FigureError, Look, new_figure, sign, styled
+from results.statistics.intervals import student_t_interval
+
+AxisScale = Literal["linear", "log2", "log10", "steps"]
+"""Distances on the axis of the number. `steps` puts the values at equal distances, in their order."""
+
+_FEW_RUNS = 5
+_FEW_TICKS = 12
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """Scores of one line of the figure.
+
+    Attributes:
+        name: Name of the line.
+        runs: Scores of the runs by number, as fractions of 1.
+        published: Published scores by number, as fractions of 1.
+    """
+
+    name: str
+    runs: Mapping[float, Sequence[float]]
+    published: Mapping[float, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DependencePanel:
+    """One panel of the figure.
+
+    Attributes:
+        title: Title of the panel.
+        parameter: Name of the number.
+        series: The lines.
+        scale: Scale of the axis of the number.
+    """
+
+    title: str
+    parameter: str
+    series: tuple[Dependence, ...]
+    scale: AxisScale = "linear"
+
+    @property
+    def numbers(self) -> list[float]:
+        """All numbers with runs or published scores, in rising order."""
+        return sorted({number for line in self.series for number in (*_with_runs(line), *line.published)})
+
+
+@styled
+def dependence_plot(panels: Sequence[DependencePanel], metric: str = "MAP@R") -> Figure:
+    """Draw mean and 95 % Student-t interval of each number, with one line per series.
+
+    Lines are shifted a little sideways so that their intervals do not cover each other. The small points are single
+    runs; they are drawn for at most five runs. Hollow markers are published scores. Each panel has its own axes.
+
+    Args:
+        panels: The panels, from left to right.
+        metric: Name of the score.
+
+    Raises:
+        FigureError: Without panels, or if a panel has no run.
+    """
+    if not panels or not all(any(_with_runs(line) for line in panel.series) for panel in panels):
+        raise FigureError("the figure of a score against a number needs at least one run in every panel")
+    most = max(len(panel.numbers) for panel in panels)
+    width = max(WIDTH if most > _FEW_TICKS else 4.8, 3.5 * len(panels))
+    figure = new_figure(3.5, width=width)
+    names = list(dict.fromkeys(line.name for panel in panels for line in panel.series))
+    row = figure.subplots(1, len(panels), squeeze=False)[0]
+    for axes, panel in zip(row, panels, strict=True):
+        _draw_panel(axes, panel, names)
+    row[0].set_ylabel(f"{metric}, %")
+    figure.supxlabel(_runs_note(panels), fontsize=8.5)
+    _legend(figure, row, names, published=any(line.published for panel in panels for line in panel.series))
+    return figure
+
+
+def _with_runs(line: Dependence) -> list[float]:
+    return sorted(number for number, runs in line.runs.items() if runs)
+
+
+def _draw_panel(axes: Axes, panel: DependencePanel, names: Sequence[str]) -> None:
+    numbers = panel.numbers
+    positions = {number: _position(number, panel.scale, numbers) for number in numbers}
+    gap = min(np.diff(list(positions.values())), default=1.0)
+    for place, line in enumerate(panel.series):
+        shift = 0.06 * gap * (place - (len(panel.series) - 1) / 2)
+        shifted = {number: position + shift for number, position in positions.items()}
+        _draw_line(axes, line, names.index(line.name), shifted)
+    if panel.scale != "linear" or len(numbers) <= _FEW_TICKS:
+        labels = [f"{number:g}" for number in numbers]
+        crowded = sum(map(len, labels)) > 40
+        axes.set_xticks(list(positions.values()), labels, rotation=90 if crowded else 0)
+    axes.set_title(panel.title, loc="left")
+    axes.set_xlabel(panel.parameter)
+    axes.grid()
+
+
+def _position(number: float, scale: AxisScale, numbers: Sequence[float]) -> float:
+    """Where a number stands on the axis. The axis is always linear in these positions; its ticks name the numbers.
+
+    Numbers that have no logarithm stand at equal distances.
+    """
+    if scale == "steps" or (scale != "linear" and numbers[0] <= 0):
+        return float(numbers.index(number))
+    if scale == "linear":
+        return number
+    return log2(number) if scale == "log2" else log10(number)
+
+
+def _draw_line(axes: Axes, line: Dependence, index: int, positions: Mapping[float, float]) -> None:
+    look = sign(index)
+    numbers = _with_runs(line)
+    intervals = [student_t_interval(list(line.runs[number])) for number in numbers]
+    means = [100 * interval.mean for interval in intervals]
+    halves = [np.nan if interval.half_width is None else 100 * interval.half_width for interval in intervals]
+    thin: Look = {"capsize": 3, "elinewidth": 0.9, "capthick": 0.9}
+    axes.errorbar([positions[number] for number in numbers], means, yerr=halves, label=line.name, **thin, **look)
+    for number in numbers:
+        runs = line.runs[number]
+        if 1 < len(runs) <= _FEW_RUNS:
+            points: Look = {"color": look["color"], "marker": ".", "markersize": 4.5, "alpha": 0.7, "linestyle": ""}
+            axes.plot([positions[number]] * len(runs), 100 * np.asarray(runs), **points)
+    if line.published:
+        shown = sorted(line.published)
+        hollow: Look = {**look, "linestyle": ":", "linewidth": 0.8, "markerfacecolor": "white", "alpha": 0.8}
+        axes.plot([positions[n] for n in shown], [100 * line.published[n] for n in shown], label="_published", **hollow)
+
+
+def _runs_note(panels: Sequence[DependencePanel]) -> str:
+    counts = sorted({len(runs) for panel in panels for line in panel.series for runs in line.runs.values() if runs})
+    if counts == [1]:
+        return "one run per point"
+    count = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    return f"mean and 95 % Student-t interval, n = {count} runs"
+
+
+def _legend(figure: Figure, row: Sequence[Axes], names: Sequence[str], *, published: bool) -> None:
+    """Name the lines. A figure with one line and without published scores needs no legend."""
+    keys = {label: handle for axes in row for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    handles: dict[str, Artist] = {name: keys[name] for name in names if name in keys}
+    if published:
+        handles["published"] = Line2D([], [], color=GREY, linestyle=":", marker="o", markerfacecolor="white")
+    if len(handles) > 1:
+        columns = max(1, min(len(handles), int(figure.get_figwidth() * 13 / max(map(len, handles)))))
+        figure.legend(
+            handles.values(), handles.keys(), loc="outside upper right", ncols=min(4, columns), handlelength=2.8
+        )

@@ -1,0 +1,143 @@
+"""Figures of test scores after every epoch, from the recorded test curves of runs."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from reports.figures.convergence import Convergence, ConvergencePanel, convergence_plot
+from reports.figures.style import FigureError
+from reports.page.material import Material
+from reports.paper_figures.selection_notes import may_show_published
+from results.experiment_results import MeasuredExperiment
+from results.published.figure_values import figure_values
+from results.records import RunRecord
+
+METRIC = "precision_at_1"
+_MOST_CURVES = 7
+
+
+@dataclass(frozen=True)
+class ConvergenceFigure:
+    """Recall@1 on the test classes after every epoch, with one row of panels per experiment.
+
+    Attributes:
+        panels: Methods by title of the panel; empty for one panel with all methods. Methods that an experiment does not
+            have are left out.
+        published: Name of the figure whose published values are shown; empty for none.
+    """
+
+    panels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    published: str = ""
+
+    def draw(self, materials: Mapping[str, Material]) -> Figure:
+        """Draw the figure.
+
+        Args:
+            materials: Experiments by panel of their file.
+
+        Raises:
+            FigureError: No run has test curves, or the experiment has none of the figure's methods.
+        """
+        return convergence_plot(self._rows(materials), "Recall@1")
+
+    def values(self, materials: Mapping[str, Material]) -> pd.DataFrame:
+        """Return the drawn values, one row per epoch.
+
+        Columns: panel, method, epoch, metric, mean, deviation (sample standard deviation over runs), n, runs (separated
+        by spaces) and published (empty if not known or not shown). Scores are fractions of 1.
+        """
+        rows = []
+        for panel in (panel for row in self._rows(materials) for panel in row):
+            for curve in panel.curves:
+                runs_by_epoch = np.transpose(curve.runs).tolist()
+                for epoch, runs, mean, spread in zip(
+                    curve.epochs, runs_by_epoch, curve.mean, curve.deviation, strict=True
+                ):
+                    rows.append(
+                        {
+                            "panel": panel.title,
+                            "method": curve.name,
+                            "epoch": epoch,
+                            "metric": METRIC,
+                            "mean": mean,
+                            "deviation": spread if len(runs) > 1 else None,
+                            "n": len(runs),
+                            "runs": " ".join(map(repr, runs)),
+                            "published": curve.published.get(epoch),
+                        }
+                    )
+        return pd.DataFrame(rows)
+
+    def note(self, materials: Mapping[str, Material]) -> str:
+        """Say what a curve is and how many runs it has."""
+        counts = sorted({len(curve.runs) for row in self._rows(materials) for panel in row for curve in panel.curves})
+        runs = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+        return (
+            f"Recall@1 on the test classes after every validated epoch, mean and standard deviation over n = {runs} "
+            f"run{'s' if counts[-1] > 1 else ''}. No epoch is chosen. The curves were recorded to be shown; nothing is "
+            "selected by them."
+        )
+
+    def _rows(self, materials: Mapping[str, Material]) -> list[list[ConvergencePanel]]:
+        rows = [self._row(material) for material in materials.values()]
+        if not any(rows):
+            wanted = ", ".join(dict.fromkeys(key for keys in self.panels.values() for key in keys)) or "any method"
+            raise FigureError(f"no run of {wanted} has test curves; the experiment needs `test_curves: true`")
+        return [row for row in rows if row]
+
+    def _row(self, material: Material) -> list[ConvergencePanel]:
+        dataset = material.measured.summary.dataset
+        panels = self.panels or {"": tuple(material.records)[:_MOST_CURVES]}
+        row = []
+        for title, keys in panels.items():
+            curves = tuple(
+                curve for key in keys if key in material.records and (curve := self._curve(material, key)) is not None
+            )
+            if curves:
+                row.append(ConvergencePanel(f"{dataset}: {title}" if title else dataset, curves))
+        return row
+
+    def _curve(self, material: Material, key: str) -> Convergence | None:
+        """Return the curve over the epochs that all runs of a method have; None without curves."""
+        runs = [scores for record in material.records[key] if (scores := _scores(material.measured, record))]
+        if not runs:
+            return None
+        epochs = tuple(sorted(set.intersection(*(set(scores) for scores in runs))))
+        dataset = material.measured.summary.dataset
+        published = {}
+        if self.published and may_show_published(material, dataset):
+            published = {
+                round(value.x): value.score
+                for value in figure_values(self.published)
+                if (value.dataset, value.series) == (dataset, key)
+            }
+        values = tuple(tuple(scores[epoch] for epoch in epochs) for scores in runs)
+        return Convergence(material.titles[key], epochs, values, published) if epochs else None
+
+
+def _scores(measured: MeasuredExperiment, record: RunRecord) -> dict[int, float]:
+    """Return a run's scores by epoch, as means over its folds. Epochs that a fold does not have are left out."""
+    folds = [dict(_fold_scores(measured, fingerprint)) for fingerprint in record.fold_fingerprints]
+    shared = sorted(set.intersection(*(set(fold) for fold in folds))) if folds else []
+    return {epoch: float(np.mean([fold[epoch] for fold in folds])) for epoch in shared}
+
+
+def _fold_scores(measured: MeasuredExperiment, fingerprint: str) -> Iterator[tuple[int, float]]:
+    """Return epochs and scores of one training, without the untrained network."""
+    if fingerprint not in measured.trainings or fingerprint not in measured.test_curves:
+        return
+    spec, result = measured.trainings[fingerprint]
+    settings = spec.training
+    steps = settings.iterations_per_epoch
+    if steps is None:
+        # An epoch is a pass over the images. The first validation after the start shows its length.
+        trained = [point.iteration for point in result.curve if point.iteration > 0]
+        if not trained:
+            return
+        steps = trained[0] // min(settings.validate_every, settings.max_epochs)
+    for point in measured.test_curves[fingerprint].points:
+        if point.iteration > 0:
+            yield round(point.iteration / steps), point.scores.precision_at_1

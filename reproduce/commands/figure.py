@@ -1,0 +1,80 @@
+"""`figure`: draws a figure of a paper from the runs in the store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from reproduce.commands.options import STORE, Artifacts, StoreAt
+from reproduce.commands.terminal import output_console, say
+from reproduce.errors import InputError
+
+if TYPE_CHECKING:
+    from results.store import Store
+
+FigureName = Annotated[
+    str | None, typer.Argument(help="Name of a figure. Without a name, the figures of all papers are listed.")
+]
+FigureFolder = Annotated[
+    Path | None, typer.Option("--to", help="Folder for the files. Default: the folder `figures` beside the store.")
+]
+OtherExperiment = Annotated[
+    str | None,
+    typer.Option(
+        "--experiment",
+        help="Draw the figure from this experiment in the store, such as one on your own dataset. It must have rows "
+        "and settings like the suite's experiment for the figure.",
+    ),
+]
+
+
+def figure(
+    name: FigureName = None,
+    store: StoreAt = STORE,
+    artifacts: Artifacts = None,
+    to: FigureFolder = None,
+    experiment: OtherExperiment = None,
+) -> None:
+    """Draw a figure of a paper from the runs in the store, as PNG and SVG, with a CSV file of the drawn scores."""
+    from reproduce.storage import existing_store, storage_paths
+
+    where = storage_paths(store, artifacts, None, None)
+    opened = existing_store(where)
+    console = output_console()
+    if name is None:
+        show_figures(opened, console)
+        return
+    from reproduce.outputs.paper_figures import draw_figure, paper_figure, run_commands
+
+    wanted = paper_figure(name)
+    if opened is None:
+        commands = run_commands(wanted, experiment)
+        raise InputError(f"{store}: there is no store yet; make one with {commands}, or name another with --store")
+    drawn = draw_figure(wanted, opened, where, to or where.reports.parent / "figures", experiment)
+    for path in drawn.files:
+        say(console, str(path))
+    say(console, drawn.caption)
+
+
+def show_figures(store: Store | None, console: Console) -> None:
+    """List the figures of all papers with their experiments, and the number of runs in the store."""
+    from reports.paper_figures.registry import PAPER_FIGURES
+    from reproduce.outputs.paper_figures import stored_runs
+
+    runs: Mapping[str, int] = {} if store is None else stored_runs(store)
+    table = Table(title="figures of the papers")
+    for column in ("figure", "paper", "in the paper", "shows", "experiment"):
+        table.add_column(column, no_wrap=column in ("figure", "experiment"))
+    table.add_column("runs", justify="right")
+    for entry in PAPER_FIGURES.values():
+        count = sum(runs[stored] for stored in entry.own_of(runs))
+        table.add_row(
+            entry.name, entry.paper, entry.number, entry.title, entry.experiment, str(count) if count else "none"
+        )
+    console.print(table)
+    say(console, "`reproduce figure NAME` draws a figure; `reproduce run EXPERIMENT` makes its runs.")

@@ -1,0 +1,57 @@
+"""Recorded test curves as convergence plots."""
+
+import pytest
+
+from reports.figures.style import FigureError
+from reports.page.material import Material
+from reports.paper_figures.learning_curves import ConvergenceFigure
+from results.experiment_results import MeasuredExperiment
+from tests.support.figure_material import with_curves
+
+ALL = ConvergenceFigure()
+PAIRS = ConvergenceFigure({"Proxy-Anchor": ("proxy_anchor", "nir_proxy_anchor"), "ProxyNCA": ("proxy_nca",)})
+SCORES = {"proxy_anchor": [(0.5, 0.6, 0.7), (0.7, 0.6, 0.5)], "nir_proxy_anchor": [(0.8, 0.9, 0.9)]}
+
+
+def test_iterations_become_epochs_and_the_untrained_network_is_left_out():
+    frame = ALL.values({"": with_curves(SCORES)})
+    anchor = frame[frame["method"] == "PROXY_ANCHOR"]
+    assert list(anchor["epoch"]) == [1, 2, 3]
+    assert list(anchor["mean"]) == pytest.approx([0.6, 0.6, 0.6])
+    assert list(anchor["deviation"]) == pytest.approx([0.1414214, 0, 0.1414214])
+    assert list(anchor["runs"]) == ["0.5 0.7", "0.6 0.6", "0.7 0.5"]
+    single = frame[frame["method"] == "NIR_PROXY_ANCHOR"]
+    assert single["deviation"].isna().all(), "one run has no spread"
+
+
+def test_a_curve_ends_with_the_shortest_run():
+    frame = ALL.values({"": with_curves({"proxy_anchor": [(0.5, 0.6), (0.7, 0.6, 0.5)]})})
+    assert list(frame["epoch"]) == [1, 2]
+
+
+def test_methods_stand_in_the_papers_panels():
+    figure = PAIRS.draw({"cub200": with_curves(SCORES, dataset="cub200"), "cars196": with_curves(SCORES)})
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == ["cub200: Proxy-Anchor", "cars196: Proxy-Anchor"], "methods without runs have no panel"
+
+
+def test_published_values_belong_to_their_method():
+    figure = ConvergenceFigure(published="proxy_gml_figure1")
+    frame = figure.values({"": with_curves({"proxy_gml": [(0.5, 0.6)], "soft_triple": [(0.5, 0.6)]})})
+    known = frame[frame["published"].notna()]
+    assert [(row.method, row.epoch, row.published) for row in known.itertuples()] == [("PROXY_GML", 1, 0.532)]
+    changed = with_curves({"proxy_gml": [(0.5, 0.6)]}, deviations=("seed 1 where the suite's file has 0",))
+    assert figure.values({"": changed})["published"].isna().all()
+
+
+def test_the_note_says_that_no_epoch_is_chosen():
+    assert "n = 1 to 2 runs. No epoch is chosen." in ALL.note({"": with_curves(SCORES)})
+
+
+def test_runs_without_test_curves_are_refused():
+    recorded = with_curves(SCORES).measured
+    without = Material("some", MeasuredExperiment(recorded.summary, recorded.records, recorded.trainings))
+    with pytest.raises(FigureError, match="no run of any method has test curves"):
+        ALL.draw({"": without})
+    with pytest.raises(FigureError, match="no run of proxy_anchor, nir_proxy_anchor, proxy_nca has test curves"):
+        PAIRS.draw({"": with_curves({"contrastive": [(0.5,)]})})

@@ -1,0 +1,75 @@
+"""Every figure names an experiment that the suite has, with rows that can make it."""
+
+import pytest
+
+from reports.paper_figures.parameter_sweeps import SweepFigure
+from reports.paper_figures.registry import PAPER_FIGURES
+from reproduce.config.experiment_file import load_experiments
+from results.published.figure_values import figure_values
+from results.published.tables import read_published
+
+FIGURES = list(PAPER_FIGURES.values())
+SWEEPS = [figure for figure in FIGURES if isinstance(figure.scores, SweepFigure)]
+
+
+def rows(figure):
+    """Settings of all rows of a figure's experiments."""
+    return [
+        (experiment.for_row(variant.key), variant.set)
+        for name in figure.experiments
+        for experiment in load_experiments(name, {}).values()
+        for variant in experiment.variants
+    ]
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)
+def test_the_experiments_of_a_figure_exist(figure):
+    for name in figure.experiments:
+        assert load_experiments(name, {}), name
+    assert figure.caption.endswith(".")
+
+
+def test_figures_are_listed_by_paper_and_number():
+    papers = list(dict.fromkeys(figure.paper for figure in FIGURES))
+    assert papers == ["Proxy-ISA", "Proxy-Anchor", "ProxyGML", "CCP", "NIR"]
+    names = list(PAPER_FIGURES)
+    assert names.index("proxy_isa_figure9") < names.index("proxy_isa_figure10") < names.index("proxy_isa_figure11")
+
+
+@pytest.mark.parametrize("figure", [one for one in SWEEPS if one.name != "ccp_figure4"], ids=lambda one: one.name)
+def test_the_rows_of_a_sweep_have_its_numbers(figure):
+    for sweep in figure.scores.sweeps:
+        for target in filter(None, (sweep.parameter, sweep.line)):
+            values = set()
+            for experiment, chosen in rows(figure):
+                value = chosen.get(target, experiment)
+                for name in target.split(".") if value is experiment else ():
+                    value = getattr(value, name, None)
+                values.add(value)
+            assert len(values - {None}) >= 2, target
+
+
+@pytest.mark.parametrize("figure", ["proxy_gml_figure4", "proxy_gml_figure5"])
+def test_every_published_point_has_a_row(figure):
+    """The row at N = 12 and r = 0.05 is that of the table, and not a variant."""
+    default = {"loss.proxies_per_class": 12, "loss.r": 0.05}
+    points = {tuple({**default, **chosen}[target] for target in default) for _, chosen in rows(PAPER_FIGURES[figure])}
+    points.add((12, 0.05))
+    published = figure_values(figure)
+    if figure == "proxy_gml_figure4":
+        assert points == {(value.x, float(value.series)) for value in published}
+    else:
+        assert points == {(12, value.x) for value in published}
+
+
+def test_figures_with_known_values_exist():
+    assert set(read_published("figure_values")["figure"]) <= set(PAPER_FIGURES)
+
+
+def test_stored_experiments_of_a_figure_are_in_the_order_of_its_panels():
+    stored = ["nir_table1/sop", "nir_table1/cars196", "nir_table1/cub200", "nir_table10/cub200", "nir_table1"]
+    assert PAPER_FIGURES["nir_figure3"].own_of(stored) == ["nir_table1/cub200", "nir_table1/cars196"]
+    assert PAPER_FIGURES["ccp_figure4"].own_of(["ccp_figure4/cub200_16", "ccp_figure4/cars196_16"]) == [
+        "ccp_figure4/cars196_16",
+        "ccp_figure4/cub200_16",
+    ]
