@@ -57,7 +57,7 @@ EMBEDDING_FIGURES = (
     PaperFigure(
         name="proxy_anchor_retrievals_cub_cars",
         paper=_ANCHOR,
-        number="Qualitative results",
+        number="retrievals",
         title="Nearest test images on CUB-200-2011 and Cars196",
         experiment="proxy_anchor_cub_cars",
         draw=nearest_test_images,
@@ -67,7 +67,7 @@ EMBEDDING_FIGURES = (
     PaperFigure(
         name="proxy_anchor_retrievals_sop",
         paper=_ANCHOR,
-        number="Qualitative results",
+        number="retrievals",
         title="Nearest test images on Stanford Online Products",
         experiment="proxy_anchor_sop/sop_bn_512",
         draw=nearest_test_images,
@@ -76,7 +76,7 @@ EMBEDDING_FIGURES = (
     PaperFigure(
         name="proxy_anchor_retrievals_inshop",
         paper=_ANCHOR,
-        number="Qualitative results",
+        number="retrievals",
         title="Nearest gallery images on In-Shop",
         experiment="proxy_anchor_inshop/inshop_bn_512",
         draw=nearest_test_images,

@@ -7,12 +7,14 @@ from pathlib import Path
 import optuna
 import pytest
 
+from protocols import mlrc
 from reports.paper_figures.embeddings import EMBEDDING_FIGURES
 from reproduce.config.experiment_file import load_experiments
 from reproduce.config.yaml_files import EXPERIMENTS
 from reproduce.execution.session import Session, open_session
 from reproduce.storage import storage_paths
 from results.experiment_spec import RecordingSettings
+from results.training_spec import FoldSpec
 
 FILES = ("proxy_isa_figure2", "proxy_isa_figure6", "proxy_isa_figure7", "ccp_figure1", "ccp_figure2", "ccp_figure3")
 NAMES = tuple(name for file in FILES for name in load_experiments(file, {}))
@@ -99,3 +101,17 @@ def test_the_search_of_figure_3_has_two_hyperparameters(folder: Path) -> None:
     ranges = {parameter.target: (parameter.low, parameter.high, parameter.scale) for parameter in method.space}
     assert ranges == {"loss.lam": (1e-12, 100.0, "log"), "loss.proxies_per_class": (1, 16, "int")}
     assert method.given["loss.pool_size"] == 16
+
+
+def first_fold(name: str, folder: Path) -> FoldSpec:
+    opened = session(name, folder)
+    study = opened.studies(optuna.storages.InMemoryStorage())["c2_ccp"]
+    return mlrc.reproductions(study, study.method.given)[0][0]
+
+
+def test_figure_2_of_ccp_is_drawn_from_a_training_of_table_2(folder: Path) -> None:
+    spec = first_fold("ccp_table2/cub200", folder)
+    assert first_fold("ccp_figure2", folder).fingerprint == spec.fingerprint
+    # The search of Figure 3 has the same conditions, but other hyperparameters.
+    searched = session("ccp_figure3", folder).problem.fold_specs(spec.method, "reproduction", 0)[0]
+    assert searched.fingerprint == spec.fingerprint

@@ -79,7 +79,7 @@ def test_a_figure_without_runs_names_the_commands(say, store, tmp_path):
 
 
 def test_wrong_names_are_one_line(say, store):
-    assert "there is no figure 'figure9'; the figures are proxy_isa_figure9, " in say("figure9").err
+    assert "there is no figure 'figure9'; the figures are proxy_isa_figure2, " in say("figure9").err
     assert "no experiment 'mine'" in say("proxy_isa_figure9", "--experiment", "mine").err
 
 
