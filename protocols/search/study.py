@@ -51,12 +51,12 @@ class Study:
 
     @property
     def n_trials(self) -> int:
-        """Number of trials of one search: 0 without a search space, fewer than the budget if all values are tried."""
+        """Number of trials of one search, 0 without a search space, fewer than the budget if all values are tried."""
         return settled(self.method.space, self.budget.trials)[1] if self.method.space else 0
 
     @property
     def n_reproductions(self) -> int:
-        """Reproductions of a search's setting; 1 for an untrained trunk with downloaded weights: its runs are equal."""
+        """Number of reproductions per search, 1 for an untrained trunk with downloaded weights (its runs are equal)."""
         runs_are_equal = self.method.method.loss is None and self.problem.trunk.weights != "random"
         return min(1, self.budget.reproductions) if runs_are_equal else self.budget.reproductions
 
