@@ -3,12 +3,13 @@
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import ConfigDict, Field, JsonValue, model_validator
 
 from results.experiment_names import first_name
 from results.mlrc_constants import FOLDS, REPRODUCTIONS, TRIALS
+from results.row_conditions import ROW_CONDITIONS, with_conditions
 from results.training_spec import ImageSettings, TrainingSettings, TrunkSpec
-from results.values import Record, fingerprint_of
+from results.values import Record, canonical_json, fingerprint_of
 
 
 class SamplerSettings(Record):
@@ -139,9 +140,14 @@ class Experiment(Record):
         test_curves: Whether to record test scores during the reproductions' trainings, to measure the gain from
             peeking.
         normalization: Normalization of all methods' embeddings before they are compared; None takes that of each loss.
+        conditions: Settings of single rows that differ from those of the experiment, by row (a method or variant) and
+            dotted key. Experiment files call it `with`. Such a row is marked, and is not tested against other rows.
     """
 
-    later = frozenset({"split", "embedder_bias", "proxies", "settings", "metrics", "test_curves", "normalization"})
+    model_config = ConfigDict(validate_by_name=True, validate_by_alias=True)
+    later = frozenset(
+        {"split", "embedder_bias", "proxies", "settings", "metrics", "test_curves", "normalization", "conditions"}
+    )
 
     title: str
     protocol: Literal["mlrc", "standard"] = "mlrc"
@@ -163,6 +169,38 @@ class Experiment(Record):
     metrics: tuple[str, ...] = ()
     test_curves: bool = False
     normalization: Literal["unit", "ball"] | None = None
+    conditions: dict[str, dict[str, JsonValue]] = Field(default={}, validation_alias="with")
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Keys of the rows: the methods, then the variants."""
+        return (*self.methods, *(variant.key for variant in self.variants))
+
+    def for_row(self, row: str) -> "Experiment":
+        """Return the experiment with the conditions of one row, and without those of other rows.
+
+        Args:
+            row: Key of a method or variant.
+
+        Raises:
+            ValueError: A key of the row's conditions does not exist, or its value is wrong.
+        """
+        if not self.conditions:
+            return self
+        common = self.model_copy(update={"conditions": {}})
+        changes = self.conditions.get(row, {})
+        return Experiment.model_validate(with_conditions(common.model_dump(), changes)) if changes else common
+
+    def conditions_of(self, row: str) -> str:
+        """Return everything but the method that decides a row's scores, as a text. Only equal texts may be compared."""
+        settings = self.for_row(row).model_dump(mode="json")
+        kept = ("protocol", "folds", "split", *ROW_CONDITIONS)
+        return canonical_json([self.dataset.name, *(settings.get(name) for name in kept)])
+
+    def comparable_rows(self) -> frozenset[str]:
+        """Return the rows under the experiment's common conditions. Only these are tested against each other."""
+        common = self.conditions_of("")
+        return frozenset(row for row in self.rows if self.conditions_of(row) == common)
 
     def fingerprint(self, name: str, data_fingerprint: str) -> str:
         """Return the key of this experiment in the store: a hash of everything that could change its table.

@@ -73,6 +73,18 @@ class ExperimentSummary(Record):
         return "" if self.settings is None else self.settings.protocol
 
     @property
+    def own_conditions(self) -> dict[str, str]:
+        """The conditions of rows that are not under the experiment's common conditions, as phrases, by row."""
+        if self.experiment is None:
+            return {}
+        comparable = self.experiment.comparable_rows()
+        return {
+            row: ", ".join(f"{key} {value}" for key, value in changes.items())
+            for row, changes in self.experiment.conditions.items()
+            if row not in comparable
+        }
+
+    @property
     def written_settings(self) -> dict[str, JsonValue]:
         """The settings as JSON values, as the store keeps them; empty if none were stored."""
         if isinstance(self.settings, Experiment):

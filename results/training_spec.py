@@ -1,9 +1,9 @@
 """The specification of one training: a `FoldSpec` holds everything that decides the training's outcome."""
 
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, FiniteFloat, JsonValue, model_validator
 
 from results.values import Record, fingerprint_of
 
@@ -80,8 +80,35 @@ class ImageSettings(Record):
     augmentation: Literal["faithful", "device"] = "faithful"
 
 
+class InputFormat(Record):
+    """The numbers that a trunk gets for an image: each channel is (pixel * scale - mean) / std, with pixels in 0..1.
+
+    Attributes:
+        channels: Order of the channels. `grey` is one channel, the mean of the three colours.
+        mean: Mean of each channel, in the order of `channels`.
+        std: Standard deviation of each channel, in the same order.
+        scale: Factor of the pixels; with 255 they are in 0..255.
+    """
+
+    channels: Literal["RGB", "BGR", "grey"]
+    mean: tuple[FiniteFloat, ...]
+    std: tuple[Annotated[float, Field(gt=0, allow_inf_nan=False)], ...]
+    scale: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+
+    @property
+    def n_channels(self) -> int:
+        """Number of channels."""
+        return 1 if self.channels == "grey" else 3
+
+    @model_validator(mode="after")
+    def _one_value_per_channel(self) -> "InputFormat":
+        if not len(self.mean) == len(self.std) == self.n_channels:
+            raise ValueError(f"mean and std of {self.channels} need {self.n_channels} value(s) each")
+        return self
+
+
 class TrunkSpec(Record):
-    """The trunk, its weights, and which part of its batch normalization trains.
+    """The trunk, its weights, its input, and which part of its batch normalization trains.
 
     Attributes:
         name: Name of the trunk.
@@ -89,14 +116,26 @@ class TrunkSpec(Record):
         batch_norm: `statistics_frozen` is MLRC's setting: running statistics are fixed, scale and shift train.
             `frozen` fixes both. `training` fixes neither.
         pooling: Pooling of the last feature map. `average_max` is the sum of average and maximum (Proxy-Anchor's code).
+        input_format: Format of the images; None takes that of the trunk.
+        batch_norm_momentum: Weight of a new batch in the running statistics, between 0 and 1, as in torch: new =
+            (1 - momentum) * old + momentum * batch. None takes that of the network. Only with `batch_norm: training`,
+            because otherwise the running statistics are fixed.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"pooling"})
+    later: ClassVar[frozenset[str]] = frozenset({"pooling", "input_format", "batch_norm_momentum"})
 
     name: str
     weights: str
     batch_norm: Literal["statistics_frozen", "frozen", "training"] = "statistics_frozen"
     pooling: Literal["average", "average_max"] = "average"
+    input_format: InputFormat | None = None
+    batch_norm_momentum: float | None = Field(default=None, gt=0, le=1)
+
+    @model_validator(mode="after")
+    def _momentum_has_an_effect(self) -> "TrunkSpec":
+        if self.batch_norm_momentum is not None and self.batch_norm != "training":
+            raise ValueError("batch_norm_momentum needs batch_norm: training, which updates running statistics")
+        return self
 
 
 class OptimizerSettings(Record):

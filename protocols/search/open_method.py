@@ -13,6 +13,8 @@ _SCALARS = {
     "loss_optimizer.lr": "loss_lr",
     "loss_optimizer.weight_decay": "loss_weight_decay",
     "batch.samples_per_class": "samples_per_class",
+    "warmup.passes": "warmup_passes",
+    "warmup.steps": "warmup_steps",
 }
 _COMPONENTS = ("loss", "miner", "embedding_regularizer")
 

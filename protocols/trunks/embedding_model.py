@@ -5,6 +5,7 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.utils import convert_conv2d_weight_memory_format
 
 from protocols.trunks.trunk_registry import RANDOM, TrunkEntry, trunk_entry
@@ -62,7 +63,7 @@ class EmbeddingModel(nn.Module):
     so change the protocol.
 
     Args:
-        spec: The trunk, its weights, batch normalisation and pooling.
+        spec: The trunk, its weights, input format, batch normalisation and pooling.
         embedding_size: Output dimensions d of the embedder's linear layer; None gives the pooled features.
         embedder_bias: Whether the linear layer has a bias.
         precision: `float32`, or `amp` for mixed precision.
@@ -93,14 +94,17 @@ class EmbeddingModel(nn.Module):
             nn.Identity() if embedding_size is None else nn.Linear(features, embedding_size, bias=embedder_bias)
         )
         self.dimensions = features if embedding_size is None else embedding_size
-        self.register_buffer("mean", torch.tensor(entry.input.mean)[:, None, None], persistent=False)
-        self.register_buffer("std", torch.tensor(entry.input.std)[:, None, None], persistent=False)
-        self.channels = entry.input.channels
-        self.scale, self.reverse_channels = entry.input.scale, entry.input.reverse_channels
+        pixels = spec.input_format or entry.input
+        self.register_buffer("mean", torch.tensor(pixels.mean)[:, None, None], persistent=False)
+        self.register_buffer("std", torch.tensor(pixels.std)[:, None, None], persistent=False)
+        self.channels, self.scale = pixels.n_channels, pixels.scale
+        self.reverse_channels = pixels.channels == "BGR"
         self.batch_norm, self.pooling = spec.batch_norm, spec.pooling
-        if spec.batch_norm == "frozen":
-            for layer in self._batch_norms():
+        for layer in self._batch_norms():
+            if spec.batch_norm == "frozen":
                 layer.requires_grad_(False)
+            if spec.batch_norm_momentum is not None:
+                layer.momentum = spec.batch_norm_momentum
 
     def place(self, device: torch.device, *, channels_last: bool | None = None) -> "EmbeddingModel":
         """Move the model to a device.
@@ -114,8 +118,8 @@ class EmbeddingModel(nn.Module):
             convert_conv2d_weight_memory_format(self, self.layout)
         return self.to(device)
 
-    def _batch_norms(self) -> list[nn.Module]:
-        return [m for m in self.trunk.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
+    def _batch_norms(self) -> list[_BatchNorm]:
+        return [module for module in self.trunk.modules() if isinstance(module, _BatchNorm)]
 
     def train(self, mode: bool = True) -> "EmbeddingModel":
         """Set training mode; running statistics of batch normalisation stay fixed unless `batch_norm` is `training`."""

@@ -15,7 +15,7 @@ from protocols.trunks.efficientnet_lite import EfficientNetLite0
 from protocols.trunks.small_conv import SmallConv
 from protocols.trunks.torchvision_trunks import GOOGLENET_FILE, RESNET50_FILE, RESNET101_FILE, torchvision_trunk
 from protocols.trunks.weights import IMAGENET, PublishedFile, TrunkError, names_own_file, settle_weights, use_weights
-from results.training_spec import TrunkSpec
+from results.training_spec import InputFormat, TrunkSpec
 
 RANDOM = "random"
 
@@ -27,32 +27,13 @@ CAFFE_MEAN = (104.0, 117.0, 128.0)  # Blue, green, red, of pixels in 0..255 (spe
 
 
 @dataclass(frozen=True)
-class InputFormat:
-    """The input format of a trunk: each channel is (pixel * scale - mean) / std, with pixels in 0..1.
-
-    Attributes:
-        channels: Number of channels.
-        mean: Mean of each channel.
-        std: Standard deviation of each channel.
-        scale: Factor of the pixels.
-        reverse_channels: Whether the input is BGR instead of RGB. `mean` and `std` are then in that order too.
-    """
-
-    channels: int
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
-    scale: float = 1.0
-    reverse_channels: bool = False
-
-
-@dataclass(frozen=True)
 class TrunkEntry:
     """A trunk with its input format and its ImageNet weights, if there are any.
 
     Attributes:
         build: Builds the trunk with random weights. The trunk's attribute `features` is the number of channels of its
             last feature map.
-        input: Input format.
+        input: The input format of its ImageNet weights.
         packaged: Reads ImageNet weights from an installed package.
         published: Published file of ImageNet weights.
     """
@@ -73,18 +54,18 @@ class TrunkEntry:
             return {key: value.shape for key, value in self.build().state_dict().items()}
 
 
-_IMAGENET_FORMAT = InputFormat(3, IMAGENET_MEAN, IMAGENET_STD)
+_IMAGENET_FORMAT = InputFormat(channels="RGB", mean=IMAGENET_MEAN, std=IMAGENET_STD)
 
 
 # torchvision's GoogLeNet converts inputs from ImageNet's format to this one (`transform_input`).
-_CENTRED_FORMAT = InputFormat(3, (0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
+_CENTRED_FORMAT = InputFormat(channels="RGB", mean=(0.5, 0.5, 0.5), std=(0.5, 0.5, 0.5))
 
 
-_CAFFE_FORMAT = InputFormat(3, CAFFE_MEAN, (1.0, 1.0, 1.0), scale=255.0, reverse_channels=True)
+_CAFFE_FORMAT = InputFormat(channels="BGR", mean=CAFFE_MEAN, std=(1.0, 1.0, 1.0), scale=255.0)
 
 
 TRUNKS = {
-    "small_conv": TrunkEntry(SmallConv, InputFormat(1, (0.5,), (0.5,))),
+    "small_conv": TrunkEntry(SmallConv, InputFormat(channels="grey", mean=(0.5,), std=(0.5,))),
     "efficientnet_lite0": TrunkEntry(EfficientNetLite0, _IMAGENET_FORMAT, packaged=efficientnet_lite.imagenet_weights),
     "bn_inception": TrunkEntry(BNInception, _CAFFE_FORMAT, published=BN_INCEPTION_FILE),
     "googlenet": TrunkEntry(partial(torchvision_trunk, "googlenet"), _CENTRED_FORMAT, published=GOOGLENET_FILE),
@@ -97,13 +78,20 @@ def trunk_entry(spec: TrunkSpec) -> TrunkEntry:
     """Look up a trunk.
 
     Raises:
-        TrunkError: The name of the trunk or of its weights is unknown.
+        TrunkError: The name of the trunk or of its weights is unknown, or the trunk has another number of channels than
+            the specification's input format.
     """
     if spec.name not in TRUNKS:
         raise TrunkError(f"unknown trunk {spec.name!r}; known are {', '.join(sorted(TRUNKS))}")
     entry = TRUNKS[spec.name]
     if spec.weights not in entry.weights and not (entry.published and names_own_file(spec.weights)):
         raise TrunkError(f"trunk {spec.name}: no weights {spec.weights!r}; known are {', '.join(entry.weights)}")
+    chosen = spec.input_format
+    if chosen is not None and chosen.n_channels != entry.input.n_channels:
+        raise TrunkError(
+            f"trunk {spec.name} takes {entry.input.n_channels} channel(s); its input_format has {chosen.n_channels} "
+            f"({chosen.channels})"
+        )
     return entry
 
 

@@ -105,6 +105,11 @@ class Material:
         by_method = run_values([run for runs in self.records.values() for run in runs], score.metric, score.kind)
         return {key: by_method[key] for key in self.records}
 
+    def comparable_values(self, score: Score) -> dict[str, dict[ValueKey, float]]:
+        """Return `values` without the rows under conditions of their own, which are not tested against others."""
+        apart = self.measured.summary.own_conditions
+        return {key: values for key, values in self.values(score).items() if key not in apart}
+
     @cached_property
     def best_first(self) -> list[str]:
         """Methods with runs, sorted by the mean of the first score from the highest."""

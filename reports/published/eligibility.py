@@ -108,6 +108,7 @@ def objections(
     experiment, of_mlrc = stored.measured.summary.experiment, mlrc_constants.is_mlrc_table(table.name)
     if experiment is None:
         return [OTHER_VERSION]
+    experiment = experiment.for_row(cell.key or "")
     trunk = experiment.trunk
     reasons = [] if of_mlrc else list(stored.deviations)
     if cell.key not in (*experiment.methods, *(variant.key for variant in experiment.variants)):

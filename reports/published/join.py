@@ -13,7 +13,7 @@ from results.published.precision import published_mean
 from results.published.rows import RowOrigin, row_origin
 from results.published.tables import PublishedCell, PublishedColumn, PublishedRow, PublishedTable
 from results.statistics.intervals import Interval
-from results.statistics.nested_runs import RunKey, by_search, independent_values, search_interval
+from results.statistics.nested_runs import RunKey, ValueKey, by_search, independent_values, search_interval
 from results.statistics.published_verdict import PublishedVerdict, prediction_interval, published_verdict
 from results.statistics.run_values import EmbeddingKind, value_of
 
@@ -181,12 +181,16 @@ def _marks(
 ) -> dict[tuple[int, PublishedColumn], Mark]:
     marks: dict[tuple[int, PublishedColumn], Mark] = {}
     for column in table.columns:
-        if column.metric not in COSTS_AND_STRUCTURE:
-            by_row = {
-                row: independent_values(known.values)
-                for (row, at), known in runs.items()
-                if at == column and known is not None
-            }
+        if column.metric in COSTS_AND_STRUCTURE:
+            continue
+        # Only rows under equal conditions are compared.
+        groups: dict[str, dict[int, Mapping[ValueKey, float]]] = {}
+        for (row, at), known in runs.items():
+            experiment = None if known is None else known.origin.measured.summary.experiment
+            if at == column and known is not None and experiment is not None:
+                conditions = experiment.conditions_of(table.rows[row].key or "")
+                groups.setdefault(conditions, {})[row] = independent_values(known.values)
+        for by_row in groups.values():
             marks.update({(row, column): mark for row, mark in column_marks(by_row).items()})
     return marks
 

@@ -33,7 +33,8 @@ def differences(
     Returns:
         Differences in percentage points with 95 % intervals. The sheet has fractions of 1.
     """
-    titles = measured.summary.methods
+    apart = measured.summary.own_conditions
+    titles = {key: title for key, title in measured.summary.methods.items() if key not in apart}
     values = run_values(measured.records, metric, kind)
     pairs = compare_all({key: values[key] for key in titles if key in values})
     names = ("difference", "p (Holm)", "effect", "n", "test", "real?")

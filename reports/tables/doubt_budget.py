@@ -24,9 +24,10 @@ def doubt_table(measured: MeasuredExperiment, metric: str = "map_at_r", kind: Em
 
     Returns:
         Differences and half widths of 95 % intervals in percentage points. The sheet has fractions of 1. Methods with a
-        run without class scores are left out.
+        run without class scores and methods under conditions of their own are left out.
     """
-    titles = measured.summary.methods
+    apart = measured.summary.own_conditions
+    titles = {key: title for key, title in measured.summary.methods.items() if key not in apart}
     runs = {key: [record for record in measured.records if record.method == key] for key in titles}
     with_classes = {key: own for key, own in runs.items() if own and all(run.class_scores for run in own)}
     pairs = doubt_of_pairs(with_classes, metric, kind)

@@ -39,6 +39,7 @@ def table_of(measured: MeasuredExperiment) -> Table:
         reproductions=summary.reproductions,
         trials=summary.trials,
         runs=summary.runs,
+        own_conditions=summary.own_conditions,
     )
     return replace(table, notes=(*table.notes, *result_notes(measured)))
 
@@ -55,6 +56,7 @@ def build_table(
     reproductions: int,
     trials: int,
     runs: Mapping[str, int] | None = None,
+    own_conditions: Mapping[str, str] | None = None,
 ) -> Table:
     """Build the table of results from runs.
 
@@ -67,19 +69,23 @@ def build_table(
         reproductions: Number of runs that the experiment plans per method.
         trials: Number of search trials that the experiment plans per method.
         runs: Number of planned runs by method, 1 for a method that is not in it.
+        own_conditions: Phrases by method for rows under conditions of their own. They are not compared with others.
 
     Returns:
         Percentages with the half width of the 95 % interval. The sheet has one row per cell, with fractions of 1.
     """
-    marks = _marks([record for record in records if record.method in methods])
+    own_conditions = own_conditions or {}
+    marks = _marks([record for record in records if record.method in methods and record.method not in own_conditions])
     rows, notes, values = [], [], []
     for key, method_title in methods.items():
         method_runs = [record for record in records if record.method == key]
         if method_runs:
             dimensions = method_runs[0].dimensions
             suffix = "" if dimensions == _trained_dimensions(records) else f" ({dimensions}-dim)"
-            row = _row(key, method_title + suffix, method_runs, marks)
+            row = _row(key, method_title + suffix, method_runs, marks, "†" if key in own_conditions else "")
             rows.append(row)
+            if key in own_conditions:
+                notes.append(f"† {row.head}: {own_conditions[key]}. Not compared with rows under other conditions.")
             notes += [f"* {row.head}: {run.name}, {flag}" for run in method_runs for flag in run.flags]
             values += _values(row, method_runs[0])
     for package, versions in mixed_versions(record.provenance for record in records).items():
@@ -115,12 +121,14 @@ def _marks(records: Sequence[RunRecord]) -> dict[ResultColumn, dict[str, Mark]]:
     return {(kind, metric): column_marks(run_values(records, metric, kind)) for kind, metric in RESULT_COLUMNS}
 
 
-def _row(key: str, title: str, runs: Sequence[RunRecord], marks: Mapping[ResultColumn, Mapping[str, Mark]]) -> Row:
+def _row(
+    key: str, title: str, runs: Sequence[RunRecord], marks: Mapping[ResultColumn, Mapping[str, Mark]], sign: str
+) -> Row:
     cells = [Cell(len(runs))]
     for kind, metric in RESULT_COLUMNS:
         interval = search_interval(values_by_run(runs, metric, kind)[key])
         cells.append(measured_cell(interval, PERCENT, marks[kind, metric].get(key, "")))
-    return Row.single(title, cells, key, sign="*" if any(run.flags for run in runs) else "")
+    return Row.single(title, cells, key, sign=sign + ("*" if any(run.flags for run in runs) else ""))
 
 
 def _values(row: Row, run: RunRecord) -> list[tuple[Value, ...]]:

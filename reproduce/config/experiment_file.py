@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from reproduce.config.sweeps import with_sweeps
 from reproduce.config.yaml_files import EXPERIMENTS, describe, merged, named_file, names_in, read_mapping
 from reproduce.errors import InputError
 from results.experiment_names import current_name
@@ -62,10 +63,12 @@ def _file_and_panel(name: str) -> tuple[Path, str | None]:
 
 def _validated(path: Path, where: str, content: dict[str, Any], overrides: Mapping[str, Any]) -> Experiment:
     """Return the experiment with the overrides; `where` is the panel's prefix in messages."""
+    content = with_sweeps(path, where, content)
     try:
         experiment = Experiment.model_validate(content)
     except ValidationError as error:
         raise InputError(f"{path}: {where}{describe(error)}") from error
+    _check_conditions(path, where, experiment)
     values = experiment.model_dump(mode="json")
     size = overrides.get("image_size")
     if size is not None:
@@ -85,6 +88,21 @@ def _validated(path: Path, where: str, content: dict[str, Any], overrides: Mappi
         return Experiment.model_validate(values)
     except ValidationError as error:
         raise InputError(f"options on top of {path.name}: {describe(error)}") from error
+
+
+def _check_conditions(path: Path, where: str, experiment: Experiment) -> None:
+    """Refuse conditions of rows that do not exist, and conditions that a row cannot have."""
+    # A method can be the path of a card.
+    rows = {*experiment.rows, *(Path(method).stem for method in experiment.methods)}
+    for row in experiment.conditions:
+        try:
+            if row not in rows:
+                raise ValueError(f"there is no row {row!r}; the rows are {', '.join(experiment.rows)}")
+            experiment.for_row(row)
+        except ValidationError as error:
+            raise InputError(f"{path}: {where}with.{row}: {describe(error)}") from error
+        except ValueError as error:
+            raise InputError(f"{path}: {where}with.{row}: {error}") from error
 
 
 def experiment_names() -> list[str]:

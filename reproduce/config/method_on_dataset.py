@@ -1,6 +1,6 @@
 """Applies an experiment's settings to method cards: decides which hyperparameters are searched, set or published."""
 
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
 from protocols.search.open_method import HyperparameterError, OpenMethod
 from protocols.training.build_method import MethodError, check_method
@@ -8,6 +8,7 @@ from protocols.training.component_versions import with_versions
 from reproduce.config.checked_card import open_card
 from reproduce.config.method_card import MethodCard
 from reproduce.config.protocol_limits import check_protocol
+from reproduce.config.yaml_files import describe
 from reproduce.errors import InputError
 from results.experiment_spec import Experiment
 
@@ -34,15 +35,16 @@ def open_method(experiment: Experiment, card: MethodCard) -> OpenMethod:
         if parameter.target not in given
     )
     check_protocol(experiment, card)
+    if experiment.proxies is not None and trains_proxies(card):
+        warmup = {"warmup.passes": experiment.proxies.warmup_passes, "warmup.steps": experiment.proxies.warmup_steps}
+        opened = opened.model_copy(update={"method": opened.at(warmup)})
     try:
         method = opened.at(given)
         check_method(method)
     except (HyperparameterError, MethodError) as error:
         raise InputError(f"settings of method {card.key!r}: {error}") from error
-    if experiment.proxies is not None and trains_proxies(card):
-        method = method.model_copy(
-            update={"warmup_passes": experiment.proxies.warmup_passes, "warmup_steps": experiment.proxies.warmup_steps}
-        )
+    except ValidationError as error:
+        raise InputError(f"settings of method {card.key!r}: {describe(error)}") from error
     return OpenMethod(method=with_versions(method), space=space, given=given)
 
 

@@ -104,7 +104,7 @@ def plan(session: Session, store: Store | None, storage: optuna.storages.BaseSto
                 card.title,
                 session.protocol.trainings_of(study),
                 0 if store is None else len(store.finished_folds([spec.fingerprint for spec in specs])),
-                None if store is None else mean_seconds(session.problem, card.key, store),
+                None if store is None else mean_seconds(study.problem, card.key, store),
                 shortest,
                 longest,
             )

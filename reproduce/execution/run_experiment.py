@@ -84,6 +84,7 @@ def run(
                 executor,
                 Observers(progress, Tracking(session.name, {} if trackers is None else trackers, console)),
                 session.fingerprint,
+                row_problems=session.row_problems,
                 test_curves=session.experiment.test_curves,
             )
             scheduler.run(protocols)

@@ -32,13 +32,14 @@ class _Track:
     """The protocol of one method, the jobs that it waits for, and their outcomes by index."""
 
     method: str
+    problem: Problem
     work: Work[list[RunRecord]]
     jobs: list[Job] = field(default_factory=list)
     outcomes: dict[int, Outcome] = field(default_factory=dict)
 
 
 class Scheduler:
-    """Runs the protocols of several methods on one problem.
+    """Runs the protocols of several methods.
 
     Args:
         problem: The dataset, its split, and the settings that all methods share.
@@ -47,6 +48,7 @@ class Scheduler:
         observer: Gets every outcome and the progress of running trainings.
         experiment: Fingerprint of the experiment. Finished runs are listed under it at once, so that an unfinished
             experiment has a table too. None lists no runs.
+        row_problems: The problems of methods with conditions of their own, by method.
         test_curves: Whether test scores are recorded during the trainings of the reproductions.
     """
 
@@ -58,10 +60,12 @@ class Scheduler:
         observer: Observer,
         experiment: str | None = None,
         *,
+        row_problems: Mapping[str, Problem] | None = None,
         test_curves: bool = False,
     ) -> None:
         self.experiment, self.test_curves = experiment, test_curves
-        self.problem, self.store, self.executor, self.observer = problem, store, executor, observer
+        self.store, self.executor, self.observer = store, executor, observer
+        self.problem, self.row_problems = problem, row_problems or {}
         self._waiting: deque[tuple[_Track, int]] = deque()
         self._running: dict[Future[Done], tuple[_Track, int]] = {}
         self._attempts: dict[str, int] = {}
@@ -81,7 +85,7 @@ class Scheduler:
             StoreError: The store cannot be read or written.
         """
         for method, work in protocols.items():
-            self._start(_Track(method, work))
+            self._start(_Track(method, self.row_problems.get(method, self.problem), work))
         while self._waiting or self._running:
             while self._waiting and len(self._running) < self.executor.capacity:
                 if not self._submit():
@@ -126,7 +130,7 @@ class Scheduler:
         """Submit the next job of the queue; return False if a worker has died."""
         track, index = self._waiting[0]
         try:
-            future = self.executor.submit(self._task(track.jobs[index]))
+            future = self.executor.submit(self._task(track.problem, track.jobs[index]))
         except BrokenProcessPool as error:
             if not self._running:
                 self._handle_failure(track, track.jobs[index], error)
@@ -136,25 +140,22 @@ class Scheduler:
         self._running[future] = (track, index)
         return True
 
-    def _task(self, job: Job) -> Task:
+    def _task(self, problem: Problem, job: Job) -> Task:
         artifacts = self.store.artifacts
         if isinstance(job, TrainJob):
             weights = None if job.run is None else weights_path(artifacts, job.spec)
-            observed_on = self._test_data() if self.test_curves and job.run is not None else None
-            return TrainTask(job, self.problem.training_data(job.spec), weights, observed_on)
+            observed_on = _test_data(problem) if self.test_curves and job.run is not None else None
+            return TrainTask(job, problem.training_data(job.spec), weights, observed_on)
         paths = tuple(weights_path(artifacts, spec) for spec in job.specs)
-        return EvaluateTask(job, self._test_data(), paths, self._exhibition(job))
+        return EvaluateTask(job, _test_data(problem), paths, self._exhibition(problem, job))
 
-    def _test_data(self) -> TestData:
-        return test_data(self.problem.dataset, self.problem.split)
-
-    def _exhibition(self, job: EvaluateJob) -> Exhibition | None:
+    def _exhibition(self, problem: Problem, job: EvaluateJob) -> Exhibition | None:
         """Return the exhibit's inputs for the first reproduction of a method; None for the others."""
         if job.run > 0 or job.search > 0:
             return None
-        train = self.problem.training_data(job.specs[0]).train
+        train = problem.training_data(job.specs[0]).train
         path = exhibit_path(self.store.artifacts, job.fingerprint)
-        return Exhibition(train, self.problem.dataset.class_names, path)
+        return Exhibition(train, problem.dataset.class_names, path)
 
     def _collect(self, done: set[Future[Done]]) -> None:
         pool_broke = False
@@ -219,3 +220,7 @@ class Scheduler:
                 f"{track.method}, {description}: failed {ATTEMPTS} times, last with {reason}; everything finished is "
                 "kept, run the same command to try again"
             ) from error
+
+
+def _test_data(problem: Problem) -> TestData:
+    return test_data(problem.dataset, problem.split)

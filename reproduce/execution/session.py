@@ -1,6 +1,7 @@
 """Opens an experiment for a run or a plan: reads its cards, finds its weights, opens and splits its dataset."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import optuna
@@ -37,6 +38,7 @@ class Session:
         problem: The dataset, its split, and the settings that all methods share.
         cards: The cards of its methods.
         paths: Paths of the store, the checkpoints, the decoded images and the output.
+        row_problems: The problems of the rows that have conditions of their own, by the methods' keys.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Session:
     problem: Problem
     cards: tuple[MethodCard, ...]
     paths: StoragePaths
+    row_problems: Mapping[str, Problem] = field(default_factory=dict)
 
     @property
     def budget(self) -> Budget:
@@ -63,13 +66,13 @@ class Session:
 
     def open_methods(self) -> dict[str, OpenMethod]:
         """Return the methods of the cards, by key, with their settings for this dataset and experiment."""
-        return {card.key: open_method(self.experiment, card) for card in self.cards}
+        return {card.key: open_method(self.experiment.for_row(card.key), card) for card in self.cards}
 
     def studies(self, storage: optuna.storages.BaseStorage) -> dict[str, Study]:
         """Return one study per method, by key. `storage` is read only when the trials of a study are needed."""
         sampler = self.experiment.search.sampler
         return {
-            key: Study(self.problem, method, self.budget, sampler, storage)
+            key: Study(self.row_problems.get(key, self.problem), method, self.budget, sampler, storage)
             for key, method in self.open_methods().items()
         }
 
@@ -121,28 +124,48 @@ def open_session(
         InputError: Something is missing or wrong; the message is one line with the remedy.
     """
     cards = _cards(experiment)
-    request = DataRequest(
-        name=experiment.dataset.name,
-        images=experiment.images,
-        cache=where.cache,
-        root=experiment.dataset.root,
-        subset=experiment.dataset.subset,
-        skip_broken=experiment.dataset.skip_broken_images,
-        progress=progress,
-    )
     try:
-        outlined = outline_of(experiment) if outline and needs_folder(experiment) else None
-        if outlined is None and needs_folder(experiment):
-            open_dataset(request)  # Fails with an error about the folder, before weights are downloaded in vain.
+        if needs_folder(experiment) and (not outline or outline_of(experiment) is None):
+            _open_images(experiment, where, progress)  # Fails before weights are downloaded in vain.
         if not outline or weights is not None:
             trunk = settled_trunk(experiment.trunk, weights, fetching)
             experiment = experiment.model_copy(update={"trunk": trunk})
         else:
             trunk_entry(experiment.trunk)  # A plan needs the name of a known trunk, but need not build it.
-        dataset = outlined or open_dataset(request)
-        return Session(name, experiment, problem_of(experiment, dataset), cards, where)
+        problem, *others = _problems(
+            [experiment, *(experiment.for_row(card.key) for card in cards)], where, progress, outline=outline
+        )
+        rows = zip(cards, others, strict=True)
+        row_problems = {card.key: other for card, other in rows if card.key in experiment.conditions}
+        return Session(name, experiment, problem, cards, where, row_problems)
     except (DataError, BrokenImageError, SplitError, TrunkError) as error:
         raise InputError(str(error)) from error
+
+
+def _problems(
+    rows: list[Experiment], where: StoragePaths, progress: Progress | None, *, outline: bool
+) -> list[Problem]:
+    """Return the problems of experiments that differ in the conditions of a row. Equal images are opened once."""
+    datasets: dict[int | None, Dataset] = {}
+    for row in rows:
+        if row.images.resize not in datasets:
+            outlined = outline_of(row) if outline and needs_folder(row) else None
+            datasets[row.images.resize] = outlined or _open_images(row, where, progress)
+    return [problem_of(row, datasets[row.images.resize]) for row in rows]
+
+
+def _open_images(experiment: Experiment, where: StoragePaths, progress: Progress | None) -> Dataset:
+    return open_dataset(
+        DataRequest(
+            name=experiment.dataset.name,
+            images=experiment.images,
+            cache=where.cache,
+            root=experiment.dataset.root,
+            subset=experiment.dataset.subset,
+            skip_broken=experiment.dataset.skip_broken_images,
+            progress=progress,
+        )
+    )
 
 
 def _cards(experiment: Experiment) -> tuple[MethodCard, ...]:

@@ -86,7 +86,7 @@ def _status(
         experiment = stored.measured.summary.experiment
         if experiment is None or stored.dataset != cell.dataset or row.key not in _keys(experiment):
             continue
-        against = objections(table, row, cell, stored, _tested(experiment))
+        against = objections(table, row, cell, stored, _tested(experiment.for_row(row.key)))
         if not against:
             return "runnable", stored.name
         reasons.append([f"{stored.name}: {reason}" for reason in against])

@@ -39,8 +39,8 @@ def searches(storage: optuna.storages.BaseStorage, measured: MeasuredExperiment)
     # If several studies match, the last one is the latest and replaces the others.
     for study in optuna.get_all_study_summaries(storage, include_best_trial=False):
         identity = study.user_attrs.get("identity")
-        if isinstance(identity, dict) and _belongs(identity, experiment, data):
-            key = identity["method"]["name"]
+        key = identity["method"]["name"] if isinstance(identity, dict) else ""
+        if isinstance(identity, dict) and _belongs(identity, experiment.for_row(key), data):
             search = _search(storage, study, identity, trials)
             if key in measured.summary.methods and search.trials and _led_to(search, measured, key):
                 by_method[key] = search

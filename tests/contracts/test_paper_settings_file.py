@@ -10,14 +10,17 @@ from functools import cache
 from typing import NamedTuple
 
 import pytest
+import torch
+from torch.nn import BatchNorm2d
 
+from protocols.trunks.trunk_registry import TRUNKS
 from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.experiment_file import experiment_names, load_experiments
 from reproduce.config.method_on_dataset import open_method
 from reproduce.outputs.covered_rows import CoveredRow, covered_rows
 from results.experiment_spec import Experiment
 from results.published.tables import read_published
-from results.training_spec import MethodSpec, StepSchedule
+from results.training_spec import MethodSpec, StepSchedule, TrunkSpec
 
 # Without a search: the audit has the optima that MLRC published, which a search of ours need not find.
 EXPERIMENTS = {
@@ -54,11 +57,46 @@ def floating(value: float | None) -> float | None:
     return None if value is None else float(value)
 
 
+CAFFE = (104, 117, 128)
+IMAGENET = ((0.485, 0.229), (0.456, 0.224), (0.406, 0.225))
+NORMALIZED = {
+    "bgr_0_255_mean_104_117_128_std_1": ("BGR", lambda x: [255 * x - mean for mean in CAFFE]),
+    "BGR, 0-255, mean (104,117,128), std (1,1,1)": ("BGR", lambda x: [255 * x - mean for mean in CAFFE]),
+    "rgb_0_1_imagenet_mean_std": ("RGB", lambda x: [(x - mean) / std for mean, std in IMAGENET]),
+    "RGB, ImageNet mean and std": ("RGB", lambda x: [(x - mean) / std for mean, std in IMAGENET]),
+    "BGR, 255*(x - mean) with RGB mean (0.485,0.456,0.406), no division by std": (
+        "BGR",
+        lambda x: [255 * (x - mean) for mean in (0.406, 0.456, 0.485)],
+    ),
+    "BGR, (x - (0.4078,0.4588,0.502)) / 0.0039": (
+        "BGR",
+        lambda x: [(x - mean) / 0.0039 for mean in (0.4078, 0.4588, 0.502)],
+    ),
+}
+"""By the file's text: the order of channels, and what they are for a grey value x in 0..1."""
+
+
+def numbers_for_black_and_white(order: str, channels: Callable[[float], list[float]]) -> object:
+    """Two formats are equal if they agree in these numbers, since both are linear."""
+    return order, *(tuple(round(value, 3) + 0.0 for value in channels(x)) for x in (0.0, 1.0))
+
+
+def input_format(text: str) -> object:
+    return numbers_for_black_and_white(*NORMALIZED[text]) if text in NORMALIZED else text
+
+
+def our_input_format(trunk: TrunkSpec) -> object:
+    ours = trunk.input_format or TRUNKS[trunk.name].input
+    values = tuple(zip(ours.mean, ours.std, strict=True))
+    return numbers_for_black_and_white(ours.channels, lambda x: [(x * ours.scale - mean) / std for mean, std in values])
+
+
 # By setting of the file: how its text is read, and our value.
 COMPARED: dict[str, tuple[Callable[[str], object], Callable[[Experiment], object]]] = {
     "trunk": (word, lambda one: word(one.trunk.name)),
     "trunk.pooling": (pooling, lambda one: one.trunk.pooling),
     "trunk.batch_norm": (word, lambda one: word(one.trunk.batch_norm)),
+    "input_format": (input_format, lambda one: our_input_format(one.trunk)),
     "embedding_size": (number, lambda one: float(one.embedding_size)),
     "images.resize": (none_or_number, lambda one: floating(one.images.resize)),
     "images.crop": (number, lambda one: float(one.images.crop)),
@@ -110,7 +148,18 @@ def our_warmup(method: MethodSpec) -> object:
     return None if method.warmup_passes is None else f"{method.warmup_passes} passes"
 
 
-# Likewise for a row's method as the experiment opens it. None: the class of the loss decides, or has no such argument.
+def our_momentum(trunk: TrunkSpec) -> float | None:
+    """None where running statistics are frozen: the momentum has no effect there."""
+    if trunk.batch_norm != "training":
+        return None
+    with torch.device("meta"):
+        layers = [layer for layer in TRUNKS[trunk.name].build().modules() if isinstance(layer, BatchNorm2d)]
+    (momentum,) = {layer.momentum for layer in layers}
+    return trunk.batch_norm_momentum or momentum
+
+
+# Likewise for a row's method as the experiment opens it. None: the class of the loss decides, it has no such argument,
+# or the setting has no effect.
 OF_METHODS: dict[str, tuple[Callable[[str], object], Callable[[MethodSpec, Experiment], object]]] = {
     "samples_per_class": (
         lambda text: 0.0 if text.startswith("none") else number(text),
@@ -121,6 +170,7 @@ OF_METHODS: dict[str, tuple[Callable[[str], object], Callable[[MethodSpec, Exper
         lambda one, all_: None if one.loss_lr is None else one.loss_lr / all_.training.optimizer.lr,
     ),
     "warmup": (warmup, lambda one, _: our_warmup(one)),
+    "trunk.bn_momentum": (number, lambda _, all_: our_momentum(all_.trunk)),
     "schedule": (schedule, lambda _, all_: our_schedule(all_.training.schedule)),
     "clip_kind": (
         lambda text: 10.0 if text.startswith("global norm 10") else 0.0,
@@ -163,10 +213,6 @@ KNOWN: dict[Difference, str] = {
         ): "A lower bound on steps than the code's; the stop comes first."
         for table, ours in (("ccp_table1", "1000.0"), ("ccp_table2", "4000.0"), ("ccp_table3", "1000.0"))
     },
-    **{
-        Difference("nir_table1", method, "warmup", "5 passes", "none"): "An experiment has one warm-up for its proxies."
-        for method in ("proxy_anchor", "proxy_nca")
-    },
     Difference(
         "nir_table2", "nir_proxy_anchor", "schedule", "None", "pass 144, factor 0.5"
     ): "An example in a comment of the authors' script; the command beside it ends at pass 100.",
@@ -186,7 +232,7 @@ KNOWN: dict[Difference, str] = {
 
 
 def differences(row: CoveredRow) -> Iterator[Difference]:
-    experiment = EXPERIMENTS[row.detail]
+    experiment = EXPERIMENTS[row.detail].for_row(row.method)
     about = LINES[
         (LINES["table"] == row.table)
         & LINES["dataset"].isin([row.dataset, "*"])
@@ -214,7 +260,7 @@ def differences(row: CoveredRow) -> Iterator[Difference]:
 @cache
 def opened(name: str, key: str) -> MethodSpec:
     """A row's method as its experiment opens it."""
-    experiment = EXPERIMENTS[name]
+    experiment = EXPERIMENTS[name].for_row(key)
     variant = next((one for one in experiment.variants if one.key == key), None)
     return open_method(experiment, load_card(key) if variant is None else load_variant(variant)).method
 

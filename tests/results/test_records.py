@@ -13,6 +13,7 @@ from results.training_spec import (
     Component,
     FoldSpec,
     ImageSettings,
+    InputFormat,
     MethodSpec,
     OptimizerSettings,
     StepSchedule,
@@ -60,6 +61,12 @@ CHANGES = {
     "trunk.weights": TrunkSpec(name="small_conv", weights="imagenet"),
     "trunk.batch_norm": TrunkSpec(name="small_conv", weights="random", batch_norm="frozen"),
     "trunk.pooling": TrunkSpec(name="small_conv", weights="random", pooling="average_max"),
+    "trunk.input_format": TrunkSpec(
+        name="small_conv", weights="random", input_format=InputFormat(channels="grey", mean=(0,), std=(1,))
+    ),
+    "trunk.batch_norm_momentum": TrunkSpec(
+        name="small_conv", weights="random", batch_norm="training", batch_norm_momentum=0.9
+    ),
     "embedding_size": None,
     "embedder_bias": False,
     "normalization": "ball",

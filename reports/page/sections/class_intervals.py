@@ -38,7 +38,8 @@ class OverClasses:
 def over_classes(material: Material) -> OverClasses | None:
     """Compute the intervals of the first score for the methods whose runs have class scores; None without such runs."""
     score, records = material.scores[0], material.records
-    methods = [key for key in material.best_first if all(run.class_scores for run in records[key])]
+    apart = material.measured.summary.own_conditions
+    methods = [key for key in material.best_first if key not in apart and all(run.class_scores for run in records[key])]
     if not methods:
         return None
     best, *others = methods

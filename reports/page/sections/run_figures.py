@@ -50,7 +50,7 @@ def _intervals(material: Material, score: Score, published: Mapping[str, float])
 
 
 def _ranks(material: Material, score: Score) -> Iterator[Drawn]:
-    values = material.values(score)
+    values = material.comparable_values(score)
     if len(values) < 3:
         return
     try:

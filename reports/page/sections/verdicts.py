@@ -39,7 +39,9 @@ def verdicts_of(material: Material, classes: OverClasses | None = None) -> tuple
 
 
 def _of_the_best(material: Material, score: Score) -> Iterator[Verdict]:
-    values, titles = material.values(score), material.titles
+    values, titles = material.comparable_values(score), material.titles
+    if not values:
+        return
     if len(values) < 2:
         (key,) = values
         mean = percent(student_t_interval(list(values[key].values())))
@@ -67,13 +69,15 @@ def _of_the_best(material: Material, score: Score) -> Iterator[Verdict]:
 
 def _pairs(material: Material, score: Score, classes: OverClasses | None) -> Iterator[Verdict]:
     """Write a sentence about each pair, the better methods first."""
-    values = material.values(score)
-    ordered = {key: values[key] for key in material.best_first}
+    values = material.comparable_values(score)
+    if not values:
+        return
+    ordered = {key: values[key] for key in material.best_first if key in values}
     family = compare_all(ordered)
     tested = sum(pair.p is not None for pair in family)
     lower = {pair.b for pair in compare_with_best(ordered)[1] if pair.significant(ALPHA)}
     for pair in family:
-        below_best = pair.a == material.best_first[0] and pair.b in lower
+        below_best = pair.a == next(iter(ordered)) and pair.b in lower
         verdict = _pair(pair, score, material.titles, tested, below_best)
         gap = classes.gaps.get(pair.b) if classes and pair.a == classes.best else None
         if verdict.kind == "real" and gap and gap.low is not None and gap.low <= 0:

@@ -17,12 +17,13 @@ from torch import Tensor, nn
 from protocols.download import DownloadError, download
 from protocols.trunks import embedding_model as build
 from protocols.trunks.embedding_model import EmbeddingModel
-from protocols.trunks.trunk_registry import TRUNKS, InputFormat, TrunkEntry, settled_trunk
+from protocols.trunks.trunk_registry import TRUNKS, TrunkEntry, settled_trunk
 from protocols.trunks.weights import PublishedFile, TrunkError
-from results.training_spec import TrunkSpec
+from results.training_spec import InputFormat, TrunkSpec
 
 VARIABLE = "METRIC_LEARNING_WEIGHTS"
 TOY = TrunkSpec(name="toy", weights="imagenet")
+RAW = InputFormat(channels="RGB", mean=(0, 0, 0), std=(1, 1, 1))
 
 
 class Toy(nn.Module):
@@ -66,7 +67,7 @@ class World(NamedTuple):
 
 def _publish(monkeypatch: pytest.MonkeyPatch, url: str) -> PublishedFile:
     file = PublishedFile("toy", url, ("fc.",))
-    monkeypatch.setitem(TRUNKS, "toy", TrunkEntry(Toy, InputFormat(3, (0.0,) * 3, (1.0,) * 3), published=file))
+    monkeypatch.setitem(TRUNKS, "toy", TrunkEntry(Toy, RAW, published=file))
     return file
 
 

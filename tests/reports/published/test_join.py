@@ -59,6 +59,9 @@ def test_a_cell_holds_mean_interval_and_where_the_published_value_lies():
     } <= NOT_FILLED
 
 
+IMAGENET_FORMAT = {"channels": "RGB", "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}
+
+
 def test_the_table_says_how_many_runs_are_behind_the_published_values():
     remarks = " ".join(published_layout(join(CUB, [mlrc()])).remarks)
     assert "published values: m = 10." in remarks
@@ -80,6 +83,8 @@ def test_one_run_has_a_mean_and_no_interval():
         ({"trunk": {"weights": "sha256:" + "0" * 64}}, "started from sha256 weights"),
         ({"trunk": {"batch_norm": "frozen"}}, "another trunk setting"),
         ({"trunk": {"pooling": "average_max"}}, "another trunk setting"),
+        ({"trunk": {"input_format": IMAGENET_FORMAT}}, "another trunk setting"),
+        ({"trunk": {"batch_norm": "training", "batch_norm_momentum": 0.9}}, "another trunk setting"),
         ({"dataset": {"subset": True}}, "a subset of the dataset"),
         ({"images": {"crop": 96}}, "images of 96 pixels, published for 227"),
         ({"images": {"area": [0.08, 1.0]}}, "another transform of images"),

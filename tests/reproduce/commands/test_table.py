@@ -249,6 +249,7 @@ def test_every_setting_is_compared_or_listed_as_free(own_files, key):
         "settings": {"proxy_isa": {"loss.k": 0.5}},
         "metrics": ("nmi",),
         "test_curves": True,
+        "conditions": {"proxy_isa": {"embedding_size": 64}},
     }
     free = {"title", "methods", "reproductions", "seed", "metrics", "test_curves"}
     whole = changed(own_files[name].model_dump(mode="json"), **{key: other[key]})

@@ -8,10 +8,15 @@ from reproduce.config.experiment_file import experiment_names, load_experiments
 from reproduce.errors import InputError
 from tests.support.command_line import TINY, ask
 
+RGB = {"channels": "RGB", "mean": [0.5, 0.5, 0.5], "std": [1, 1, 1]}
 WRONG = [
     ({"dataset": {"name": "birds"}}, "key 'dataset': unknown dataset 'birds'; known are cars196, cub200"),
     ({"trunk": {"name": "resnet", "weights": "random"}}, "key 'trunk': unknown trunk 'resnet'; known are"),
     ({"trunk": {"name": "small_conv", "weights": "imagenet"}}, "key 'trunk': trunk small_conv: no weights 'imagenet'"),
+    (
+        {"trunk": {"name": "small_conv", "weights": "random", "input_format": RGB}},
+        "key 'trunk': trunk small_conv takes 1 channel(s); its input_format has 3 (RGB)",
+    ),
     ({"metrics": ["nmi", "recal@2"]}, "key 'metrics': metric 'recal@2' is not known; known are recall@K"),
     ({"metrics": ["nmi", "nmi"]}, "key 'metrics': metric 'nmi' is named twice"),
 ]

@@ -136,6 +136,13 @@ def written(folder, **changes) -> str:
         ({"search": {"sampler": {"name": "TPESampler"}}}, "search.sampler.name"),
         ({"protocol": "own"}, "protocol"),
         ({"dataset": {"nam": "glyphs"}}, "dataset.name"),
+        ({"trunk": {**CONTENT["trunk"], "input_format": {"channels": "RBG"}}}, "trunk.input_format.channels"),
+        (
+            {"trunk": {**CONTENT["trunk"], "input_format": {"channels": "BGR", "mean": [0, 0, 0], "std": [1, 1]}}},
+            "trunk.input_format",
+        ),
+        ({"trunk": {**CONTENT["trunk"], "batch_norm_momentum": 2}}, "trunk.batch_norm_momentum"),
+        ({"trunk": {**CONTENT["trunk"], "batch_norm_momentum": 0.9}}, "trunk"),
     ],
 )
 def test_an_error_in_a_file_gives_file_and_key(tmp_path, changes, key):
@@ -144,6 +151,7 @@ def test_an_error_in_a_file_gives_file_and_key(tmp_path, changes, key):
         load_experiment(path, {})
     assert path in str(error.value)
     assert f"'{key}'" in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 def test_the_name_in_the_store_is_that_of_the_file(tmp_path):

@@ -1,0 +1,63 @@
+"""An experiment whose rows have conditions of their own, from the file to the tables and the page."""
+
+import pytest
+import yaml
+
+from reproduce.storage import open_store, storage_paths
+from results.experiment_results import MeasuredExperiment
+from tests.support.command_line import TINY, ask
+
+ROWS = {
+    **yaml.safe_load(TINY),
+    "methods": ["contrastive", "normalized_softmax"],
+    "reproductions": 2,
+    "search": {"trials": 0},
+    "settings": {"normalized_softmax": {"warmup.passes": 1}},
+    "with": {"smaller": {"embedding_size": 8, "training.batch_size": 12}},
+    "variants": [{"of": "contrastive", "key": "smaller", "title": "Smaller", "set": {}}],
+    "sweeps": [{"of": "triplet", "grid": {"loss.margin": [0.1]}, "with": {"images.resize": [40]}}],
+}
+
+
+@pytest.fixture
+def say(capsys, monkeypatch, tmp_path, same_threads_afterwards):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.yaml").write_text(yaml.safe_dump(ROWS))
+    return lambda *arguments: ask(*arguments, capsys=capsys, monkeypatch=monkeypatch)
+
+
+def test_every_row_is_trained_under_its_own_conditions(say, tmp_path):
+    planned = say("plan", "rows.yaml", "--workers", "1", "--rate", "1000")
+    assert "16 trainings, 0 in the store" in planned.out, planned.err
+    answer = say("run", "rows.yaml", "--workers", "1")
+    assert answer.code == 0, answer.err
+    assert "16 trainings made" in answer.out
+    assert "0 trainings made" in say("run", "rows.yaml", "--workers", "1").out
+    store = open_store(storage_paths("runs/store.sqlite", None, None, None))
+    measured = MeasuredExperiment.from_store(store, store.latest_experiments()["rows"], trainings=True)
+    by_row = {
+        record.method: measured.trainings[record.fold_fingerprints[0]][0]
+        for record in measured.records
+        if record.run == 0
+    }
+    assert {row: spec.embedding_size for row, spec in by_row.items()} == {
+        "contrastive": 16,
+        "normalized_softmax": 16,
+        "smaller": 8,
+        "triplet__loss.margin_0.1__images.resize_40": 16,
+    }
+    assert by_row["smaller"].training.batch_size == 12
+    assert by_row["triplet__loss.margin_0.1__images.resize_40"].images.resize == 40
+    assert by_row["normalized_softmax"].method.warmup_passes == 1
+    assert len({spec.seed for spec in by_row.values()}) == 1, "runs of all rows stay matched"
+
+
+def test_rows_under_their_own_conditions_are_marked_and_not_tested(say, tmp_path):
+    assert say("run", "rows.yaml", "--workers", "1").code == 0
+    table = say("table", "rows").out
+    assert "† Smaller (8-dim): embedding_size 8, training.batch_size 12." in " ".join(table.split())
+    differences = say("table", "rows", "--what", "differences", "--format", "csv").out
+    assert "smaller" not in differences
+    assert "contrastive,normalized_softmax" in differences
+    page = (tmp_path / "runs" / "reports" / "rows" / "index.html").read_text(encoding="utf-8")
+    assert "Not compared with rows under other conditions" in page

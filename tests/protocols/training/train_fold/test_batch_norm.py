@@ -1,0 +1,73 @@
+"""Batch normalisation in a training: what the momentum changes, and what a warm-up leaves alone."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from protocols.datasets.dataset import Dataset
+from protocols.training.train_fold import TrainedFold, train_fold
+from protocols.trunks.embedding_model import model_of
+from results.training_spec import TrunkSpec
+from results.values import derive_seed
+from tests.support.batch_norm_trunk import NAME, use_batch_norm_trunk
+from tests.support.toys import CONTRASTIVE, pattern_dataset, settings, toy_fold
+
+STATISTICS = ["trunk.1.running_mean", "trunk.1.running_var"]
+SCALE_AND_SHIFT = ["trunk.1.weight", "trunk.1.bias"]
+CONVOLUTION = ["trunk.0.weight", "trunk.0.bias"]
+
+
+@pytest.fixture(autouse=True)
+def _trunk_with_batch_norm(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_batch_norm_trunk(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    return pattern_dataset(tmp_path_factory.mktemp("patterns"))
+
+
+def trained(
+    dataset: Dataset, *, batch_norm: str, momentum: float | None = None, warmup_steps: int = 0
+) -> tuple[TrainedFold, dict[str, Tensor]]:
+    """A training of one epoch, with the weights that it started from."""
+    trunk = TrunkSpec.model_validate(
+        {"name": NAME, "weights": "random", "batch_norm": batch_norm, "batch_norm_momentum": momentum}
+    )
+    method = CONTRASTIVE.model_copy(update={"warmup_steps": warmup_steps})
+    spec, data = toy_fold(dataset, method, settings(max_epochs=1, iterations_per_epoch=4), trunk=trunk)
+    torch.manual_seed(derive_seed("network", spec.seed))
+    return train_fold(spec, data), model_of(spec).state_dict()
+
+
+def changed(fold: TrainedFold, start: dict[str, Tensor], keys: list[str]) -> list[bool]:
+    assert fold.result.best_iteration == 4, "the weights must be those of the last step"
+    return [not torch.equal(fold.weights[key], start[key]) for key in keys]
+
+
+def test_the_momentum_changes_the_running_statistics_and_no_gradient(dataset: Dataset) -> None:
+    """In training, batches are normalised by their own statistics; the running ones count in evaluation only."""
+    (own, _), (chosen, _) = (trained(dataset, batch_norm="training", momentum=m) for m in (None, 0.9))
+    assert [point.loss for point in own.result.curve] == [point.loss for point in chosen.result.curve]
+    for key in own.weights:
+        assert torch.equal(own.weights[key], chosen.weights[key]) == (key not in STATISTICS), key
+
+
+@pytest.mark.parametrize("batch_norm", ["training", "statistics_frozen", "frozen"])
+def test_a_warm_up_freezes_all_weights_of_the_trunk_but_not_trained_statistics(
+    dataset: Dataset, batch_norm: str
+) -> None:
+    """As in Proxy-Anchor's code, whose first epoch updates the running averages on SOP and In-Shop."""
+    fold, start = trained(dataset, batch_norm=batch_norm, warmup_steps=4)
+    assert changed(fold, start, [*CONVOLUTION, *SCALE_AND_SHIFT]) == [False] * 4
+    assert changed(fold, start, STATISTICS) == [batch_norm == "training"] * 2
+    assert changed(fold, start, ["embedder.weight"]) == [True]
+
+
+@pytest.mark.parametrize("batch_norm", ["training", "statistics_frozen", "frozen"])
+def test_scale_and_shift_train_after_the_warm_up_unless_they_are_frozen(dataset: Dataset, batch_norm: str) -> None:
+    """As after Proxy-Anchor's warm-up; `frozen` stays frozen, as in CCP's code."""
+    fold, start = trained(dataset, batch_norm=batch_norm, warmup_steps=2)
+    assert changed(fold, start, SCALE_AND_SHIFT) == [batch_norm != "frozen"] * 2
+    assert changed(fold, start, STATISTICS) == [batch_norm == "training"] * 2
+    assert changed(fold, start, ["trunk.0.weight"]) == [True]

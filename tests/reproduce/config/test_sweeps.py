@@ -1,0 +1,82 @@
+"""Sweeps of experiment files, and conditions of rows as files give them."""
+
+import pytest
+import yaml
+
+from reproduce.config.experiment_file import load_experiments
+from reproduce.errors import InputError
+from tests.support.command_line import TINY
+
+TINY_FILE = yaml.safe_load(TINY)
+
+
+@pytest.fixture
+def load(tmp_path):
+    def load_file(**changes):
+        path = tmp_path / "tiny.yaml"
+        path.write_text(yaml.safe_dump({**TINY_FILE, **changes}))
+        return load_experiments(str(path), {})["tiny"]
+
+    return load_file
+
+
+def test_a_sweep_has_a_variant_for_each_combination(load):
+    sweep = {
+        "of": "proxy_anchor",
+        "set": {"batch.samples_per_class": 0},
+        "grid": {"loss.alpha": [4, 32], "loss.margin": [0.0, 0.1]},
+        "with": {"embedding_size": [8, 16]},
+    }
+    experiment = load(sweeps=[sweep], variants=[{"of": "triplet", "key": "hard", "title": "Hard", "set": {}}])
+    assert len(experiment.variants) == 1 + 8
+    variant = experiment.variants[1]
+    assert variant.key == "proxy_anchor__loss.alpha_4__loss.margin_0.0__embedding_size_8"
+    assert variant.title == "Proxy-Anchor, loss.alpha 4, loss.margin 0.0, embedding_size 8"
+    assert variant.set == {"batch.samples_per_class": 0, "loss.alpha": 4, "loss.margin": 0.0}
+    sizes = [experiment.for_row(variant.key).embedding_size for variant in experiment.variants[1:]]
+    assert sizes == [8, 16] * 4
+    assert len(experiment.comparable_rows()) == len(TINY_FILE["methods"]) + 1 + 4, "16 is the experiment's own size"
+
+
+def test_panels_inherit_conditions_and_sweeps(tmp_path):
+    content = {
+        **TINY_FILE,
+        "with": {"contrastive": {"training.batch_size": 8}},
+        "sweeps": [{"of": "triplet", "grid": {"loss.margin": [0.1]}}],
+        "panels": {"a": {}, "b": {"with": {"contrastive": {"embedding_size": 8}}, "sweeps": []}},
+    }
+    path = tmp_path / "both.yaml"
+    path.write_text(yaml.safe_dump(content))
+    a, b = load_experiments(str(path), {}).values()
+    assert [variant.key for variant in a.variants] == ["triplet__loss.margin_0.1"]
+    assert b.variants == ()
+    assert b.for_row("contrastive").embedding_size == b.for_row("contrastive").training.batch_size == 8
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"sweeps": [{"of": "triplet"}]}, "sweeps.0: varies nothing; give values in `grid` or `with`"),
+        ({"sweeps": [{"of": "triplet", "gird": {}}]}, "sweeps.0: unknown key 'gird'"),
+        ({"sweeps": [{"of": "triplet", "grid": {"loss.margin": 3}}]}, "sweeps.0: key 'grid.loss.margin'"),
+        ({"sweeps": {"of": "triplet"}}, "sweeps must be a list"),
+        ({"sweeps": [{"of": "triplets", "grid": {"loss.margin": [3]}}]}, "unknown method 'triplets'"),
+        ({"with": {"triplet": {"embedding_size": 8}}}, "with.triplet: there is no row 'triplet'; the rows are"),
+        ({"with": {"contrastive": {"seed": 8}}}, "with.contrastive: a row cannot have its own 'seed'"),
+        ({"with": {"contrastive": {"embedding_size": 0}}}, "with.contrastive: key 'embedding_size': input should be"),
+        ({"with": {"contrastive": {"training.batch_sise": 4}}}, "unknown key 'training.batch_sise'"),
+    ],
+)
+def test_errors_are_one_line_with_the_place(load, changes, message):
+    with pytest.raises(InputError) as error:
+        load(**changes)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_an_option_for_fewer_methods_keeps_the_conditions_of_the_others(tmp_path):
+    path = tmp_path / "tiny.yaml"
+    path.write_text(yaml.safe_dump({**TINY_FILE, "with": {"contrastive": {"embedding_size": 8}}}))
+    (fewer,) = load_experiments(str(path), {"methods": ["untrained"]}).values()
+    (all_methods,) = load_experiments(str(path), {}).values()
+    assert fewer.fingerprint("tiny", "data") == all_methods.fingerprint("tiny", "data")
