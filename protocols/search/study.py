@@ -51,7 +51,7 @@ class Study:
 
     @property
     def n_trials(self) -> int:
-        """Number of trials of one search: 0 without a search space, fewer than the budget if all values are tried."""
+        """Number of trials of one search, 0 without a search space, fewer than the budget if all values are tried."""
         return settled(self.method.space, self.budget.trials)[1] if self.method.space else 0
 
     @property

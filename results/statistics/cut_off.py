@@ -59,13 +59,14 @@ def _of_run(measured: MeasuredExperiment, record: RunRecord) -> int:
     if all(name in measured.trainings for name in names):
         return sum(is_cut_off(measured.trainings[name][1]) for name in names)
     # A training that patience ends has later iterations than its best. So no other ending has equal sums.
-    longest = record.iterations if record.iterations is not None else _longest(measured, len(names))
+    longest = record.iterations if record.iterations is not None else _longest(measured, record.method, len(names))
     return len(names) if longest and record.steps == longest else 0
 
 
-def _longest(measured: MeasuredExperiment, trainings: int) -> int | None:
+def _longest(measured: MeasuredExperiment, method: str, trainings: int) -> int | None:
     """Iterations of trainings that ran for all epochs; None if they depend on the number of images."""
     experiment = measured.summary.experiment
-    if experiment is None or experiment.training.iterations_per_epoch is None:
+    training = None if experiment is None else experiment.for_row(method).training
+    if training is None or training.iterations_per_epoch is None:
         return None
-    return trainings * experiment.training.max_epochs * experiment.training.iterations_per_epoch
+    return trainings * training.max_epochs * training.iterations_per_epoch

@@ -41,3 +41,13 @@ def test_methods_without_class_scores_are_named():
     assert table.notes == ("Runs without class scores: C.",)
     assert doubt_table(measured()).rows == ()
     assert "Fewer than two methods" in doubt_table(measured()).caption
+
+
+def test_rows_under_conditions_of_their_own_are_in_no_pair():
+    world = kept()
+    settings = {**world.summary.written_settings, "with": {"contrastive": {"training.max_epochs": 3}}}
+    apart = some_summary(methods=world.summary.methods, settings=settings)
+    assert apart.own_conditions, "the settings are read"
+    frame = read(doubt_table(MeasuredExperiment(apart, world.records)))
+    assert len(frame) == 6
+    assert "contrastive" not in {*frame["a"], *frame["b"]}
