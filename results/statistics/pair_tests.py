@@ -1,0 +1,155 @@
+"""Tests of all pairs of methods, on arrays: differences of means with their standard errors and degrees of freedom.
+
+Values have the shape (..., methods, runs), with NaN for a run that a method does not have. Runs of two methods in the
+same column are matched. Results have the pairs of `pairs_of` on the last axis.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from results.statistics.moderated import Prior, cautious_prior, squeezed
+
+Array = npt.NDArray[np.float64]
+
+TestName = Literal["moderated t", "paired t", "Welch t"]
+
+ROUNDING = 1e-12
+"""Standard deviation relative to the largest value that rounding errors alone can cause."""
+
+
+@dataclass(frozen=True)
+class PairDifferences:
+    """The difference of every pair, with what a t-test needs.
+
+    Attributes:
+        difference: Mean of the first method minus mean of the second.
+        error: Standard error; 0 if the runs do not vary.
+        degrees: Degrees of freedom; NaN if there are too few runs for a test.
+    """
+
+    difference: Array
+    error: Array
+    degrees: Array
+
+    @property
+    def t(self) -> Array:
+        """The t statistics; infinite where runs that do not vary have different means, NaN without a test."""
+        varied = self.error > 0
+        ratio = self.difference / np.where(varied, self.error, 1.0)
+        certain = np.where(self.difference == 0, 0.0, np.copysign(np.inf, self.difference))
+        return np.where(np.isnan(self.degrees), np.nan, np.where(varied, ratio, certain))
+
+    @property
+    def p(self) -> Array:
+        """Two-sided p values of no difference; NaN without a test."""
+        return 2 * np.asarray(special.stdtr(self.degrees, -np.abs(self.t)))
+
+    def p_equal(self, margin: float) -> Array:
+        """Compute the p values of two one-sided tests (Schuirmann 1987).
+
+        Args:
+            margin: The methods count as equal if their true means differ by less, in the unit of the values.
+
+        Returns:
+            The larger of the two p values; NaN without a test.
+        """
+        room = margin - np.abs(self.difference)
+        varied = self.error > 0
+        t = np.where(varied, room / np.where(varied, self.error, 1.0), np.copysign(np.inf, room))
+        return np.asarray(special.stdtr(self.degrees, -np.where(np.isnan(self.degrees), np.nan, t)))
+
+
+def pairs_of(methods: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return the numbers of the first and of the second method of every pair."""
+    first, second = np.triu_indices(methods, 1)
+    return first, second
+
+
+def moderated_t(values: Array, prior: Callable[[Array, Array], Prior] = cautious_prior) -> PairDifferences:
+    """Test with moderated variances. All runs are used, and matched runs are treated as independent.
+
+    Runs that share seeds correlate weakly, and a positive correlation only makes this test more careful. A method with
+    one run is tested with the prior variance, if there is one.
+
+    Args:
+        values: The values.
+        prior: Estimate of the prior from variances and degrees of freedom.
+
+    Returns:
+        The differences, with Satterthwaite's degrees of freedom, at most those of all runs together.
+    """
+    means, variances, counts = _moments(values)
+    return moderated_t_of_moments(means, variances, counts, prior)
+
+
+def moderated_t_of_moments(
+    means: Array, variances: Array, counts: Array, prior: Callable[[Array, Array], Prior] = cautious_prior
+) -> PairDifferences:
+    """Compute `moderated_t` from the means, variances and numbers of runs of the methods, on the last axis."""
+    borrowed = prior(variances, counts - 1)
+    moderated, degrees = squeezed(variances, counts - 1, borrowed)
+    bound = np.maximum(borrowed.pooled_degrees, np.max(counts - 1, axis=-1))
+    return _of_independent(means, moderated / np.maximum(counts, 1), degrees, bound)
+
+
+def welch_t(values: Array) -> PairDifferences:
+    """Test with each method's own variance (Welch 1947)."""
+    means, variances, counts = _moments(values)
+    degrees = counts - 1
+    return _of_independent(means, variances / np.maximum(counts, 1), degrees, degrees.sum(axis=-1))
+
+
+def paired_t(values: Array) -> PairDifferences:
+    """Test the differences of matched runs. A pair with fewer than two matched runs is not tested."""
+    first, second = pairs_of(values.shape[-2])
+    differences = values[..., first, :] - values[..., second, :]
+    means, variances, counts = _moments(differences)
+    errors = np.sqrt(variances / np.maximum(counts, 1))
+    largest = np.nanmax(np.abs(values), axis=(-2, -1), keepdims=True)[..., 0]
+    overall = _moments(values)[0]
+    means = np.where(counts > 1, means, overall[..., first] - overall[..., second])
+    return _without_rounding(means, errors, np.where(counts > 1, counts - 1, np.nan), largest)
+
+
+TESTS: dict[TestName, Callable[[Array], PairDifferences]] = {
+    "moderated t": moderated_t,
+    "paired t": paired_t,
+    "Welch t": welch_t,
+}
+
+
+def _of_independent(means: Array, parts: Array, degrees: Array, bound: Array) -> PairDifferences:
+    """Differences of independent means, from the squared errors of the means and their degrees of freedom."""
+    first, second = pairs_of(means.shape[-1])
+    total = parts[..., first] + parts[..., second]
+    tested = (degrees[..., first] > 0) & (degrees[..., second] > 0)
+    spread = sum(parts[..., side] ** 2 / np.where(tested, degrees[..., side], 1.0) for side in (first, second))
+    varied = total > 0
+    satterthwaite = np.where(varied, total**2, 1.0) / np.where(varied, spread, 1.0)
+    # Without variation any number of degrees gives the same p value.
+    pair_degrees = np.minimum(np.where(varied, satterthwaite, 1.0), bound[..., None])
+    largest = np.max(np.abs(means), axis=-1, keepdims=True)
+    difference = means[..., first] - means[..., second]
+    return _without_rounding(difference, np.sqrt(total), np.where(tested, pair_degrees, np.nan), largest)
+
+
+def _without_rounding(difference: Array, error: Array, degrees: Array, largest: Array) -> PairDifferences:
+    """Set errors to 0 that rounding alone can cause, and the differences beside them."""
+    constant = error <= ROUNDING * largest
+    equal = constant & (np.abs(difference) <= ROUNDING * largest)
+    return PairDifferences(np.where(equal, 0.0, difference), np.where(constant, 0.0, error), degrees)
+
+
+def _moments(values: Array) -> tuple[Array, Array, Array]:
+    """Mean, sample variance (0 for a single run) and number of runs of every method."""
+    present = ~np.isnan(values)
+    counts = present.sum(axis=-1).astype(float)
+    filled = np.where(present, values, 0.0)
+    means = filled.sum(axis=-1) / np.maximum(counts, 1)
+    squares = np.where(present, (filled - means[..., None]) ** 2, 0.0).sum(axis=-1)
+    return means, squares / np.maximum(counts - 1, 1), counts

@@ -1,0 +1,154 @@
+"""What a budget can see: the smallest detectable difference of an experiment, and the runs that a difference takes."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from results.experiment_results import FOLDER, MeasuredExperiment
+from results.statistics.claims import smallest_of_simulated
+from results.statistics.method_comparison import ALPHA, MARGIN, RunValues
+from results.statistics.moderated import cautious_prior
+from results.statistics.pair_tests import moderated_t_of_moments, pairs_of
+from results.statistics.run_values import EmbeddingKind, run_values
+
+MOST_RUNS = 1000
+"""Largest number of runs that is looked for."""
+
+_SIMULATED_PAIRS = 8_000
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What an experiment can see. Differences are in the unit of the values.
+
+    Attributes:
+        methods: Number of methods.
+        runs: Runs of each method.
+        deviation: Standard deviation from run to run.
+        smallest: Smallest true difference that is called better with a probability of 80 %; None with one run.
+        wanted: A difference of interest.
+        runs_needed: Runs of each method for `wanted`; None if more than `MOST_RUNS`.
+    """
+
+    methods: int
+    runs: int
+    deviation: float
+    smallest: float | None
+    wanted: float
+    runs_needed: int | None
+
+
+def budget(methods: int, runs: int, deviation: float, wanted: float = MARGIN, alpha: float = ALPHA) -> Budget:
+    """Compute what an experiment can see.
+
+    Args:
+        methods: Number of methods, at least two.
+        runs: Runs of each method.
+        deviation: Standard deviation from run to run, the same for all methods.
+        wanted: A difference of interest, in the unit of the deviation.
+        alpha: Level of the table.
+
+    Returns:
+        The budget.
+    """
+    smallest = None if runs < 2 else deviation * smallest_difference(methods, runs, alpha)
+    return Budget(methods, runs, deviation, smallest, wanted, runs_for(methods, wanted / deviation, alpha))
+
+
+@cache
+def smallest_difference(methods: int, runs: int, alpha: float = ALPHA) -> float:
+    """Compute the smallest difference that is called better with a probability of 80 %, in run-to-run deviations.
+
+    The pair is corrected for all pairs, as the first step of Holm's method does. The runs are normal and vary equally.
+    Tables are simulated with a fixed seed, since the number of borrowed degrees of freedom varies between tables.
+
+    Args:
+        methods: Number of methods, at least two.
+        runs: Runs of each method, at least two.
+        alpha: Level of the table.
+
+    Returns:
+        The difference.
+    """
+    generator = np.random.default_rng(0)
+    pairs = len(pairs_of(methods)[0])
+    shape = (max(50, _SIMULATED_PAIRS // pairs), methods)
+    means = generator.standard_normal(shape) / np.sqrt(runs)
+    variances = generator.chisquare(runs - 1, shape) / (runs - 1)
+    tests = moderated_t_of_moments(means, variances, np.full(shape, float(runs)))
+    return float(smallest_of_simulated(tests, alpha, pairs))
+
+
+@cache
+def runs_for(methods: int, difference: float, alpha: float = ALPHA) -> int | None:
+    """Return the number of runs of each method that a difference takes.
+
+    Args:
+        methods: Number of methods, at least two.
+        difference: True difference in run-to-run deviations.
+        alpha: Level of the table.
+
+    Returns:
+        The smallest number of runs with which the difference is called better with a probability of 80 %; None if it is
+        larger than `MOST_RUNS`.
+    """
+    low, high = 1, 2
+    while smallest_difference(methods, high, alpha) > difference:
+        low, high = high, 2 * high
+        if low > MOST_RUNS:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        if smallest_difference(methods, middle, alpha) > difference:
+            low = middle
+        else:
+            high = middle
+    return high if high <= MOST_RUNS else None
+
+
+def run_deviation(methods: Mapping[str, RunValues]) -> float | None:
+    """Return the standard deviation from run to run, pooled over the methods.
+
+    Args:
+        methods: Values by run, by method.
+
+    Returns:
+        The deviation in the unit of the values; None if no method has two runs that differ.
+    """
+    return _pooled(methods.values())
+
+
+@cache
+def measured_deviation(metric: str = "map_at_r", kind: EmbeddingKind = "concatenated") -> float:
+    """Return the run-to-run deviation of the experiments in `results/measured`, pooled over all their methods.
+
+    Args:
+        metric: One of the headline metrics.
+        kind: Kind of the tested embeddings.
+
+    Returns:
+        The deviation, a fraction of 1.
+
+    Raises:
+        ValueError: No measured experiment has two runs of a method.
+    """
+    measured: list[RunValues] = []
+    for path in sorted(FOLDER.glob("*.json")):
+        text = path.read_text(encoding="utf-8")
+        if '"records"' in text:
+            measured += run_values(MeasuredExperiment.from_json(text).records, metric, kind).values()
+    deviation = _pooled(measured)
+    if deviation is None:
+        raise ValueError("no measured experiment has two runs of a method")
+    return deviation
+
+
+def _pooled(methods: Iterable[RunValues]) -> float | None:
+    repeated = [list(by_run.values()) for by_run in methods if len(by_run) > 1]
+    if not repeated:
+        return None
+    variances = np.array([float(np.var(values, ddof=1)) for values in repeated])
+    pooled = cautious_prior(variances, np.array([len(values) - 1.0 for values in repeated])).variance
+    return float(np.sqrt(pooled)) or None
