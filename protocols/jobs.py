@@ -36,13 +36,14 @@ class EvaluateJob:
         specs: The trainings whose models are tested, one per fold.
         protocol: Name of the protocol.
         hyperparameters: The setting that was trained, by target.
-        run: Number of the reproduction, from 0.
+        run: Number of the reproduction, from 0 in every search.
         seed: The experiment's seed.
         training_time: Seconds of all trainings, summed.
         flags: Warnings about the trainings.
         steps: Iterations up to the checkpoints of the models, summed.
         iterations: Iterations up to the end of the models' trainings, summed.
         metrics: Names of further metrics to measure.
+        search: Number of the search that found the setting, from 0.
     """
 
     specs: tuple[FoldSpec, ...]
@@ -55,6 +56,7 @@ class EvaluateJob:
     steps: int = 0
     iterations: int = 0
     metrics: tuple[str, ...] = ()
+    search: int = 0
 
     @property
     def fingerprint(self) -> str:
@@ -101,6 +103,7 @@ def evaluation_job(
         steps=sum(result.best_iteration for _, result in results[-len(specs) :]),
         iterations=sum(result.iterations for _, result in results[-len(specs) :]),
         metrics=problem.metrics,
+        search=problem.search,
     )
 
 

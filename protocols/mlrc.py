@@ -35,6 +35,15 @@ def mlrc(study: Study) -> Work[list[RunRecord]]:
     Returns:
         One record per reproduction.
     """
+    # MLRC searches once. A search that is repeated from other seeds shows how much the result depends on it.
+    records: list[RunRecord] = []
+    for search in study.searches():
+        records += yield from _search_and_reproduce(search)
+    return records
+
+
+def _search_and_reproduce(study: Study) -> Work[list[RunRecord]]:
+    """Run the protocol once: one search and the reproductions of the setting that it found."""
     # Search (7): Bayesian, one trial after another. A trial trains one setting on every fold; its score is the mean
     # over the folds of the best MAP@R on validation classes.
     hyperparameters = yield from study.best_hyperparameters()
@@ -57,7 +66,7 @@ def reproductions(study: Study, hyperparameters: dict[str, JsonValue]) -> list[t
     """Specify the trainings of every reproduction.
 
     Args:
-        study: The method and its problem.
+        study: The method, its problem and the search that found the setting.
         hyperparameters: The setting to train, by target (such as `loss.margin`).
 
     Returns:
@@ -68,8 +77,8 @@ def reproductions(study: Study, hyperparameters: dict[str, JsonValue]) -> list[t
 
 
 def trainings_of(study: Study) -> int:
-    """Total number of trainings for one method: folds x (trials + reproductions)."""
-    return study.problem.folds * (study.n_trials + study.n_reproductions)
+    """Total number of trainings for one method: searches x folds x (trials + reproductions)."""
+    return len(study.searches()) * study.problem.folds * (study.n_trials + study.n_reproductions)
 
 
 def foreseeable(study: Study) -> list[FoldSpec]:
@@ -77,11 +86,13 @@ def foreseeable(study: Study) -> list[FoldSpec]:
 
     Later trials depend on the scores of earlier ones, so their trainings are not in the list.
     """
-    search = [spec for spec, _ in study.asked_specs()]
-    hyperparameters = study.settled_hyperparameters()
-    if hyperparameters is None:
-        return search
-    return [*search, *(spec for specs in reproductions(study, hyperparameters) for spec in specs)]
+    specs: list[FoldSpec] = []
+    for search in study.searches():
+        specs += [spec for spec, _ in search.asked_specs()]
+        hyperparameters = search.settled_hyperparameters()
+        if hyperparameters is not None:
+            specs += [spec for run in reproductions(search, hyperparameters) for spec in run]
+    return specs
 
 
 def _train_jobs(study: Study, specs: tuple[FoldSpec, ...]) -> list[TrainJob]:

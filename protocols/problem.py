@@ -9,8 +9,8 @@ from protocols.datasets.dataset import Dataset
 from protocols.splits import ClassSplit, FoldClasses, SplitError, as_ranges, from_ranges
 from protocols.training.fold_data import FoldData, fold_data
 from results.records import run_fingerprint
+from results.seeds import Purpose, search_seed, training_seed
 from results.training_spec import FoldSpec, ImageSettings, MethodSpec, TrainingSettings, TrunkSpec
-from results.values import derive_seed
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class Problem:
         embedder_bias: Whether the embedder's linear layer has a bias.
         metrics: Names of further test metrics.
         normalization: Normalisation of embeddings before they are compared, for all methods; None takes the loss's own.
+        search: Number of the search, from 0. A repeated search and its reproductions have seeds of their own.
     """
 
     dataset: Dataset
@@ -42,8 +43,9 @@ class Problem:
     embedder_bias: bool = True
     metrics: tuple[str, ...] = ()
     normalization: Literal["unit", "ball"] | None = None
+    search: int = 0
 
-    def fold_specs(self, method: MethodSpec, purpose: str, number: int) -> tuple[FoldSpec, ...]:
+    def fold_specs(self, method: MethodSpec, purpose: Purpose, number: int) -> tuple[FoldSpec, ...]:
         """Specify one training per fold.
 
         The seeds depend on `purpose`, `number` and fold, but not on the method. So reproduction 3 of two methods starts
@@ -51,7 +53,7 @@ class Problem:
 
         Args:
             method: The method with its hyperparameters.
-            purpose: `search` or `reproduction`.
+            purpose: What the trainings are for.
             number: Number of the trial or of the reproduction, from 0.
         """
         return tuple(self._spec(method, classes, purpose, number) for classes in self.split.folds[: self.folds])
@@ -69,7 +71,7 @@ class Problem:
         changes = {"train_classes": as_ranges(classes), "validation_classes": (), "checkpoint_epoch": epoch}
         return FoldSpec.model_validate({**dict(spec), **changes})
 
-    def _spec(self, method: MethodSpec, classes: FoldClasses, purpose: str, number: int) -> FoldSpec:
+    def _spec(self, method: MethodSpec, classes: FoldClasses, purpose: Purpose, number: int) -> FoldSpec:
         return FoldSpec(
             dataset=self.dataset.name,
             data_fingerprint=self.dataset.fingerprint,
@@ -83,7 +85,7 @@ class Problem:
             embedder_bias=self.embedder_bias,
             method=method,
             training=self.training,
-            seed=derive_seed(self.seed, purpose, number, classes.fold),
+            seed=training_seed(self.seed, self.search, purpose, number, classes.fold),
             normalization=self.normalization,
         )
 
@@ -113,7 +115,7 @@ class Problem:
             "trunk": self.trunk.model_dump(mode="json"),
             "embedding_size": self.embedding_size,
             "training": self.training.model_dump(mode="json"),
-            "seed": self.seed,
+            "seed": search_seed(self.seed, self.search),
             # Defaults are left out, so that older studies keep their fingerprints.
             **({} if self.embedder_bias else {"embedder_bias": False}),
             **({} if self.normalization is None else {"normalization": self.normalization}),

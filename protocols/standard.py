@@ -30,6 +30,14 @@ def standard(study: Study) -> Work[list[RunRecord]]:
     Returns:
         One record per reproduction.
     """
+    records: list[RunRecord] = []
+    for search in study.searches():
+        records += yield from _search_and_reproduce(search)
+    return records
+
+
+def _search_and_reproduce(study: Study) -> Work[list[RunRecord]]:
+    """Run the protocol once: one search, if there is one, and the runs of the setting that it found."""
     hyperparameters = yield from study.best_hyperparameters()
     # Train on three quarters of the training classes to choose the epoch.
     choosing = choices(study, hyperparameters)
@@ -99,9 +107,12 @@ def best_epoch(study: Study, chosen: FoldResult) -> int:
 
 
 def trainings_of(study: Study) -> int:
-    """Total number of trainings for one method: folds x trials, and two per run (one for the untrained trunk)."""
+    """Total number of trainings for one method.
+
+    A search has folds x trials trainings, and each of its runs two (one for the untrained trunk).
+    """
     stages = 1 if study.method.method.loss is None else 2
-    return study.problem.folds * study.n_trials + stages * study.n_reproductions
+    return len(study.searches()) * (study.problem.folds * study.n_trials + stages * study.n_reproductions)
 
 
 def foreseeable(study: Study) -> list[FoldSpec]:
@@ -109,9 +120,13 @@ def foreseeable(study: Study) -> list[FoldSpec]:
 
     The trainings on all classes are not in the list, because their epochs are not chosen yet.
     """
-    search = [spec for spec, _ in study.asked_specs()]
-    hyperparameters = study.settled_hyperparameters()
-    return search if hyperparameters is None else [*search, *choices(study, hyperparameters)]
+    specs: list[FoldSpec] = []
+    for search in study.searches():
+        specs += [spec for spec, _ in search.asked_specs()]
+        hyperparameters = search.settled_hyperparameters()
+        if hyperparameters is not None:
+            specs += choices(search, hyperparameters)
+    return specs
 
 
 def _runs(study: Study) -> range:

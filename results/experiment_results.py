@@ -1,7 +1,7 @@
 """An experiment with its measured runs, read from a store or from one JSON file (as in `results/measured/`)."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import pandas as pd
 from results.experiment_summary import ExperimentSummary
 from results.frames import curves_frame, test_curves_frame
 from results.records import FoldResult, RunRecord, TestCurve
+from results.search_trials import trial_scores
 from results.store import Store
 from results.training_spec import FoldSpec
 
@@ -27,12 +28,15 @@ class MeasuredExperiment:
         trainings: Specs and results of the runs' trainings, by fingerprint. Figures need them; empty if they were not
             read or not recorded.
         test_curves: Test scores along the trainings, by fingerprint; empty likewise.
+        trial_scores: Validation scores of the trials of each search, by method and number of the search; empty
+            likewise.
     """
 
     summary: ExperimentSummary
     records: tuple[RunRecord, ...]
     trainings: Mapping[str, tuple[FoldSpec, FoldResult]] = field(default_factory=dict)
     test_curves: Mapping[str, TestCurve] = field(default_factory=dict)
+    trial_scores: Mapping[tuple[str, int], tuple[float, ...]] = field(default_factory=dict)
 
     @classmethod
     def from_store(cls, store: Store, experiment: str, trainings: bool = False) -> "MeasuredExperiment":
@@ -41,7 +45,8 @@ class MeasuredExperiment:
         Args:
             store: The store.
             experiment: The experiment's fingerprint.
-            trainings: Whether to read the trainings of the runs and the test scores along them too.
+            trainings: Whether to read the trainings of the runs, the test scores along them and the scores of the
+                trials too.
 
         Raises:
             StoreError: The experiment is not in the store, or is incomplete there.
@@ -50,7 +55,8 @@ class MeasuredExperiment:
         if not trainings:
             return cls(summary, records)
         folds = list(dict.fromkeys(fingerprint for record in records for fingerprint in record.fold_fingerprints))
-        return cls(summary, records, store.fold_results(folds), store.test_curves(folds))
+        stored = store.fold_results(folds)
+        return cls(summary, records, stored, store.test_curves(folds), _trial_scores(store, summary, records, stored))
 
     @classmethod
     def from_json(cls, text: str) -> "MeasuredExperiment":
@@ -61,11 +67,13 @@ class MeasuredExperiment:
             for training in content.get("trainings", [])
         ]
         curves = [TestCurve.model_validate(curve) for curve in content.get("test_curves", [])]
+        searches = content.get("searches", [])
         return cls(
             ExperimentSummary.model_validate(content["summary"]),
             tuple(RunRecord.model_validate(record) for record in content["records"]),
             {result.fingerprint: (spec, result) for spec, result in trainings},
             {curve.fingerprint: curve for curve in curves},
+            {(search["method"], search["search"]): tuple(search["trial_scores"]) for search in searches},
         )
 
     def to_json(self) -> str:
@@ -81,19 +89,24 @@ class MeasuredExperiment:
             ]
         if self.test_curves:
             content["test_curves"] = [curve.model_dump(mode="json") for curve in self.test_curves.values()]
+        if self.trial_scores:
+            content["searches"] = [
+                {"method": method, "search": search, "trial_scores": list(scores)}
+                for (method, search), scores in self.trial_scores.items()
+            ]
         return json.dumps(content, indent=1) + "\n"
 
     def curves(self) -> pd.DataFrame:
         """Return all validations of the runs' trainings, one row each.
 
-        Columns: method, run, fold, then those of `frames.curves_frame`.
+        Columns: method, search, run, fold, then those of `frames.curves_frame`.
         """
         return self._with_runs(curves_frame(result for _, result in self.trainings.values()))
 
     def test_points(self) -> pd.DataFrame:
         """Return all tests along the runs' trainings, one row each.
 
-        Columns: method, run, fold, then those of `frames.test_curves_frame`.
+        Columns: method, search, run, fold, then those of `frames.test_curves_frame`.
         """
         return self._with_runs(test_curves_frame(self.test_curves.values()))
 
@@ -101,10 +114,39 @@ class MeasuredExperiment:
         """Add each training's method, run and fold to its rows; rows of a training that two runs share appear twice."""
         folds = pd.DataFrame(
             [
-                {"method": record.method, "run": record.run, "fold": fold, "fingerprint": fingerprint}
+                {
+                    "method": record.method,
+                    "search": record.search,
+                    "run": record.run,
+                    "fold": fold,
+                    "fingerprint": fingerprint,
+                }
                 for record in self.records
                 for fold, fingerprint in enumerate(record.fold_fingerprints)
             ],
-            columns=["method", "run", "fold", "fingerprint"],
+            columns=["method", "search", "run", "fold", "fingerprint"],
         )
         return folds.merge(frame, on="fingerprint")
+
+
+def _trial_scores(
+    store: Store,
+    summary: ExperimentSummary,
+    records: Iterable[RunRecord],
+    trainings: Mapping[str, tuple[FoldSpec, FoldResult]],
+) -> dict[tuple[str, int], tuple[float, ...]]:
+    """Scores of the trials by method and search, for the searches whose trainings are in the store."""
+    by_search: dict[tuple[str, int], tuple[float, ...]] = {}
+    if summary.experiment is None or summary.trials == 0:
+        return by_search
+    first_runs = {(run.method, run.search): run for run in reversed(list(records))}
+    stored: dict[str, list[tuple[FoldSpec, FoldResult]]] = {}
+    for (method, search), run in sorted(first_runs.items()):
+        if run.fold_fingerprints[0] not in trainings:
+            continue
+        if method not in stored:
+            stored[method] = store.trainings_of(run.dataset, method)
+        reproduction, _ = trainings[run.fold_fingerprints[0]]
+        if scores := trial_scores(summary.experiment, run, reproduction, stored[method]):
+            by_search[method, search] = scores
+    return by_search

@@ -83,15 +83,18 @@ class SearchSettings(Record):
         ranges: Search ranges of this experiment, by method and hyperparameter.
         published: Name of the published values that are used where nothing is searched; None takes those for the
             dataset. MLRC published other values for batches of 256.
+        searches: How often each method is searched, each time from other seeds. The reproductions are made for every
+            search.
     """
 
-    later = frozenset({"ranges", "published"})
+    later = frozenset({"ranges", "published", "searches"})
 
     trials: int = Field(default=TRIALS, ge=0)
     bounds: Literal["widened", "initial"] = "widened"
     sampler: SamplerSettings = SamplerSettings()
     ranges: dict[str, dict[str, Bounds]] = Field(default={})
     published: str | None = None
+    searches: int = Field(default=1, ge=1)
 
 
 class ProxySettings(Record):

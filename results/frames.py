@@ -9,7 +9,7 @@ from results.headline_metrics import HEADLINE_METRICS
 from results.records import FoldResult, RunRecord, Scores, TestCurve
 from results.statistics.run_values import EMBEDDING_KINDS
 
-_PLAIN = ("fingerprint", "dataset", "method", "run", "seed", "dimensions", "wall_time", "steps")
+_PLAIN = ("fingerprint", "dataset", "method", "run", "search", "seed", "dimensions", "wall_time", "steps")
 _SCORES = tuple(f"{kind}_{metric}" for kind in EMBEDDING_KINDS for metric in HEADLINE_METRICS)
 
 
@@ -20,8 +20,8 @@ def runs_frame(records: Sequence[RunRecord]) -> pd.DataFrame:
         records: The runs.
 
     Returns:
-        A DataFrame with the columns fingerprint, dataset, method, run, seed, dimensions, wall_time (seconds), steps,
-        the scores as `separated_map_at_r`, `concatenated_map_at_r` and so on (fractions of 1), further metrics as
+        A DataFrame with the columns fingerprint, dataset, method, run, search, seed, dimensions, wall_time (seconds),
+        steps, the scores as `separated_map_at_r`, `concatenated_map_at_r` and so on (fractions of 1), further metrics as
         `separated_recall@2` and so on, commit and device. A metric that a run lacks is empty in its row.
     """
     further = dict.fromkeys(
@@ -38,15 +38,15 @@ def class_scores_frame(records: Iterable[RunRecord]) -> pd.DataFrame:
         records: The runs.
 
     Returns:
-        A DataFrame with the columns fingerprint, dataset, method, run, class_rank (from 0), queries (their number),
+        A DataFrame with the columns fingerprint, dataset, method, run, search, class_rank (from 0), queries (their number),
         and the scores named as in `runs_frame`.
     """
-    columns = ["fingerprint", "dataset", "method", "run", "class_rank", "queries", *_SCORES]
+    columns = ["fingerprint", "dataset", "method", "run", "search", "class_rank", "queries", *_SCORES]
     rows: list[dict[str, Any]] = []
     for record in records:
         if (classes := record.class_scores) is None:
             continue
-        run = record.model_dump(include={"fingerprint", "dataset", "method", "run"})
+        run = {name: getattr(record, name) for name in ("fingerprint", "dataset", "method", "run", "search")}
         class_scores = zip(classes.queries, classes.separated, classes.concatenated, strict=True)
         for rank, (queries, separated, concatenated) in enumerate(class_scores):
             scores = {**_named("separated", separated), **_named("concatenated", concatenated)}

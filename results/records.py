@@ -178,8 +178,10 @@ class RunRecord(Record):
         data_fingerprint: Fingerprint of the dataset.
         method: Key of the method.
         hyperparameters: The setting, by hyperparameter.
-        run: Number of the reproduction, from 0.
-        seed: Base seed that the folds' seeds derive from. Runs of two methods with equal `seed` and `run` are matched.
+        run: Number of the reproduction, from 0 in every search.
+        search: Number of the search that found the setting, from 0.
+        seed: The experiment's seed. The folds' seeds derive from `seed`, `search` and `run`. Runs of two methods that
+            are equal in all three are matched.
         fold_fingerprints: Fingerprints of the trainings, one per fold.
         fold_scores: Test scores of each fold's model.
         separated: Mean of `fold_scores`.
@@ -198,7 +200,7 @@ class RunRecord(Record):
     """
 
     later: ClassVar[frozenset[str]] = frozenset(
-        {"metrics_separated", "metrics_concatenated", "class_scores", "steps", "iterations"}
+        {"metrics_separated", "metrics_concatenated", "class_scores", "steps", "iterations", "search"}
     )
 
     fingerprint: str
@@ -223,7 +225,18 @@ class RunRecord(Record):
     metrics_separated: dict[str, float] = Field(default={})
     metrics_concatenated: dict[str, float] = Field(default={})
     class_scores: ClassScores | None = None
+    search: int = 0
     provenance: Provenance
+
+    @property
+    def name(self) -> str:
+        """The run in messages; names the search only if it is not the first."""
+        return run_name(self.run, self.search)
+
+
+def run_name(run: int, search: int) -> str:
+    """Return the name of a run in messages: `run 2`, or `run 2 of search 1`."""
+    return f"run {run}" if search == 0 else f"run {run} of search {search}"
 
 
 def run_fingerprint(fold_fingerprints: tuple[str, ...], metrics: tuple[str, ...] = ()) -> str:

@@ -10,6 +10,12 @@ SCHEMA_VERSION = 2
 
 METADATA = sa.MetaData()
 
+RUNS_OF_A_SEARCH = 1_000_000
+"""`experiment_runs.run` is the number of the run plus this times the number of its search.
+
+So stores of experiments with one search stay as they were.
+"""
+
 
 def _fold_columns() -> list[sa.Column[object]]:
     return [

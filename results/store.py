@@ -18,7 +18,15 @@ from results.experiment_names import current_name
 from results.experiment_summary import ExperimentSummary
 from results.frames import class_scores_frame, curves_frame, runs_frame, test_curves_frame
 from results.records import EVALUATION_VERSION, FoldResult, RunRecord, TestCurve
-from results.schema import EXPERIMENT_RUNS, EXPERIMENTS, FAILURES, FOLD_RESULTS, RUNS, TEST_CURVES
+from results.schema import (
+    EXPERIMENT_RUNS,
+    EXPERIMENTS,
+    FAILURES,
+    FOLD_RESULTS,
+    RUNS,
+    RUNS_OF_A_SEARCH,
+    TEST_CURVES,
+)
 from results.training_spec import FoldSpec
 
 __all__ = ["IncompleteExperimentError", "Store", "StoreError"]
@@ -61,6 +69,15 @@ class Store:
         with self._database.reading() as connection:
             text = connection.execute(query).scalar_one_or_none()
         return None if text is None else FoldResult.model_validate_json(text)
+
+    def trainings_of(self, dataset: str, method: str) -> list[tuple[FoldSpec, FoldResult]]:
+        """Return the specs and the results of all finished trainings of a method on a dataset."""
+        query = sa.select(FOLD_RESULTS.c.spec, FOLD_RESULTS.c.result).where(
+            (FOLD_RESULTS.c.dataset == dataset) & (FOLD_RESULTS.c.method == method)
+        )
+        with self._database.reading() as connection:
+            rows = list(connection.execute(query))
+        return [(FoldSpec.model_validate_json(spec), FoldResult.model_validate_json(result)) for spec, result in rows]
 
     def wall_times(self, dataset: str, method: str) -> list[tuple[FoldSpec, float]]:
         """Return the specs and the durations, in seconds, of all finished trainings of a method on a dataset."""
@@ -124,21 +141,23 @@ class Store:
             if not connection.execute(update).rowcount:
                 connection.execute(sa.insert(EXPERIMENTS).values(fingerprint=fingerprint, **row))
 
-    def enlist(self, experiment: str, method: str, run: int, run_fingerprint: str) -> None:
-        """Store which run is an experiment's reproduction number `run` of a method.
+    def enlist(self, experiment: str, method: str, run: int, run_fingerprint: str, search: int = 0) -> None:
+        """Store which run is an experiment's reproduction number `run` of a method's search.
 
         Args:
             experiment: The experiment's fingerprint.
             method: The method's key.
-            run: Number of the reproduction, from 0.
+            run: Number of the reproduction, from 0 in every search.
             run_fingerprint: The run's fingerprint; `put_run` must have stored the run.
+            search: Number of the search, from 0.
         """
+        number = search * RUNS_OF_A_SEARCH + run
         key = (
             (EXPERIMENT_RUNS.c.experiment == experiment)
             & (EXPERIMENT_RUNS.c.method == method)
-            & (EXPERIMENT_RUNS.c.run == run)
+            & (EXPERIMENT_RUNS.c.run == number)
         )
-        row = {"experiment": experiment, "method": method, "run": run, "run_fingerprint": run_fingerprint}
+        row = {"experiment": experiment, "method": method, "run": number, "run_fingerprint": run_fingerprint}
         with self._database.writing() as connection:
             connection.execute(sa.delete(EXPERIMENT_RUNS).where(key))
             connection.execute(sa.insert(EXPERIMENT_RUNS).values(row))
@@ -256,7 +275,7 @@ class Store:
         return self._database.frame(sa.select(FAILURES).order_by(FAILURES.c.id))
 
     def experiment_runs(self, experiment: str) -> list[RunRecord]:
-        """Return the runs of an experiment, ordered by method and number.
+        """Return the runs of an experiment, ordered by method, search and number.
 
         Args:
             experiment: The experiment's fingerprint.

@@ -99,6 +99,7 @@ def _record(job: EvaluateJob, data: TestData, embedded: Embedded, device: str, s
         method=first.method.name,
         hyperparameters=job.hyperparameters,
         run=job.run,
+        search=job.search,
         seed=job.seed,
         fold_fingerprints=tuple(spec.fingerprint for spec in job.specs),
         fold_scores=tuple(folds),

@@ -1,6 +1,6 @@
 """The hyperparameter search of one method on one problem, for both protocols (specification, section 7)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import optuna
 from pydantic import JsonValue
@@ -12,15 +12,23 @@ from protocols.search.optuna_search import Search, Trial
 from protocols.search.space import settled
 from results.experiment_spec import SamplerSettings
 from results.mlrc_constants import REPRODUCTIONS, TRIALS
+from results.seeds import search_seed
 from results.training_spec import TRAINING_VERSION, FoldSpec
 
 
 @dataclass(frozen=True)
 class Budget:
-    """The number of trials and reproductions of one method; MLRC's are 50 and 10 (specification, sections 7 and 8)."""
+    """The budget of one method; MLRC's is 50 trials, 10 reproductions and one search (specification, sections 7 and 8).
+
+    Attributes:
+        trials: Number of trials of a search.
+        reproductions: Number of reproductions of the setting that a search found.
+        searches: How often the search is repeated from other seeds, the first time included.
+    """
 
     trials: int = TRIALS
     reproductions: int = REPRODUCTIONS
+    searches: int = 1
 
 
 @dataclass(frozen=True)
@@ -30,7 +38,7 @@ class Study:
     Attributes:
         problem: Data, split, network and training settings of the experiment.
         method: The method with its search space.
-        budget: Number of trials and reproductions.
+        budget: Number of trials, reproductions and searches.
         sampler: Settings of Optuna's sampler.
         storage: Optuna's storage, which keeps the trials.
     """
@@ -43,12 +51,12 @@ class Study:
 
     @property
     def n_trials(self) -> int:
-        """Total number of trials, 0 without a search space, fewer than the budget for a small exhaustive space."""
+        """Number of trials of one search: 0 without a search space, fewer than the budget if all values are tried."""
         return settled(self.method.space, self.budget.trials)[1] if self.method.space else 0
 
     @property
     def n_reproductions(self) -> int:
-        """Number of reproductions, 1 for an untrained trunk with downloaded weights, since all runs are equal."""
+        """Number of reproductions per search; 1 for an untrained trunk with downloaded weights, whose runs are equal."""
         runs_are_equal = self.method.method.loss is None and self.problem.trunk.weights != "random"
         return min(1, self.budget.reproductions) if runs_are_equal else self.budget.reproductions
 
@@ -60,7 +68,18 @@ class Study:
             # Version 1 is left out, so that searches from before this key keep their fingerprints.
             identity["training_version"] = TRAINING_VERSION
         label = f"{self.problem.dataset.name}/{self.method.method.name}"
-        return Search(self.storage, label, identity, space, self.sampler, self.problem.seed)
+        seed = search_seed(self.problem.seed, self.problem.search)
+        return Search(self.storage, label, identity, space, self.sampler, seed)
+
+    def searches(self) -> tuple["Study", ...]:
+        """Return a study for each search. A method without a search space has nothing to repeat, so it has one."""
+        count = self.budget.searches if self.method.space else 1
+        return tuple(replace(self, problem=replace(self.problem, search=number)) for number in range(count))
+
+    @property
+    def n_runs(self) -> int:
+        """Number of reproductions of all searches."""
+        return self.n_reproductions * len(self.searches())
 
     def best_hyperparameters(self) -> Work[dict[str, JsonValue]]:
         """Search the hyperparameters, one trial after another.

@@ -17,7 +17,7 @@ class Verdict:
     Attributes:
         kind: `best` is about the highest mean of a score, `real` about a significant difference, and `open` about a
             difference that is not significant. `inside` and `outside` are about a published value inside or outside
-            our interval. `warning` is what a reader must know first.
+            our prediction interval. `warning` is what a reader must know first.
         sentence: The sentence.
         detail: Numbers that support the sentence.
     """
@@ -157,7 +157,7 @@ class RunOrigin:
     """The origin of one run.
 
     Attributes:
-        run: Number of the run, from 0.
+        run: Number of the run, from 0 in every search.
         fingerprint: Fingerprint of the run.
         seed: Base seed.
         wall_time: Duration of the trainings and the test evaluation in seconds.
@@ -166,6 +166,7 @@ class RunOrigin:
         folds: The trainings, one per fold.
         scores: Names and values of the scores, as text.
         flags: Warnings about the run.
+        search: Number of the search that found the run's setting, from 0.
     """
 
     run: int
@@ -177,6 +178,7 @@ class RunOrigin:
     folds: tuple[FoldOrigin, ...]
     scores: tuple[tuple[str, str], ...] = ()
     flags: tuple[str, ...] = ()
+    search: int = 0
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from results.experiment_spec import Experiment
 from results.headline_metrics import HEADLINE_METRICS
 from results.records import RunRecord
 from results.statistics.intervals import student_t_interval
-from results.statistics.run_values import EmbeddingKind, RunKey, run_values
+from results.statistics.nested_runs import ValueKey
+from results.statistics.run_values import EmbeddingKind, run_values
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Material:
     @cached_property
     def records(self) -> dict[str, list[RunRecord]]:
         """Runs by method, in the experiment's order. Methods without runs are left out."""
-        ordered = sorted(self.measured.records, key=lambda record: record.run)
+        ordered = sorted(self.measured.records, key=lambda record: (record.search, record.run))
         by_method = {key: [record for record in ordered if record.method == key] for key in self.titles}
         return {key: runs for key, runs in by_method.items() if runs}
 
@@ -99,12 +100,12 @@ class Material:
             Score("precision_at_1", "separated"),
         )
 
-    def values(self, score: Score) -> dict[str, dict[RunKey, float]]:
-        """Return the values by method and run as fractions of 1, in the experiment's order."""
+    def values(self, score: Score) -> dict[str, dict[ValueKey, float]]:
+        """Return the independent values by method as fractions of 1, in the experiment's order (`run_values`)."""
         by_method = run_values([run for runs in self.records.values() for run in runs], score.metric, score.kind)
         return {key: by_method[key] for key in self.records}
 
-    def comparable_values(self, score: Score) -> dict[str, dict[RunKey, float]]:
+    def comparable_values(self, score: Score) -> dict[str, dict[ValueKey, float]]:
         """Return `values` without the rows under conditions of their own, which are not tested against others."""
         apart = self.measured.summary.own_conditions
         return {key: values for key, values in self.values(score).items() if key not in apart}

@@ -19,8 +19,8 @@ _GROUPS = {
     "best": ("▸", "Highest means"),
     "real": ("≠", "Real differences"),
     "open": ("≈", "No significant difference"),
-    "inside": ("✓", "Published values inside our intervals"),
-    "outside": ("✗", "Published values outside our intervals"),
+    "inside": ("✓", "Published values inside our prediction intervals"),
+    "outside": ("✗", "Published values outside our prediction intervals"),
 }
 
 SHOWN = 8

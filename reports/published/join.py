@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from reports.published.eligibility import StoredExperiment, concerns, models_of, objections
 from reports.tables.best_marks import column_marks
 from reports.tables.table import Mark
+from results.published.precision import published_mean
 from results.published.rows import RowOrigin, row_origin
 from results.published.tables import PublishedCell, PublishedColumn, PublishedRow, PublishedTable
-from results.statistics.comparisons import PublishedVerdict, verdict
-from results.statistics.intervals import Interval, student_t_interval
-from results.statistics.run_values import EmbeddingKind, RunKey, value_of
+from results.statistics.intervals import Interval
+from results.statistics.nested_runs import RunKey, ValueKey, by_search, independent_values, search_interval
+from results.statistics.published_verdict import PublishedVerdict, prediction_interval, published_verdict
+from results.statistics.run_values import EmbeddingKind, value_of
 
 COSTS_AND_STRUCTURE = {
     "spectral_decay",
@@ -36,9 +38,10 @@ class ComparedCell:
         published: The number as published.
         ours: Over runs, in the units of the records (fractions of 1, steps); None if it was not run.
         origin: Name of the experiment that the runs are from.
-        verdict: Where our interval lies by the published value.
+        verdict: Where our prediction interval lies by the published value.
         mark: Among our own results of the column.
         row_origin: Whether the paper measured the number itself or quoted it.
+        prediction: Our prediction interval for the published value; None if the two are not compared.
     """
 
     published: PublishedCell
@@ -47,6 +50,7 @@ class ComparedCell:
     verdict: PublishedVerdict
     mark: Mark = ""
     row_origin: RowOrigin | None = None
+    prediction: Interval | None = None
 
     @property
     def scale(self) -> float:
@@ -119,13 +123,23 @@ def join(table: PublishedTable, stored: Sequence[StoredExperiment]) -> ComparedT
 def _compared(
     table: PublishedTable, row: PublishedRow, cell: PublishedCell, runs: _CellRuns | None, mark: Mark
 ) -> ComparedCell:
-    ours = None if runs is None else student_t_interval(list(runs.values.values()))
-    name = None if runs is None else runs.origin.name
     origin = row_origin(table.name, row, cell.dataset)
     without: PublishedVerdict | None = _WITHOUT_COMPARISON.get(origin.kind)
     if without is None and row.key is None:
         without = "method not in suite"
-    return ComparedCell(cell, ours, name, without or verdict(ours, cell.measure, cell.rounding), mark, origin)
+    published = published_mean(cell, origin)
+    if runs is None:
+        return ComparedCell(cell, None, None, without or published_verdict(None, published), mark, origin)
+    searches = list(by_search(runs.values).values())
+    return ComparedCell(
+        cell,
+        search_interval(runs.values),
+        runs.origin.name,
+        without or published_verdict(searches, published),
+        mark,
+        origin,
+        prediction=None if without or published is None else prediction_interval(searches, published),
+    )
 
 
 def _most_runs(
@@ -155,7 +169,8 @@ def _values(one: StoredExperiment, cell: PublishedCell) -> dict[RunKey, float]:
     kind: EmbeddingKind = "concatenated" if cell.kind == "concatenated" else "separated"
     try:
         return {
-            RunKey(run.dataset, run.seed, run.run): value_of(run, cell.metric, kind) for run in one.runs(cell.key or "")
+            RunKey(run.dataset, run.seed, run.run, run.search): value_of(run, cell.metric, kind)
+            for run in one.runs(cell.key or "")
         }
     except ValueError:
         return {}
@@ -169,12 +184,12 @@ def _marks(
         if column.metric in COSTS_AND_STRUCTURE:
             continue
         # Only rows under equal conditions are compared.
-        groups: dict[str, dict[int, Mapping[RunKey, float]]] = {}
+        groups: dict[str, dict[int, Mapping[ValueKey, float]]] = {}
         for (row, at), known in runs.items():
             experiment = None if known is None else known.origin.measured.summary.experiment
             if at == column and known is not None and experiment is not None:
                 conditions = experiment.conditions_of(table.rows[row].key or "")
-                groups.setdefault(conditions, {})[row] = known.values
+                groups.setdefault(conditions, {})[row] = independent_values(known.values)
         for by_row in groups.values():
             marks.update({(row, column): mark for row, mark in column_marks(by_row).items()})
     return marks

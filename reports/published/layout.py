@@ -3,6 +3,7 @@
 from reports.published.join import ComparedCell, ComparedRow, ComparedTable
 from reports.tables.table import Cell, Column, Line, NumberFormat, Row, Sheet, Table, Value
 from results.headline_metrics import HEADLINE_METRICS
+from results.published.precision import PublishedPrecision, precision_of
 from results.published.tables import PublishedColumn
 from results.statistics.intervals import Interval
 
@@ -25,8 +26,10 @@ _ONLY_JSON = ("method", "variant", "note", "source", "origin", "row_kind", "quot
 _NOT_COMPARED = {"quoted", "source unclear", "method not in suite"}
 _READING = (
     "First line: as published. Below it our runs: mean ± half width of the 95 % Student-t interval, number of runs in "
-    "brackets, in the published unit; then where our interval lies by the published value: inside it, above it or "
-    "below it."
+    "brackets, in the published unit; then the verdict. A published value is a measurement too. The verdict compares "
+    "it with our 95 % prediction interval, t s sqrt(1/n + 1/m) around the mean of our n runs, where m is the number of "
+    "runs behind the published value: the value is inside it, or our interval lies above it or below it. A faithful "
+    "reproduction is inside in 95 of 100 cases, apart from the variation of a search that was not repeated."
 )
 # A published half width is shown with the digits that it has.
 _PUBLISHED = NumberFormat(digits=6, significant=True)
@@ -127,7 +130,7 @@ def _remarks(table: ComparedTable) -> list[str]:
     """Rows that we have no method for, and what is known about how the published numbers were read."""
     without = dict.fromkeys(row.label for row in table.rows if row.published.key is None)
     remarks = [f"No method of ours: {', '.join(without)}."] if without else []
-    remarks += _quotations(table)
+    remarks += [*_quotations(table), *_precisions(table)]
     cells_by_note: dict[str, list[str]] = {}
     for row in table.rows:
         for column in table.published.columns:
@@ -153,6 +156,34 @@ def _quotations(table: ComparedTable) -> list[str]:
     if unclear:
         remarks.append(f"Text and code do not say who measured {', '.join(dict.fromkeys(unclear))}.")
     return remarks
+
+
+def _precisions(table: ComparedTable) -> list[str]:
+    """How many runs are behind the published values that are compared with ours, and what their ± is."""
+    known: dict[PublishedPrecision, int] = {}
+    for cell in table.cells:
+        if cell.verdict not in _NOT_COMPARED and cell.row_origin is not None and cell.published.as_published:
+            precision = precision_of(cell.published, cell.row_origin)
+            known[precision] = known.get(precision, 0) + 1
+    total = sum(known.values())
+    return [f"{_share(count, total)}: {_precision(precision)}." for precision, count in known.items()]
+
+
+def _precision(precision: PublishedPrecision) -> str:
+    runs = (
+        "the paper does not say how many runs are behind a value; each counts as one run (m = 1)"
+        if precision.runs is None
+        else f"m = {precision.runs}"
+    )
+    if precision.spread is None:
+        return runs
+    if precision.deviation_is_known:
+        return f"{runs}; the ± is a {precision.spread}, and its deviation is pooled with that of our runs"
+    return f"{runs}; the verdict does not use the ±, because its meaning or the number of runs is not stated"
+
+
+def _share(count: int, total: int) -> str:
+    return "Published values" if count == total else f"{count} of {total} published values"
 
 
 def _which(cells: list[str], total: int) -> str:

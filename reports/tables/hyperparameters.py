@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from reports.tables.table import PERCENT, Cell, Column, NumberFormat, Row, Sheet, Table, Value, measured_cell
 from results.experiment_results import MeasuredExperiment
 from results.published.searches import PublishedOptimum, mlrc_search_optima
 from results.records import RunRecord
 from results.statistics.intervals import Interval, student_t_interval
+from results.statistics.runner_up import validation_scores
 
 PublishedNames = Mapping[str, Mapping[str, str]]
 """MLRC's names of hyperparameters, by method and then by our name."""
@@ -64,12 +63,7 @@ def _optimum(dataset: str, method: str, parameter: str) -> PublishedOptimum | No
 
 def _validation(measured: MeasuredExperiment, runs: Sequence[RunRecord]) -> Interval | None:
     """Return the interval over the runs whose trainings all have a validation score; None if there is no such run."""
-    means = []
-    for run in runs:
-        results = [measured.trainings[name][1] for name in run.fold_fingerprints if name in measured.trainings]
-        scores = [result.best_map_at_r for result in results if result.best_map_at_r is not None]
-        if scores and len(scores) == len(run.fold_fingerprints):
-            means.append(float(np.mean(scores)))
+    means = validation_scores(measured, runs)
     return student_t_interval(means) if means else None
 
 

@@ -83,7 +83,7 @@ def build_table(
             rows.append(row)
             if key in own_conditions:
                 notes.append(f"† {row.head}: {own_conditions[key]}. Not compared with rows under other conditions.")
-            notes += [f"* {row.head}: run {run.run}, {flag}" for run in method_runs for flag in run.flags]
+            notes += [f"* {row.head}: {run.name}, {flag}" for run in method_runs for flag in run.flags]
             values += _values(row, method_runs[0])
     for package, versions in mixed_versions(record.provenance for record in records).items():
         notes.append(f"The runs were made with different versions of {package}: {', '.join(versions)}.")

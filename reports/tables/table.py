@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from results.statistics.comparisons import PublishedVerdict
 from results.statistics.intervals import Interval
+from results.statistics.published_verdict import PublishedVerdict
 
 Mark = Literal["", "best", "tied", "untested"]
 """Mark of a value in its column.
@@ -19,7 +19,7 @@ best: the highest mean. tied: not significantly below the best. untested: has to
 CellKind = Literal["", "measured", "published", "verdict", "not run"]
 """Kind of a cell's value.
 
-measured: from our runs. published: from a paper. verdict: the place of our interval relative to a published value.
+measured: from our runs. published: from a paper. verdict: the place of our prediction interval by a published value.
 not run: there is no run.
 """
 

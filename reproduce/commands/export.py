@@ -19,6 +19,9 @@ app = typer.Typer(
 StoredName = Annotated[str, typer.Argument(help="Name of an experiment in the store; `reproduce status` lists them.")]
 MethodKey = Annotated[str, typer.Option("--method", help="Name of the method, as `reproduce methods` lists it.")]
 RunNumber = Annotated[int, typer.Option("--run", help="Number of the reproduction, counted from 0.")]
+SearchNumber = Annotated[
+    int, typer.Option("--search", help="Number of the search that the run belongs to, counted from 0.")
+]
 NewFolder = Annotated[Path, typer.Option("--to", help="Folder to write into; it must be new or empty.")]
 
 
@@ -28,6 +31,7 @@ def model(
     method: MethodKey,
     to: NewFolder,
     run: RunNumber = 0,
+    search: SearchNumber = 0,
     fold: Annotated[int, typer.Option("--fold", help="Number of the fold, counted from 0.")] = 0,
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
@@ -41,7 +45,7 @@ def model(
     from reproduce.outputs.find_runs import find_run
 
     opened = opened_store(store, artifacts)
-    stored_run = find_run(opened, name, method, run)
+    stored_run = find_run(opened, name, method, run, search)
     with new_folder(to) as folder:
         export_model(opened, stored_run, fold, folder)
     _say_written(to)
@@ -53,6 +57,7 @@ def embeddings(
     method: MethodKey,
     to: NewFolder,
     run: RunNumber = 0,
+    search: SearchNumber = 0,
     fold: Annotated[
         int | None,
         typer.Option(
@@ -75,7 +80,7 @@ def embeddings(
     from reproduce.storage import storage_paths
 
     opened = opened_store(store, artifacts)
-    stored_run = find_run(opened, name, method, run)
+    stored_run = find_run(opened, name, method, run, search)
     folds = sorted(stored_run.trainings) if fold is None else [fold]
     torch_device = check_device(device)
     prepare_process(torch_device)

@@ -34,6 +34,12 @@ Trials = Annotated[int | None, typer.Option("--trials", help="Number of search t
 Reproductions = Annotated[
     int | None, typer.Option("--reproductions", help="How often the best setting is trained again with a new seed.")
 ]
+Searches = Annotated[
+    int | None,
+    typer.Option(
+        "--searches", help="How often each method is searched, each time from other seeds, with runs of each."
+    ),
+]
 Folds = Annotated[int | None, typer.Option("--folds", help="How many of the four folds to train.")]
 Seed = Annotated[int | None, typer.Option("--seed", help="Base seed; all other seeds derive from it.")]
 ImageSize = Annotated[
@@ -87,6 +93,7 @@ class Choices:
     methods: Methods = None
     trials: Trials = None
     reproductions: Reproductions = None
+    searches: Searches = None
     folds: Folds = None
     seed: Seed = None
     image_size: ImageSize = None
@@ -100,6 +107,7 @@ class Choices:
             "methods": None if self.methods is None else [m.strip() for m in self.methods.split(",") if m.strip()],
             "search.trials": self.trials,
             "reproductions": self.reproductions,
+            "search.searches": self.searches,
             "folds": self.folds,
             "seed": self.seed,
             "image_size": self.image_size,

@@ -22,8 +22,8 @@ _NOT_COMPARED = frozenset(
         *("methods", "variants"),
         # A subset fills no published table anyway (reports/published/eligibility.py).
         *("dataset.root", "dataset.subset", "dataset.skip_broken_images"),
-        # How many runs there are, and from which seed.
-        *("reproductions", "seed"),
+        # How many runs and searches there are, and from which seed.
+        *("reproductions", "search.searches", "seed"),
         # They change how fast a number came, not what it is.
         *("images.augmentation", "training.precision"),
         # The store names weights as they were found on the machine.
@@ -56,7 +56,7 @@ def deviations(name: str, summary: ExperimentSummary) -> tuple[str, ...]:
 
     Returns:
         Phrases, empty if nothing differs that decides what a number is. Further or fewer methods, the number of
-        reproductions, the seed and a subset of the dataset are no deviations.
+        reproductions and of searches, the seed and a subset of the dataset are no deviations.
     """
     in_file = suite_experiment(name)
     if isinstance(in_file, str):

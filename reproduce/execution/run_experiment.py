@@ -101,7 +101,7 @@ def count_told_trials(studies: Mapping[str, Study], store: Store, forecast: Fore
         forecast: Where the trainings are counted.
     """
     for key, study in studies.items():
-        for spec, trial_finished in study.asked_specs():
+        for spec, trial_finished in (asked for search in study.searches() for asked in search.asked_specs()):
             if trial_finished:
                 result = store.fold_result(spec.fingerprint)
                 forecast.finished(key, result.wall_time if result else 0.0, now=False)
@@ -134,7 +134,7 @@ def stored_table(store: Store, experiment: str) -> Table:
         store: The store.
         experiment: Fingerprint of the experiment.
     """
-    return table_of(MeasuredExperiment.from_store(store, experiment))
+    return table_of(MeasuredExperiment.from_store(store, experiment, trainings=True))
 
 
 def write_table(table: Table, session: Session) -> tuple[Path, ...]:

@@ -20,7 +20,7 @@ from reproduce.execution.executor import Executor
 from reproduce.execution.tasks import Done, EvaluateTask, Exhibition, Task, Trained, TrainTask
 from reproduce.monitoring.observer import Observer
 from results.artifacts import exhibit_path, weights_path
-from results.records import RunRecord
+from results.records import RunRecord, run_name
 from results.store import Store
 
 ATTEMPTS = 3
@@ -151,7 +151,7 @@ class Scheduler:
 
     def _exhibition(self, problem: Problem, job: EvaluateJob) -> Exhibition | None:
         """Return the exhibit's inputs for the first reproduction of a method; None for the others."""
-        if job.run > 0:
+        if job.run > 0 or job.search > 0:
             return None
         train = problem.training_data(job.specs[0]).train
         path = exhibit_path(self.store.artifacts, job.fingerprint)
@@ -179,7 +179,7 @@ class Scheduler:
         """Add the outcome of a job to its track, list a run under the experiment, and inform the observer."""
         track.outcomes[index] = outcome
         if isinstance(outcome, RunRecord) and self.experiment is not None:
-            self.store.enlist(self.experiment, track.method, outcome.run, outcome.fingerprint)
+            self.store.enlist(self.experiment, track.method, outcome.run, outcome.fingerprint, outcome.search)
         self.observer.job_done(track.method, track.jobs[index], outcome, from_store=from_store)
 
     def _store(self, track: _Track, index: int, done: Done) -> None:
@@ -204,7 +204,9 @@ class Scheduler:
     def _handle_failure(self, track: _Track, job: Job, error: BaseException) -> None:
         """Store a failure. Return if the job may be tried again; raise WorkFailedError if not."""
         name = job.spec.fingerprint if isinstance(job, TrainJob) else job.fingerprint
-        description = f"fold {job.spec.fold}" if isinstance(job, TrainJob) else f"test of run {job.run}"
+        description = (
+            f"fold {job.spec.fold}" if isinstance(job, TrainJob) else f"test of {run_name(job.run, job.search)}"
+        )
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             raise WorkFailedError(

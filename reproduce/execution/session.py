@@ -50,8 +50,9 @@ class Session:
 
     @property
     def budget(self) -> Budget:
-        """The number of trials and of reproductions per method."""
-        return Budget(self.experiment.search.trials, self.experiment.reproductions)
+        """The number of trials, of reproductions and of searches per method."""
+        search = self.experiment.search
+        return Budget(search.trials, self.experiment.reproductions, search.searches)
 
     @property
     def fingerprint(self) -> str:
@@ -83,7 +84,7 @@ class Session:
             methods={card.key: card.title for card in self.cards},
             trials=self.budget.trials,
             reproductions=self.budget.reproductions,
-            runs={key: study.n_reproductions for key, study in studies.items()},
+            runs={key: study.n_runs for key, study in studies.items()},
             settings=self.experiment,
         )
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from protocols.jobs import EvaluateJob, Job, Outcome
 from reproduce.monitoring.observer import Tick
 from reproduce.monitoring.time_left import Forecast, in_words
-from results.records import FoldResult, RunRecord
+from results.records import FoldResult, RunRecord, run_name
 
 
 class RunProgress:
@@ -54,7 +54,8 @@ class RunProgress:
     def job_done(self, method: str, job: Job, outcome: Outcome, *, from_store: bool) -> None:
         """Count a training or show a test score."""
         if isinstance(outcome, RunRecord):
-            self.notes[method] = f"run {outcome.run + 1} tested, separated MAP@R {outcome.separated.map_at_r:.4f}"
+            name = run_name(outcome.run + 1, outcome.search)
+            self.notes[method] = f"{name} tested, separated MAP@R {outcome.separated.map_at_r:.4f}"
             if not from_store:
                 self._say(method)
             return

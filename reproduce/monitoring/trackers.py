@@ -205,7 +205,9 @@ def _training_report(group: str, job: TrainJob, result: FoldResult) -> JobReport
 
 
 def _test_report(group: str, job: EvaluateJob, record: RunRecord) -> JobReport:
-    settings = record.model_dump(mode="json", include={"dataset", "protocol", "run", "seed", "hyperparameters"})
+    settings = record.model_dump(
+        mode="json", include={"dataset", "protocol", "run", "search", "seed", "hyperparameters"}
+    )
     scores: dict[str, float] = {}
     for kind in EMBEDDING_KINDS:
         for metrics in (getattr(record, kind).model_dump(), getattr(record, f"metrics_{kind}")):

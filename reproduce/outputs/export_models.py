@@ -160,6 +160,7 @@ def _origin(run: StoredRun) -> dict[str, Any]:
         "experiment": run.experiment,
         "method": record.method,
         "run": record.run,
+        "search": record.search,
         "run_fingerprint": record.fingerprint,
         "hyperparameters": record.hyperparameters,
     }

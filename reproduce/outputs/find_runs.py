@@ -44,7 +44,7 @@ class StoredRun:
     @property
     def called(self) -> str:
         """The run's name in messages."""
-        return f"{self.experiment}, {self.record.method}, run {self.record.run}"
+        return f"{self.experiment}, {self.record.method}, {self.record.name}"
 
 
 def stored_names(store: Store) -> list[str]:
@@ -98,14 +98,15 @@ def find_experiment(store: Store, name: str) -> NamedExperiment:
     return experiments[0]
 
 
-def find_run(store: Store, name: str, method: str, run: int) -> StoredRun:
+def find_run(store: Store, name: str, method: str, run: int, search: int = 0) -> StoredRun:
     """Find a run of the latest experiment of a name.
 
     Args:
         store: The store.
         name: Name of the experiment.
         method: Key of the method.
-        run: Number of the run, counted from 0.
+        run: Number of the run, counted from 0 in every search.
+        search: Number of the search, counted from 0.
 
     Raises:
         InputError: There is no such experiment, method or run; the message lists those that exist.
@@ -116,7 +117,10 @@ def find_run(store: Store, name: str, method: str, run: int) -> StoredRun:
         raise InputError(
             f"{experiment.name}: there is no tested run in {store.url} yet; continue with `reproduce run {name}`"
         )
-    of_method = {record.run: record for record in records if record.method == method}
+    of_method = {record.run: record for record in records if (record.method, record.search) == (method, search)}
+    if not of_method and any(record.method == method for record in records):
+        count = len({record.search for record in records if record.method == method})
+        raise InputError(f"{experiment.name}, {method}: there is no search {search}; there are {count}, counted from 0")
     if not of_method:
         methods = ", ".join(dict.fromkeys(record.method for record in records))
         raise InputError(f"{experiment.name}: there is no tested run of method {method!r}; there are runs of {methods}")

@@ -92,7 +92,7 @@ def _exhibits(measured: MeasuredExperiment, artifacts: Path) -> tuple[dict[str, 
     exhibits, unreadable = {}, []
     for record in measured.records:
         path = exhibit_path(artifacts, record.fingerprint)
-        if record.run == 0 and path.exists():
+        if record.run == record.search == 0 and path.exists():
             try:
                 exhibits[record.method] = Exhibit.load(path)
             except (OSError, ValueError, KeyError, EOFError, BadZipFile):

@@ -16,6 +16,7 @@ _OPTIONS: dict[str, Callable[[Experiment], object]] = {
     "--methods": lambda experiment: ",".join(experiment.methods),
     "--trials": lambda experiment: experiment.search.trials,
     "--reproductions": lambda experiment: experiment.reproductions,
+    "--searches": lambda experiment: experiment.search.searches,
     "--folds": lambda experiment: experiment.folds,
     "--seed": lambda experiment: experiment.seed,
     "--image-size": lambda experiment: experiment.images.crop,

@@ -70,7 +70,7 @@ class PublishedCell:
         dimensions: Of what was tested (MLRC's concatenated embeddings have 512); None where the paper does not say.
         setting: As published; empty where the paper does not say.
         as_published: The number with the paper's digits; empty for a dash.
-        plus_minus: The number behind ±, in the unit of `value`; the note says what it is, where that is known.
+        plus_minus: The number behind ±, in the unit of `value`; `results.published.precision` says what it is.
         note: What is known about the number.
         source: Where the number was read.
     """
@@ -110,6 +110,11 @@ class PublishedCell:
     def measure(self) -> float | None:
         """The number in the units of our records: fractions of 1 in place of percent."""
         return float(self._exact() * self._unit()) if self.as_published else None
+
+    @property
+    def unit(self) -> float:
+        """Factor from the published unit to that of our records: 0.01 for percent."""
+        return float(self._unit())
 
     @property
     def rounding(self) -> float:

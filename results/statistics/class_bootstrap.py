@@ -124,10 +124,10 @@ def _class_means(records: Sequence[RunRecord], metric: str, kind: EmbeddingKind)
     queries: tuple[int, ...] = ()
     for record in records:
         if record.class_scores is None:
-            raise ValueError(f"run {record.run} of {record.method} was kept without class scores; evaluate it again")
+            raise ValueError(f"{record.name} of {record.method} was kept without class scores; evaluate it again")
         queries = queries or record.class_scores.queries
         if record.class_scores.queries != queries:
-            raise ValueError(f"run {record.run} of {record.method} was tested on other classes than the first run")
+            raise ValueError(f"{record.name} of {record.method} was tested on other classes than the first run")
         rows.append([getattr(scores, metric) for scores in getattr(record.class_scores, kind)])
     return np.array(queries, dtype=float), np.array(rows).mean(axis=0)
 

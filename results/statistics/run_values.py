@@ -1,22 +1,15 @@
 """Values of a metric by run, with keys that match the runs of two methods."""
 
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from results.records import RunRecord, Scores
+from results.statistics.nested_runs import RunKey, ValueKey, independent_values
 
 EmbeddingKind = Literal["separated", "concatenated"]
 """`separated` is the mean over the folds' models, `concatenated` their ensemble."""
 
 EMBEDDING_KINDS: tuple[EmbeddingKind, ...] = ("separated", "concatenated")
-
-
-class RunKey(NamedTuple):
-    """Key of a run: dataset, base seed and number of the reproduction. Runs of two methods with equal keys match."""
-
-    dataset: str
-    seed: int
-    run: int
 
 
 def value_of(record: RunRecord, metric: str = "map_at_r", kind: EmbeddingKind = "concatenated") -> float:
@@ -41,14 +34,18 @@ def value_of(record: RunRecord, metric: str = "map_at_r", kind: EmbeddingKind = 
         return record.iterations / len(record.fold_fingerprints)
     further: dict[str, float] = getattr(record, f"metrics_{kind}")
     if metric not in further:
-        raise ValueError(f"run {record.run} of {record.method} has no {kind} {metric}; it was not evaluated with it")
+        raise ValueError(f"{record.name} of {record.method} has no {kind} {metric}; it was not evaluated with it")
     return further[metric]
 
 
 def run_values(
     records: Iterable[RunRecord], metric: str = "map_at_r", kind: EmbeddingKind = "concatenated"
-) -> dict[str, dict[RunKey, float]]:
-    """Return the values of a metric by method and run.
+) -> dict[str, dict[ValueKey, float]]:
+    """Return the independent values of a metric by method, for intervals and tests.
+
+    Runs of one search are independent given the setting that it found. If a method's search was repeated, the runs of
+    one search are alike and only the searches are independent: a search then counts once, with the mean of its runs
+    (`nested_runs`).
 
     Args:
         records: Runs of one or more methods.
@@ -56,16 +53,24 @@ def run_values(
         kind: Kind of the tested embeddings.
 
     Returns:
-        Values by run, by method. The methods are in the order of their first runs.
+        Values by run or by search, by method. The methods are in the order of their first runs.
 
     Raises:
         ValueError: A method has the same run twice, or a run has no such metric.
     """
+    by_method = values_by_run(records, metric, kind)
+    return {method: independent_values(values) for method, values in by_method.items()}
+
+
+def values_by_run(
+    records: Iterable[RunRecord], metric: str = "map_at_r", kind: EmbeddingKind = "concatenated"
+) -> dict[str, dict[RunKey, float]]:
+    """Return the values of a metric by method and run. Arguments and errors are those of `run_values`."""
     values: dict[str, dict[RunKey, float]] = {}
     for record in records:
         method_values = values.setdefault(record.method, {})
-        key = RunKey(record.dataset, record.seed, record.run)
+        key = RunKey(record.dataset, record.seed, record.run, record.search)
         if key in method_values:
-            raise ValueError(f"{record.method} has run {record.run} of seed {record.seed} on {record.dataset} twice")
+            raise ValueError(f"{record.method} has {record.name} of seed {record.seed} on {record.dataset} twice")
         method_values[key] = value_of(record, metric, kind)
     return values

@@ -23,12 +23,23 @@ def origins_of(
     """
     origins = []
     for key, title in titles.items():
-        runs = sorted((record for record in records if record.method == key), key=lambda record: record.run)
+        runs = sorted(
+            (record for record in records if record.method == key), key=lambda record: (record.search, record.run)
+        )
         if runs:
             run_origins = tuple(_run_origin(run, folds or {}) for run in runs)
-            setting = {name: str(value) for name, value in runs[0].hyperparameters.items()}
-            origins.append(MethodOrigin(key, title, setting, run_origins))
+            origins.append(MethodOrigin(key, title, _settings(runs), run_origins))
     return tuple(origins)
+
+
+def _settings(runs: Sequence[RunRecord]) -> dict[str, str]:
+    """The hyperparameters by name. If the search was repeated, the name says which search found a value."""
+    first_runs = {run.search: run for run in reversed(runs)}
+    return {
+        name if len(first_runs) == 1 else f"{name}, search {search}": str(value)
+        for search, run in sorted(first_runs.items())
+        for name, value in run.hyperparameters.items()
+    }
 
 
 def _run_origin(run: RunRecord, folds: Mapping[str, FoldOrigin]) -> RunOrigin:
@@ -48,6 +59,7 @@ def _run_origin(run: RunRecord, folds: Mapping[str, FoldOrigin]) -> RunOrigin:
     )
     return RunOrigin(
         run=run.run,
+        search=run.search,
         fingerprint=run.fingerprint,
         seed=run.seed,
         wall_time=run.wall_time,

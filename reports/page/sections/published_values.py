@@ -10,7 +10,9 @@ from reports.published.eligibility import StoredExperiment, concerns
 from reports.published.join import ComparedCell, ComparedTable, join
 from reports.published.layout import metric_title
 from results.headline_metrics import HEADLINE_METRICS
+from results.published.precision import published_mean
 from results.published.tables import PublishedCell, published_table, published_tables
+from results.statistics.published_verdict import PublishedMean
 
 
 class PublishedValue(NamedTuple):
@@ -20,11 +22,20 @@ class PublishedValue(NamedTuple):
         value: The value as a fraction of 1.
         rounding: Half a unit of its last published digit, as a fraction of 1.
         source: Title of the published table.
+        runs: Number of runs behind the value, 1 if the paper does not say.
+        deviation: Standard deviation between these runs as a fraction of 1; None if it is not known.
     """
 
     value: float
     rounding: float = 0.0
     source: str = ""
+    runs: int = 1
+    deviation: float | None = None
+
+    @property
+    def mean(self) -> PublishedMean:
+        """The value as a measurement."""
+        return PublishedMean(self.value, self.rounding, self.runs, self.deviation)
 
 
 PublishedValues = Mapping[tuple[str, Score], PublishedValue]
@@ -51,8 +62,9 @@ def published_values(tables: Sequence[ComparedTable]) -> PublishedValues:
     for table in tables:
         for cell in _run(table):
             published = cell.published
-            if published.metric in HEADLINE_METRICS and published.key and published.measure is not None:
-                value = PublishedValue(published.measure, published.rounding, table.published.title)
+            mean = None if cell.row_origin is None else published_mean(published, cell.row_origin)
+            if published.metric in HEADLINE_METRICS and published.key and mean is not None:
+                value = PublishedValue(mean.value, mean.rounding, table.published.title, mean.runs, mean.deviation)
                 values.setdefault((published.key, _score(published)), value)
     return values
 
@@ -84,14 +96,17 @@ def _verdict(table: ComparedTable, cell: ComparedCell, titles: Mapping[str, str]
     kind = "" if published.kind == "single" else f"{published.kind} "
     subject = f"{titles.get(published.key or '', published.method_label)}, {kind}{metric_title(published.column)}"
     mean, source = f"{cell.scale * ours.mean:.2f}", f"{table.published.title}; our {runs(ours.n)}"
-    if ours.low is None or ours.high is None:
+    prediction = cell.prediction
+    if prediction is None or prediction.low is None or prediction.high is None:
         sentence = f"{subject}: published {published.as_published}, ours {mean}. A single run has no interval."
         yield Verdict("open", sentence, source)
         return
-    ends = f"{cell.scale * ours.low:.2f} to {cell.scale * ours.high:.2f}"
+    ends = f"{cell.scale * prediction.low:.2f} to {cell.scale * prediction.high:.2f}"
     if cell.verdict == "inside":
-        sentence = f"{subject}: published {published.as_published} lies inside our interval, {ends}."
-        yield Verdict("inside", sentence, f"{source}; a wide interval contains a value easily")
+        sentence = f"{subject}: published {published.as_published} lies inside our prediction interval, {ends}."
+        yield Verdict("inside", sentence, f"{source}, mean {mean}; a wide interval contains a value easily")
     else:
-        sentence = f"{subject}: published {published.as_published}. Our interval, {ends}, lies {cell.verdict} it."
-        yield Verdict("outside", sentence, source)
+        sentence = (
+            f"{subject}: published {published.as_published}. Our prediction interval, {ends}, lies {cell.verdict} it."
+        )
+        yield Verdict("outside", sentence, f"{source}, mean {mean}")

@@ -8,9 +8,10 @@ from reports.tables.result_table import RESULT_COLUMNS, ResultColumn, result_cel
 from reports.tables.table import Cell, Row, Table
 from results.headline_metrics import HEADLINE_METRICS
 from results.records import RunRecord
-from results.statistics.comparisons import verdict
 from results.statistics.intervals import Interval
-from results.statistics.run_values import value_of
+from results.statistics.nested_runs import by_search
+from results.statistics.published_verdict import published_verdict
+from results.statistics.run_values import values_by_run
 
 
 def scores_table(
@@ -24,7 +25,8 @@ def scores_table(
     Args:
         results: The table that `result_table` makes.
         records: The runs of the table.
-        published: Published values by method and column. A cell gets a verdict if our value has an interval.
+        published: Published values by method and column. A cell gets a verdict if our runs or the
+            paper show how much runs vary.
         absent: Titles by key of methods without runs. Their rows have the words "not run".
 
     Returns:
@@ -47,7 +49,8 @@ def _cell(
     title: str, column: ResultColumn, cell: Cell, runs: Sequence[RunRecord], published: PublishedValue | None
 ) -> Cell:
     kind, metric = column
-    values = [value_of(run, metric, kind) for run in runs]
+    by_run = values_by_run(runs, metric, kind).get(runs[0].method, {})
+    values, searches = list(by_run.values()), list(by_search(by_run).values())
     interval = Interval(float(cell.value or 0), cell.half_width, len(runs))
     sentences = [
         f"{title}, {kind} {HEADLINE_METRICS[metric]}",
@@ -62,5 +65,5 @@ def _cell(
         return replace(cell, tooltip="\n".join(sentences))
     source = f" ({published.source})" if published.source else ""
     sentences.append(f"published: {100 * published.value:.2f}{source}")
-    comparison = verdict(interval, published.value, published.rounding)
+    comparison = published_verdict(searches, published.mean)
     return replace(cell, tooltip="\n".join(sentences), verdict=comparison)

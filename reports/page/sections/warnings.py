@@ -85,7 +85,7 @@ def _flags(material: Material) -> Iterator[tuple[str, str]]:
         for run in method_runs:
             for flag in run.flags:
                 fold, _, event = flag.partition(": ")
-                by_event[event or fold].append(f"run {run.run}, {fold}" if event else f"run {run.run}")
+                by_event[event or fold].append(f"{run.name}, {fold}" if event else run.name)
         for event, cases in by_event.items():
             count = len({case.split(",")[0] for case in cases})
             yield f"{material.titles[key]}: {event} ({runs(count)}).", "; ".join(cases)

@@ -47,6 +47,9 @@ def test_a_cell_holds_mean_interval_and_where_the_published_value_lies():
     assert low < 0.5973 < high
     assert (found.verdict, found.origin) == ("inside", "mlrc_cub200")
     assert cell(joined, "Contrastive", JOINED_P1).ours.mean == pytest.approx(sum(NEAR) / 3 + 0.1)
+    # The deviation of our runs allows for one more mean of ten runs.
+    t, s = stats.t.ppf(0.975, 2), stats.tstd(NEAR)
+    assert found.prediction.half_width == pytest.approx(t * s * (1 / 3 + 1 / 10) ** 0.5)
     higher = join(CUB, [mlrc(runs_of("contrastive", [0.65, 0.655, 0.66]))])
     assert cell(higher, "Contrastive").verdict == "above"
     # RP is half of P@1 here, 29.9; 31.98 is published.
@@ -54,6 +57,14 @@ def test_a_cell_holds_mean_interval_and_where_the_published_value_lies():
     assert {
         found.verdict for row in joined.rows if row.label != "Contrastive" for found in row.cells.values()
     } <= NOT_FILLED
+
+
+def test_the_table_says_how_many_runs_are_behind_the_published_values():
+    remarks = " ".join(published_layout(join(CUB, [mlrc()])).remarks)
+    assert "published values: m = 10." in remarks
+    assert "the ± is a 95 % interval, and its deviation is pooled" in remarks
+    paper = " ".join(published_layout(join(published_table("nir_table1"), [])).remarks)
+    assert "each counts as one run (m = 1); the verdict does not use the ±" in paper
 
 
 IMAGENET_FORMAT = {"channels": "RGB", "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}

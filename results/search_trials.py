@@ -1,0 +1,55 @@
+"""The scores of a search's trials, from the trainings in the store, without Optuna.
+
+A trial's trainings are known by their seeds. They differ from the trainings of the reproductions only in seed, fold and
+hyperparameters.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from results.experiment_spec import Experiment
+from results.mlrc_constants import FOLDS
+from results.records import FoldResult, RunRecord
+from results.seeds import training_seed
+from results.training_spec import FoldSpec, MethodSpec
+
+_MAY_DIFFER = {"method", "seed", "fold", "train_classes", "validation_classes", "checkpoint_epoch"}
+
+
+def trial_scores(
+    experiment: Experiment, run: RunRecord, reproduction: FoldSpec, stored: Iterable[tuple[FoldSpec, FoldResult]]
+) -> tuple[float, ...]:
+    """Return the scores of the trials of the search that found a run's setting.
+
+    Args:
+        experiment: The experiment.
+        run: A run of the method.
+        reproduction: One of the run's trainings.
+        stored: All stored trainings of the method on the dataset.
+
+    Returns:
+        The validation scores by trial, fractions of 1. Empty if the store does not show which trainings belong to the
+        search, for example because it holds two searches with equal seeds.
+    """
+    numbers = [(trial, fold) for trial in range(experiment.search.trials) for fold in range(FOLDS)]
+    trials = {training_seed(experiment.seed, run.search, "search", *number): number[0] for number in numbers}
+    conditions = _conditions(reproduction)
+    settings: dict[int, list[MethodSpec]] = defaultdict(list)
+    values: dict[int, dict[int, float]] = defaultdict(dict)
+    for spec, result in stored:
+        if spec.seed in trials and spec.checkpoint_epoch is None and _conditions(spec) == conditions:
+            trial = trials[spec.seed]
+            if spec.fold in values[trial] or any(setting != spec.method for setting in settings[trial]):
+                return ()
+            settings[trial].append(spec.method)
+            values[trial][spec.fold] = result.objective
+    folds = max((len(scores) for scores in values.values()), default=0)
+    complete = all(len(scores) == folds for scores in values.values())
+    if not values or not complete or sorted(values) != list(range(len(values))):
+        return ()
+    scores = tuple(sum(values[trial].values()) / folds for trial in range(len(values)))
+    return scores if settings[scores.index(max(scores))][0] == reproduction.method else ()
+
+
+def _conditions(spec: FoldSpec) -> dict[str, object]:
+    return {name: getattr(spec, name) for name in FoldSpec.model_fields if name not in _MAY_DIFFER}

@@ -1,0 +1,34 @@
+"""How the seeds of trainings derive from the experiment's seed (specification, section 11, decision 6).
+
+Seeds do not depend on the method. So reproduction 3 of two methods starts from the same networks.
+"""
+
+from typing import Literal
+
+from results.values import derive_seed
+
+Purpose = Literal["search", "reproduction", "calibration"]
+"""What a training is for: a trial of the search, a reproduction of the best setting, or a measurement of speed."""
+
+
+def search_seed(seed: int, search: int) -> int:
+    """Return the seed that all seeds of one search and of its reproductions derive from.
+
+    Args:
+        seed: The experiment's seed.
+        search: Number of the search, from 0. The first search has the experiment's seed itself.
+    """
+    return seed if search == 0 else derive_seed(seed, "searches", search)
+
+
+def training_seed(seed: int, search: int, purpose: Purpose, number: int, fold: int) -> int:
+    """Return the seed of a training.
+
+    Args:
+        seed: The experiment's seed.
+        search: Number of the search, from 0.
+        purpose: What the training is for.
+        number: Number of the trial or of the reproduction in its search, from 0.
+        fold: Number of the fold, from 0.
+    """
+    return derive_seed(search_seed(seed, search), purpose, number, fold)

@@ -1,0 +1,94 @@
+"""Searches whose two best trials cannot be told apart: trained again, another setting could win.
+
+The score of a trial is one measurement. Its noise is the deviation between the validation scores of the reproductions,
+which train the winning setting again. The difference of two trials then has the deviation noise x sqrt(2). The
+runner-up lies within the noise if it is no further than this below the winner.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from results.experiment_results import MeasuredExperiment
+from results.records import RunRecord
+
+
+@dataclass(frozen=True)
+class RunnerUp:
+    """The two best trials of a search.
+
+    Attributes:
+        method: Key of the method.
+        search: Number of the search, from 0.
+        best: Validation score of the best trial, a fraction of 1.
+        second: Score of the second-best trial.
+        noise: Standard deviation between the validation scores of the best setting's reproductions.
+        runs: Number of these reproductions.
+    """
+
+    method: str
+    search: int
+    best: float
+    second: float
+    noise: float
+    runs: int
+
+    @property
+    def within_noise(self) -> bool:
+        """Whether the second-best trial is no further below the best than the noise of a difference."""
+        return self.best - self.second <= math.sqrt(2) * self.noise
+
+    @property
+    def chance_of_another_order(self) -> float:
+        """Estimated share of repetitions in which the second-best setting would score above the best.
+
+        The difference of the two scores is taken for the true one. As the winner was chosen for its score, its true
+        lead is smaller and the share is higher.
+        """
+        if self.noise == 0:
+            return 0.5 if self.best == self.second else 0.0
+        return float(stats.t.sf((self.best - self.second) / (math.sqrt(2) * self.noise), self.runs - 1))
+
+
+def runners_up(measured: MeasuredExperiment) -> list[RunnerUp]:
+    """Compare the two best trials of each search.
+
+    Args:
+        measured: The experiment with its trainings and the scores of its trials.
+
+    Returns:
+        The comparisons in the order of the experiment. Searches with fewer than two trials, and settings with fewer
+        than two reproductions that have validation scores, are left out.
+    """
+    compared = []
+    for method in measured.summary.methods:
+        for search in sorted(number for key, number in measured.trial_scores if key == method):
+            scores = sorted(measured.trial_scores[method, search], reverse=True)
+            runs = [run for run in measured.records if (run.method, run.search) == (method, search)]
+            validated = validation_scores(measured, runs)
+            if len(scores) > 1 and len(validated) > 1:
+                noise = float(np.std(validated, ddof=1))
+                compared.append(RunnerUp(method, search, scores[0], scores[1], noise, len(validated)))
+    return compared
+
+
+def validation_scores(measured: MeasuredExperiment, runs: Sequence[RunRecord]) -> list[float]:
+    """Return the validation MAP@R of runs, each the mean over its folds.
+
+    Args:
+        measured: The experiment with its trainings.
+        runs: Some of its runs.
+
+    Returns:
+        Fractions of 1; runs with a training that is not known or has no validation score are left out.
+    """
+    means = []
+    for run in runs:
+        results = [measured.trainings[name][1] for name in run.fold_fingerprints if name in measured.trainings]
+        scores = [result.best_map_at_r for result in results if result.best_map_at_r is not None]
+        if scores and len(scores) == len(run.fold_fingerprints):
+            means.append(float(np.mean(scores)))
+    return means
