@@ -26,6 +26,19 @@ _PRINT_WORDS: dict[PrintVerdict, str] = {
 _VERDICTS: tuple[ClaimVerdict, ...] = ("holds", "contradicted", "cannot tell", "not run")
 
 
+_CAPTION = (
+    "A claim says that the first method is better. Claimed: the printed difference in percentage points. Noise: two "
+    "equal methods with these numbers of runs differ by more in 5 % of cases, by the deviation s of measured runs or, "
+    "marked ±, by the printed ±. Runs needed: runs of each method that find a difference of the claimed size in 80 % "
+    "of cases. Verdict of runs: what the runs in the store show. Each claim is judged by itself; nothing is corrected "
+    "for the number of claims."
+)
+_CAPTION_OF_RUNS = (
+    "Ours: the difference with its own 95 % interval, which is not corrected; the verdict is corrected for all pairs "
+    "of the experiment on this score."
+)
+
+
 def claims_table(answered: Sequence[AnsweredClaim], title: str) -> Table:
     """Build the table of claims.
 
@@ -44,14 +57,7 @@ def claims_table(answered: Sequence[AnsweredClaim], title: str) -> Table:
     rows = [Row.single(_head(one), _cells(one, with_runs), sign="†" if one.quoted else "") for one in answered]
     return Table(
         title=title,
-        caption=(
-            "A claim says that the first method is better. Claimed: the printed difference in percentage points. "
-            "Noise: two equal methods with these numbers of runs differ by more in 5 % of cases, by the deviation s of "
-            "measured runs or, marked ±, by the printed ±. "
-            "Runs needed: runs of each method that find a difference of the claimed size in 80 % of cases. "
-            "Verdict of runs: what the runs in the store show. Each claim is judged by itself; nothing is corrected "
-            "for the number of claims."
-        ),
+        caption=" ".join((_CAPTION, *([_CAPTION_OF_RUNS] if with_runs else []))),
         columns=columns,
         rows=tuple(rows),
         sheet=Sheet(_HEADER, tuple(line for one in answered for line in _sheet_lines(one))),

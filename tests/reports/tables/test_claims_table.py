@@ -61,6 +61,7 @@ def test_runs_have_a_sentence_with_numbers_correction_and_conditions():
     table = table_of(ISA, of_paper())
     assert words(table, "verdict of runs") == ["holds"]
     assert words(table, "experiment") == ["proxy_isa_table1/cub200"]
+    assert "its own 95 % interval, which is not corrected" in table.caption
     sentence = table.notes[1]
     assert sentence.startswith("Proxy-ISA, Table 1: proxy_isa > proxy_anchor (claimed +1.5 on cub200, R@1): holds. ")
     assert "proxy_isa_table1/cub200, 3 runs of each: +10.00 ± " in sentence
