@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import typer
 from rich.console import Console
 
+from reproduce.commands.claims import claims
 from reproduce.commands.coverage import coverage
 from reproduce.commands.data import app as data_app
 from reproduce.commands.datasets import datasets
@@ -39,6 +40,7 @@ app.command()(table)
 app.command()(report)
 app.command()(figure)
 app.command()(coverage)
+app.command()(claims)
 app.command()(methods)
 app.command()(datasets)
 app.command()(experiments)

@@ -22,17 +22,22 @@ from results.store import IncompleteExperimentError, Store
 def compared_with_runs(name: str, store: Store | None) -> ComparedTable:
     """A published table beside what the store has of it; without a store nothing was run."""
     table = published_table(name)
-    return join(table, [] if store is None else _stored(store, table))
+    return join(table, [] if store is None else stored_experiments(store, table))
 
 
-def _stored(store: Store, table: PublishedTable) -> list[StoredExperiment]:
-    """The experiments that may have runs for the table, the latest first."""
+def stored_experiments(store: Store, table: PublishedTable | None = None) -> list[StoredExperiment]:
+    """Return the experiments of a store with their runs, the latest first.
+
+    Args:
+        store: The store.
+        table: Leave out experiments that cannot have runs for this published table; None keeps all.
+    """
     stored = []
     for row in store.experiments().itertuples():
         name, fingerprint = str(row.name), str(row.fingerprint)
         with suppress(IncompleteExperimentError):
             summary = store.experiment(fingerprint)
-            if concerns(table, name, summary):
+            if table is None or concerns(table, name, summary):
                 measured = MeasuredExperiment.from_store(store, fingerprint)
                 mlrc = mlrc_experiment(summary.dataset)
                 stored.append(StoredExperiment(name, measured, deviations(name, summary), mlrc))

@@ -220,7 +220,7 @@ def _cell(table: str, row: Mapping[Any, str], labels: Mapping[str, tuple[str | N
         method_label=row["method"],
         method=method,
         variant=variant,
-        metric=_metric(row["metric"]),
+        metric=metric_name(row["metric"]),
         kind=kind,
         trunk=row["backbone"],
         dimensions=int(row["dim"]) if row["dim"] else None,
@@ -232,7 +232,8 @@ def _cell(table: str, row: Mapping[Any, str], labels: Mapping[str, tuple[str | N
     )
 
 
-def _metric(title: str) -> str:
+def metric_name(title: str) -> str:
+    """Return our name of a metric from its name in the papers, such as `R@1`; raise ValueError for an unknown one."""
     if title in _METRICS:
         return _METRICS[title]
     name, _, cutoff = title.partition("@")

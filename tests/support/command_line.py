@@ -32,6 +32,17 @@ folds: 2
 seed: 3
 """
 
+# Imports of torch fail, as on a machine without torch; scipy looks for torch among the loaded modules.
+REFUSE_TORCH = """
+import sys
+class Absent:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] in ("torch", "protocols", "losses", "optuna"):
+            raise ModuleNotFoundError(f"No module named {name!r}")
+sys.meta_path.insert(0, Absent())
+"""
+
+
 _TORCHLESS = """
 import sys
 class Nowhere:

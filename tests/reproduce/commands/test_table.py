@@ -19,7 +19,7 @@ from results.experiment_results import FOLDER, MeasuredExperiment
 from results.experiment_spec import Experiment
 from results.published.tables import published_table, published_tables
 from results.store import Store
-from tests.support.command_line import ask, environment
+from tests.support.command_line import REFUSE_TORCH, ask, environment
 from tests.support.published_world import MLRC, NOT_FILLED, changed, runs_of, single_runs
 from tests.support.sample_records import put_incomplete_experiment, some_summary
 
@@ -258,15 +258,6 @@ def test_every_setting_is_compared_or_listed_as_free(own_files, key):
     assert bool(deviations(name, summary(whole))) is (key not in free)
 
 
-# Imports of torch fail, as on a machine without torch; scipy looks for torch among the loaded modules.
-REFUSE_TORCH = """
-import sys
-class Absent:
-    def find_spec(self, name, *_):
-        if name.partition(".")[0] in ("torch", "protocols", "losses", "optuna"):
-            raise ModuleNotFoundError(f"No module named {name!r}")
-sys.meta_path.insert(0, Absent())
-"""
 WITHOUT_TORCH = (["mlrc_cub200"], ["proxy_isa_table1"], ["quickstart", "--what", "hyperparameters"])
 
 

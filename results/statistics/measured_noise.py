@@ -1,0 +1,151 @@
+"""How much runs vary in measured settings, and which measured setting is nearest to one that was only printed.
+
+A printed number is often a single run of a single model. Its deviation is estimated from the folds' models: trainings
+of one method at one setting on one fold differ in their seeds alone. The deviation of the mean over folds follows from
+it. Concatenated embeddings are compared run by run.
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from results.experiment_results import FOLDER, MeasuredExperiment
+from results.published.tables import Kind
+from results.records import RunRecord, Scores
+from results.statistics.run_values import value_of
+
+_FEWEST_DEGREES = 2
+
+
+@dataclass(frozen=True)
+class NamedMeasurements:
+    """An experiment with its runs, under a name for tables."""
+
+    name: str
+    measured: MeasuredExperiment
+
+
+@dataclass(frozen=True)
+class MeasuredNoise:
+    """A measured run-to-run deviation.
+
+    Attributes:
+        deviation: Standard deviation between runs, a fraction of 1.
+        degrees: Its degrees of freedom.
+        name: Name of the experiment.
+        setting: The experiment's setting as a phrase.
+        dataset: Key of the experiment's dataset.
+    """
+
+    deviation: float
+    degrees: int
+    name: str
+    setting: str
+    dataset: str
+
+
+def nearest_noise(
+    candidates: Iterable[NamedMeasurements], dataset: str, metric: str, kind: Kind
+) -> MeasuredNoise | None:
+    """Return the deviation of the measured setting that is nearest to a printed one.
+
+    Nearest is the same whole dataset, then a part of it, then another dataset with ImageNet weights, then any other.
+    Among equally near ones it is the one with the most degrees of freedom.
+
+    Args:
+        candidates: Experiments with runs.
+        dataset: Key of the dataset of the printed values.
+        metric: Name of the metric.
+        kind: Kind of the tested embeddings.
+
+    Returns:
+        The deviation; None if no candidate has repeated runs with this metric.
+    """
+    nearest: MeasuredNoise | None = None
+    best: tuple[bool, bool, bool, int] | None = None
+    for candidate in candidates:
+        variance, degrees = _variance(candidate.measured.records, metric, kind)
+        experiment = candidate.measured.summary.experiment
+        if experiment is None or degrees < _FEWEST_DEGREES or variance == 0:
+            continue
+        same = experiment.dataset.name == dataset
+        key = (same and not experiment.dataset.subset, same, experiment.trunk.weights == "imagenet", degrees)
+        if best is None or key > best:
+            best = key
+            nearest = MeasuredNoise(
+                float(np.sqrt(variance)),
+                degrees,
+                candidate.name,
+                setting_phrase(candidate.measured),
+                experiment.dataset.name,
+            )
+    return nearest
+
+
+@cache
+def kept_measurements() -> tuple[NamedMeasurements, ...]:
+    """Return the experiments in `results/measured`."""
+    texts = {path: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.json"))}
+    return tuple(
+        NamedMeasurements(f"results/measured/{path.name}", MeasuredExperiment.from_json(text))
+        for path, text in texts.items()
+        if '"records"' in text
+    )
+
+
+def setting_phrase(measured: MeasuredExperiment) -> str:
+    """Describe an experiment by dataset, trunk, image size and protocol."""
+    experiment = measured.summary.experiment
+    if experiment is None:
+        return "its settings are not known"
+    dataset = f"a part of {experiment.dataset.name}" if experiment.dataset.subset else experiment.dataset.name
+    weights = {"imagenet": "ImageNet", "random": "random"}.get(experiment.trunk.weights, "other") + " weights"
+    size = f"images of {experiment.images.crop} pixels"
+    return f"{dataset}, {experiment.trunk.name} from {weights}, {size}, protocol {experiment.protocol}"
+
+
+def _variance(records: Sequence[RunRecord], metric: str, kind: Kind) -> tuple[float, int]:
+    """Variance between runs that differ in their seeds alone, and its degrees of freedom."""
+    trained = [record for record in records if record.method != "untrained"]
+    folds = {len(record.fold_scores) for record in trained}
+    if kind == "concatenated" or metric not in Scores.model_fields or len(folds) != 1:
+        single = kind == "single" and folds != {1}
+        return (0.0, 0) if single else _pooled(_run_samples(trained, metric, kind))
+    variance, degrees = _pooled(_fold_samples(trained, metric))
+    # The folds' models are trained independently, so their mean has the variance of one model over their number.
+    return variance / (folds.pop() if kind == "separated" else 1), degrees
+
+
+def _fold_samples(records: Sequence[RunRecord], metric: str) -> list[list[float]]:
+    """Values of single models by fold."""
+    groups: dict[tuple[object, ...], list[float]] = {}
+    for record in records:
+        for fold, scores in enumerate(record.fold_scores):
+            groups.setdefault((*_group(record), fold), []).append(float(getattr(scores, metric)))
+    return list(groups.values())
+
+
+def _run_samples(records: Sequence[RunRecord], metric: str, kind: Kind) -> list[list[float]]:
+    """Values of whole runs."""
+    groups: dict[tuple[object, ...], list[float]] = {}
+    for record in records:
+        with suppress(ValueError):  # The run was not evaluated with this metric.
+            value = value_of(record, metric, "concatenated" if kind == "concatenated" else "separated")
+            groups.setdefault(_group(record), []).append(value)
+    return list(groups.values())
+
+
+def _group(record: RunRecord) -> tuple[object, ...]:
+    """What runs have in common that differ in their seeds alone."""
+    return record.dataset, record.method, record.search, record.seed
+
+
+def _pooled(samples: Iterable[Sequence[float]]) -> tuple[float, int]:
+    """Variance within the samples, and its degrees of freedom."""
+    repeated = [values for values in samples if len(values) > 1]
+    degrees = sum(len(values) - 1 for values in repeated)
+    squares = sum(float(np.var(values)) * len(values) for values in repeated)
+    return (squares / degrees if degrees else 0.0), degrees

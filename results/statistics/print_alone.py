@@ -1,0 +1,137 @@
+"""What two printed numbers show without any run: whether their difference is larger than the noise of the runs.
+
+If two methods are equal, the printed difference is t-distributed around 0 with the error s sqrt(1/n_a + 1/n_b), for n_a
+and n_b runs with the deviation s. A difference is beyond the noise if it is larger than t times this error. Of equal
+methods 5 % are, whatever n_a and n_b are (tests/results/statistics/test_print_alone.py simulates this).
+
+A value without a stated number of runs counts as one run. If it has a ±, it counts as two, the fewest that have one.
+A ± without a stated meaning is read as the standard error of the mean. This reading gives the most noise: a standard
+deviation or a confidence interval with the same number means less.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from scipy import stats
+
+from results.published.claims_file import Claim, ClaimedValue
+from results.statistics.measured_noise import MeasuredNoise
+from results.statistics.planning import runs_for
+from results.statistics.published_verdict import deviation_of_interval
+
+PrintVerdict = Literal["within noise", "beyond noise", "no deviation known"]
+
+_POINTS = 100
+
+
+@dataclass(frozen=True)
+class PrintAnswer:
+    """What the print alone shows about a claim. Numbers are percentage points.
+
+    Attributes:
+        verdict: Whether the claimed difference is larger than the noise.
+        runs_a: Number of runs that a's value counts as.
+        runs_b: Number of runs that b's value counts as.
+        deviation: Standard deviation between runs; None if it is not known, as are the next three.
+        degrees: Degrees of freedom of the deviation.
+        noise: Difference that two equal methods exceed in 5 % of cases.
+        runs_needed: Runs of each method with which a true difference of the claimed size is found with a probability
+            of 80 %; also None if more than 1,000.
+        measured: The measured setting that the deviation is from; None if it is from the printed ±.
+    """
+
+    verdict: PrintVerdict
+    runs_a: int
+    runs_b: int
+    deviation: float | None = None
+    degrees: int | None = None
+    noise: float | None = None
+    runs_needed: int | None = None
+    measured: MeasuredNoise | None = None
+
+
+def print_answer(claim: Claim, measured: MeasuredNoise | None, confidence: float = 0.95) -> PrintAnswer:
+    """Judge a claim by its printed numbers.
+
+    The deviation is that of the printed ±, if there is one. Else it is a measured one.
+
+    Args:
+        claim: The claim.
+        measured: Deviation of the nearest measured setting; None if there is none.
+        confidence: 1 minus the probability that equal methods are called beyond noise.
+    """
+    runs_a, runs_b = fewest_runs(claim.a), fewest_runs(claim.b)
+    printed = printed_deviation(claim)
+    if printed is not None:
+        (deviation, degrees), measured = printed, None
+    elif measured is not None:
+        deviation, degrees = _POINTS * measured.deviation, measured.degrees
+    else:
+        return PrintAnswer("no deviation known", runs_a, runs_b)
+    noise = noise_of(deviation, degrees, runs_a, runs_b, confidence)
+    return PrintAnswer(
+        "beyond noise" if claim.difference > noise else "within noise",
+        runs_a,
+        runs_b,
+        deviation,
+        degrees,
+        noise,
+        runs_for(2, round(claim.difference / deviation, 2)) if deviation else None,
+        measured,
+    )
+
+
+def fewest_runs(side: ClaimedValue) -> int:
+    """Return the number of runs behind a value; if the source does not say, 2 with a ± and 1 without."""
+    return side.runs or (1 if side.plus_minus is None else 2)
+
+
+def noise_of(deviation: float, degrees: int, runs_a: int, runs_b: int, confidence: float = 0.95) -> float:
+    """Compute the difference that two equal methods exceed with a probability of 1 - confidence.
+
+    Args:
+        deviation: Estimated standard deviation between runs.
+        degrees: Degrees of freedom of the estimate.
+        runs_a: Number of runs behind one mean.
+        runs_b: Number of runs behind the other mean.
+        confidence: Confidence level, a fraction of 1.
+
+    Returns:
+        t s sqrt(1/n_a + 1/n_b), in the unit of the deviation.
+    """
+    t = float(stats.t.ppf((1 + confidence) / 2, degrees))
+    return t * deviation * math.sqrt(1 / runs_a + 1 / runs_b)
+
+
+def printed_deviation(claim: Claim) -> tuple[float, int] | None:
+    """Return the deviation between runs that the ± of the claim gives, pooled over its values.
+
+    Returns:
+        The deviation in percentage points and its degrees of freedom; None if no value has a ±, or if only one has and
+        its meaning or its number of runs is not stated.
+    """
+    sides = (claim.a, claim.b)
+    stated = [side for side in sides if side.plus_minus is not None and _is_stated(side, claim)]
+    with_spread = stated or [side for side in sides if side.plus_minus is not None]
+    if not stated and len(with_spread) < len(sides):
+        return None
+    degrees = [fewest_runs(side) - 1 for side in with_spread]
+    squares = sum(
+        count * _deviation(side, claim) ** 2 for side, count in zip(with_spread, degrees, strict=True) if count
+    )
+    return (math.sqrt(squares / sum(degrees)), sum(degrees)) if squares else None
+
+
+def _is_stated(side: ClaimedValue, claim: Claim) -> bool:
+    return side.runs is not None and side.runs > 1 and claim.spread != "not stated"
+
+
+def _deviation(side: ClaimedValue, claim: Claim) -> float:
+    """Deviation between runs by the ± of a value."""
+    plus_minus, runs = side.plus_minus or 0.0, fewest_runs(side)
+    if claim.spread == "standard deviation":
+        return plus_minus
+    if claim.spread == "95 % interval" and side.runs is not None:
+        return deviation_of_interval(plus_minus, runs)
+    return plus_minus * math.sqrt(runs)

@@ -1,0 +1,126 @@
+"""Which experiment answers a claim, under which conditions, and what is said without runs."""
+
+import pytest
+
+from reports.published.claim_answers import answer_claims, claimed_cells
+from results.published.claims_file import read_claims, shipped_claims
+from tests.support.published_world import MLRC, PAPER, changed, experiment, runs_of, single_runs
+
+HEADER = "a,b,dataset,score,value_a,value_b,setting\n"
+HIGH, LOW = [0.70, 0.701, 0.702], [0.60, 0.601, 0.602]
+SMALL = changed(
+    MLRC,
+    dataset={"name": "glyphs"},
+    methods=["proxy_isa", "proxy_anchor"],
+    trunk={"name": "small_conv", "weights": "random"},
+)
+
+
+def claim(a="proxy_isa", b="proxy_anchor", score="R@1", values="68.1,66.6", setting="proxy_isa_table1"):
+    return read_claims(f"{HEADER}{a},{b},cub200,{score},{values},{setting}\n", "my.csv")
+
+
+def of_paper(high=HIGH, low=LOW, name="proxy_isa_table1/cub200", deviations=(), **changes):
+    records = single_runs("proxy_isa", high) + single_runs("proxy_anchor", low)
+    return experiment(name, changed(PAPER, **changes), records, deviations)
+
+
+def on_glyphs(name="glyphs_experiment"):
+    records = runs_of("proxy_isa", LOW, "glyphs") + runs_of("proxy_anchor", HIGH, "glyphs")
+    return experiment(name, SMALL, records)
+
+
+def answered(*stored, any_dataset=False, **fields):
+    (answer,) = answer_claims(claim(**fields), stored, any_dataset)
+    return answer
+
+
+def test_runs_of_the_papers_experiment_answer_under_its_conditions():
+    answer = answered(of_paper())
+    assert (answer.verdict, answer.runs.experiment, answer.runs.differences) == ("holds", "proxy_isa_table1/cub200", ())
+    assert answer.runs.answer.pair.difference == pytest.approx(0.1)
+    assert answered(of_paper(LOW, HIGH)).verdict == "contradicted"
+    assert answered(of_paper([0.6], [0.61])).verdict == "cannot tell"
+
+
+@pytest.mark.parametrize(
+    ("stored", "said"),
+    [
+        (of_paper(name="mine"), "not the settings of proxy_isa_table1"),
+        (of_paper(deviations=("seed otherwise",)), "seed otherwise"),
+        (of_paper(dataset={"subset": True}), "a subset of the dataset"),
+        (of_paper(trunk={"name": "resnet50"}), "trunk resnet50, published for Inception with batch normalization"),
+        (of_paper(images={"crop": 96}), "images of 96 pixels, published for 224"),
+    ],
+)
+def test_other_conditions_answer_and_are_named(stored, said):
+    answer = answered(stored)
+    assert answer.verdict == "holds"
+    assert said in answer.runs.differences
+
+
+def test_a_quoted_value_was_not_measured_under_equal_conditions():
+    answer = answered(b="proxy_gml", values="68.1,66.6")
+    assert list(answer.quoted) == ["proxy_gml"]
+    records = single_runs("proxy_isa", HIGH) + single_runs("proxy_gml", LOW)
+    stored = experiment("proxy_isa_table1/cub200", changed(PAPER, methods=["proxy_isa", "proxy_gml"]), records)
+    differences = answered(stored, b="proxy_gml").runs.differences
+    assert any(reason.startswith("the paper quotes the value of proxy_gml from Zhu") for reason in differences)
+
+
+def test_claims_without_a_published_table_have_unknown_conditions():
+    answer = answered(of_paper(), setting="")
+    assert (answer.verdict, answer.runs.differences) == ("holds", None)
+
+
+def test_the_experiment_is_chosen_by_conditions_then_runs_and_never_by_scores():
+    other = of_paper(LOW * 2, HIGH * 2, name="mine")
+    assert answered(other, of_paper()).runs.experiment == "proxy_isa_table1/cub200"
+    fewer, more = of_paper(LOW, HIGH, name="fewer"), of_paper([*HIGH, 0.7], [*LOW, 0.6], name="more")
+    assert answered(fewer, more).runs.experiment == "more"
+    latest, earlier = of_paper(LOW, HIGH, name="latest"), of_paper(name="earlier")
+    assert answered(latest, earlier).runs.experiment == "latest"
+
+
+def test_rows_under_different_conditions_are_not_compared():
+    conditions = {"with": {"proxy_isa": {"training.batch_size": 32}}}
+    assert answered(of_paper(**conditions)).verdict == "not run"
+    both = {"with": {row: {"training.batch_size": 32} for row in ("proxy_isa", "proxy_anchor")}}
+    answer = answered(of_paper(**both))
+    assert (answer.verdict, answer.runs.answer.methods) == ("holds", 2)
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        experiment("one_method", PAPER, single_runs("proxy_isa", HIGH)),
+        experiment("no_nmi", MLRC, runs_of("contrastive", HIGH) + runs_of("triplet", LOW)),
+        on_glyphs(),
+    ],
+)
+def test_without_runs_of_both_methods_a_claim_is_not_run(stored):
+    fields = {"a": "contrastive", "b": "triplet", "score": "NMI"} if "nmi" in stored.name else {}
+    answer = answered(stored, **fields)
+    assert (answer.verdict, answer.runs, answer.elsewhere) == ("not run", None, ())
+
+
+def test_other_datasets_answer_only_if_asked_and_never_change_the_verdict():
+    answer = answered(on_glyphs(), any_dataset=True)
+    assert answer.verdict == "not run"
+    (elsewhere,) = answer.elsewhere
+    assert (elsewhere.dataset, elsewhere.answer.verdict) == ("glyphs", "contradicted")
+    assert "dataset glyphs" in elsewhere.differences
+    assert answered(on_glyphs(), of_paper(), any_dataset=True).elsewhere == ()
+
+
+def test_runs_in_the_store_on_the_same_dataset_give_the_noise():
+    measured = answered(of_paper()).printed.measured
+    assert (measured.name, measured.dataset, measured.degrees) == ("proxy_isa_table1/cub200", "cub200", 4)
+    assert answered().printed.measured.name == "results/measured/cub200_small_subset.json"
+
+
+def test_equal_values_of_other_networks_are_not_taken():
+    (nir,) = [c for c in shipped_claims() if (c.setting, c.dataset) == ("nir_table2", "sop")]
+    (row_a, _), (row_b, _) = claimed_cells(nir)
+    assert (row_a.dimensions, row_b.dimensions) == (512, 512)
+    assert claimed_cells(claim(values="68.2,66.6")[0]) is None

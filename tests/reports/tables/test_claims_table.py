@@ -1,0 +1,118 @@
+"""The table of claims: its words, its sentences and its formats."""
+
+import io
+import json
+
+import pandas as pd
+import pytest
+
+from reports.published.claim_answers import answer_claims
+from reports.tables.claims_table import claims_table
+from reports.tables.formats import WRITERS, to_csv, to_json, to_latex
+from results.published.claims_file import read_claims, shipped_claims
+from tests.support.published_world import PAPER, changed, experiment, runs_of, single_runs
+from tests.support.sound_latex import check_latex
+
+HEADER = "source,place,a,b,dataset,score,value_a,value_b,runs,plus_minus,plus_minus_kind,setting\n"
+ISA = "Proxy-ISA,Table 1,proxy_isa,proxy_anchor,cub200,R@1,68.1,66.6,,,,proxy_isa_table1\n"
+
+
+def table_of(lines, *stored, any_dataset=False):
+    return claims_table(answer_claims(read_claims(HEADER + lines, "my.csv"), stored, any_dataset), "Claims")
+
+
+def of_paper(high=(0.70, 0.701, 0.702), low=(0.60, 0.601, 0.602), **changes):
+    records = single_runs("proxy_isa", list(high)) + single_runs("proxy_anchor", list(low))
+    return experiment("proxy_isa_table1/cub200", changed(PAPER, **changes), records)
+
+
+def words(table, column):
+    index = [known.name for known in table.columns].index(column)
+    return [line.cells[index].value for line in table.lines]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (ISA, "within noise of one run"),
+        (ISA.replace("66.6", "56.6"), "beyond noise of one run"),
+        (ISA.replace("cub200", "sop"), "within noise of one run on cub200"),
+        (ISA.replace("66.6,", "66.6,5"), "beyond noise of 5 runs"),
+        (ISA.replace("66.6,", "66.6,5/1"), "within noise of 5/1 runs"),
+        (ISA.replace("66.6,,", "66.6,10,0.3"), "beyond noise of 10 runs"),
+        (ISA.replace("R@1", "NMI"), "no deviation known"),
+    ],
+)
+def test_print_alone_in_words(line, said):
+    assert words(table_of(line), "print alone") == [said]
+
+
+def test_an_empty_store_leaves_out_the_columns_about_runs():
+    table = table_of(ISA)
+    assert "ours" not in [column.name for column in table.columns]
+    assert words(table, "verdict of runs") == ["not run"]
+    assert table.notes == ("1 claim. Print alone: 1 within noise. Runs: 1 not run.",)
+    remarks = " ".join(table.remarks)
+    assert "from results/measured/cub200_small_subset.json (a part of cub200, efficientnet_lite0" in remarks
+    assert "not those of the claims" in remarks
+
+
+def test_runs_have_a_sentence_with_numbers_correction_and_conditions():
+    table = table_of(ISA, of_paper())
+    assert words(table, "verdict of runs") == ["holds"]
+    assert words(table, "experiment") == ["proxy_isa_table1/cub200"]
+    assert "its own 95 % interval, which is not corrected" in table.caption
+    sentence = table.notes[1]
+    assert sentence.startswith("Proxy-ISA, Table 1: proxy_isa > proxy_anchor (claimed +1.5 on cub200, R@1): holds. ")
+    assert "proxy_isa_table1/cub200, 3 runs of each: +10.00 ± " in sentence
+    assert "The difference is larger than claimed" in sentence
+    assert sentence.endswith("The conditions are those of the claim's table.")
+
+
+def test_other_conditions_stand_in_the_table_and_in_the_sentence():
+    table = table_of(ISA, of_paper(dataset={"subset": True}))
+    assert words(table, "verdict of runs") == ["holds (other conditions)"]
+    assert table.notes[1].endswith("Under other conditions: a subset of the dataset.")
+
+
+def test_undecided_claims_say_what_it_would_take():
+    table = table_of(ISA, of_paper(high=(0.68, 0.70, 0.72), low=(0.67, 0.70, 0.715)))
+    assert words(table, "verdict of runs") == ["cannot tell"]
+    assert "The smallest difference that these runs could have shown is " in table.notes[1]
+    assert "one of 1.5 takes " in table.notes[1]
+    single = table_of(ISA, of_paper(high=[0.68], low=[0.67]))
+    assert "+1.00 points; a test takes more runs" in single.notes[1]
+
+
+def test_answers_from_other_datasets_are_named_and_said_once():
+    settings = changed(PAPER, dataset={"name": "glyphs"})
+    runs = runs_of("proxy_isa", [0.5, 0.51], "glyphs") + runs_of("proxy_anchor", [0.7, 0.71], "glyphs")
+    table = table_of(ISA + ISA.replace("cub200", "cars196"), experiment("mine", settings, runs), any_dataset=True)
+    assert words(table, "verdict of runs") == ["not run; glyphs: contradicted"] * 2
+    assert len(table.notes) == 2
+    assert table.notes[1].startswith("proxy_isa > proxy_anchor, R@1, on glyphs instead: contradicted. mine, 2 runs")
+
+
+def test_quoted_values_are_marked():
+    table = claims_table(answer_claims(shipped_claims(), []), "Main claims")
+    signs = {(row.head, row.sign) for row in table.rows}
+    assert ("Proxy-ISA, Table 1: proxy_isa > proxy_anchor", "") in signs
+    assert ("Proxy-ISA, Table 1: proxy_isa > proxy_gml", "†") in signs
+    assert "It quotes " in table.remarks[-1]
+
+
+def test_the_sheet_has_all_numbers():
+    table = table_of(ISA + ISA.replace("cub200", "sop"), of_paper())
+    frame = pd.read_csv(io.StringIO(to_csv(table)))
+    assert list(frame["verdict"]) == ["holds", "not run"]
+    assert frame["difference"][0] == pytest.approx(10)
+    assert frame["other_conditions"].fillna("")[0] == "none"
+    assert frame["noise"].notna().all()
+    assert json.loads(to_json(table))[1]["experiment"] is None
+
+
+def test_every_format_writes_the_shipped_claims():
+    table = claims_table(answer_claims(shipped_claims(), []), "Main claims")
+    for write in WRITERS.values():
+        assert "proxy" in write(table)
+    check_latex(to_latex(table))

@@ -1,0 +1,114 @@
+"""`reproduce claims`: shipped and own claims, without a store and with the quickstart's runs."""
+
+import csv
+import io
+import subprocess
+import sys
+
+import pytest
+
+from reports.published.claim_answers import answer_claims
+from reports.tables.claims_table import claims_table
+from results.experiment_results import FOLDER, MeasuredExperiment
+from results.published.claims_file import shipped_claims
+from results.store import Store
+from tests.support.command_line import REFUSE_TORCH, ask, environment
+from tests.support.documentation import ROOT, between
+
+MINE = """\
+source,place,a,b,dataset,score,difference
+README,table,proxy_anchor,contrastive,glyphs,MAP@R concatenated,11.0
+README,table,contrastive,normalized_softmax,glyphs,MAP@R separated,1.0
+README,table,contrastive,multi_similarity,glyphs,MAP@R concatenated,0.9
+README,table,proxy_anchor,contrastive,cub200,R@1,1.0
+"""
+
+
+@pytest.fixture
+def say(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: ask("claims", *arguments, capsys=capsys, monkeypatch=monkeypatch)
+
+
+@pytest.fixture
+def mine(tmp_path):
+    (tmp_path / "mine.csv").write_text(MINE)
+    return "mine.csv"
+
+
+@pytest.fixture
+def quickstart(tmp_path):
+    (tmp_path / "runs").mkdir()
+    store = Store(f"sqlite:///{tmp_path}/runs/store.sqlite", tmp_path / "runs" / "artifacts")
+    kept = MeasuredExperiment.from_json((FOLDER / "quickstart.json").read_text(encoding="utf-8"))
+    store.put_experiment("f", "quickstart", kept.summary)
+    for record in kept.records:
+        store.put_run(record)
+        store.enlist("f", record.method, record.run, record.fingerprint)
+
+
+def rows_of(answer):
+    return list(csv.DictReader(io.StringIO(answer.out)))
+
+
+def test_the_shipped_claims_are_answered_from_print_alone(say):
+    answer = say()
+    assert answer.code == 0
+    assert "there is no store yet, so only the printed numbers answer" in answer.err
+    assert f"{len(shipped_claims())} claims. Print alone: " in answer.out
+    assert "within noise of one run" in answer.out
+    rows = rows_of(say("--format", "csv"))
+    assert {row["verdict"] for row in rows} == {"not run"}
+    assert {row["print_alone"] for row in rows} == {"within noise", "beyond noise", "no deviation known"}
+
+
+def test_the_documentation_has_the_summary_of_the_shipped_claims():
+    table = claims_table(answer_claims(shipped_claims(), []), "Main claims")
+    shown = between(ROOT / "docs" / "claims.md", "summary", "end of summary")
+    assert " ".join(shown.replace(">", " ").split()) == table.notes[0]
+
+
+def test_the_quickstarts_runs_answer_own_claims(say, quickstart, mine):
+    rows = rows_of(say(mine, "--format", "csv"))
+    assert [row["verdict"] for row in rows] == ["holds", "contradicted", "cannot tell", "not run"]
+    assert [row["experiment"] for row in rows] == ["quickstart"] * 3 + [""]
+    assert {row["n_a"] for row in rows[:3]} == {"3"}
+    shown = say(mine)
+    assert shown.err == ""
+    assert "quickstart, 3 runs of each: +11.06" in shown.out
+    assert say().code == 0
+
+
+def test_other_datasets_answer_only_with_the_option(say, quickstart, mine):
+    (*_, without), (*_, row) = (rows_of(say(mine, "--format", "csv", *more)) for more in ([], ["--any-dataset"]))
+    assert (without["verdict"], without["experiment"]) == ("not run", "")
+    assert (row["verdict"], row["experiment_dataset"], row["experiment_verdict"]) == ("not run", "glyphs", "holds")
+
+
+def test_names_that_nobody_knows_are_said(say, tmp_path):
+    (tmp_path / "mine.csv").write_text("a,b,dataset,score,difference\nproxy_ancor,triplet,cub20,R@1,2\n")
+    answer = say("mine.csv")
+    assert answer.code == 0
+    assert "line 2: no method is called 'proxy_ancor'; `reproduce methods` lists the names" in answer.err
+    assert "line 2: no dataset is called 'cub20'; `reproduce datasets` lists the names" in answer.err
+
+
+def test_a_file_that_cannot_be_used_gives_one_line(say, tmp_path):
+    (tmp_path / "bad.csv").write_text("a,b,dataset,score,difference\none,other,cub200,R@1,much\n")
+    (tmp_path / "picture.csv").write_bytes(b"\xff\xfe\x00")
+    for arguments, said in (
+        (["bad.csv"], "bad.csv, line 2: difference 'much' is not a number; write percent such as 66.5"),
+        (["absent.csv"], "absent.csv: cannot be read (No such file or directory)"),
+        (["picture.csv"], "picture.csv: is not text in UTF-8"),
+        (["--format", "pdf"], "--format 'pdf': use terminal, markdown"),
+    ):
+        answer = say(*arguments)
+        assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+        assert said in answer.err
+
+
+def test_claims_need_no_torch(tmp_path, quickstart):
+    code = f"{REFUSE_TORCH}from reproduce.cli import app\napp(['claims', '--format', 'csv'], standalone_mode=False)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, env=environment())
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 1 + len(shipped_claims())

@@ -1,0 +1,93 @@
+"""What printed numbers alone show, on simulated papers whose truth is known."""
+
+import numpy as np
+import pytest
+
+from results.published.claims_file import read_claims
+from results.statistics.measured_noise import MeasuredNoise
+from results.statistics.print_alone import noise_of, print_answer
+
+DEVIATION = 0.6
+"""True run-to-run deviation in points."""
+REPEATS = 4000
+DEGREES = 8
+HEADER = "a,b,dataset,score,value_a,value_b,runs,plus_minus,plus_minus_kind\n"
+
+
+def claim(a, b, runs="", plus_minus="", kind=""):
+    (read,) = read_claims(f"{HEADER}one,other,cub200,R@1,{a},{b},{runs},{plus_minus},{kind}\n", "simulated")
+    return read
+
+
+def measured(deviation, degrees=DEGREES):
+    return MeasuredNoise(deviation / 100, degrees, "a record", "a setting", "cub200")
+
+
+def share_beyond_noise(true_difference, n_a, n_b, seed=0):
+    """Share of simulated papers that are called beyond noise. The method with the higher mean is claimed better."""
+    rng = np.random.default_rng(seed)
+    beyond = 0
+    for _ in range(REPEATS):
+        means = np.array([66 + true_difference, 66]) + rng.normal(0, DEVIATION / np.sqrt([n_a, n_b]))
+        estimate = DEVIATION * np.sqrt(rng.chisquare(DEGREES) / DEGREES)
+        beyond += abs(means[0] - means[1]) > noise_of(estimate, DEGREES, n_a, n_b)
+    return beyond / REPEATS
+
+
+@pytest.mark.parametrize(("n_a", "n_b"), [(1, 1), (5, 1), (10, 10)])
+def test_of_equal_methods_5_of_100_differ_by_more_than_the_noise(n_a, n_b):
+    assert share_beyond_noise(0, n_a, n_b) == pytest.approx(0.05, abs=3 * (0.05 * 0.95 / REPEATS) ** 0.5)
+
+
+def test_a_large_true_difference_is_beyond_the_noise_and_more_runs_see_smaller_ones():
+    assert share_beyond_noise(6 * DEVIATION, 1, 1) > 0.95
+    assert share_beyond_noise(1.5 * DEVIATION, 1, 1) < 0.3 < 0.8 < share_beyond_noise(1.5 * DEVIATION, 10, 10)
+
+
+@pytest.mark.parametrize("kind", ["95 % interval", "standard deviation", "not stated"])
+def test_a_printed_spread_gives_at_most_5_of_100_errors_whatever_it_means(kind):
+    rng = np.random.default_rng(1)
+    beyond = tried = 0
+    for _ in range(600):
+        runs = 66 + rng.normal(0, DEVIATION, (2, 4))
+        means, deviations = runs.mean(axis=1), runs.std(axis=1, ddof=1)
+        half_widths = deviations * 3.182 / 2 if kind == "95 % interval" else deviations
+        better = int(means[1] > means[0])
+        order = [better, 1 - better]
+        spread = "/".join(f"{half_widths[index]:.3f}" for index in order)
+        printed_runs = "" if kind == "not stated" else "4"
+        if means[order[0]] - means[order[1]] < 0.001:
+            continue
+        one = claim(f"{means[order[0]]:.3f}", f"{means[order[1]]:.3f}", printed_runs, spread, kind)
+        tried += 1
+        answer = print_answer(one, measured(99))
+        assert answer.measured is None
+        beyond += answer.verdict == "beyond noise"
+    error = beyond / tried
+    assert error < 0.05 + 3 * (0.05 * 0.95 / tried) ** 0.5
+    if kind != "not stated":
+        assert error == pytest.approx(0.05, abs=3 * (0.05 * 0.95 / tried) ** 0.5)
+
+
+def test_the_verdict_names_what_it_was_computed_from():
+    near = print_answer(claim(66.5, 65.3), measured(DEVIATION))
+    assert (near.verdict, near.runs_a, near.runs_b) == ("within noise", 1, 1)
+    # t(0.975, 8) = 2.306
+    assert near.noise == pytest.approx(2.306 * DEVIATION * 2**0.5, rel=1e-3)
+    assert near.measured.name == "a record"
+    assert print_answer(claim(69.5, 65.3), measured(DEVIATION)).verdict == "beyond noise"
+    unknown = print_answer(claim(66.5, 65.3), None)
+    assert (unknown.verdict, unknown.noise, unknown.runs_needed) == ("no deviation known", None, None)
+
+
+def test_runs_that_are_not_stated_count_as_the_fewest_possible():
+    assert (print_answer(claim(66.5, 65.3, "5/3"), measured(1)).runs_a) == 5
+    with_spread = print_answer(claim(66.5, 65.3, "", "0.3/"), measured(1))
+    assert (with_spread.runs_a, with_spread.runs_b, with_spread.deviation) == (2, 1, 1)
+
+
+def test_smaller_claims_take_more_runs():
+    needed = [print_answer(claim(65.3 + gain, 65.3), measured(DEVIATION)).runs_needed for gain in (0.6, 1.2, 2.4)]
+    assert needed == sorted(needed, reverse=True)
+    assert needed[0] > needed[2] > 1
+    assert print_answer(claim(65.301, 65.3), measured(DEVIATION)).runs_needed is None
