@@ -1,10 +1,13 @@
 """Table of the sources of doubt: how wide runs, searches and test classes make the interval of each difference."""
 
+from dataclasses import replace
+
 from reports.tables.table import Cell, Column, NumberFormat, Row, Sheet, Table, Value
 from results.experiment_results import MeasuredExperiment
 from results.headline_metrics import HEADLINE_METRICS
 from results.statistics.doubt import Doubt, doubt_of_pairs
-from results.statistics.primary_comparison import primary_score
+from results.statistics.method_comparison import ComparisonResult
+from results.statistics.primary_comparison import primary_comparison, primary_score
 
 _HEADER = (
     *("a", "b", "metric", "variant", "difference", "runs_half_width", "search_half_width", "classes_half_width"),
@@ -29,7 +32,8 @@ def doubt_table(measured: MeasuredExperiment) -> Table:
     titles = {key: title for key, title in measured.summary.methods.items() if key not in apart}
     runs = {key: [record for record in measured.records if record.method == key] for key in titles}
     with_classes = {key: own for key, own in runs.items() if own and all(run.class_scores for run in own)}
-    pairs = doubt_of_pairs(with_classes, metric, kind)
+    comparison = primary_comparison(measured)
+    pairs = [_as_tested(pair, comparison) for pair in doubt_of_pairs(with_classes, metric, kind)]
     without = [titles[key] for key, own in runs.items() if own and key not in with_classes]
     names = ("difference", "runs", "search", "classes", "all together")
     return Table(
@@ -43,12 +47,20 @@ def doubt_table(measured: MeasuredExperiment) -> Table:
     )
 
 
+def _as_tested(pair: Doubt, comparison: ComparisonResult | None) -> Doubt:
+    """Take the doubt from runs from the comparison of the methods, unless it contains repeated searches."""
+    tested = None if comparison is None else comparison.pair(pair.a, pair.b).half_width
+    if tested is None or pair.search is not None:
+        return pair
+    return replace(pair, runs=tested, together=None if pair.together is None else max(pair.together, tested))
+
+
 def _caption(pairs: list[Doubt], metric: str, kind: str) -> str:
     if not pairs:
         return "Fewer than two methods have runs with class scores."
     sentences = [
         f"Differences of {kind} {HEADLINE_METRICS.get(metric, metric)} in percentage points, and the half widths of "
-        "their 95 % intervals by source. Runs: only new trainings of the settings found, tested on the same classes. "
+        "their 95 % intervals by source. Runs: only new trainings of the settings found, tested on the same classes, as in the table of differences. "
         "Classes: only other test classes. All together: a crossed random model of runs and classes, never narrower "
         "than one source. The half widths are not corrected for the number of pairs."
     ]

@@ -109,14 +109,9 @@ def build_table(
             if shows_last_epoch:
                 row = _with_last_epoch(row, method_runs)
             rows.append(row)
-            if key in left_out:
-                notes.append(f"{left_out[key].sign} {row.head}: {left_out[key].note}")
-            notes += [f"* {row.head}: {run.name}, {flag}" for run in method_runs for flag in run.flags]
+            notes += _row_notes(row, method_runs, left_out.get(key))
             values += _values(row, method_runs[0])
-    for package, versions in mixed_versions(record.provenance for record in records).items():
-        notes.append(f"The runs were made with different versions of {package}: {', '.join(versions)}.")
-    if missing := _missing(records, methods, runs):
-        notes.append("Partial: " + "; ".join(missing) + ".")
+    notes += _table_notes(records, methods, runs)
     return Table(
         title=title,
         caption=_caption(records, reproductions, trials, score, shows_last_epoch=shows_last_epoch),
@@ -125,6 +120,21 @@ def build_table(
         sheet=Sheet(_HEADER, tuple(values)),
         notes=tuple(notes),
     )
+
+
+def _row_notes(row: Row, runs: Sequence[RunRecord], left_out: LeftOut | None) -> list[str]:
+    reason = [] if left_out is None else [f"{left_out.sign} {row.head}: {left_out.note}"]
+    return [*reason, *(f"* {row.head}: {run.name}, {flag}" for run in runs for flag in run.flags)]
+
+
+def _table_notes(records: Sequence[RunRecord], methods: Mapping[str, str], runs: Mapping[str, int] | None) -> list[str]:
+    """Notes on mixed versions of packages and on missing runs."""
+    notes = [
+        f"The runs were made with different versions of {package}: {', '.join(versions)}."
+        for package, versions in mixed_versions(record.provenance for record in records).items()
+    ]
+    missing = _missing(records, methods, runs)
+    return [*notes, "Partial: " + "; ".join(missing) + "."] if missing else notes
 
 
 def _missing(

@@ -13,16 +13,13 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
 from results.experiment_spec import FEWEST_FIRST_REPRODUCTIONS
 from results.experiment_summary import StoppedMethod
 from results.statistics.calibration import RunsKind, SimulatedTables, simulated_runs
 from results.statistics.method_comparison import ALPHA, SHARE_OF_STOPPING, RunValues
-from results.statistics.moderated import Prior, cautious_prior
+from results.statistics.moderated import Numbers, Prior, cautious_prior
 from results.statistics.pair_tests import moderated_t_of_moments
-
-Array = npt.NDArray[np.float64]
 
 _VALUES_AT_ONCE = 2_000_000
 _KINDS: tuple[RunsKind, ...] = ("equal", "unequal", "one noisy")
@@ -74,7 +71,7 @@ def boundary(
     return Boundary(methods, first, at_most, error, level)
 
 
-def _simulated(methods: int, first: int, at_most: int, kind: RunsKind, experiments: int) -> Array:
+def _simulated(methods: int, first: int, at_most: int, kind: RunsKind, experiments: int) -> Numbers:
     """The smallest p values of simulated experiments."""
     generator, at_once = np.random.default_rng(0), max(1, _VALUES_AT_ONCE // (methods * at_most))
     sizes = [min(at_once, experiments - start) for start in range(0, experiments, at_once)]
@@ -82,7 +79,7 @@ def _simulated(methods: int, first: int, at_most: int, kind: RunsKind, experimen
     return np.concatenate([smallest_p(simulated_runs(setting, size, generator), first) for size in sizes])
 
 
-def smallest_p(values: Array, first: int) -> Array:
+def smallest_p(values: Numbers, first: int) -> Numbers:
     """Return the smallest p value of a method against the leader, over all looks.
 
     Args:
@@ -96,7 +93,7 @@ def smallest_p(values: Array, first: int) -> Array:
     return np.asarray(np.min(looks, axis=0))
 
 
-def p_against_leader(values: Array) -> Array:
+def p_against_leader(values: Numbers) -> Numbers:
     """Test every method against the one with the highest mean, with variances moderated by all methods.
 
     Args:
@@ -109,7 +106,7 @@ def p_against_leader(values: Array) -> Array:
     prior = cautious_prior(variances, np.full(variances.shape, float(degrees)))
     leader = means.argmax(axis=-1)[..., None]
 
-    def beside_leader(numbers: Array) -> Array:
+    def beside_leader(numbers: Numbers) -> Numbers:
         return np.stack([np.broadcast_to(np.take_along_axis(numbers, leader, -1), numbers.shape), numbers], axis=-1)
 
     each = Prior(prior.variance[..., None], prior.degrees[..., None], prior.pooled_degrees[..., None])

@@ -34,7 +34,9 @@ def with_trainings():
             points = [
                 records.TestPoint(
                     iteration=iteration,
-                    scores=Scores(precision_at_1=0.5, r_precision=0.3, map_at_r=record.separated.map_at_r + more),
+                    scores=Scores(
+                        precision_at_1=0.5 + more, r_precision=0.3, map_at_r=record.separated.map_at_r + more
+                    ),
                 )
                 for iteration, more in values
             ]

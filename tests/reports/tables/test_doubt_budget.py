@@ -1,11 +1,10 @@
 """The table of the sources of doubt."""
 
 import pytest
-from results.statistics.comparisons import compare
 
 from reports.tables.doubt_budget import doubt_table
 from results.experiment_results import MeasuredExperiment
-from results.statistics.run_values import run_values
+from results.statistics.primary_comparison import primary_comparison
 from tests.support.measured_experiment import measured, read
 from tests.support.page_material import values, with_classes
 from tests.support.sample_page import measured as kept
@@ -20,11 +19,11 @@ def test_every_pair_has_a_row_and_nothing_is_wider_than_all_together():
     assert "No search was repeated" in doubt_table(kept()).caption
 
 
-def test_difference_and_doubt_of_runs_are_those_of_the_paired_test():
-    by_run = run_values(kept().records)
+def test_difference_and_doubt_of_runs_are_those_of_the_comparison():
+    comparison = primary_comparison(kept())
     frame = read(doubt_table(kept())).set_index(["a", "b"])
     for (a, b), row in frame.iterrows():
-        pair = compare(by_run[a], by_run[b])
+        pair = comparison.pair(a, b)
         # Class scores are kept with six digits.
         assert (row["difference"], row["runs_half_width"]) == (
             pytest.approx(pair.difference, abs=2e-6),
@@ -47,7 +46,7 @@ def test_rows_under_conditions_of_their_own_are_in_no_pair():
     world = kept()
     settings = {**world.summary.written_settings, "with": {"contrastive": {"training.max_epochs": 3}}}
     apart = some_summary(methods=world.summary.methods, settings=settings)
-    assert apart.own_conditions, "the settings are read"
+    assert apart.left_out, "the settings are read"
     frame = read(doubt_table(MeasuredExperiment(apart, world.records)))
     assert len(frame) == 6
     assert "contrastive" not in {*frame["a"], *frame["b"]}
