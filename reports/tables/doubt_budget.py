@@ -60,10 +60,9 @@ def _caption(pairs: list[Doubt], metric: str, kind: str) -> str:
         return "Fewer than two methods have runs with class scores."
     sentences = [
         f"Differences of {kind} {HEADLINE_METRICS.get(metric, metric)} in percentage points, and the half widths of "
-        "their 95 % intervals by source. Runs: only new trainings of the settings found, tested on the same classes, as "
-        "in the table of differences. "
-        "Classes: only other test classes. All together: a crossed random model of runs and classes, never narrower "
-        "than one source. The half widths are not corrected for the number of pairs."
+        "their 95 % intervals by source. Runs: only new trainings of the settings found, tested on the same classes, "
+        "as in the table of differences. Classes: only other test classes. All together: a crossed random model of "
+        "runs and classes, never narrower than one source. The half widths are not corrected for the number of pairs."
     ]
     if any(pair.search is not None for pair in pairs):
         sentences.append("Search: only other searches. All together contains it.")
