@@ -43,6 +43,7 @@ bench-images: $(VENV)/dev.stamp
 # Simulates tables for some minutes; writes results/measured/calibration.json and its figure in the docs.
 calibrate: $(VENV)/dev.stamp
 	$(RUN) -m tests.benchmarks.calibration $(ARGS)
+	$(RUN) -m tests.benchmarks.stopping
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -122,10 +122,17 @@ class PrimaryScore(Record):
     Attributes:
         metric: The metric.
         embeddings: Kind of the tested embeddings.
+        test: Test of the pairs. `moderated t` uses all runs and borrows variance from the other methods; `paired t`
+            uses matched runs only; `Welch t` uses all runs and borrows nothing.
+        margin: Methods that differ by less than this many percentage points count as equal.
     """
+
+    later = frozenset({"test", "margin"})
 
     metric: Literal["map_at_r", "r_precision", "precision_at_1"] = "map_at_r"
     embeddings: Literal["separated", "concatenated"] = "concatenated"
+    test: Literal["moderated t", "paired t", "Welch t"] = "moderated t"
+    margin: float = Field(default=0.5, gt=0)
 
 
 class RecordingSettings(Record):

@@ -18,7 +18,7 @@ _NOT_COMPARED = frozenset(
     {
         # Names, further measurements, and what is tested: they change no number.
         *("title", "metrics", "test_curves", "recordings", "peeking_metric"),
-        *("primary", "primary.metric", "primary.embeddings"),
+        "primary",
         # Compared key by key, by `deviations`.
         *("methods", "variants"),
         # A subset fills no published table anyway (reports/published/eligibility.py).
@@ -31,7 +31,7 @@ _NOT_COMPARED = frozenset(
         "trunk.weights",
     }
 )
-_NOT_COMPARED_PARTS = ("search.sampler.", "recordings.")
+_NOT_COMPARED_PARTS = ("search.sampler.", "recordings.", "primary.")
 
 
 @dataclass(frozen=True)

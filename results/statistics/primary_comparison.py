@@ -65,4 +65,5 @@ def comparison_on(
     values = run_values([record for record in records if record.method in methods], score.metric, score.embeddings)
     if not values:
         return None
-    return compare_methods({key: values[key] for key in methods if key in values}, alpha=alpha)
+    compared = {key: values[key] for key in methods if key in values}
+    return compare_methods(compared, score.test, alpha, score.margin / 100)
