@@ -25,7 +25,9 @@ def primary_score(measured: MeasuredExperiment) -> PrimaryScore:
 
 def planned_score(experiment: Experiment) -> PrimaryScore:
     """Return the primary score of an experiment that may have no runs yet."""
-    return experiment.primary or PrimaryScore(embeddings="separated" if experiment.folds == 1 else "concatenated")
+    # A run of protocol `standard` tests one model.
+    one_model = experiment.folds == 1 or experiment.protocol == "standard"
+    return experiment.primary or PrimaryScore(embeddings="separated" if one_model else "concatenated")
 
 
 def default_score(records: Sequence[RunRecord]) -> PrimaryScore:

@@ -4,7 +4,7 @@ import pytest
 
 from results.experiment_results import MeasuredExperiment
 from results.statistics.method_comparison import ALPHA, final_alpha
-from results.statistics.primary_comparison import primary_comparison
+from results.statistics.primary_comparison import planned_score, primary_comparison
 from tests.support.sample_page import measured as kept
 
 
@@ -38,3 +38,10 @@ def test_a_file_names_another_score():
 
 def test_early_stops_cost_a_part_of_the_level():
     assert compared(reproductions={"first": 3, "at most": 5}).alpha == pytest.approx(final_alpha())
+
+
+def test_a_plan_names_the_score_that_the_runs_will_have():
+    experiment = kept().summary.experiment
+    assert planned_score(experiment).embeddings == "concatenated"
+    for changes in ({"folds": 1}, {"protocol": "standard"}):
+        assert planned_score(experiment.model_copy(update=changes)).embeddings == "separated"
