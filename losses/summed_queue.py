@@ -87,7 +87,7 @@ class SummedMemoryQueue(MemoryQueue):
     def _apply(self, fn: Any, recurse: bool = True) -> Self:
         """Torch's hook behind `half()` and `to()`. The sums stay in float64."""
         sums, dtype = self.sums, self.embeddings.dtype
-        super()._apply(fn, recurse)
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         self.sums = sums.to(self.sums.device)
         if self.embeddings.dtype != dtype:
             self._sum_again()
