@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from losses.binding import Binding
 from losses.checks import checked_labels
 from losses.k_center import greedy_k_center
+from losses.near_proxies import near_proxies
 from losses.pair_losses import BatchSumReducer, EuclideanDistance
 from losses.plugin import Clock, Needs, TrainingContext
 from losses.precision import FullPrecisionForward
@@ -93,6 +94,9 @@ class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
     code.
     """
 
+    MEANING = 2
+    """Version 1 compared the samples with all proxies in one list of pairs, with other rounding errors."""
+
     needs = Needs(samples_per_class=4, normalization="ball", validation=True)
     named_bases = MappingProxyType({"c1": _c1, "c2": _c2, "ms": _ms, "triplet": _triplet})
     default_base = "c2"
@@ -159,9 +163,12 @@ class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         """PML's hook: the weighted sub-losses `proxy_loss` and `sample_loss`, both already reduced."""
         c_f.ref_not_supported(embeddings, labels, ref_emb, ref_labels)
         labels = checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
-        samples, proxies = ball(embeddings), ball(self.proxies.to(embeddings.dtype))
+        samples, proxies, proxy_labels = ball(embeddings), self.proxies.to(embeddings.dtype), self.proxy_labels
+        near = near_proxies(self.base_loss, samples, labels, proxies, self.num_classes)
+        if near is not None:
+            proxies, proxy_labels = proxies[near], proxy_labels[near]
         terms = {
-            "proxy_loss": self.w_proxy * self.base_loss(samples, labels, None, proxies, self.proxy_labels),
+            "proxy_loss": self.w_proxy * self.base_loss(samples, labels, None, ball(proxies), proxy_labels),
             "sample_loss": self.w_sample * self.base_loss(samples, labels, indices_tuple),
         }
         return {name: {"losses": v, "indices": None, "reduction_type": "already_reduced"} for name, v in terms.items()}

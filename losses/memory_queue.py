@@ -56,11 +56,13 @@ class MemoryQueue(nn.Module):
     def push(self, embeddings: Tensor, labels: Tensor) -> None:
         """Append rows (q, d) with labels (q,) in their order; of more than T rows the last T are stored."""
         embeddings, labels = embeddings[-self.memory_size :], labels[-self.memory_size :]
-        slots = self._next_slots(len(labels))
-        self.embeddings[slots] = embeddings.to(self.embeddings.dtype)
-        self.labels[slots] = labels
+        self._write(self._next_slots(len(labels)), embeddings, labels)
         # Both orders write every slot once before they write any of them again.
         self.filled.add_(len(labels)).clamp_(max=self.memory_size)
+
+    def _write(self, slots: Tensor, embeddings: Tensor, labels: Tensor) -> None:
+        self.embeddings[slots] = embeddings.to(self.embeddings.dtype)
+        self.labels[slots] = labels
 
     def _next_slots(self, rows: int) -> Tensor:
         """Slots (rows,) to write, in order; moves the write position without a transfer from the device."""

@@ -81,6 +81,9 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
     4.6 for self-regularisation.
     """
 
+    MEANING = 2
+    """Version 1 was around SoftTriple's version 1."""
+
     named_bases = MappingProxyType(
         {
             "proxy_anchor": partial(ProxyAnchorLoss, weight_init_func=_EIGHTH),

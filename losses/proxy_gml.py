@@ -11,8 +11,9 @@ from pytorch_metric_learning.losses.mixins import WeightRegularizerMixin
 from pytorch_metric_learning.utils import common_functions as c_f
 from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor
-from torch.nn.functional import cross_entropy, log_softmax
+from torch.nn.functional import log_softmax
 
+from losses.block_cross_entropy import product_cross_entropy
 from losses.checks import checked_labels, require_similarity
 from losses.plugin import TrainingPlugin
 from losses.precision import FullPrecisionForward, at_least_float32
@@ -56,6 +57,9 @@ class ProxyGMLLoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
 
     Source: ProxyGML, Eqs. 3-12, Table 1. The authors train the proxies with Adam at eps = 0.01, part of their rates.
     """
+
+    MEANING = 2
+    """Version 1 computed L_p as a whole; with more than 2 million logits the blocks have other rounding errors."""
 
     def __init__(
         self,
@@ -165,8 +169,7 @@ class ProxyGMLLoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
     def _proxy_loss(self, proxies: Tensor) -> Tensor:
         """L_p of Eqs. 8-11. The proxies of a class are summed first, which avoids a (C N, C N) matrix."""
         unit = self.distance.maybe_normalize(proxies)
-        logits: Tensor = unit @ self._by_class(unit.t()).sum(2)
-        return cross_entropy(logits, self._class_of_proxy(logits.device))
+        return product_cross_entropy(unit, self._by_class(unit.t()).sum(2), self._class_of_proxy(unit.device))
 
     def _by_class(self, x: Tensor) -> Tensor:
         return x.reshape(len(x), self.num_classes, self.proxies_per_class)

@@ -4,13 +4,15 @@ import math
 from typing import Any, Literal, NamedTuple
 
 import torch
+from pytorch_metric_learning.distances import DotProductSimilarity
 from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from losses.memory_queue import MemoryQueue, QueueOrder
+from losses.memory_queue import QueueOrder
 from losses.plugin import Clock
 from losses.proxy_anchor import ProxyAnchorLoss
+from losses.summed_queue import SummedMemoryQueue
 
 PositivePenalty = Literal["sigma", "v", "inverse_effective_number", "none"]
 
@@ -85,10 +87,14 @@ class ProxyISALoss(ProxyAnchorLoss):
         **kwargs: those of `ProxyAnchorLoss`.
 
     Raises:
-        ValueError: for V < 1, tau <= 0, unknown names, and for every batch that `checked_labels` refuses.
+        ValueError: for V < 1, tau <= 0, unknown names, a distance that is neither cosine nor dot product, and for every
+            batch that `checked_labels` refuses.
 
     Source: Proxy-ISA, Eqs. 8-17, Algorithm 1, Table 3.
     """
+
+    MEANING = 2
+    """Version 1 summed the similarities of the stored rows anew in every step, with other rounding errors."""
 
     memory_on: Tensor
     filter_on: Tensor
@@ -123,6 +129,8 @@ class ProxyISALoss(ProxyAnchorLoss):
         super().__init__(num_classes, embedding_size, margin=margin, alpha=alpha, **kwargs)
         if V < 1 or tau <= 0:
             raise ValueError(f"V must be at least 1 and tau positive, got V={V} and tau={tau}")
+        if not isinstance(self.distance, DotProductSimilarity):
+            raise ValueError("ProxyISALoss needs cosines or dot products, which are linear in the stored embeddings")
         if positive_penalty not in ("sigma", "v", "inverse_effective_number", "none"):
             raise ValueError(f"unknown positive_penalty {positive_penalty!r}")
         self.V, self.k, self.lam, self.h, self.tau = V, k, lam, h, tau
@@ -132,7 +140,7 @@ class ProxyISALoss(ProxyAnchorLoss):
         self.negative_penalty = negative_penalty
         self.negatives_wait_for_memory = negatives_wait_for_memory
         self.filter_needs_memory = filter_needs_memory
-        self.queue = MemoryQueue(memory_size, embedding_size, queue)
+        self.queue = SummedMemoryQueue(memory_size, embedding_size, num_classes, queue)
         self._register_state(num_classes)
         self.add_to_recordable_attributes(list_of_names=["V", "k", "lam", "h", "tau"], is_stat=False)
 
@@ -250,22 +258,20 @@ class ProxyISALoss(ProxyAnchorLoss):
         self.counts += (own_class & clean.unsqueeze(1)).sum(0)
         if memory_on:
             self.queue.push(self.distance.maybe_normalize(embeddings[clean]), labels[clean])
-            self._measure(own_class.any(0), embeddings.dtype)
+            self._measure(labels)
         self.calls += 1
 
-    def _measure(self, present: Tensor, dtype: torch.dtype) -> None:
-        """Update the learned similarity of the classes `present` (mask (C,)) that the memory holds (Eq. 10)."""
-        relevant = self.queue.visible() & present[self.queue.labels.clamp(min=0)]
-        rows = relevant.nonzero().squeeze(1)
-        labels = self.queue.labels[rows]
-        proxies = self.distance.maybe_normalize(self.proxies.to(dtype))
-        similarity = self.distance.pairwise_distance(proxies[labels], self.queue.embeddings[rows].to(dtype))
-        bins = torch.zeros(2, self.num_classes, dtype=dtype, device=labels.device)
-        total, number = bins.index_add_(1, labels, torch.stack([similarity, torch.ones_like(similarity)]))
-        in_memory = number > 0
-        measured = (self.h * total / number.clamp(min=1)).to(self.learned_sim.dtype)
-        self.learned_sim.copy_(torch.where(in_memory, measured, self.learned_sim))
-        self.learned |= in_memory
+    def _measure(self, labels: Tensor) -> None:
+        """Update the learned similarity of the batch's classes (B,) as far as the memory holds them (Eq. 10)."""
+        totals, numbers = self.queue.class_sums(labels)
+        proxies = self.distance.maybe_normalize(self.proxies[labels].double())
+        # A similarity is linear in the stored vectors, so that of their sum is the sum of theirs.
+        similarity = (proxies * totals).sum(1)
+        in_memory = numbers > 0
+        measured = (self.h * similarity / numbers.clamp(min=1)).to(self.learned_sim.dtype)
+        # Samples of one class write the same value.
+        self.learned_sim[labels] = torch.where(in_memory, measured, self.learned_sim[labels])
+        self.learned[labels] |= in_memory
 
 
 def _sub_loss(exponents: Tensor, mask: Tensor, weights: Tensor) -> dict[str, Any]:

@@ -22,14 +22,18 @@ from protocols.images.packed_images import LabelledImages
 from protocols.images.packing import decode, pack_files
 from protocols.metrics.retrieval import normalized, retrieval_scores
 from results.training_spec import ImageSettings
+from tests.benchmarks.loss_steps import STEPS
 
 ROUNDS = 5
 
 
-def ratio(ours: Callable[[], object], usual: Callable[[], object]) -> tuple[float, float, float]:
+STEP_ROUNDS = 60
+
+
+def ratio(ours: Callable[[], object], usual: Callable[[], object], rounds: int = ROUNDS) -> tuple[float, float, float]:
     """Median seconds of both and the median ratio usual / ours over alternating rounds, after one round to warm up."""
     pairs = []
-    for round_number in range(ROUNDS + 1):
+    for round_number in range(rounds + 1):
         seconds = []
         for work in (ours, usual):
             started = time.perf_counter()
@@ -80,7 +84,7 @@ def metrics() -> tuple[Callable[[], object], Callable[[], object]]:
 def main() -> None:
     """Prints the ratios."""
     torch.set_num_threads(1)
-    table = Table(title=f"median of {ROUNDS} rounds, one thread")
+    table = Table(title=f"median of {ROUNDS} rounds ({STEP_ROUNDS} for steps), one thread")
     for name in ("what", "ours", "usual", "usual / ours"):
         table.add_column(name)
     with tempfile.TemporaryDirectory() as folder:
@@ -90,6 +94,9 @@ def main() -> None:
         ):
             mine, theirs, gain = ratio(ours, usual)
             table.add_row(what, f"{1000 * mine:.1f} ms", f"{1000 * theirs:.1f} ms", f"{gain:.1f}")
+    for what, made in STEPS.items():
+        mine, theirs, gain = ratio(*made(), STEP_ROUNDS)
+        table.add_row(what, f"{1000 * mine:.1f} ms", f"{1000 * theirs:.1f} ms", f"{gain:.2f}")
     Console(width=120).print(table)
 
 

@@ -69,8 +69,13 @@ def test_fingerprint_of_a_study(tmp_path: Path) -> None:
     assert study.open().study.study_name == f"stripes/triplet {study.open().fingerprint}"
 
 
-MEANING_HAS_CHANGED = {"proxy_nca", "snr_contrastive", "soft_triple"}
-"""Methods whose loss was corrected after the kept records were made. Their fingerprints must differ today."""
+PROXY_ISA = {f"proxy_isa{row}" for row in ("", "_inverse", "_negatives", "_none", "_sigma", "_v")}
+NIR = {f"nir_{base}" for base in ("proxy_anchor", "proxy_nca", "soft_triple")}
+CCP = {f"{base}_ccp" for base in ("c1", "c2", "ms", "triplet")}
+PROXY_GML = {f"proxy_gml{row}" for row in ("", "_lp", "_m", "_m_lp", "_plain")}
+PROXY_GML |= {f"proxy_gml_spos{row}" for row in ("", "_lp", "_m", "_m_lp")}
+MEANING_HAS_CHANGED = {"proxy_nca", "snr_contrastive", "soft_triple"} | PROXY_GML | PROXY_ISA | NIR | CCP
+"""Methods whose loss computes other numbers since the kept records were made. Their fingerprints must differ today."""
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,12 @@ def test_two_settings_for_the_start_of_proxies_are_refused() -> None:
 def test_only_losses_whose_numbers_changed_have_a_version_of_meaning() -> None:
     classes = [item for item in vars(losses).values() if isinstance(item, type) and issubclass(item, nn.Module)]
     assert {cls.__name__: meaning_of(cls) for cls in classes if meaning_of(cls) != 1} == {
-        "SignalToNoiseRatioContrastiveLoss": 2
+        "CCPLoss": 2,
+        "NIRLoss": 2,
+        "ProxyGMLLoss": 2,
+        "ProxyISALoss": 2,
+        "SignalToNoiseRatioContrastiveLoss": 2,
+        "SoftTripleLoss": 2,
     }
     assert meaning_of(pml_losses.SignalToNoiseRatioContrastiveLoss) == 1
 

@@ -3,6 +3,7 @@ import math
 
 import pytest
 import torch
+from pytorch_metric_learning.distances import BaseDistance
 from torch.nn.functional import one_hot
 
 from losses import Clock, ProxyAnchorLoss, ProxyISALoss
@@ -240,3 +241,12 @@ def test_authors_order_overwrites_the_latest_rows_and_hides_behind_class_0():
     push(9, 0)  # 5 + 2 > 5: class 0 in the last slot, nothing is visible until slots are written again
     assert queue.labels.tolist() == [7, 8, 8, 9, 0]
     assert not queue.visible().any()
+
+
+def test_a_similarity_that_is_not_linear_is_refused():
+    class Other(BaseDistance):
+        def __init__(self):
+            super().__init__(is_inverted=True)
+
+    with pytest.raises(ValueError, match="linear in the stored embeddings"):
+        ProxyISALoss(3, 4, memory_size=8, distance=Other())
