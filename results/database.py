@@ -9,12 +9,9 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
 from results.schema import SCHEMA_VERSION, belongs_to_another_program, prepare
+from results.store_error import StoreError
 
 _PARAMETERS_AT_ONCE = 500
-
-
-class StoreError(Exception):
-    """The store cannot be used. The message gives the remedy."""
 
 
 class Database:

@@ -13,7 +13,7 @@ import pandas as pd
 import sqlalchemy as sa
 from pydantic import ValidationError
 
-from results.database import Database, StoreError
+from results.database import Database
 from results.experiment_names import current_name
 from results.experiment_summary import ExperimentSummary
 from results.frames import class_scores_frame, curves_frame, runs_frame, test_curves_frame
@@ -27,6 +27,7 @@ from results.schema import (
     RUNS_OF_A_SEARCH,
     TEST_CURVES,
 )
+from results.store_error import StoreError
 from results.training_spec import FoldSpec
 
 __all__ = ["IncompleteExperimentError", "Store", "StoreError"]

@@ -1,12 +1,18 @@
 """`status`: lists the contents of a store."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from rich.console import Console
 from rich.table import Table
 
 from reproduce.commands.options import STORE, Artifacts, StoreAt
 from reproduce.commands.terminal import output_console
 from reproduce.storage import opened_store
-from results.store import Store
+
+if TYPE_CHECKING:
+    from results.store import Store
 
 
 def status(store: StoreAt = STORE, artifacts: Artifacts = None) -> None:
