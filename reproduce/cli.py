@@ -21,7 +21,7 @@ from reproduce.commands.run import run
 from reproduce.commands.status import status
 from reproduce.commands.table import table
 from reproduce.errors import InputError
-from results.store import StoreError
+from results.store_error import StoreError
 
 app = typer.Typer(
     name="reproduce",

@@ -1,4 +1,9 @@
-"""Paths of results, checkpoints and output; functions that open the store and the studies. Works without torch."""
+"""Paths of results, checkpoints and output; functions that open the store and the studies. Works without torch.
+
+SQLAlchemy and Optuna are imported by the functions that need them, so that `--help` does not wait for them.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,13 +11,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy.exc import SQLAlchemyError
-
 from reproduce.errors import InputError
-from results.store import Store, StoreError
+from results.store_error import StoreError
 
 if TYPE_CHECKING:
     from optuna.storages import BaseStorage
+
+    from results.store import Store
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,7 @@ class StoragePaths:
     tables: Path
     reports: Path
 
-    def absolute(self) -> "StoragePaths":
+    def absolute(self) -> StoragePaths:
         """Return a copy with absolute paths, for processes that start in another folder.
 
         The store's URL does not change, since only this process writes to the store.
@@ -82,6 +87,8 @@ def open_store(where: StoragePaths) -> Store:
         InputError: The store's folder cannot be made.
         StoreError: The store cannot be opened.
     """
+    from results.store import Store
+
     if where.store.startswith("sqlite:///"):
         base = Path(where.store.removeprefix("sqlite:///")).parent
         try:
@@ -95,6 +102,7 @@ def open_store(where: StoragePaths) -> Store:
 def studies_in_one_line(where: StoragePaths) -> Iterator[None]:
     """Turn the error of a study that cannot be read or written, for instance on a full disk, into a StoreError."""
     from optuna.exceptions import StorageInternalError
+    from sqlalchemy.exc import SQLAlchemyError
 
     try:
         yield
@@ -103,9 +111,10 @@ def studies_in_one_line(where: StoragePaths) -> Iterator[None]:
         raise StoreError(f"store {where.store}: {reason}; what was stored before is kept") from error
 
 
-def open_studies(where: StoragePaths) -> "BaseStorage":
+def open_studies(where: StoragePaths) -> BaseStorage:
     """Open Optuna's storage at the URL of the store; raise StoreError if that is not possible."""
     import optuna
+    from sqlalchemy.exc import SQLAlchemyError
 
     # The timeout lets a write wait for a second process that reads, for instance a dashboard.
     arguments = {"connect_args": {"timeout": 60}} if where.store.startswith("sqlite") else {}

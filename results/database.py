@@ -1,20 +1,21 @@
 """The database of the store: connections, the check of the schema, and one type of error."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
 from results.schema import SCHEMA_VERSION, belongs_to_another_program, prepare
+from results.store_error import StoreError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _PARAMETERS_AT_ONCE = 500
-
-
-class StoreError(Exception):
-    """The store cannot be used. The message gives the remedy."""
 
 
 class Database:
@@ -71,6 +72,8 @@ class Database:
 
     def frame(self, query: sa.Select[Any]) -> pd.DataFrame:
         """Return a query's rows as a DataFrame."""
+        import pandas as pd  # Commands that only count do not need it.
+
         with self.reading() as connection:
             result = connection.execute(query)
             return pd.DataFrame(result.mappings().all(), columns=list(result.keys()))

@@ -4,19 +4,21 @@ One database holds everything, Optuna's tables included. Weights are files in th
 committed on its own, so a crash loses no finished training.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pandas as pd
 import sqlalchemy as sa
 from pydantic import ValidationError
 
-from results.database import Database, StoreError
+from results.contents import StoreContents, read_contents
+from results.database import Database
 from results.experiment_names import current_name
 from results.experiment_summary import ExperimentSummary
-from results.frames import class_scores_frame, curves_frame, runs_frame, test_curves_frame
 from results.records import EVALUATION_VERSION, FoldResult, RunRecord, TestCurve
 from results.schema import (
     EXPERIMENT_RUNS,
@@ -27,13 +29,13 @@ from results.schema import (
     RUNS_OF_A_SEARCH,
     TEST_CURVES,
 )
+from results.store_error import IncompleteExperimentError, StoreError
 from results.training_spec import FoldSpec
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 __all__ = ["IncompleteExperimentError", "Store", "StoreError"]
-
-
-class IncompleteExperimentError(StoreError):
-    """An experiment was stored without something that every table needs. The message gives the remedy."""
 
 
 class Store:
@@ -206,6 +208,11 @@ class Store:
         curves = [TestCurve.model_validate_json(row.curve) for row in rows]
         return {curve.fingerprint: curve for curve in curves if curve.evaluation_version == EVALUATION_VERSION}
 
+    def contents(self) -> StoreContents:
+        """Return the counts of what the store holds, without parsing a record."""
+        with self._database.reading() as connection:
+            return read_contents(connection)
+
     def folds(self) -> pd.DataFrame:
         """Return all finished trainings, one row each.
 
@@ -220,6 +227,8 @@ class Store:
 
         Columns: fingerprint, iteration, map_at_r, r_precision, precision_at_1, loss.
         """
+        from results.frames import curves_frame
+
         with self._database.reading() as connection:
             texts = connection.execute(sa.select(FOLD_RESULTS.c.result)).scalars().all()
         return curves_frame(FoldResult.model_validate_json(text) for text in texts)
@@ -229,6 +238,8 @@ class Store:
 
         Columns: fingerprint, iteration, precision_at_1, r_precision, map_at_r.
         """
+        from results.frames import test_curves_frame
+
         with self._database.reading() as connection:
             fingerprints = connection.execute(sa.select(TEST_CURVES.c.fingerprint)).scalars().all()
         return test_curves_frame(self.test_curves(fingerprints).values())
@@ -291,10 +302,14 @@ class Store:
 
     def runs(self) -> pd.DataFrame:
         """Return all test evaluations, one row each; `frames.runs_frame` lists the columns."""
+        from results.frames import runs_frame
+
         return runs_frame(self._records())
 
     def class_scores(self) -> pd.DataFrame:
         """Return the scores of all test classes, one row per run and class; see `frames.class_scores_frame`."""
+        from results.frames import class_scores_frame
+
         return class_scores_frame(self._records())
 
     def _records(self) -> list[RunRecord]:

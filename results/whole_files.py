@@ -1,10 +1,16 @@
 """Writing of files and folders in one step: each is written under another name and renamed when it is complete."""
 
+import re
 import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+
+def file_name(name: str) -> str:
+    """Make `name` safe as a part of a file name: only letters, digits, `_`, `.` and `-`, so it stays in its folder."""
+    return re.sub(r"[^\w.-]+", "_", name).strip(".") or "unnamed"
 
 
 def partial_name(path: Path) -> Path:

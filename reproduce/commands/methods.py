@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-import yaml
 from rich.console import Console
 from rich.table import Table
 
@@ -48,5 +47,7 @@ def show_cards(cards: Sequence[MethodCard], console: Console) -> None:
 
 def show_card(card: MethodCard, console: Console) -> None:
     """Print a card as YAML, in the form of its file. Settings with their default value are left out."""
+    import yaml
+
     content = card.model_dump(mode="json", exclude_defaults=True)
     console.print(yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100), highlight=False, end="")

@@ -1,5 +1,7 @@
 """`table`: draws published tables and tables of stored experiments."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -12,12 +14,10 @@ from reproduce.commands.terminal import output_console
 from reproduce.errors import InputError
 from reproduce.storage import existing_store_at, opened_store
 from results.experiment_names import current_name
-from results.experiment_results import MeasuredExperiment
-from results.published.tables import published_tables
-from results.store import Store
 
 if TYPE_CHECKING:
     from reports.tables.table import Table
+    from results.store import Store
 
 TableName = Annotated[
     str | None,
@@ -57,6 +57,7 @@ def table(
     """
     from reports.tables.formats import WRITERS
     from reproduce.outputs.tables import KINDS
+    from results.published.tables import published_tables
 
     formats, kinds = ["terminal", *WRITERS], ["published", *KINDS]
     if output not in formats:
@@ -76,6 +77,7 @@ def table(
 
 def _list(store: Store | None) -> None:
     from reproduce.outputs.find_runs import stored_names
+    from results.published.tables import published_tables
 
     show_table_names(published_tables(), [] if store is None else stored_names(store), output_console())
 
@@ -83,6 +85,7 @@ def _list(store: Store | None) -> None:
 def _published(name: str, output: str, store: Store | None, store_location: str) -> None:
     from reports.published.layout import published_layout
     from reproduce.outputs.tables import compared_with_runs
+    from results.published.tables import published_tables
 
     if name not in published_tables():
         raise InputError(f"there is no published table {name!r}; use {', '.join(published_tables())}")
@@ -94,6 +97,7 @@ def _published(name: str, output: str, store: Store | None, store_location: str)
 def _stored(name: str, output: str, what: str, store: Store) -> None:
     from reproduce.outputs.find_runs import find_experiments
     from reproduce.outputs.tables import KINDS
+    from results.experiment_results import MeasuredExperiment
 
     for experiment in find_experiments(store, [name], f"; there are also {_published_names()}"):
         records_only = (output, what) == ("json", "results")
@@ -105,7 +109,7 @@ def _stored(name: str, output: str, what: str, store: Store) -> None:
             _write(KINDS[what](measured), output)
 
 
-def _write(drawn: "Table", output: str) -> None:
+def _write(drawn: Table, output: str) -> None:
     from reports.tables.formats import WRITERS
     from reproduce.commands.terminal import show_table
 
@@ -116,6 +120,8 @@ def _write(drawn: "Table", output: str) -> None:
 
 
 def _published_names() -> str:
+    from results.published.tables import published_tables
+
     return f"published tables ({', '.join(published_tables())})"
 
 

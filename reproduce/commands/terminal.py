@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as TerminalTable
 from rich.text import Text
 
-from reports.tables.cell_text import cell_text
-from reports.tables.table import Cell, Column, Mark, Table
+if TYPE_CHECKING:
+    from reports.tables.table import Cell, Column, Mark, Table
 
 _SIGNS: dict[Mark, str] = {"best": "**", "tied": "*"}
 _MAX_HEAD_WIDTH = 32
@@ -97,6 +98,8 @@ def _title(column: Column) -> str:
 
 def _plain_text(cell: Cell) -> str:
     """Return a cell's text with signs instead of bold and italic. No other form of the cell is wider."""
+    from reports.tables.cell_text import cell_text  # Imports scipy, which most commands do not need.
+
     text = cell_text(cell).replace("± ", "±")
     sign = _SIGNS.get(cell.mark, "") if text else ""
     marked = f"{sign}{text}{'?' if cell.mark == 'untested' else sign}"

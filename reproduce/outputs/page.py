@@ -1,17 +1,21 @@
-"""Writes an experiment's page and figures from its store and its folder of artifacts, without torch."""
+"""Writes an experiment's page and figures from its store and its folder of artifacts, without torch.
+
+What draws the page is imported when a page is drawn: a run whose page is current does not wait for it.
+"""
+
+from __future__ import annotations
 
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING
 from zipfile import BadZipFile
 
-from reports.page.build import build_page
 from reports.page.material import Material
-from reports.page.render import render_page
-from reports.page.sections.drawn_figure import Drawn, file_name
 from reproduce.config.deviations import deviations, mlrc_experiment
 from reproduce.errors import InputError
+from reproduce.outputs.page_inputs import forget, is_current, page_fingerprint, remember
 from reproduce.outputs.rerun_commands import rerun_commands
 from reproduce.outputs.search_histories import searches
 from reproduce.outputs.tables import published_names
@@ -20,8 +24,12 @@ from results.artifacts import Exhibit, exhibit_path, weights_path
 from results.experiment_results import MeasuredExperiment
 from results.recordings import Recording, recording_path
 from results.store import IncompleteExperimentError, Store
-from results.whole_files import write_whole
+from results.whole_files import file_name, write_whole
 
+if TYPE_CHECKING:
+    from reports.page.sections.drawn_figure import Drawn
+
+_PAGE = "index.html"
 _UNREADABLE = (OSError, ValueError, KeyError, EOFError, BadZipFile)
 
 
@@ -45,13 +53,29 @@ def write_page(name: str, fingerprint: str, store: Store, where: StoragePaths, f
         StoreError: The store cannot be read.
         InputError: The page cannot be written.
     """
-    material = gather(name, fingerprint, store, where)
+    return _draw(gather(name, fingerprint, store, where), folder / file_name(name))
+
+
+def current_page(name: str, fingerprint: str, store: Store, where: StoragePaths, folder: Path) -> Path:
+    """Return the file of the page; write it as `write_page` does, but only if what it shows has changed."""
+    material, page_folder = gather(name, fingerprint, store, where), folder / file_name(name)
+    if is_current(page_folder, page_fingerprint(material)):
+        return page_folder / _PAGE
+    return _draw(material, page_folder)
+
+
+def _draw(material: Material, page_folder: Path) -> Path:
+    from reports.page.build import build_page
+    from reports.page.render import render_page
+
     built = build_page(material)
-    page_folder = folder / file_name(name)
+    page = page_folder / _PAGE
+    figures = [f"figures/{figure.name}.{kind}" for figure in built.figures for kind in ("svg", "png")]
     try:
+        forget(page_folder)
         _write_figures(built.figures, page_folder / "figures")
-        page = page_folder / "index.html"
         write_whole(page, render_page(built.content))
+        remember(page_folder, page_fingerprint(material), [_PAGE, *figures])
     except OSError as error:
         reason = f"{page_folder}: cannot be written ({error.strerror or error})"
         raise InputError(f"{reason}; choose another folder with --to") from error
@@ -154,12 +178,12 @@ def _write_figures(figures: tuple[Drawn, ...], folder: Path) -> None:
 
 
 def page_or_reason(name: str, fingerprint: str, where: StoragePaths) -> str:
-    """Write the page of a finished run, and return a line with its path.
+    """Write the page of a finished run if what it shows has changed, and return a line with its path.
 
     An error does not end the run; the line then gives the reason.
     """
     try:
-        return f"page: {write_page(name, fingerprint, open_store(where), where, where.reports)}"
+        return f"page: {current_page(name, fingerprint, open_store(where), where, where.reports)}"
     except Exception as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         return f"no page was written ({reason}); everything is in the store, try `reproduce report {name}`"

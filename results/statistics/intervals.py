@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+
+from results.statistics.student_t import t_quantile
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def student_t_interval(values: Sequence[float], confidence: float = 0.95) -> Int
     n, mean = len(values), float(np.mean(values))
     if n < 2:
         return Interval(mean, None, n)
-    quantile = float(stats.t.ppf((1 + confidence) / 2, n - 1))
+    quantile = t_quantile((1 + confidence) / 2, n - 1)
     return Interval(mean, quantile * float(np.std(values, ddof=1)) / n**0.5, n)
 
 
@@ -72,4 +73,4 @@ def half_width_of(parts: Sequence[tuple[float, float]], confidence: float = 0.95
     if variance <= 0:
         return 0.0
     degrees = variance**2 / sum(part**2 / count for part, count in parts)
-    return float(stats.t.ppf((1 + confidence) / 2, degrees)) * math.sqrt(variance)
+    return t_quantile((1 + confidence) / 2, degrees) * math.sqrt(variance)

@@ -13,12 +13,11 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from scipy import stats
-
 from results.published.claims_file import Claim, ClaimedValue
 from results.statistics.measured_noise import MeasuredNoise
 from results.statistics.planning import runs_for
 from results.statistics.published_verdict import deviation_of_interval
+from results.statistics.student_t import t_quantile
 
 PrintVerdict = Literal["within noise", "beyond noise", "no deviation known"]
 
@@ -100,7 +99,7 @@ def noise_of(deviation: float, degrees: int, runs_a: int, runs_b: int, confidenc
     Returns:
         t s sqrt(1/n_a + 1/n_b), in the unit of the deviation.
     """
-    t = float(stats.t.ppf((1 + confidence) / 2, degrees))
+    t = t_quantile((1 + confidence) / 2, degrees)
     return t * deviation * math.sqrt(1 / runs_a + 1 / runs_b)
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import stats
 
 from results.statistics.intervals import Interval, half_width_of
+from results.statistics.student_t import t_quantile
 
 PublishedVerdict = Literal[
     "inside",
@@ -126,7 +126,7 @@ def deviation_of_interval(half_width: float, runs: int, confidence: float = 0.95
         runs: Number of runs, at least 2.
         confidence: Confidence level of the interval, a fraction of 1.
     """
-    return half_width * math.sqrt(runs) / float(stats.t.ppf((1 + confidence) / 2, runs - 1))
+    return half_width * math.sqrt(runs) / t_quantile((1 + confidence) / 2, runs - 1)
 
 
 def _variance_of_runs(searches: Sequence[np.ndarray], published: PublishedMean) -> tuple[float, int]:

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from results.experiment_results import MeasuredExperiment
 from results.records import RunRecord
+from results.statistics.student_t import t_tail
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class RunnerUp:
         """
         if self.noise == 0:
             return 0.5 if self.best == self.second else 0.0
-        return float(stats.t.sf((self.best - self.second) / (math.sqrt(2) * self.noise), self.runs - 1))
+        return t_tail((self.best - self.second) / (math.sqrt(2) * self.noise), self.runs - 1)
 
 
 def runners_up(measured: MeasuredExperiment) -> list[RunnerUp]:

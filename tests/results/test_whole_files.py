@@ -1,11 +1,12 @@
 """Files and folders that are whole or absent: interrupted writes, full disks, several writers at once."""
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from results.whole_files import partial_name, whole_folder, write_whole
+from results.whole_files import file_name, partial_name, whole_folder, write_whole
 
 
 def test_a_file_is_written_with_its_folder(tmp_path):
@@ -84,3 +85,8 @@ def test_a_folder_can_be_filled_elsewhere(tmp_path):
         assert folder.parent == tmp_path
         assert not watched.exists()
     assert list(tmp_path.rglob("*")) == [watched, watched / "a", watched / "a" / "folder"]
+
+
+@pytest.mark.parametrize("name", ["../../etc/x", "a/b", "..", "", "ä b", "tiny"])
+def test_names_stay_in_their_folder(name):
+    assert re.fullmatch(r"[\w-][\w.-]*", file_name(name))

@@ -1,6 +1,5 @@
 """Drawn figures: their view on the page, and their files beside it."""
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,8 +45,3 @@ def drawn(
     svg, png = svg_of(figure), png_of(figure)
     view = FigureView(title, embedded(svg, png), alt, caption, fold) if on_page else None
     return [Drawn(name, svg, png, view)]
-
-
-def file_name(name: str) -> str:
-    """Make `name` safe as a part of a file name: only letters, digits, `_`, `.` and `-`, so it stays in its folder."""
-    return re.sub(r"[^\w.-]+", "_", name).strip(".") or "unnamed"

@@ -16,9 +16,10 @@ from reports.figures.spectrum import Spectrum, singular_value_spectrum
 from reports.page.content import Gallery, GalleryRow, Thumbnail
 from reports.page.data_uris import thumbnail_uri
 from reports.page.material import Material
-from reports.page.sections.drawn_figure import Drawn, drawn, file_name
+from reports.page.sections.drawn_figure import Drawn, drawn
 from reports.page.sections.wording import listed
 from results.artifacts import Exhibit
+from results.whole_files import file_name
 
 MAPS, PANELS, SPECTRA, GALLERIES, GALLERY_FILES = 2, 3, 7, 4, 1
 """Number of best methods that are shown: t-SNE of each kind, heat map, spectra, galleries, files of galleries."""

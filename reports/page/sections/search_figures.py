@@ -9,7 +9,8 @@ from reports.figures.parallel_coordinates import parallel_coordinates
 from reports.figures.search_history import search_history
 from reports.figures.trials import Parameter, SearchHistory, TrialPoint, finished
 from reports.page.material import Material
-from reports.page.sections.drawn_figure import Drawn, drawn, file_name
+from reports.page.sections.drawn_figure import Drawn, drawn
+from results.whole_files import file_name
 
 
 def search_figures(material: Material) -> Iterator[Drawn]:

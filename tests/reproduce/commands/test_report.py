@@ -76,6 +76,15 @@ def test_the_last_line_of_a_run_names_its_page(finished):
 
 
 @pytest.mark.slow
+def test_a_run_that_is_called_again_keeps_its_page(here):
+    page = here / "runs" / "reports" / "tiny" / "index.html"
+    page.write_text("kept")
+    answer = reproduce(here, "run", "tiny.yaml", "--workers", "1")
+    assert answer.out.splitlines()[-1] == "page: runs/reports/tiny/index.html"
+    assert page.read_text() == "kept"
+
+
+@pytest.mark.slow
 def test_the_page_is_the_same_without_torch(finished, tmp_path):
     folder, _ = finished
     done = torchless(folder, "report", "--to", str(tmp_path))

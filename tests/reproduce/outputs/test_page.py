@@ -1,0 +1,71 @@
+"""A run that is called again writes its page again only if the page would change."""
+
+import pytest
+
+from reproduce.outputs import page_inputs
+from reproduce.outputs.page import page_or_reason, write_page
+from reproduce.storage import open_store, storage_paths
+from tests.support.sample_records import some_run, some_summary
+
+FINGERPRINT = "e" * 32
+
+
+@pytest.fixture
+def where(tmp_path):
+    """A store with an experiment of one method with two runs, whose page was written."""
+    where = storage_paths(str(tmp_path / "store.sqlite"), None, None, None)
+    open_store(where).put_experiment(FINGERPRINT, "tiny", some_summary(methods={"triplet": "Triplet"}, trials=0))
+    for number in range(2):
+        add_run(where, number)
+    assert called_again(where) == f"page: {page_of(where)}"
+    return where
+
+
+def add_run(where, number):
+    store, run = open_store(where), some_run("triplet", number, 0.5 + number / 100)
+    store.put_run(run)
+    store.enlist(FINGERPRINT, "triplet", number, run.fingerprint)
+
+
+def page_of(where):
+    return where.reports / "tiny" / "index.html"
+
+
+def called_again(where):
+    """What the end of a run says about its page."""
+    return page_or_reason("tiny", FINGERPRINT, where)
+
+
+def is_drawn(where, work):
+    """Whether some work writes the page."""
+    page_of(where).write_text("kept")
+    work()
+    return page_of(where).read_text() != "kept"
+
+
+def test_a_second_run_keeps_the_page(where):
+    assert not is_drawn(where, lambda: called_again(where))
+
+
+def test_a_new_run_draws_the_page(where):
+    add_run(where, 2)
+    assert is_drawn(where, lambda: called_again(where))
+    assert not is_drawn(where, lambda: called_again(where))
+
+
+def test_changed_code_or_template_draws_the_page(where, monkeypatch, tmp_path):
+    monkeypatch.setattr(page_inputs, "_suite_folders", lambda: (tmp_path / "templates",))
+    (tmp_path / "templates").mkdir()
+    assert is_drawn(where, lambda: called_again(where))
+    (tmp_path / "templates" / "page.css").write_text("body {}")
+    assert is_drawn(where, lambda: called_again(where))
+    assert not is_drawn(where, lambda: called_again(where))
+
+
+def test_a_removed_figure_draws_the_page(where):
+    next((where.reports / "tiny" / "figures").glob("*.svg")).unlink()
+    assert is_drawn(where, lambda: called_again(where))
+
+
+def test_report_always_draws_the_page(where):
+    assert is_drawn(where, lambda: write_page("tiny", FINGERPRINT, open_store(where), where, where.reports))

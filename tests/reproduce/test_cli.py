@@ -1,0 +1,41 @@
+"""`reproduce --help` imports nothing that takes long to load."""
+
+import subprocess
+import sys
+
+from tests.support.command_line import environment
+
+HEAVY = ("pandas", "scipy", "numpy", "sqlalchemy", "pydantic", "yaml", "optuna", "torch", "matplotlib", "jinja2")
+SHOW_IMPORTED = """
+import sys
+from reproduce.cli import app
+app([*sys.argv[1:], "--help"], standalone_mode=False)
+print({module.partition(".")[0] for module in sys.modules} & %r, file=sys.stderr)
+"""
+
+
+def imported(*arguments: str, extra: str = "") -> tuple[str, str]:
+    """What a help command prints, and the set of heavy packages that were imported."""
+    code = extra + SHOW_IMPORTED % set(HEAVY)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], env=environment(), capture_output=True, text=True, check=True
+    )
+    return done.stdout, done.stderr.strip()
+
+
+def test_help_imports_no_heavy_package():
+    shown, heavy = imported()
+    assert "run" in shown
+    assert "status" in shown
+    assert heavy == "set()"
+
+
+def test_help_of_a_command_imports_no_heavy_package_but_those_of_typer():
+    shown, heavy = imported("table")
+    assert "--what" in shown
+    assert heavy in ("set()", "{'pydantic'}")  # Typer reads the options of a command with pydantic.
+
+
+def test_an_import_of_a_heavy_package_would_be_seen():
+    _, heavy = imported(extra="import yaml\n")
+    assert heavy == "{'yaml'}"
