@@ -8,8 +8,10 @@ from reports.page.material import Material
 from reports.page.sections.class_intervals import over_classes
 from reports.page.sections.drawn_figure import Drawn
 from reports.page.sections.embedding_figures import embedding_figures, galleries
+from reports.page.sections.headline import headline, limits
 from reports.page.sections.origins import origins_of
 from reports.page.sections.published_values import compared_tables, published_values, published_verdicts
+from reports.page.sections.ranking import ranking
 from reports.page.sections.run_figures import run_figures
 from reports.page.sections.search_figures import search_figures
 from reports.page.sections.settings import protocol_facts
@@ -50,6 +52,9 @@ def build_page(material: Material) -> BuiltPage:
         made=material.made,
         missing=missing,
         highlights=_highlights(material),
+        headline=headline(material),
+        limits=limits(material),
+        ranking=ranking(material),
         verdicts=(
             *warnings_of(material, partial=bool(missing)),
             *verdicts_of(material, classes),

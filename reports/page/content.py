@@ -7,7 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from reports.page.answer import PairMatrix, Ranking
 from reports.tables.table import Table
+
+Part = Literal["pairs", "doubt", "papers", "scores", "search", "costs"]
+"""Part of the page that a table belongs to."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +54,12 @@ class TableSection:
     Attributes:
         table: The table as the page shows it, with one line in every row.
         downloads: Files with the whole table.
+        part: Part of the page. Of a table in "pairs" only the files are shown, below the matrix.
     """
 
     table: Table
     downloads: tuple[Download, ...] = ()
+    part: Part = "scores"
 
 
 @dataclass(frozen=True)
@@ -216,7 +222,11 @@ class PageContent:
         subtitle: Sentence under the title.
         made: Date of the page and version of the suite, for the footer.
         missing: Sentences on missing runs, shown at the top.
-        highlights: Names and values under the title.
+        highlights: Names and values below the ranking.
+        headline: The answer in one sentence.
+        limits: What limits the answer, in one sentence.
+        ranking: The methods by the primary score.
+        matrix: Verdicts on all pairs.
         verdicts: Sentences about the results.
         tables: Tables in order.
         figures: Figures in order.
@@ -231,6 +241,10 @@ class PageContent:
     made: str = ""
     missing: tuple[str, ...] = ()
     highlights: tuple[tuple[str, str], ...] = ()
+    headline: str = ""
+    limits: str = ""
+    ranking: Ranking | None = None
+    matrix: PairMatrix | None = None
     verdicts: tuple[Verdict, ...] = ()
     tables: tuple[TableSection, ...] = ()
     figures: tuple[FigureView, ...] = ()

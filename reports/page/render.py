@@ -5,10 +5,11 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from reports.page.content import FigureView, MethodOrigin, PageContent, RunEnvironment, Verdict
+from reports.page.content import FigureView, MethodOrigin, PageContent, Part, RunEnvironment, Verdict
 from reports.page.data_uris import data_uri
 from reports.tables.cell_text import interval_text, value_text
 
@@ -24,6 +25,8 @@ _GROUPS = {
     "inside": ("✓", "Published values inside our prediction intervals"),
     "outside": ("✗", "Published values outside our prediction intervals"),
 }
+
+_OF_PAPERS = ("inside", "outside", "alone")
 
 SHOWN = 8
 """Number of sentences of one kind that are always visible. Further ones are collapsed."""
@@ -62,7 +65,10 @@ def render_page(content: PageContent) -> str:
     script = (_FOLDER / "page.js").read_text(encoding="utf-8")
     return templates.get_template("page.html").render(
         page=content,
-        groups=verdict_groups(content.verdicts),
+        groups=verdict_groups([verdict for verdict in content.verdicts if verdict.kind not in _OF_PAPERS]),
+        papers=verdict_groups([verdict for verdict in content.verdicts if verdict.kind in _OF_PAPERS]),
+        parts_of={part: [section for section in content.tables if section.part == part] for part in get_args(Part)},
+        known=[origin.key for origin in content.origins],
         figure_groups=figure_groups(content.figures),
         environments=environments_of(content.origins),
         style=(_FOLDER / "page.css").read_text(encoding="utf-8"),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from reports.page.content import Download, TableSection
+from reports.page.content import Download, Part, TableSection
 from reports.page.material import Material
 from reports.page.sections.class_intervals import OverClasses, classes_table
 from reports.page.sections.published_values import published_values
@@ -33,19 +33,18 @@ def tables_of(
     """Build all tables for which there are runs."""
     measured = material.measured
     sections = [_scores(material, compared)]
-    sections += [_published(table) for table in compared if any(row.was_run for row in table.rows)]
     if len(material.records) >= 2:
-        sections.append(_section(differences(measured), "differences", material))
+        sections.append(_section(differences(measured), "differences", material, "pairs"))
+    sections.append(_section(doubt_table(measured), "doubt", material, "doubt"))
     if classes:
-        sections.append(_section(classes_table(material, classes), "classes", material))
-    other_tables = {
-        "doubt": doubt_table(measured),
-        "peeking": peeking_table(measured),
-        "hyperparameters": hyperparameters(measured, material.published_names),
-        "costs": costs(measured),
-    }
-    sections += [_section(table, name, material) for name, table in other_tables.items() if table.rows]
-    return tuple(sections)
+        sections.append(_section(classes_table(material, classes), "classes", material, "doubt"))
+    sections += [_published(table) for table in compared if any(row.was_run for row in table.rows)]
+    sections += [
+        _section(peeking_table(measured), "peeking", material, "search"),
+        _section(hyperparameters(measured, material.published_names), "hyperparameters", material, "search"),
+        _section(costs(measured), "costs", material, "costs"),
+    ]
+    return tuple(section for section in sections if section.table.rows)
 
 
 def _scores(material: Material, compared: Sequence[ComparedTable]) -> TableSection:
@@ -63,13 +62,13 @@ def _published(compared: ComparedTable) -> TableSection:
     left_out = len(compared.rows) - len(rows)
     sentence = f" {left_out} published rows without runs are left out here." if left_out else ""
     table = replace(table, caption=table.caption + sentence)
-    return TableSection(_for_page(table), _downloads(table, compared.published.name))
+    return TableSection(_for_page(table), _downloads(table, compared.published.name), "papers")
 
 
-def _section(table: Table, name: str, material: Material) -> TableSection:
+def _section(table: Table, name: str, material: Material, part: Part) -> TableSection:
     title = table.title.removeprefix(f"{material.measured.summary.title}: ")
     drawn = replace(_for_page(table), title=title[:1].upper() + title[1:])
-    return TableSection(drawn, _downloads(table, name))
+    return TableSection(drawn, _downloads(table, name), part)
 
 
 def _for_page(table: Table) -> Table:

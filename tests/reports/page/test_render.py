@@ -213,7 +213,7 @@ def test_neighbouring_columns_share_a_heading():
 
 def test_a_partial_experiment_is_marked_before_anything_else():
     partial = render_page(sample_content(missing=("CosFace has no finished run",)))
-    assert partial.index("Partial: this experiment is not finished") < partial.index('id="verdicts-title"')
+    assert partial.index("Partial: this experiment is not finished") < partial.index('id="reach-title"')
     assert "CosFace has no finished run" in partial
     assert "Partial:" not in render_page(sample_content())
 
