@@ -10,6 +10,7 @@ from reports.page.sections.drawn_figure import Drawn
 from reports.page.sections.embedding_figures import embedding_figures, galleries
 from reports.page.sections.headline import headline, limits
 from reports.page.sections.origins import origins_of
+from reports.page.sections.pair_matrix import pair_matrix
 from reports.page.sections.published_values import compared_tables, published_values, published_verdicts
 from reports.page.sections.ranking import ranking
 from reports.page.sections.run_figures import run_figures
@@ -55,9 +56,10 @@ def build_page(material: Material) -> BuiltPage:
         headline=headline(material),
         limits=limits(material),
         ranking=ranking(material),
+        matrix=pair_matrix(material, classes),
         verdicts=(
             *warnings_of(material, partial=bool(missing)),
-            *verdicts_of(material, classes),
+            *verdicts_of(material),
             *published_verdicts(compared, material.titles),
         ),
         tables=tables_of(material, compared, classes) if material.records else (),

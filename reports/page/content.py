@@ -19,15 +19,14 @@ class Verdict:
     """One sentence about the results.
 
     Attributes:
-        kind: `best` is about the highest mean of a score, `budget` about what the runs can show. About a pair of
-            methods: `real` says which is better, `equal` that they differ by less than the margin, and `open` that
-            neither can be told. `inside` and `outside` are about a published value inside or outside our prediction
-            interval. `warning` is what a reader must know first.
+        kind: `best` is about the highest mean of a score, `budget` about what the runs can show. `inside` and `outside`
+            are about a published value inside or outside our prediction interval, and `alone` about one beside a
+            single run. `warning` is what a reader must know first.
         sentence: The sentence.
         detail: Numbers that support the sentence.
     """
 
-    kind: Literal["best", "budget", "real", "equal", "open", "inside", "outside", "warning"]
+    kind: Literal["best", "budget", "inside", "outside", "alone", "warning"]
     sentence: str
     detail: str = ""
 

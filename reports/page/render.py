@@ -19,11 +19,9 @@ _GROUPS = {
     "warning": ("!", "Read this first"),
     "best": ("▸", "Highest means"),
     "budget": ("◦", "What these runs can show"),
-    "real": ("≠", "Real differences"),
-    "equal": ("=", "Equal within the margin"),
-    "open": ("?", "Cannot tell"),
     "inside": ("✓", "Published values inside our prediction intervals"),
     "outside": ("✗", "Published values outside our prediction intervals"),
+    "alone": ("?", "Published values beside a single run"),
 }
 
 _OF_PAPERS = ("inside", "outside", "alone")
