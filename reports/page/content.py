@@ -10,7 +10,7 @@ from typing import Literal
 from reports.page.answer import PairMatrix, Ranking
 from reports.tables.table import Table
 
-Part = Literal["pairs", "doubt", "papers", "scores", "search", "costs"]
+Part = Literal["pairs", "doubt", "papers", "classes", "scores", "search", "costs"]
 """Part of the page that a table belongs to."""
 
 

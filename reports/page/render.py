@@ -88,13 +88,11 @@ def verdict_groups(verdicts: Sequence[Verdict]) -> list[VerdictGroup]:
 
 
 def figure_groups(figures: Sequence[FigureView]) -> list[tuple[str, list[tuple[str, FigureView]]]]:
-    """Group neighbouring figures of one fold. Each figure has its anchor; always visible figures have an empty fold."""
-    groups: list[tuple[str, list[tuple[str, FigureView]]]] = []
+    """Group the figures by fold, in the order of the first figure of each fold. Each figure has its anchor."""
+    groups: dict[str, list[tuple[str, FigureView]]] = {}
     for number, figure in enumerate(figures, start=1):
-        if not groups or groups[-1][0] != figure.fold:
-            groups.append((figure.fold, []))
-        groups[-1][1].append((f"figure-{number}", figure))
-    return groups
+        groups.setdefault(figure.fold, []).append((f"figure-{number}", figure))
+    return list(groups.items())
 
 
 def environments_of(origins: Sequence[MethodOrigin]) -> list[RunEnvironment]:

@@ -43,7 +43,7 @@ def tables_of(
         sections.append(_section(differences(measured), "differences", material, "pairs"))
     sections.append(_doubt(material))
     if classes:
-        sections.append(_section(classes_table(material, classes), "classes", material, "doubt"))
+        sections.append(_section(classes_table(material, classes), "classes", material, "classes"))
     sections += [_published(table) for table in compared if any(row.was_run for row in table.rows)]
     sections += [
         _section(peeking_table(measured), "peeking", material, "search"),

@@ -15,6 +15,8 @@ from results.statistics.method_comparison import ComparisonResult
 from results.statistics.planning import budget
 from results.statistics.primary_comparison import primary_score
 
+_MOST_NAMED = 8
+
 
 def verdicts_of(material: Material) -> tuple[Verdict, ...]:
     """Write the sentences about the scores. Pairs of methods are in the matrix (`pair_matrix`).
@@ -52,14 +54,14 @@ def _of_the_best(material: Material, score: Score, comparison: ComparisonResult)
     for verdict, phrase in phrases.items():
         if keys := [key for key, other in others.items() if other.endswith(verdict)]:
             every = verdict == "better" and len(keys) == len(others)
-            parts.append(phrase.format("every other method" if every else listed([titles[key] for key in keys])))
+            parts.append(phrase.format("every other method" if every else _named([titles[key] for key in keys])))
     sentence = (
         f"{_capital(score.name)}, the primary score: {titles[best]} has the highest mean, {mean} "
         f"({runs(len(values))}). It is {'; '.join(parts)}."
     )
     not_worse = {key for key, other in others.items() if other in ("cannot tell", "equal")}
     if set(comparison.leading) - {best} != not_worse:
-        sentence += f" No method is shown to be better than {listed([titles[key] for key in comparison.leading])}."
+        sentence += f" No method is shown to be better than {_named([titles[key] for key in comparison.leading])}."
     return Verdict("best", sentence, _family(comparison))
 
 
@@ -87,6 +89,11 @@ def _family(comparison: ComparisonResult) -> str:
     pairs = "1 pair" if comparison.tested == 1 else f"all {comparison.tested} pairs"
     level = f"{100 * comparison.alpha:g} %"
     return f"{comparison.test} tests of {pairs}; the probability of any wrong claim is at most {level}"
+
+
+def _named(titles: list[str]) -> str:
+    """Name up to eight methods, and count more. The ranking and the matrix name them all."""
+    return listed(titles) if len(titles) <= _MOST_NAMED else f"{len(titles)} methods"
 
 
 def _capital(text: str) -> str:
