@@ -5,9 +5,11 @@ from dataclasses import dataclass
 
 from reports.page.content import FoldOrigin, PageContent
 from reports.page.material import Material
+from reports.page.sections.citing import citing
 from reports.page.sections.class_intervals import over_classes
 from reports.page.sections.drawn_figure import Drawn
 from reports.page.sections.embedding_figures import embedding_figures, galleries
+from reports.page.sections.glossary import GLOSSARY
 from reports.page.sections.headline import headline, limits
 from reports.page.sections.origins import origins_of
 from reports.page.sections.pair_matrix import pair_matrix
@@ -68,6 +70,11 @@ def build_page(material: Material) -> BuiltPage:
         protocol=protocol_facts(settings),
         origins=origins_of(material.measured.records, material.titles, _origins(material.measured.trainings)),
         commands=material.commands,
+        citing=citing(material),
+        sources=tuple(
+            (title, material.sources[key]) for key, title in material.titles.items() if key in material.sources
+        ),
+        glossary=GLOSSARY,
     )
     return BuiltPage(content, figures)
 
@@ -94,6 +101,10 @@ def _highlights(material: Material) -> tuple[tuple[str, str], ...]:
     if len(material.records) == len(material.titles):
         highlights[0] = ("methods", str(len(material.records)))
     return tuple(highlights)
+
+
+def _sources(material: Material) -> tuple[tuple[str, str], ...]:
+    return tuple((title, material.sources[key]) for key, title in material.titles.items() if key in material.sources)
 
 
 def _origins(trainings: Mapping[str, tuple[FoldSpec, FoldResult]]) -> dict[str, FoldOrigin]:

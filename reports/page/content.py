@@ -206,7 +206,7 @@ class MethodOrigin:
 
 @dataclass(frozen=True)
 class Command:
-    """A command line, and its purpose."""
+    """A command line or a text to paste, and its purpose."""
 
     text: str
     purpose: str
@@ -233,6 +233,9 @@ class PageContent:
         protocol: Settings of the experiment, in groups.
         origins: Origin of the results, by method.
         commands: Commands that run the experiment again.
+        citing: Texts to paste into a paper.
+        sources: Methods with the papers that they come from.
+        glossary: Words with their definitions.
     """
 
     title: str
@@ -251,3 +254,6 @@ class PageContent:
     protocol: tuple[Facts, ...] = ()
     origins: tuple[MethodOrigin, ...] = ()
     commands: tuple[Command, ...] = ()
+    citing: tuple[Command, ...] = ()
+    sources: tuple[tuple[str, str], ...] = ()
+    glossary: tuple[tuple[str, str], ...] = ()

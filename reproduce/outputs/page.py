@@ -11,6 +11,7 @@ from reports.page.material import Material
 from reports.page.render import render_page
 from reports.page.sections.drawn_figure import Drawn, file_name
 from reproduce.config.deviations import deviations, mlrc_experiment
+from reproduce.config.method_card import method_source
 from reproduce.errors import InputError
 from reproduce.outputs.rerun_commands import rerun_commands
 from reproduce.outputs.search_histories import searches
@@ -88,6 +89,7 @@ def gather(name: str, fingerprint: str, store: Store, where: StoragePaths) -> Ma
         published_names=published_names(measured),
         deviations=deviations(name, measured.summary),
         mlrc=mlrc_experiment(measured.summary.dataset),
+        sources={key: source for key in measured.summary.methods if (source := method_source(key)) is not None},
         made=_origin_line(fingerprint),
     )
 
