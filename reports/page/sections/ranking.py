@@ -83,12 +83,11 @@ def _detail(title: str, interval: Interval, values: Sequence[float]) -> str:
 
 def _notes(material: Material, groups: Sequence[Sequence[str]]) -> Iterator[str]:
     if groups:
-        yield (
-            "Same letter: none of these methods is shown to be better than another of them. No letter: shown to differ "
-            "from every other method."
-        )
+        yield "Same letter: none of these methods is shown to be better than another of them."
     if len(groups) > MOST_GROUPS:
         yield f"The first {MOST_GROUPS} of {len(groups)} groups are shown. The pairs below are complete."
+    elif groups:
+        yield "No letter: shown to differ from every other compared method."
     for key, reason in material.measured.summary.left_out.items():
         if key in material.records:
             yield f"{reason.sign} {material.titles[key]}: {reason.note}"

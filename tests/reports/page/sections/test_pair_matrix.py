@@ -48,7 +48,11 @@ def test_one_method_has_no_matrix_and_very_many_have_counts():
     matrix = pair_matrix(many)
     assert matrix.rows == ()
     assert matrix.caption.startswith("Of 820 pairs, ")
-    page = render_page(build_page(many).content)
+    built = build_page(many)
+    assert [figure.name for figure in built.figures if "intervals" in figure.name] == [
+        "intervals_concatenated_map_at_r"
+    ]
+    page = render_page(built.content)
     assert "too many for a matrix" in page
     assert "differences.csv" in page
     assert page.count("M0 is better than") == 0
