@@ -5,11 +5,16 @@ from dataclasses import dataclass
 
 from reports.page.content import FoldOrigin, PageContent
 from reports.page.material import Material
+from reports.page.sections.citing import citing
 from reports.page.sections.class_intervals import over_classes
 from reports.page.sections.drawn_figure import Drawn
 from reports.page.sections.embedding_figures import embedding_figures, galleries
+from reports.page.sections.glossary import GLOSSARY
+from reports.page.sections.headline import headline, limits
 from reports.page.sections.origins import origins_of
+from reports.page.sections.pair_matrix import pair_matrix
 from reports.page.sections.published_values import compared_tables, published_values, published_verdicts
+from reports.page.sections.ranking import ranking
 from reports.page.sections.run_figures import run_figures
 from reports.page.sections.search_figures import search_figures
 from reports.page.sections.settings import protocol_facts
@@ -50,9 +55,13 @@ def build_page(material: Material) -> BuiltPage:
         made=material.made,
         missing=missing,
         highlights=_highlights(material),
+        headline=headline(material),
+        limits=limits(material),
+        ranking=ranking(material),
+        matrix=pair_matrix(material, classes),
         verdicts=(
             *warnings_of(material, partial=bool(missing)),
-            *verdicts_of(material, classes),
+            *verdicts_of(material),
             *published_verdicts(compared, material.titles),
         ),
         tables=tables_of(material, compared, classes) if material.records else (),
@@ -61,6 +70,11 @@ def build_page(material: Material) -> BuiltPage:
         protocol=protocol_facts(settings),
         origins=origins_of(material.measured.records, material.titles, _origins(material.measured.trainings)),
         commands=material.commands,
+        citing=citing(material),
+        sources=tuple(
+            (title, material.sources[key]) for key, title in material.titles.items() if key in material.sources
+        ),
+        glossary=GLOSSARY,
     )
     return BuiltPage(content, figures)
 
@@ -87,6 +101,10 @@ def _highlights(material: Material) -> tuple[tuple[str, str], ...]:
     if len(material.records) == len(material.titles):
         highlights[0] = ("methods", str(len(material.records)))
     return tuple(highlights)
+
+
+def _sources(material: Material) -> tuple[tuple[str, str], ...]:
+    return tuple((title, material.sources[key]) for key, title in material.titles.items() if key in material.sources)
 
 
 def _origins(trainings: Mapping[str, tuple[FoldSpec, FoldResult]]) -> dict[str, FoldOrigin]:

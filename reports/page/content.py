@@ -7,7 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from reports.page.answer import PairMatrix, Ranking
 from reports.tables.table import Table
+
+Part = Literal["pairs", "doubt", "papers", "classes", "scores", "search", "costs"]
+"""Part of the page that a table belongs to."""
 
 
 @dataclass(frozen=True)
@@ -15,15 +19,14 @@ class Verdict:
     """One sentence about the results.
 
     Attributes:
-        kind: `best` is about the highest mean of a score, `budget` about what the runs can show. About a pair of
-            methods: `real` says which is better, `equal` that they differ by less than the margin, and `open` that
-            neither can be told. `inside` and `outside` are about a published value inside or outside our prediction
-            interval. `warning` is what a reader must know first.
+        kind: `best` is about the highest mean of a score, `budget` about what the runs can show. `inside` and `outside`
+            are about a published value inside or outside our prediction interval, and `alone` about one beside a
+            single run. `warning` is what a reader must know first.
         sentence: The sentence.
         detail: Numbers that support the sentence.
     """
 
-    kind: Literal["best", "budget", "real", "equal", "open", "inside", "outside", "warning"]
+    kind: Literal["best", "budget", "inside", "outside", "alone", "warning"]
     sentence: str
     detail: str = ""
 
@@ -50,10 +53,12 @@ class TableSection:
     Attributes:
         table: The table as the page shows it, with one line in every row.
         downloads: Files with the whole table.
+        part: Part of the page. Of a table in "pairs" only the files are shown, below the matrix.
     """
 
     table: Table
     downloads: tuple[Download, ...] = ()
+    part: Part = "scores"
 
 
 @dataclass(frozen=True)
@@ -201,7 +206,7 @@ class MethodOrigin:
 
 @dataclass(frozen=True)
 class Command:
-    """A command line, and its purpose."""
+    """A command line or a text to paste, and its purpose."""
 
     text: str
     purpose: str
@@ -216,7 +221,11 @@ class PageContent:
         subtitle: Sentence under the title.
         made: Date of the page and version of the suite, for the footer.
         missing: Sentences on missing runs, shown at the top.
-        highlights: Names and values under the title.
+        highlights: Names and values below the ranking.
+        headline: The answer in one sentence.
+        limits: What limits the answer, in one sentence.
+        ranking: The methods by the primary score.
+        matrix: Verdicts on all pairs.
         verdicts: Sentences about the results.
         tables: Tables in order.
         figures: Figures in order.
@@ -224,6 +233,9 @@ class PageContent:
         protocol: Settings of the experiment, in groups.
         origins: Origin of the results, by method.
         commands: Commands that run the experiment again.
+        citing: Texts to paste into a paper.
+        sources: Methods with the papers that they come from.
+        glossary: Words with their definitions.
     """
 
     title: str
@@ -231,6 +243,10 @@ class PageContent:
     made: str = ""
     missing: tuple[str, ...] = ()
     highlights: tuple[tuple[str, str], ...] = ()
+    headline: str = ""
+    limits: str = ""
+    ranking: Ranking | None = None
+    matrix: PairMatrix | None = None
     verdicts: tuple[Verdict, ...] = ()
     tables: tuple[TableSection, ...] = ()
     figures: tuple[FigureView, ...] = ()
@@ -238,3 +254,6 @@ class PageContent:
     protocol: tuple[Facts, ...] = ()
     origins: tuple[MethodOrigin, ...] = ()
     commands: tuple[Command, ...] = ()
+    citing: tuple[Command, ...] = ()
+    sources: tuple[tuple[str, str], ...] = ()
+    glossary: tuple[tuple[str, str], ...] = ()

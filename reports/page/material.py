@@ -58,6 +58,7 @@ class Material:
         deviations: Settings that differ from the suite's experiment file of the same name, as phrases.
         mlrc: The suite's own experiment for MLRC's table on the dataset; None if MLRC has no table on it.
         commands: Commands that run the experiment again.
+        sources: Papers of the methods as text, by method, for the methods that the suite brings.
         made: Date of the page, as text.
     """
 
@@ -72,6 +73,7 @@ class Material:
     deviations: tuple[str, ...] = ()
     mlrc: Experiment | None = None
     commands: tuple[Command, ...] = ()
+    sources: Mapping[str, str] = field(default_factory=dict)
     made: str = ""
 
     @cached_property

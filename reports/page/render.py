@@ -5,10 +5,11 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from reports.page.content import FigureView, MethodOrigin, PageContent, RunEnvironment, Verdict
+from reports.page.content import FigureView, MethodOrigin, PageContent, Part, RunEnvironment, Verdict
 from reports.page.data_uris import data_uri
 from reports.tables.cell_text import interval_text, value_text
 
@@ -18,12 +19,12 @@ _GROUPS = {
     "warning": ("!", "Read this first"),
     "best": ("▸", "Highest means"),
     "budget": ("◦", "What these runs can show"),
-    "real": ("≠", "Real differences"),
-    "equal": ("=", "Equal within the margin"),
-    "open": ("?", "Cannot tell"),
     "inside": ("✓", "Published values inside our prediction intervals"),
     "outside": ("✗", "Published values outside our prediction intervals"),
+    "alone": ("?", "Published values beside a single run"),
 }
+
+_OF_PAPERS = ("inside", "outside", "alone")
 
 SHOWN = 8
 """Number of sentences of one kind that are always visible. Further ones are collapsed."""
@@ -62,7 +63,10 @@ def render_page(content: PageContent) -> str:
     script = (_FOLDER / "page.js").read_text(encoding="utf-8")
     return templates.get_template("page.html").render(
         page=content,
-        groups=verdict_groups(content.verdicts),
+        groups=verdict_groups([verdict for verdict in content.verdicts if verdict.kind not in _OF_PAPERS]),
+        papers=verdict_groups([verdict for verdict in content.verdicts if verdict.kind in _OF_PAPERS]),
+        parts_of={part: [section for section in content.tables if section.part == part] for part in get_args(Part)},
+        known=[origin.key for origin in content.origins],
         figure_groups=figure_groups(content.figures),
         environments=environments_of(content.origins),
         style=(_FOLDER / "page.css").read_text(encoding="utf-8"),
@@ -84,13 +88,11 @@ def verdict_groups(verdicts: Sequence[Verdict]) -> list[VerdictGroup]:
 
 
 def figure_groups(figures: Sequence[FigureView]) -> list[tuple[str, list[tuple[str, FigureView]]]]:
-    """Group neighbouring figures of one fold. Each figure has its anchor; always visible figures have an empty fold."""
-    groups: list[tuple[str, list[tuple[str, FigureView]]]] = []
+    """Group the figures by fold, in the order of the first figure of each fold. Each figure has its anchor."""
+    groups: dict[str, list[tuple[str, FigureView]]] = {}
     for number, figure in enumerate(figures, start=1):
-        if not groups or groups[-1][0] != figure.fold:
-            groups.append((figure.fold, []))
-        groups[-1][1].append((f"figure-{number}", figure))
-    return groups
+        groups.setdefault(figure.fold, []).append((f"figure-{number}", figure))
+    return list(groups.items())
 
 
 def environments_of(origins: Sequence[MethodOrigin]) -> list[RunEnvironment]:

@@ -167,6 +167,11 @@ def published_hyperparameter_names(method: str) -> dict[str, str]:
     return {target: range_.published_as for target, range_ in search.items() if range_.published_as is not None}
 
 
+def method_source(method: str) -> str | None:
+    """Return the paper that a method of the suite comes from; None if the suite has no such card."""
+    return read_card(METHODS / f"{method}.yaml").source if method in names_in(METHODS) else None
+
+
 def card_names() -> list[str]:
     """Return the names of the cards that come with the suite and with installed packages."""
     return sorted(name for folder in card_folders() for name in names_in(folder))

@@ -14,6 +14,7 @@ from zipfile import BadZipFile
 
 from reports.page.material import Material
 from reproduce.config.deviations import deviations, mlrc_experiment
+from reproduce.config.method_card import method_source
 from reproduce.errors import InputError
 from reproduce.outputs.page_inputs import forget, is_current, page_fingerprint, remember
 from reproduce.outputs.rerun_commands import rerun_commands
@@ -112,6 +113,7 @@ def gather(name: str, fingerprint: str, store: Store, where: StoragePaths) -> Ma
         published_names=published_names(measured),
         deviations=deviations(name, measured.summary),
         mlrc=mlrc_experiment(measured.summary.dataset),
+        sources={key: source for key in measured.summary.methods if (source := method_source(key)) is not None},
         made=_origin_line(fingerprint),
     )
 

@@ -37,10 +37,12 @@ def visit(browser, address):
     """A function that opens the page with the given settings of the browser."""
     pages = []
 
-    def opened(width=1280, height=900, address=address, **settings):
+    def opened(width=1280, height=900, address=address, unfolded=False, **settings):
         page = browser.new_page(viewport={"width": width, "height": height}, reduced_motion="reduce", **settings)
         pages.append(page)
         page.goto(address)
+        if unfolded:
+            page.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true; })")
         return page
 
     yield opened
@@ -69,7 +71,7 @@ def names(page):
 
 
 def test_a_click_sorts_by_value_in_both_directions_and_back(visit):
-    page = visit()
+    page = visit(unfolded=True)
     experiment = measured()
     means = {title: sum(runs_of(experiment, key)) / 3 for key, title in experiment.summary.methods.items()}
     original = names(page)
@@ -87,7 +89,7 @@ def test_a_click_sorts_by_value_in_both_directions_and_back(visit):
 
 
 def test_the_keyboard_sorts_too_and_one_column_at_a_time(visit):
-    page = visit()
+    page = visit(unfolded=True)
     headers = page.locator("table.sortable thead tr:last-child th")
     headers.first.locator("button").focus()
     page.keyboard.press("Enter")
@@ -108,7 +110,7 @@ def test_numbers_sort_as_numbers_and_missing_ones_stay_last(visit, tmp_path):
     path = tmp_path / "numbers.html"
     table = Table("t", "", (Column("x"),), rows)
     path.write_text(render_page(PageContent("p", tables=(TableSection(table),))), encoding="utf-8")
-    page = visit(address=path.as_uri())
+    page = visit(address=path.as_uri(), unfolded=True)
     button = page.locator("thead th button").last
     button.click()
     assert names(page) == ["ten", "nine", "tiny", "minus", "none"]
@@ -129,7 +131,7 @@ def test_a_gallery_opens_by_keyboard(visit):
 
 
 def test_the_origin_of_a_number_is_shown_by_mouse_and_keyboard(visit):
-    page = visit()
+    page = visit(unfolded=True)
     tip = page.locator("#tip")
     cells = page.locator("table.sortable .tip")
     assert not tip.is_visible()
@@ -148,10 +150,11 @@ def test_the_origin_of_a_number_is_shown_by_mouse_and_keyboard(visit):
 
 
 def test_a_method_links_to_the_origin_of_its_runs(visit):
-    page = visit()
+    page = visit(unfolded=False)
     first = measured().records[0]
     place = page.locator(f"#origin-{first.method}")
     assert not place.get_by_text(first.fingerprint).is_visible()
+    page.locator("#scores > summary").click()
     page.locator(f"a[href='#origin-{first.method}']").click()
     page.wait_for_function(f"document.getElementById('origin-{first.method}').open")
     assert place.get_by_text(first.fingerprint).is_visible()
@@ -160,11 +163,9 @@ def test_a_method_links_to_the_origin_of_its_runs(visit):
 
 @pytest.mark.parametrize("width", [360, 768, 1280])
 def test_the_page_never_scrolls_sideways(visit, width):
-    page = visit(width=width, height=740)
-    for summary in page.locator("summary").all():
-        summary.click()
+    page = visit(width=width, height=740, unfolded=True)
     assert page.evaluate("document.documentElement.scrollWidth") == width
-    table = page.locator(".table .scroll")
+    table = page.locator("#scores .scroll")
     inner, outer = table.evaluate("box => [box.scrollWidth, box.clientWidth]")
     assert inner >= outer
     if width == 360:
@@ -172,7 +173,7 @@ def test_the_page_never_scrolls_sideways(visit, width):
 
 
 def test_on_a_phone_the_names_do_not_cover_the_focused_number(visit):
-    page = visit(width=360, height=740)
+    page = visit(width=360, height=740, unfolded=True)
     page.locator("table.sortable .tip").first.focus()
     for _ in range(5):
         page.keyboard.press("ArrowRight")
@@ -181,7 +182,7 @@ def test_on_a_phone_the_names_do_not_cover_the_focused_number(visit):
         # The browser scrolls when it comes to it; where it never does, the wait ends in an error.
         page.wait_for_function(
             "() => document.activeElement.getBoundingClientRect().left"
-            " >= document.querySelector('tbody th').getBoundingClientRect().right"
+            " >= document.querySelector('.sortable tbody th').getBoundingClientRect().right"
         )
 
 
@@ -200,7 +201,7 @@ LUMINANCE = """selector => {
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_light_and_dark_scheme_have_their_colours_and_contrast(visit, scheme):
-    page = visit(color_scheme=scheme)
+    page = visit(color_scheme=scheme, unfolded=True)
     for selector in ("body", ".table tbody th", ".sortable td"):
         text, ground = page.evaluate(LUMINANCE, selector)
         assert ground < 0.05 if scheme == "dark" else ground > 0.8
@@ -225,3 +226,39 @@ def test_focus_is_visible_and_the_first_tab_stop_skips_to_the_results(visit):
     assert page.locator(".skip").bounding_box()["x"] >= 0
     page.keyboard.press("Tab")
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)])
+def test_the_first_screen_has_the_answer_its_limits_and_the_whole_ranking(visit, width, height):
+    page = visit(width=width, height=height)
+    for selector in (".headline", ".limits", ".ranking"):
+        box = page.locator(selector).bounding_box()
+        assert box["x"] >= 0
+        assert box["y"] + box["height"] <= height
+    for selector in (".ranking td.number .value", ".ranking .plot"):
+        for cell in page.locator(selector).all():
+            box = cell.bounding_box()
+            assert box["x"] + box["width"] <= width
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_few_tab_stops_lead_to_the_first_folded_section(visit):
+    page = visit()
+    stops = 0
+    while stops <= 40 and not page.evaluate("document.activeElement.matches('details.fold > summary')"):
+        page.keyboard.press("Tab")
+        stops += 1
+    assert stops <= 40
+
+
+def test_arrow_keys_move_in_the_matrix_of_pairs(visit):
+    page = visit()
+    first = page.locator(".matrix .tip").first
+    first.focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight", "ArrowUp"):
+        page.keyboard.press(key)
+    assert "Proxy-Anchor" in page.locator("#tip").inner_text() or "Softmax" in page.locator("#tip").inner_text()
+    focused = page.evaluate(
+        "[document.activeElement.closest('tr').rowIndex, document.activeElement.closest('td').cellIndex]"
+    )
+    assert focused == [3, 2]

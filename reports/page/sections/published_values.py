@@ -99,7 +99,7 @@ def _verdict(table: ComparedTable, cell: ComparedCell, titles: Mapping[str, str]
     prediction = cell.prediction
     if prediction is None or prediction.low is None or prediction.high is None:
         sentence = f"{subject}: published {published.as_published}, ours {mean}. A single run has no interval."
-        yield Verdict("open", sentence, source)
+        yield Verdict("alone", sentence, source)
         return
     ends = f"{cell.scale * prediction.low:.2f} to {cell.scale * prediction.high:.2f}"
     if cell.verdict == "inside":

@@ -18,10 +18,15 @@ from results.statistics.intervals import student_t_interval
 from results.statistics.ranks import critical_difference
 from results.statistics.run_values import run_values
 
+MOST_METHODS = 40
+"""With more methods only the intervals of the primary score are drawn."""
+
 
 def run_figures(material: Material, published: PublishedValues) -> Iterator[Drawn]:
     """Draw all figures for which there are runs, with published values if there are any."""
-    for score in material.scores:
+    # Drawing takes seconds with very many methods. The table of all scores has the same numbers.
+    drawn_scores = material.scores if len(material.records) <= MOST_METHODS else material.scores[:1]
+    for score in drawn_scores:
         yield from _intervals(
             material, score, {key: value.value for (key, other), value in published.items() if other == score}
         )

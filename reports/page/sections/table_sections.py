@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from reports.page.content import Download, TableSection
+from reports.page.content import Download, Part, TableSection
 from reports.page.material import Material
 from reports.page.sections.class_intervals import OverClasses, classes_table
 from reports.page.sections.published_values import published_values
@@ -26,6 +26,12 @@ _FILES = (
 )
 """Suffix, format and media type of the files that the page offers."""
 
+MOST_METHODS = 10
+"""Largest number of methods whose pairs are all rows of a table on the page."""
+
+MOST_ROWS = 1_000
+"""Tables with more rows are offered as CSV alone, to keep the page small."""
+
 
 def tables_of(
     material: Material, compared: Sequence[ComparedTable], classes: OverClasses | None
@@ -33,19 +39,18 @@ def tables_of(
     """Build all tables for which there are runs."""
     measured = material.measured
     sections = [_scores(material, compared)]
-    sections += [_published(table) for table in compared if any(row.was_run for row in table.rows)]
     if len(material.records) >= 2:
-        sections.append(_section(differences(measured), "differences", material))
+        sections.append(_section(differences(measured), "differences", material, "pairs"))
+    sections.append(_doubt(material))
     if classes:
-        sections.append(_section(classes_table(material, classes), "classes", material))
-    other_tables = {
-        "doubt": doubt_table(measured),
-        "peeking": peeking_table(measured),
-        "hyperparameters": hyperparameters(measured, material.published_names),
-        "costs": costs(measured),
-    }
-    sections += [_section(table, name, material) for name, table in other_tables.items() if table.rows]
-    return tuple(sections)
+        sections.append(_section(classes_table(material, classes), "classes", material, "classes"))
+    sections += [_published(table) for table in compared if any(row.was_run for row in table.rows)]
+    sections += [
+        _section(peeking_table(measured), "peeking", material, "search"),
+        _section(hyperparameters(measured, material.published_names), "hyperparameters", material, "search"),
+        _section(costs(measured), "costs", material, "costs"),
+    ]
+    return tuple(section for section in sections if section.table.rows)
 
 
 def _scores(material: Material, compared: Sequence[ComparedTable]) -> TableSection:
@@ -63,13 +68,26 @@ def _published(compared: ComparedTable) -> TableSection:
     left_out = len(compared.rows) - len(rows)
     sentence = f" {left_out} published rows without runs are left out here." if left_out else ""
     table = replace(table, caption=table.caption + sentence)
-    return TableSection(_for_page(table), _downloads(table, compared.published.name))
+    return TableSection(_for_page(table), _downloads(table, compared.published.name), "papers")
 
 
-def _section(table: Table, name: str, material: Material) -> TableSection:
+def _doubt(material: Material) -> TableSection:
+    """The table of doubt. Of many methods the page shows only the pairs with the best one; the files have all."""
+    table = doubt_table(material.measured)
+    section = _section(table, "doubt", material, "doubt")
+    if len(material.records) <= MOST_METHODS or material.comparison is None:
+        return section
+    best = material.comparison.highest
+    rows = tuple(row for row, values in zip(table.rows, table.sheet.rows, strict=True) if best in values[:2])
+    sentence = f" The pairs with {material.titles[best]} are shown. The files have all {len(table.rows):,} pairs."
+    shown = _for_page(replace(table, title=section.table.title, caption=table.caption + sentence, rows=rows))
+    return replace(section, table=shown)
+
+
+def _section(table: Table, name: str, material: Material, part: Part) -> TableSection:
     title = table.title.removeprefix(f"{material.measured.summary.title}: ")
     drawn = replace(_for_page(table), title=title[:1].upper() + title[1:])
-    return TableSection(drawn, _downloads(table, name))
+    return TableSection(drawn, _downloads(table, name), part)
 
 
 def _for_page(table: Table) -> Table:
@@ -84,4 +102,5 @@ def _for_page(table: Table) -> Table:
 
 
 def _downloads(table: Table, name: str) -> tuple[Download, ...]:
-    return tuple(Download(f"{name}.{suffix}", media_type, WRITERS[form](table)) for suffix, form, media_type in _FILES)
+    files = _FILES[:1] if len(table.rows) > MOST_ROWS else _FILES
+    return tuple(Download(f"{name}.{suffix}", media_type, WRITERS[form](table)) for suffix, form, media_type in files)

@@ -4,39 +4,35 @@ All claims are read from the experiment's one comparison, on its primary score. 
 tested.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
 
 from reports.page.content import Verdict
 from reports.page.material import Material, Score
-from reports.page.sections.class_intervals import OverClasses
-from reports.page.sections.wording import listed, p_value, percent, points, runs, test_of
+from reports.page.sections.wording import listed, percent, runs
 from reports.tables.budget_text import budget_text
 from results.statistics.intervals import student_t_interval
-from results.statistics.method_comparison import ComparedPair, ComparisonResult
+from results.statistics.method_comparison import ComparisonResult
 from results.statistics.planning import budget
 from results.statistics.primary_comparison import primary_score
 
-_OTHER_CLASSES = "shown only for these test classes: the interval of the difference over drawn classes contains 0"
+_MOST_NAMED = 8
 
 
-def verdicts_of(material: Material, classes: OverClasses | None = None) -> tuple[Verdict, ...]:
-    """Write the sentences about the scores.
+def verdicts_of(material: Material) -> tuple[Verdict, ...]:
+    """Write the sentences about the scores. Pairs of methods are in the matrix (`pair_matrix`).
 
     Args:
         material: The experiment.
-        classes: Intervals over test classes, if the runs have class scores.
 
     Returns:
-        A sentence about the highest mean of each score, what the runs can see, then for the primary score a sentence
-        about each pair.
+        A sentence about the highest mean of each score, and what the runs can see.
     """
     comparison = material.comparison
     if comparison is None:
         return ()
     primary, *secondary = material.scores
     best = [_of_the_best(material, primary, comparison), *(_untested(material, score) for score in secondary)]
-    return (*best, *_budget(material, comparison), *_pairs(material, primary, comparison, classes))
+    return (*best, *_budget(material, comparison))
 
 
 def _of_the_best(material: Material, score: Score, comparison: ComparisonResult) -> Verdict:
@@ -58,14 +54,14 @@ def _of_the_best(material: Material, score: Score, comparison: ComparisonResult)
     for verdict, phrase in phrases.items():
         if keys := [key for key, other in others.items() if other.endswith(verdict)]:
             every = verdict == "better" and len(keys) == len(others)
-            parts.append(phrase.format("every other method" if every else listed([titles[key] for key in keys])))
+            parts.append(phrase.format("every other method" if every else _named([titles[key] for key in keys])))
     sentence = (
         f"{_capital(score.name)}, the primary score: {titles[best]} has the highest mean, {mean} "
         f"({runs(len(values))}). It is {'; '.join(parts)}."
     )
     not_worse = {key for key, other in others.items() if other in ("cannot tell", "equal")}
     if set(comparison.leading) - {best} != not_worse:
-        sentence += f" No method is shown to be better than {listed([titles[key] for key in comparison.leading])}."
+        sentence += f" No method is shown to be better than {_named([titles[key] for key in comparison.leading])}."
     return Verdict("best", sentence, _family(comparison))
 
 
@@ -95,44 +91,9 @@ def _family(comparison: ComparisonResult) -> str:
     return f"{comparison.test} tests of {pairs}; the probability of any wrong claim is at most {level}"
 
 
-def _pairs(
-    material: Material, score: Score, comparison: ComparisonResult, classes: OverClasses | None
-) -> Iterator[Verdict]:
-    """Write a sentence about each pair, the better methods first."""
-    order = [key for key in material.best_first if key in comparison.methods]
-    for number, first in enumerate(order):
-        for second in order[number + 1 :]:
-            pair = comparison.pair(first, second)
-            verdict = _pair(pair, first, second, score, material.titles, comparison)
-            gap = classes.gaps.get(second) if classes and first == classes.best else None
-            if verdict.kind == "real" and gap and gap.low is not None and gap.low <= 0:
-                verdict = replace(verdict, detail=f"{verdict.detail}; {_OTHER_CLASSES}")
-            yield verdict
-
-
-def _pair(
-    pair: ComparedPair, higher: str, lower: str, score: Score, titles: Mapping[str, str], comparison: ComparisonResult
-) -> Verdict:
-    gap = points(abs(pair.difference))
-    if pair.p_better is None or pair.p_equal is None or pair.low is None or pair.high is None or pair.smallest is None:
-        counts = f"{runs(pair.n_a)} and {runs(pair.n_b)}"
-        sentence = f"{titles[higher]} lies {gap} above {titles[lower]} in {score.name}. This cannot be tested."
-        return Verdict("open", sentence, f"{counts}; a test needs more runs")
-    ends = (pair.low, pair.high) if pair.a == higher else (-pair.high, -pair.low)
-    interval = f"95 % interval of this pair alone {100 * ends[0]:.2f} to {100 * ends[1]:.2f}"
-    adjusted = p_value(pair.p_equal if pair.verdict == "equal" else pair.p_better)
-    detail = f"{interval}; {test_of(pair)}, {adjusted}, adjusted for all claims of the table"
-    if pair.better:
-        return Verdict("real", f"{titles[higher]} is {gap} better than {titles[lower]} in {score.name}.", detail)
-    both = f"{titles[higher]} and {titles[lower]}"
-    if pair.verdict == "equal":
-        within = f"equal within {100 * comparison.margin:g} points"
-        return Verdict("equal", f"{both} are {within} in {score.name}: {gap} between their means.", detail)
-    sentence = (
-        f"{both}: cannot tell which is better in {score.name}. {gap} lie between their means, and the smallest "
-        f"difference that these runs could have shown is {points(pair.smallest)}."
-    )
-    return Verdict("open", sentence, detail)
+def _named(titles: list[str]) -> str:
+    """Name up to eight methods, and count more. The ranking and the matrix name them all."""
+    return listed(titles) if len(titles) <= _MOST_NAMED else f"{len(titles)} methods"
 
 
 def _capital(text: str) -> str:

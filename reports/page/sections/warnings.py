@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 from reports.page.content import Verdict
 from reports.page.material import Material
+from reports.page.sections.headline import small_budget
 from reports.page.sections.wording import listed, runs
 from reports.tables.peeking import NOTHING_TO_CHOOSE
 from reports.tables.result_notes import close_trials, cut_off_notes
-from results import mlrc_constants
 from results.provenance import mixed_versions
 from results.statistics.peeking import peeking
 
@@ -33,19 +33,9 @@ def _partial(material: Material, partial: bool) -> Iterator[tuple[str, str]]:
 
 
 def _budget(material: Material) -> Iterator[tuple[str, str]]:
-    summary = material.measured.summary
-    if summary.protocol not in ("mlrc", ""):
-        return
-    folds = summary.experiment.folds if summary.experiment is not None else mlrc_constants.FOLDS
-    budget = (
-        (summary.trials, mlrc_constants.TRIALS, "trials"),
-        (summary.reproductions, mlrc_constants.REPRODUCTIONS, "reproductions"),
-        (folds, mlrc_constants.FOLDS, "folds"),
-    )
-    # No trials mean published hyperparameters. This is not a small search.
-    smaller = [(count, full, unit) for count, full, unit in budget if count < full and (count or unit != "trials")]
+    smaller = small_budget(material)
     if smaller:
-        parts = listed([f"{count} of {full} {unit}" for count, full, unit in smaller])
+        parts = listed(smaller)
         yield (
             f"The experiment used a part of the protocol's budget: {parts}. The full budget can rank the methods "
             "differently.",

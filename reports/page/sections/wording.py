@@ -28,8 +28,10 @@ def runs(count: int) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Join names as in `a, b and c`."""
+    """Join names as in `a, b and c`, or as in `a, x; b; and c` if a name has a comma."""
     *first, last = names
+    if first and any("," in name for name in names):
+        return f"{'; '.join(first)}; and {last}"
     return f"{', '.join(first)} and {last}" if first else last
 
 

@@ -108,10 +108,10 @@ document.addEventListener("scroll", follow, { capture: true, passive: true });
 // A link to a collapsed part opens it.
 function reveal() {
   const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  if (target && target.tagName === "DETAILS") {
-    target.open = true;
+  if (target && target.closest("details")) {
+    for (let part = target.closest("details"); part; part = part.parentElement.closest("details")) part.open = true;
     target.scrollIntoView();
-    target.querySelector("summary").focus({ preventScroll: true });
+    target.querySelector("summary")?.focus({ preventScroll: true });
   }
 }
 addEventListener("hashchange", reveal);

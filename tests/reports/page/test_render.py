@@ -213,7 +213,7 @@ def test_neighbouring_columns_share_a_heading():
 
 def test_a_partial_experiment_is_marked_before_anything_else():
     partial = render_page(sample_content(missing=("CosFace has no finished run",)))
-    assert partial.index("Partial: this experiment is not finished") < partial.index('id="verdicts-title"')
+    assert partial.index("Partial: this experiment is not finished") < partial.index('id="reach-title"')
     assert "CosFace has no finished run" in partial
     assert "Partial:" not in render_page(sample_content())
 
@@ -226,14 +226,17 @@ def test_an_empty_page_says_what_is_not_there():
 
 
 def test_verdicts_stand_under_their_kind_and_many_are_folded():
-    verdicts = [Verdict("open", f"Pair {i} is open.") for i in range(SHOWN + 3)]
+    verdicts = [Verdict("best", f"Score {i} is highest.") for i in range(SHOWN + 3)]
     text = render_page(PageContent("p", verdicts=(*verdicts, Verdict("warning", "Small budget.", "6 trials"))))
     assert (
-        text.index("Read this first") < text.index("Small budget.") < text.index("Cannot tell") < text.index("Pair 0")
+        text.index("Read this first")
+        < text.index("Small budget.")
+        < text.index("Highest means")
+        < text.index("Score 0")
     )
     folded = re.search(r"<details>\s*<summary>3 more</summary>(.*?)</details>", text, re.S).group(1)
-    assert [i for i in range(SHOWN + 3) if f"Pair {i} is open." in folded] == [SHOWN, SHOWN + 1, SHOWN + 2]
-    assert "Real differences" not in text
+    assert [i for i in range(SHOWN + 3) if f"Score {i} is highest." in folded] == [SHOWN, SHOWN + 1, SHOWN + 2]
+    assert "What these runs can show" not in text
 
 
 def test_every_run_is_traced_to_its_trainings(quickstart):

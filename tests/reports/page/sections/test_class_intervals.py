@@ -1,8 +1,8 @@
 """Intervals over drawn test classes."""
 
 from reports.page.sections.class_intervals import over_classes
-from reports.page.sections.verdicts import verdicts_of
-from tests.support.page_material import A, B, material, said, values, with_classes
+from reports.page.sections.pair_matrix import pair_matrix
+from tests.support.page_material import A, B, material, values, with_classes
 
 
 def test_a_difference_that_hangs_on_the_test_classes_says_so():
@@ -11,9 +11,9 @@ def test_a_difference_that_hangs_on_the_test_classes_says_so():
     whole = material(
         {"a": with_classes(runs["a"], moved), "b": with_classes(runs["b"], steady), "c": with_classes(runs["c"], moved)}
     )
-    found = said(verdicts_of(whole, over_classes(whole)), "real")
-    (small,) = [sentence for sentence in found if "better than B" in sentence]
-    (large,) = [sentence for sentence in found if "A is" in sentence and "better than C" in sentence]
+    found = [cell for row in pair_matrix(whole, over_classes(whole)).rows for cell in row if cell.kind == "worse"]
+    (small,) = [cell.detail for cell in found if "better than B" in cell.text]
+    (large,) = [cell.detail for cell in found if cell.text == "A is better than C"]
     assert "the interval of the difference over drawn classes contains 0" in small
     assert "over drawn classes" not in large
     assert set(over_classes(whole).gaps) == {"b", "c"}

@@ -2,9 +2,9 @@
 
 from reports.page.material import Material
 from reports.page.sections.class_intervals import over_classes
-from reports.page.sections.table_sections import tables_of
-from reports.page.sections.verdicts import verdicts_of
-from tests.support.page_material import said
+from reports.page.sections.pair_matrix import pair_matrix
+from reports.page.sections.table_sections import MOST_METHODS, tables_of
+from tests.support.page_material import A, material, values, with_classes
 from tests.support.sample_page import measured
 
 
@@ -15,9 +15,19 @@ def test_the_quickstarts_tables_agree_with_one_another():
     assert list(tables)[:2] == ["Test scores", "Is the difference real?"]
     pairs = tables["Is the difference real?"]
     yes = [row.head for row in pairs.rows if str(row.lines[0].cells[-1].value).endswith(" better")]
-    real = said(verdicts_of(known), "real")
-    assert len(yes) == len(real)
+    worse = [cell for row in pair_matrix(known).rows for cell in row if cell.kind == "worse"]
+    assert len(yes) == len(worse)
     assert all(isinstance(line.cells[0].sort_key, float) for line in pairs.lines)
     assert "MLRC" not in [column.name for column in tables["Hyperparameters found"].columns], "an empty column"
     links = [row.key for row in tables["Cost of the methods"].rows]
     assert links == list(experiment.summary.methods)
+
+
+def test_of_many_methods_the_pairs_with_the_best_one_are_rows():
+    runs = {f"m{n}": [value - 0.001 * n for value in A] for n in range(MOST_METHODS + 1)}
+    runs = {key: with_classes(own, [0.01, -0.01, 0.02, -0.02]) for key, own in values(**runs).items()}
+    tables = {section.part: section for section in tables_of(material(runs), (), None)}
+    doubt = tables["doubt"]
+    assert [row.head for row in doubt.table.rows] == [f"M0 − M{n + 1}" for n in range(MOST_METHODS)]
+    assert len(doubt.downloads[0].text.splitlines()) == 1 + (MOST_METHODS + 1) * MOST_METHODS // 2
+    assert "The files have all 55 pairs." in doubt.table.caption

@@ -1,0 +1,102 @@
+"""What the page shows first: the ranking of the methods with intervals in its rows, and the matrix of all pairs."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+PairKind = Literal["worse", "equal", "open", "untested"]
+"""Verdict on a method and one with a higher mean."""
+
+
+@dataclass(frozen=True)
+class DrawnInterval:
+    """An interval on the common axis of a ranking. Places are percentages of the axis from its left end.
+
+    Attributes:
+        mean: Place of the mean.
+        low: Place of the lower end; equal to `high` without an interval.
+        high: Place of the upper end.
+        points: Places of the single values.
+        cut_low: Whether the interval goes on beyond the left end of the axis.
+        cut_high: Whether the interval goes on beyond the right end of the axis.
+    """
+
+    mean: float
+    low: float
+    high: float
+    points: tuple[float, ...] = ()
+    cut_low: bool = False
+    cut_high: bool = False
+
+
+@dataclass(frozen=True)
+class RankedRow:
+    """A method in the ranking.
+
+    Attributes:
+        title: Title of the method.
+        mean: Mean of the primary score in percent, as text; empty for a method that was not run.
+        spread: Half width of its interval, as text.
+        runs: Number of runs.
+        drawn: The interval on the axis; None for a method that was not run.
+        letters: For each group of the ranking its letter, or an empty text if the method is not in it.
+        sign: Sign that refers to a note.
+        leads: Whether no other method is shown to be better.
+        detail: Single runs and the ends of the interval.
+    """
+
+    title: str
+    mean: str = ""
+    spread: str = ""
+    runs: int = 0
+    drawn: DrawnInterval | None = None
+    letters: tuple[str, ...] = ()
+    sign: str = ""
+    leads: bool = False
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The methods by the primary score, best first.
+
+    Attributes:
+        score: Name of the score.
+        rows: The methods.
+        ends: Left and right end of the axis in percent, as text.
+        notes: How to read the groups and signs.
+    """
+
+    score: str
+    rows: tuple[RankedRow, ...]
+    ends: tuple[str, str]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PairCell:
+    """Verdict on the method of the row and the method of the column, which has the higher mean.
+
+    Attributes:
+        kind: The verdict.
+        text: The verdict in words.
+        detail: Difference, interval and adjusted p value.
+    """
+
+    kind: PairKind
+    text: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class PairMatrix:
+    """Verdicts on all pairs as a triangle.
+
+    Attributes:
+        titles: Titles of the methods, best first.
+        rows: For every method but the first, the verdicts against all methods above it. Empty for too many methods.
+        caption: How to read the matrix, or why there is none.
+    """
+
+    titles: tuple[str, ...]
+    rows: tuple[tuple[PairCell, ...], ...]
+    caption: str

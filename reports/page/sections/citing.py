@@ -1,0 +1,91 @@
+"""How to cite the results: BibTeX, a paragraph on the methods, and the sources of the compared methods."""
+
+from contextlib import suppress
+from importlib import metadata
+
+from reports.page.content import Command
+from reports.page.material import Material
+from reports.page.sections.wording import runs
+
+_PACKAGE = "metric-learning-reproductions"
+
+_PROTOCOL_PAPER = """\
+@inproceedings{musgrave2020metric,
+  title     = {A Metric Learning Reality Check},
+  author    = {Musgrave, Kevin and Belongie, Serge and Lim, Ser-Nam},
+  booktitle = {European Conference on Computer Vision (ECCV)},
+  year      = {2020}
+}"""
+
+
+def citing(material: Material) -> tuple[Command, ...]:
+    """Write what to paste into a paper; nothing without runs.
+
+    Args:
+        material: The experiment.
+
+    Returns:
+        A paragraph on how the numbers were made, and BibTeX entries, each with its purpose.
+    """
+    if not material.records:
+        return ()
+    return (
+        Command(_paragraph(material), "A paragraph for the methods section, with the numbers of this experiment:"),
+        Command(f"{_software(material)}\n\n{_PROTOCOL_PAPER}", "BibTeX of the suite and of the protocol's paper:"),
+    )
+
+
+def _paragraph(material: Material) -> str:
+    summary, comparison = material.measured.summary, material.comparison
+    first = next(iter(material.records.values()))[0]
+    protocol = {
+        "mlrc": "with the protocol of A Metric Learning Reality Check (Musgrave et al., 2020)",
+        "": "with the suite's protocol",
+    }.get(summary.protocol, f"with the suite's protocol '{summary.protocol}'")
+    count = "one method" if len(material.records) == 1 else f"{len(material.records)} methods"
+    sentences = [f"We tested {count} on {first.dataset} {protocol}, using {_PACKAGE}{_commits(material)}."]
+    counts = sorted({len(own) for own in material.records.values()})
+    repeated = runs(counts[0]) if len(counts) == 1 else f"{counts[0]} to {runs(counts[-1])}"
+    if summary.trials:
+        trials = "1 trial" if summary.trials == 1 else f"{summary.trials} trials"
+        sentences.append(
+            f"Hyperparameters were searched with {trials} per method on validation classes, and the setting found was "
+            f"trained again with new seeds ({repeated} per method)."
+        )
+    else:
+        sentences.append(f"Hyperparameters were not searched; there are {repeated} per method.")
+    models = "1 model" if material.folds == 1 else f"{material.folds} models"
+    sentences.append(
+        f"A run has {models}. Scores are measured on {first.test_images:,} images of {first.test_classes:,} test "
+        "classes."
+    )
+    if comparison is not None and comparison.tested:
+        sentences.append(
+            f"All pairs of methods were compared in {material.scores[0].name} with {comparison.test} tests. The "
+            f'probability of any wrong claim, "better" or "equal within {100 * comparison.margin:g} points", is at '
+            f"most {100 * comparison.alpha:g} %."
+        )
+    return " ".join(sentences)
+
+
+def _commits(material: Material) -> str:
+    """Name the commit of the runs, or say that there are several."""
+    provenances = [run.provenance for own in material.records.values() for run in own]
+    commits = {provenance.commit for provenance in provenances}
+    if len(commits) > 1:
+        return f" at {len(commits)} commits"
+    changed = " with uncommitted changes" if any(provenance.tree_dirty for provenance in provenances) else ""
+    return f" at commit {commits.pop()}{changed}"
+
+
+def _software(material: Material) -> str:
+    fields = {
+        "title": "Metric-learning reproductions: deep metric learning under the Metric Learning Reality Check protocol",
+        "author": f"{{the authors of {_PACKAGE}}}",
+    }
+    with suppress(metadata.PackageNotFoundError):
+        fields["version"] = metadata.version(_PACKAGE)
+    commits = sorted({run.provenance.commit for own in material.records.values() for run in own})
+    fields["note"] = f"Commit {', '.join(commits)}"
+    lines = [f"  {name:<7} = {{{value}}}" for name, value in fields.items()]
+    return "@software{metric_learning_reproductions,\n" + ",\n".join(lines) + "\n}"

@@ -1,0 +1,128 @@
+"""The answer in one sentence, and what limits it in another."""
+
+from collections.abc import Iterator
+
+from reports.page.material import Material
+from reports.page.sections.wording import listed, runs
+from results import mlrc_constants
+from results.statistics.cut_off import cut_offs
+from results.statistics.method_comparison import ComparisonResult
+from results.statistics.planning import budget
+from results.statistics.primary_comparison import primary_score
+
+_NAMED = 3
+"""Number of leading methods that are named. Of more only the first two are."""
+
+
+def headline(material: Material) -> str:
+    """Say which methods lead, as far as the comparison can tell.
+
+    Args:
+        material: The experiment.
+
+    Returns:
+        A sentence; a second one about methods that are not compared, if there are any.
+    """
+    comparison = material.comparison
+    if comparison is None:
+        return "Nothing was run yet."
+    return " ".join((_answer(material, comparison), *_not_compared(material, comparison)))
+
+
+def _answer(material: Material, comparison: ComparisonResult) -> str:
+    titles, best = material.titles, material.titles[comparison.highest]
+    if len(comparison.methods) == 1:
+        return f"Only {best} has runs. There is nothing to compare it with."
+    if not comparison.tested:
+        return f"Nothing can be told apart: there are too few runs for a test. {best} has the highest mean."
+    tested = [key for key in comparison.methods if key not in comparison.untested]
+    leading = sorted(comparison.leading, key=lambda key: -comparison.means[key])
+    counts = _counted(material, leading)
+    within = f"equal within {100 * comparison.margin:g} points"
+    equal = all(
+        comparison.pair(a, b).verdict == "equal" for number, a in enumerate(leading) for b in leading[number + 1 :]
+    )
+    if len(leading) == len(tested):
+        if equal:
+            return f"All {len(tested)} methods are {within}."
+        return f"Nothing can be told apart: {counts} cannot separate the {len(tested)} methods."
+    if len(leading) == 1:
+        better = all(comparison.pair(leading[0], key).better == leading[0] for key in tested if key != leading[0])
+        claim = "It is better than every other method." if better else "Every other method is worse than some method."
+        return f"{titles[leading[0]]} leads. {claim}"
+    named = [titles[key] for key in leading]
+    if len(named) > _NAMED:
+        named = [*named[:2], f"{len(named) - 2} more"]
+    return f"{listed(named)} lead; {f'they are {within}' if equal else f'{counts} cannot separate them'}."
+
+
+def _counted(material: Material, keys: list[str]) -> str:
+    """The numbers of independent values behind the methods."""
+    values = material.values(material.scores[0])
+    counts = sorted({len(values[key]) for key in keys})
+    repeated = any(run.search for key in keys for run in material.records[key])
+    if repeated:
+        return "these searches"
+    return runs(counts[0]) if len(counts) == 1 else f"{counts[0]} to {runs(counts[-1])}"
+
+
+def _not_compared(material: Material, comparison: ComparisonResult) -> Iterator[str]:
+    """Name the methods without a test, and the rows under conditions of their own."""
+    if comparison.tested and comparison.untested:
+        untested = [material.titles[key] for key in comparison.methods if key in comparison.untested]
+        named = listed(untested) if len(untested) <= _NAMED else f"{len(untested)} methods"
+        yield f"{named} {'has' if len(untested) == 1 else 'have'} too few runs for a test."
+    left_out = [key for key in material.records if key in material.measured.summary.left_out]
+    if left_out:
+        rows = "1 row is" if len(left_out) == 1 else f"{len(left_out)} rows are"
+        yield f"{rows} under other conditions and not compared."
+
+
+def limits(material: Material) -> str:
+    """Say in one sentence what limits the answer; empty without runs."""
+    if not material.records:
+        return ""
+    parts = [*small_budget(material), *_one_search(material), *_cut_off(material), *_smallest(material)]
+    return f"What limits this answer: {'; '.join(parts)}." if parts else ""
+
+
+def small_budget(material: Material) -> list[str]:
+    """Name the parts of the protocol's budget that were not used in full, such as `3 of 10 reproductions`."""
+    summary = material.measured.summary
+    if summary.protocol not in ("mlrc", ""):
+        return []
+    folds = summary.experiment.folds if summary.experiment is not None else mlrc_constants.FOLDS
+    parts = (
+        (summary.trials, mlrc_constants.TRIALS, "trials"),
+        (summary.reproductions, mlrc_constants.REPRODUCTIONS, "reproductions"),
+        (folds, mlrc_constants.FOLDS, "folds"),
+    )
+    # No trials mean published hyperparameters. This is not a small search.
+    return [f"{count} of {full} {unit}" for count, full, unit in parts if count < full and (count or unit != "trials")]
+
+
+def _one_search(material: Material) -> Iterator[str]:
+    searched = [record for record in material.measured.records if record.hyperparameters]
+    if material.measured.summary.trials and searched and not any(record.search for record in searched):
+        yield "one search per method"
+
+
+def _cut_off(material: Material) -> Iterator[str]:
+    counts = cut_offs(material.measured)
+    if counts:
+        cut, trained = sum(count.cut_off for count in counts), sum(count.trainings for count in counts)
+        share = f"all {cut}" if cut == trained else f"{cut} of {trained}"
+        yield f"{share} trainings cut off while the score still rose"
+
+
+def _smallest(material: Material) -> Iterator[str]:
+    comparison = material.comparison
+    if comparison is None or len(comparison.methods) < 2:
+        return
+    repeated = [count for key in comparison.methods if (count := len(material.records[key])) > 1]
+    score = primary_score(material.measured)
+    sees = budget(len(comparison.methods), min(repeated, default=1), score, material.measured.records)
+    if sees.smallest is None:
+        yield "single runs, which show no difference"
+    else:
+        yield f"differences below about {100 * sees.smallest:.1f} points can stay unseen"

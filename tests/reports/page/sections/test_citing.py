@@ -1,0 +1,49 @@
+"""What the page gives to paste into a paper."""
+
+from dataclasses import replace
+
+import yaml
+
+from reports.page.build import build_page
+from reports.page.render import render_page
+from reports.page.sections.citing import citing
+from tests.support.page_material import A, B, material, replace_run, values
+from tests.support.sample_records import some_provenance
+
+
+def test_the_paragraph_has_the_numbers_of_the_experiment():
+    world = material(values(a=A, b=B[:3]))
+    paragraph, bibtex = citing(world)
+    run = world.records["a"][0]
+    for said in ("We tested 2 methods", "50 trials per method", "(3 to 4 runs per method)", run.provenance.commit):
+        assert said in paragraph.text
+    assert f"{run.test_images:,} images of {run.test_classes:,} test classes" in paragraph.text
+    assert '"better" or "equal within 0.5 points", is at most 5 %.' in paragraph.text
+    assert run.provenance.commit in bibtex.text
+    assert "{A Metric Learning Reality Check}" in bibtex.text
+
+
+def test_the_software_has_the_title_of_the_citation_file():
+    with open("CITATION.cff", encoding="utf-8") as file:
+        citation = yaml.safe_load(file)
+    assert citation["title"] in citing(material(values(a=A)))[1].text
+
+
+def test_uncommitted_changes_and_several_commits_are_said():
+    dirty = some_provenance().model_copy(update={"tree_dirty": True})
+    runs = [replace_run(run, provenance=dirty) for run in values(a=A)["a"]]
+    assert "with uncommitted changes" in citing(material({"a": runs}))[0].text
+    other = replace_run(runs[0], provenance=dirty.model_copy(update={"commit": "another"}))
+    assert "at 2 commits" in citing(material({"a": [*runs[1:], other]}))[0].text
+
+
+def test_nothing_is_cited_without_runs():
+    assert citing(material({"a": []})) == ()
+
+
+def test_sources_and_definitions_are_on_the_page():
+    world = replace(material(values(a=A)), sources={"a": "Somebody et al., 2020"})
+    page = render_page(build_page(world).content)
+    for said in ("Papers of the methods", "Somebody et al., 2020", "How to cite", "Glossary", "divided by R"):
+        assert said in page
+    assert "Papers of the methods" not in render_page(build_page(material(values(a=A))).content)

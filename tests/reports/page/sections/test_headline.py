@@ -1,0 +1,61 @@
+"""The answer in one sentence, and what limits it."""
+
+import numpy as np
+import pytest
+
+from reports.page.material import Material
+from reports.page.sections.headline import headline, limits
+from tests.support.page_material import A, B, C, material, values
+from tests.support.sample_page import measured
+
+NOISY = [0.58, 0.63, 0.60, 0.59]
+
+
+def test_the_quickstarts_answer_is_one_sentence_and_its_limits_another():
+    known = Material("quickstart", measured())
+    assert headline(known) == "Proxy-Anchor and Normalized Softmax lead; 3 runs cannot separate them."
+    said = limits(known)
+    assert said.startswith("What limits this answer: 6 of 50 trials; 3 of 10 reproductions; one search per method; ")
+    assert "differences below about 3.7 points can stay unseen" in said
+
+
+@pytest.mark.parametrize(
+    ("runs", "sentence"),
+    [
+        ({"a": A, "b": B}, "A leads. It is better than every other method."),
+        ({"a": A, "b": B, "c": NOISY}, "A and C lead; 4 runs cannot separate them."),
+        ({"a": A, "b": B, "c": C}, "A and C lead; they are equal within 0.5 points."),
+        ({"a": A, "b": NOISY}, "Nothing can be told apart: 4 runs cannot separate the 2 methods."),
+        ({"a": A}, "Only A has runs. There is nothing to compare it with."),
+        (
+            {"a": A[:1], "b": B[:1]},
+            "Nothing can be told apart: there are too few runs for a test. A has the highest mean.",
+        ),
+        ({}, "Nothing was run yet."),
+    ],
+)
+def test_the_headline_claims_no_more_than_the_comparison(runs, sentence):
+    assert headline(material(values(**runs), titles={"a": "A", "b": "B", "c": "C"})) == sentence
+
+
+def test_equal_methods_are_called_equal():
+    steps = np.array([-1, 0, 1, 0, 1, -1, 0, 1, -1, 0]) * 4e-4
+    equal = {"a": 0.5 + steps, "b": 0.5 + steps[::-1]}
+    assert headline(material(values(**equal))) == "All 2 methods are equal within 0.5 points."
+    below = values(**equal, c=0.3 + steps)
+    assert headline(material(below)) == "A and B lead; they are equal within 0.5 points."
+
+
+def test_titles_with_commas_are_kept_apart():
+    titles = {"a": "A, cosine", "b": "B", "c": "C"}
+    said = headline(material(values(a=A, b=B, c=NOISY), titles=titles))
+    assert said == "A, cosine; and C lead; 4 runs cannot separate them."
+
+
+def test_many_leading_methods_are_counted():
+    world = material(values(a=A, b=B, **{name: [x - 0.0004 * n for x in A] for n, name in enumerate("cdef")}))
+    assert headline(world).startswith("A, C and 3 more lead; ")
+
+
+def test_an_experiment_without_runs_has_no_limits():
+    assert limits(material({"a": []})) == ""
