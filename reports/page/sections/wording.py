@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from reports.tables.name_lists import joined_with_and
 from results.statistics.intervals import Interval
 from results.statistics.method_comparison import ComparedPair
 
@@ -29,8 +30,7 @@ def runs(count: int) -> str:
 
 def listed(names: Sequence[str]) -> str:
     """Join names as in `a, b and c`."""
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
+    return joined_with_and(names)
 
 
 def test_of(pair: ComparedPair) -> str:
