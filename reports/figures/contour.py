@@ -12,6 +12,9 @@ from scipy.spatial import Delaunay, QhullError
 from reports.figures.style import INK, ORANGE, SEQUENTIAL, FigureError, Look, new_figure, styled
 from reports.figures.trials import Parameter, TrialPoint, finished
 
+FEWEST_TRIALS = 15
+"""A surface needs at least this many trials. Between fewer, its shape is that of the interpolation."""
+
 
 @styled
 def search_contour(
@@ -20,7 +23,7 @@ def search_contour(
     """Draw the trials as points in the colour of their value, over a surface that is interpolated between them.
 
     The surface is piecewise linear on the scales of the search and ends at the outermost trials. Nothing is
-    extrapolated. There is no surface for fewer than three trials or for trials on one line.
+    extrapolated. There is no surface for fewer than 15 trials or for trials on one line.
 
     Args:
         trials: Trials with values for both hyperparameters.
@@ -59,9 +62,9 @@ def search_contour(
 
 
 def _surface(axes: Axes, places: np.ndarray, values: np.ndarray, norm: Normalize) -> None:
-    """Draw filled contours over the triangles between the trials, if the trials span an area."""
+    """Draw filled contours over the triangles between the trials, if there are enough trials and they span an area."""
     spread = np.ptp(places, axis=0)
-    if len(places) < 3 or not spread.all():
+    if len(places) < FEWEST_TRIALS or not spread.all():
         return
     unit = (places - places.min(axis=0)) / spread
     try:

@@ -58,7 +58,8 @@ class ConvergencePanel:
 def convergence_plot(rows: Sequence[Sequence[ConvergencePanel]], metric: str = "R@1") -> Figure:
     """Draw the mean over runs as a line, and one standard deviation around it as a band.
 
-    Hollow markers are published scores. The panels of a row share their axis of scores.
+    Hollow markers are published scores, with the colour and marker of their method. The panels of a row share
+    their axis of scores.
 
     Args:
         rows: The panels, from left to right and from top to bottom.
@@ -96,7 +97,12 @@ def _draw(axes: Axes, panel: ConvergencePanel) -> None:
             axes.fill_between(curve.epochs, mean - deviation, mean + deviation, **band)
         if curve.published:
             epochs = sorted(curve.published)
-            hollow: Look = {"color": look["color"], "marker": "D", "markerfacecolor": "white", "linestyle": ""}
+            hollow: Look = {
+                "color": look["color"],
+                "marker": look["marker"],
+                "markerfacecolor": "white",
+                "linestyle": "",
+            }
             axes.plot(epochs, [100 * curve.published[e] for e in epochs], label=f"{curve.name}, published", **hollow)
     axes.set_title(panel.title, loc="left", fontsize=9)
     axes.grid()

@@ -69,7 +69,9 @@ def score_curves(methods: Sequence[MethodCurves], metric: str = "validation MAP@
     for panel, method in zip(panels, methods, strict=False):
         for other in methods:
             if other is not method:
-                _mean_line(panel, other, color=PALE, linewidth=1, zorder=1, label="means of the other methods")
+                _mean_line(
+                    panel, other, color=PALE, linewidth=1, linestyle="--", zorder=1, label="means of the other methods"
+                )
         _draw(panel, method, unit)
         lines = f"{len(method.folds)} {unit}" + "s" * (len(method.folds) > 1)
         panel.set_title(f"{method.name} ({lines})", loc="left", fontsize=9)

@@ -98,15 +98,14 @@ def embedding_map(
 
 def _draw_images(axes: Axes, places: np.ndarray, labels: np.ndarray, names: Sequence[str]) -> None:
     size = 16 if len(places) < 600 else 9
-    look: Look = {"s": size, "linewidths": 0, "alpha": 0.75, "rasterized": len(places) > _RASTER}
+    look: Look = {"s": size, "alpha": 0.75, "rasterized": len(places) > _RASTER}
     for index, label in enumerate(np.unique(labels)):
         points = places[labels == label]
         axes.scatter(
             points[:, 0],
             points[:, 1],
-            color=class_colour(index),
-            marker=class_marker(index),
             label=names[index],
+            **class_look(index),
             **look,
         )
 
@@ -133,6 +132,13 @@ def class_marker(index: int) -> str:
     """Return the marker of class number `index`."""
     # After each seven classes the markers shift by one, so pairs of colour and marker repeat only after 49 classes.
     return MARKERS[(index + index // len(COLOURS)) % len(MARKERS)]
+
+
+def class_look(index: int) -> Look:
+    """Return colour and marker of class number `index`. Every second seven classes are hollow: 14 differ in grey."""
+    colour, hollow = class_colour(index), index // len(COLOURS) % 2 == 1
+    faces = {"facecolors": "none", "edgecolors": colour} if hollow else {"color": colour}
+    return {**faces, "marker": class_marker(index), "linewidths": 0.9 if hollow else 0}
 
 
 def _star_fills(classes: np.ndarray, count: int, labels: np.ndarray | None) -> list[str]:

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
-from reports.figures.embedding_map import class_colour, class_marker, tsne_places
+from reports.figures.embedding_map import class_colour, class_look, tsne_places
 from reports.figures.style import GREY, INK, FigureError, Look, new_figure, styled
 
 MARKED = 25
@@ -112,14 +112,14 @@ def _draw(axes: Axes, panel: MapPanel, *, unit_disk: bool) -> None:
     classes = np.unique(panel.labels)
     few = len(classes) <= MARKED
     # Large maps become one picture inside the SVG, which would be slow otherwise.
-    look: Look = {"s": _size(panel), "linewidths": 0, "rasterized": len(panel.places) > _RASTER}
+    look: Look = {"s": _size(panel), "rasterized": len(panel.places) > _RASTER}
     if few:
         for index, label in enumerate(classes):
             x, y = panel.places[panel.labels == label].T
-            axes.scatter(x, y, color=class_colour(index), marker=class_marker(index), alpha=0.6, **look)
+            axes.scatter(x, y, alpha=0.6, **class_look(index), **look)
     else:
         colours = _many_colours(len(classes))[np.searchsorted(classes, panel.labels)]
-        axes.scatter(panel.places[:, 0], panel.places[:, 1], c=colours, marker="o", alpha=0.7, **look)
+        axes.scatter(panel.places[:, 0], panel.places[:, 1], c=colours, marker="o", alpha=0.7, linewidths=0, **look)
     _draw_proxies(axes, panel, classes, few=few)
     axes.set(xticks=[], yticks=[])
     axes.set_aspect("equal", adjustable="box" if unit_disk else "datalim")

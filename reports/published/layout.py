@@ -24,6 +24,7 @@ _HEADER = (
 )
 _ONLY_JSON = ("method", "variant", "note", "source", "origin", "row_kind", "quoted_from")
 _NOT_COMPARED = {"quoted", "source unclear", "method not in the suite", "cannot be determined"}
+_NOT_RUN = "Not run: the store has no run that counts for a cell of this table. All values are as published."
 _READING = (
     "First line: as published. Below it our runs: mean ± half width of the 95 % Student-t interval, number of runs in "
     "brackets, in the published unit; then the verdict. A published value is a measurement too. The verdict compares "
@@ -36,17 +37,19 @@ _PUBLISHED = NumberFormat(digits=6, significant=True)
 
 
 def published_layout(table: ComparedTable) -> Table:
-    """The table in the paper's layout.
+    """The table in the paper's layout. If nothing of it was run, the caption says so once, and no cell repeats it.
 
     Its sheet has one row per cell, in the published unit: percent for fractions. The columns from `mean` to `n` are
     empty where nothing was run.
     """
     published = table.published
+    was_run = any(row.was_run for row in table.rows)
+    reading = [*_summary(table), _READING] if was_run else [_NOT_RUN]
     return Table(
         title=published.title,
-        caption=" ".join([f"Published in: {published.paper}.", *_summary(table), _READING]),
+        caption=" ".join([f"Published in: {published.paper}.", *reading]),
         columns=tuple(Column(metric_title(column), group=_group(table, column)) for column in published.columns),
-        rows=tuple(_row(row, [row.cells[column] for column in published.columns]) for row in table.rows),
+        rows=tuple(_row(row, [row.cells[column] for column in published.columns], was_run) for row in table.rows),
         sheet=_sheet(table),
         notes=table.notes,
         remarks=tuple(_remarks(table)),
@@ -66,7 +69,9 @@ def _group(table: ComparedTable, column: PublishedColumn) -> str:
     return f"{name}, {column.kind}" if len(kinds) > 1 else name
 
 
-def _row(row: ComparedRow, cells: list[ComparedCell]) -> Row:
+def _row(row: ComparedRow, cells: list[ComparedCell], table_was_run: bool) -> Row:
+    if not table_was_run:
+        return Row.single(row.label, [_published(cell) for cell in cells], row.published.key or "")
     lines = [Line(tuple(_published(cell) for cell in cells), "published")]
     if row.was_run:
         lines.append(Line(tuple(_ours(cell) for cell in cells), "ours"))
@@ -120,8 +125,6 @@ def _summary(table: ComparedTable) -> list[str]:
     verdicts = [cell.verdict for cell in table.cells]
     own = [kind for kind in verdicts if kind not in _NOT_COMPARED]
     run = [kind for kind in own if kind != "not run"]
-    if not run:
-        return ["Nothing of it was run."]
     counts = [f"{run.count(kind)} {kind}" for kind in dict.fromkeys(run)]
     return [f"{len(run)} of {len(own)} cells that can be reproduced were run: {', '.join(counts)}."]
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 
+from reports.tables.name_lists import joined_groups
 from reports.tables.table import Cell, Column, NumberFormat, Row, Sheet, Table, Value
 from results.experiment_results import MeasuredExperiment
 from results.experiment_spec import PrimaryScore
 from results.headline_metrics import HEADLINE_METRICS
 from results.statistics.effects import Effect
-from results.statistics.method_comparison import ComparedPair, ComparisonResult
+from results.statistics.method_comparison import FEWEST_RUNS_OF_EFFECT, ComparedPair, ComparisonResult
 from results.statistics.primary_comparison import primary_comparison, primary_score
 
 _HEADER = (
@@ -66,7 +67,7 @@ def verdict_text(pair: ComparedPair, titles: Mapping[str, str], margin: float) -
 def _groups(comparison: ComparisonResult, titles: Mapping[str, str]) -> Iterator[str]:
     """Name the methods that no "better" separates."""
     if comparison.groups and len(comparison.methods) > 2:
-        groups = "; ".join(", ".join(titles[key] for key in group) for group in comparison.groups)
+        groups = joined_groups([[titles[key] for key in group] for group in comparison.groups])
         yield f"Groups of methods of which none is shown to be better than another: {groups}."
 
 
@@ -78,6 +79,8 @@ def _caption(comparison: ComparisonResult | None, score: PrimaryScore) -> str:
     if comparison is None or not comparison.pairs:
         return "Fewer than two methods have runs."
     tests = {"moderated t": "moderated t-tests", "paired t": "paired t-tests", "Welch t": "Welch's t-tests"}
+    paired, fewest = comparison.test == "paired t", FEWEST_RUNS_OF_EFFECT[comparison.test]
+    size = "Cohen's d_z of the matched runs" if paired else "Hedges' g"
     plural = "" if comparison.tested == 1 else "s"
     return (
         f"Differences of {score.embeddings} {HEADLINE_METRICS[score.metric]}, the primary score, in percentage points. "
@@ -86,7 +89,8 @@ def _caption(comparison: ComparisonResult | None, score: PrimaryScore) -> str:
         "that; the 95 % intervals are not, they hold for one pair alone. Equal: the means differ by less than "
         f"{100 * comparison.margin:g} points. Could have seen: the smallest difference that would be called better "
         "with a probability of 80 %. Tested is how the runs vary, not the search, the test classes or the dataset. "
-        "The effect size is Hedges' g."
+        f"The effect size is {size}; none is shown for fewer than {fewest} "
+        f"{'matched ' if paired else ''}runs per method, because its variance is infinite then."
     )
 
 

@@ -1,7 +1,7 @@
 """Tables as LaTeX."""
 
 from reports.tables.cell_text import cell_text
-from reports.tables.table import Cell, Mark, Table
+from reports.tables.table import Cell, Line, Mark, Table
 
 _ESCAPED = str.maketrans(
     {
@@ -20,49 +20,104 @@ _ESCAPED = str.maketrans(
 )
 _MATHEMATICS: dict[Mark, str] = {"best": r"\mathbf{%s}", "tied": r"\mathit{%s}", "untested": "%s?"}
 _TEXT: dict[Mark, str] = {"best": r"\textbf{%s}", "tied": r"\textit{%s}", "untested": "%s?"}
-_WIDE, _TALL = 8, 40
-"""A table with more columns or more lines than this is set in small type."""
+_WIDE, _VERY_WIDE, _TALL = 8, 13, 40
+"""A table with more columns or more lines than this is set in small type, or in even smaller type."""
+
+_LONG_HEAD = 40
+"""Row heads of more characters than this wrap."""
+
+_LONG = 20
+"""A table with more lines than this may not fit on a page with its notes. It can break between its rows."""
+
+_NO_REASON = {"", "inside", "below", "above", "no interval"}
+"""Texts of verdict cells that do not say why there is no number."""
 
 
 def to_latex(table: Table) -> str:
-    """Write a booktabs table. It compiles in any document with `\\usepackage{booktabs}`."""
+    """Write a booktabs table with its notes in the same box, so that they stay together.
+
+    Args:
+        table: The table.
+
+    Returns:
+        A `table` environment, which needs `\\usepackage{booktabs}`. A table of more than 20 lines is a `longtable`,
+        which also needs `\\usepackage{longtable}`.
+    """
     heads = 2 if table.has_line_names else 1
-    alignment = "l" * heads + "".join("r" if column.numeric else "l" for column in table.columns)
+    wrapped = max((len(row.head) for row in table.rows), default=0) > _LONG_HEAD
+    alignment = ("p{5cm}" if wrapped else "l") + "l" * (heads - 1)
+    alignment += "".join("r" if column.numeric else "l" for column in table.columns)
     title = table.title if table.title.endswith(("?", "!", ".")) else f"{table.title}."
-    caption = " ".join([title, table.full_caption, *table.notes])
+    caption = rf"\caption{{{escape_latex(' '.join([title, table.full_caption]).strip())}}}"
     names = [escape_latex(table.first), *[""] * (heads - 1)]
     names += ["$n$" if column.name == "n" else escape_latex(column.name) for column in table.columns]
-    large = len(alignment) > _WIDE or len(table.lines) > _TALL
-    small = [r"\scriptsize", r"\setlength{\tabcolsep}{3pt}"] if large else []
-    return "\n".join(
-        [
-            r"\begin{table}",
-            r"\centering",
-            rf"\caption{{{escape_latex(caption)}}}",
-            *small,
-            rf"\begin{{tabular}}{{{alignment}}}",
-            r"\toprule",
-            *_group_headings(table, heads),
-            " & ".join(names) + r" \\",
-            r"\midrule",
-            *_rows(table),
-            r"\bottomrule",
-            r"\end{tabular}",
-            r"\end{table}",
-            *(rf"\noindent{{\footnotesize {escape_latex(remark)}}}\par" for remark in table.remarks),
-            "",
-        ]
-    )
+    head = [r"\toprule", *_group_headings(table, heads), " & ".join(names) + r" \\", r"\midrule"]
+    columns = heads + len(table.columns)
+    size = r"\tiny" if columns > _VERY_WIDE else r"\scriptsize"
+    small = [size, r"\setlength{\tabcolsep}{3pt}"] if columns > _WIDE or len(table.lines) > _TALL else []
+    write = _on_pages if is_long(table) else _on_one_page
+    return "\n".join([*write(columns, alignment, caption, small, head, _rows(table), _notes(table)), ""])
 
 
 def to_latex_document(table: Table) -> str:
-    """Write a whole document that holds only the table, on a landscape page with small margins."""
+    """Write a whole document that holds only the table, on landscape pages with small margins."""
     head = (
         r"\documentclass{article}",
         r"\usepackage[a4paper,landscape,margin=1cm]{geometry}",
         r"\usepackage{booktabs}",
+        *([r"\usepackage{longtable}"] if is_long(table) else []),
     )
     return "\n".join([*head, r"\begin{document}", to_latex(table) + r"\end{document}", ""])
+
+
+def is_long(table: Table) -> bool:
+    """Return whether the table has too many lines for one page."""
+    return len(table.lines) > _LONG
+
+
+def _on_one_page(
+    columns: int, alignment: str, caption: str, small: list[str], head: list[str], rows: list[str], notes: list[str]
+) -> list[str]:
+    tabular = [rf"\begin{{tabular}}{{{alignment}}}", *head, *rows, r"\bottomrule", r"\end{tabular}"]
+    below = [r"\par\medskip", *notes] if notes else []
+    return [r"\begin{table}", r"\centering", caption, *small, *tabular, *below, r"\end{table}"]
+
+
+def _on_pages(
+    columns: int, alignment: str, caption: str, small: list[str], head: list[str], rows: list[str], notes: list[str]
+) -> list[str]:
+    """Repeat the head on every page. The notes are the last row; a box of width 0 widens no column."""
+    foot, ending = [r"\bottomrule"], rows[-1:]
+    if notes:
+        # A bottom rule of booktabs would let the page end between the last row and the notes.
+        rule = r"\noalign{\nobreak\vskip\aboverulesep\nobreak\hrule height\heavyrulewidth\nobreak\vskip\medskipamount}"
+        box = [rf"\multicolumn{{{columns}}}{{c}}{{\makebox[0pt]{{%", *notes, r"}} \\"]
+        foot, ending = [], [*(f"{row}*" for row in ending), rule, *box]
+    return [
+        r"\begingroup",
+        r"\setlength{\LTcapwidth}{\linewidth}",
+        *small,
+        rf"\begin{{longtable}}{{{alignment}}}",
+        caption + r" \\",
+        *head,
+        r"\endfirsthead",
+        *head,
+        r"\endhead",
+        r"\bottomrule",
+        r"\endfoot",
+        *foot,
+        r"\endlastfoot",
+        *rows[:-1],
+        *ending,
+        r"\end{longtable}",
+        r"\endgroup",
+    ]
+
+
+def _notes(table: Table) -> list[str]:
+    notes = [rf"{escape_latex(note)}\par" for note in (*table.notes, *table.remarks)]
+    box = [r"\begin{minipage}[t]{\linewidth}", r"\footnotesize\raggedright", *notes, r"\end{minipage}"]
+    return box if notes else []
 
 
 def escape_latex(text: str) -> str:
@@ -91,10 +146,21 @@ def _rows(table: Table) -> list[str]:
             texts.append(r"\addlinespace")
         for line in row.lines:
             heads = [row.heads(line), *([line.name] if table.has_line_names else [])]
-            text = " & ".join([*map(escape_latex, heads), *map(_cell, line.cells)]) + r" \\"
+            text = " & ".join([*map(escape_latex, heads), *_cells(line)]) + r" \\"
             # LaTeX reads `[` and `*` after the end of a row as options of `\\`.
+            if is_long(table) and line is not row.lines[-1]:
+                # The star keeps the lines of a row on one page.
+                text += "*"
             texts.append("{}" + text if text.startswith(("[", "*")) else text)
     return texts
+
+
+def _cells(line: Line) -> list[str]:
+    """Write the cells of a line. A line that says only why there are no numbers says it once, across all columns."""
+    verdicts = {cell_text(cell) if cell.kind == "verdict" else "" for cell in line.cells}
+    if len(line.cells) > 1 and len(verdicts) == 1 and not verdicts & _NO_REASON:
+        return [rf"\multicolumn{{{len(line.cells)}}}{{c}}{{{escape_latex(verdicts.pop())}}}"]
+    return [_cell(cell) for cell in line.cells]
 
 
 def _cell(cell: Cell) -> str:

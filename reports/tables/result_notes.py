@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from reports.tables.name_lists import joined
 from results.experiment_results import MeasuredExperiment
 from results.statistics.cut_off import CutOff, cut_offs
 from results.statistics.runner_up import RunnerUp, runners_up
@@ -108,4 +109,4 @@ def _close_pair(title: str, pair: RunnerUp, several: bool) -> str:
 
 
 def _listed(titles: Mapping[str, str], counts: Sequence[CutOff]) -> str:
-    return ", ".join(titles[count.method] for count in counts)
+    return joined([titles[count.method] for count in counts])

@@ -27,6 +27,12 @@ MARGIN = 0.005
 SHARE_OF_STOPPING = 0.4
 """Share of the level that is spent on stopping methods early, in experiments that may do so."""
 
+FEWEST_RUNS_OF_EFFECT = {"moderated t": 3, "Welch t": 3, "paired t": 4}
+"""Fewest runs per method for an effect size, by test.
+
+With fewer, the effect size has at most two degrees of freedom; then its variance is infinite, and it can have any size.
+"""
+
 PairVerdict = Literal["a better", "b better", "equal", "cannot tell", "too few runs"]
 
 
@@ -47,7 +53,7 @@ class ComparedPair:
         p_better: p value of "better", adjusted for all claims of the table.
         p_equal: p value of "equal within the margin", adjusted likewise.
         smallest: Smallest true difference that would be called better with a probability of 80 %.
-        effect: Effect size; also None if the runs do not vary.
+        effect: Effect size; also None if the runs do not vary or are fewer than `FEWEST_RUNS_OF_EFFECT`.
         n_a: Number of runs of a that were used.
         n_b: Number of runs of b that were used.
         left_out: Number of runs without a matched run, which a paired test cannot use.
@@ -246,16 +252,18 @@ def _verdict(difference: float, p_better: float, p_equal: float, alpha: float) -
 
 
 def _runs_and_effect(a: RunValues, b: RunValues, test: TestName) -> dict[str, Any]:
-    """Numbers of runs that the test used, and the effect size over them."""
+    """Numbers of runs that the test used, and the effect size over them if they are enough."""
+    fewest = FEWEST_RUNS_OF_EFFECT[test]
     if test != "paired t":
-        effect = unpaired_effect(list(a.values()), list(b.values()))
+        enough = min(len(a), len(b)) >= fewest
+        effect = unpaired_effect(list(a.values()), list(b.values())) if enough else None
         return {"n_a": len(a), "n_b": len(b), "left_out": 0, "effect": effect}
     matched = [key for key in a if key in b]
     return {
         "n_a": len(matched),
         "n_b": len(matched),
         "left_out": len(a) + len(b) - 2 * len(matched),
-        "effect": paired_effect([a[key] - b[key] for key in matched]),
+        "effect": paired_effect([a[key] - b[key] for key in matched]) if len(matched) >= fewest else None,
     }
 
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reports.page.material import Material
+from reports.page.sections.pair_matrix import pair_matrix
 from reports.page.sections.table_sections import tables_of
 from reports.page.sections.verdicts import verdicts_of
 from reports.tables.differences import differences
@@ -82,12 +83,13 @@ def test_table_page_and_latex_agree_on_every_mark(world, primary):
     }
     for title, mark in marks.items():
         assert (title in worse) == (not mark) or len(marks) == 1, (title, pairs)
-    said = verdicts_of(material)
-    sentences = [one.sentence for one in said if one.kind == "real"]
-    claimed = {re.match(r"(\w+) is .* better than (\w+) ", sentence).groups() for sentence in sentences}
+    said, matrix = verdicts_of(material), pair_matrix(material)
+    cells = [] if matrix is None else [cell for row in matrix.rows for cell in row]
+    texts = [cell.text for cell in cells if cell.kind == "worse"]
+    claimed = {re.match(r"(\w+) is better than (\w+)", text).groups() for text in texts}
     assert {lower for _, lower in claimed} == worse
     assert len(claimed) == sum(verdict.endswith(" better") for verdict in pairs.values())
-    equal = sum(one.kind == "equal" for one in said)
+    equal = sum(cell.kind == "equal" for cell in cells)
     assert equal == sum(verdict.startswith("equal") for verdict in pairs.values())
     if len(marks) > 1:
         (best,) = [title for title, mark in marks.items() if mark == {"best"}]

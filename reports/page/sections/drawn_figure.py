@@ -35,13 +35,29 @@ class Drawn:
 
 
 def drawn(
-    name: str, title: str, draw: Callable[[], Figure], alt: str, caption: str = "", fold: str = "", on_page: bool = True
+    name: str,
+    title: str,
+    draw: Callable[[], Figure],
+    describe: Callable[[], str],
+    caption: str = "",
+    fold: str = "",
+    on_page: bool = True,
 ) -> Iterable[Drawn]:
-    """Draw a figure. Returns an empty list if there are no data for it: the page leaves such a figure out."""
+    """Draw a figure. Returns an empty list if there are no data for it: the page leaves such a figure out.
+
+    Args:
+        name: Name of the files, without suffix.
+        title: Title on the page.
+        draw: Draws the figure.
+        describe: Writes the alternative text. It is called only if the figure was drawn.
+        caption: Text below the figure.
+        fold: Title of the collapsed group that the figure belongs to; empty for none.
+        on_page: Whether the page shows the figure.
+    """
     try:
         figure = draw()
     except FigureError:
         return []
     svg, png = svg_of(figure), png_of(figure)
-    view = FigureView(title, embedded(svg, png), alt, caption, fold) if on_page else None
+    view = FigureView(title, embedded(svg, png), describe(), caption, fold) if on_page else None
     return [Drawn(name, svg, png, view)]

@@ -5,7 +5,7 @@ made for the best few methods that have proxies. The captions name the limit.
 """
 
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
@@ -16,8 +16,8 @@ from reports.figures.spectrum import Spectrum, singular_value_spectrum
 from reports.page.content import Gallery, GalleryRow, Thumbnail
 from reports.page.data_uris import thumbnail_uri
 from reports.page.material import Material
+from reports.page.sections.alternative_texts import of_map, of_proxy_map, of_similarities, of_spectra
 from reports.page.sections.drawn_figure import Drawn, drawn
-from reports.page.sections.wording import listed
 from results.artifacts import Exhibit
 from results.whole_files import file_name
 
@@ -45,7 +45,7 @@ def embedding_figures(material: Material) -> Iterator[Drawn]:
         if retrievals := retrievals_of(exhibit):
             name = f"gallery_{file_name(key)}"
             draw = partial(retrieval_gallery, retrievals)
-            yield from drawn(name, material.titles[key], draw, "", on_page=False)
+            yield from drawn(name, material.titles[key], draw, str, on_page=False)
 
 
 def galleries(material: Material) -> tuple[Gallery, ...]:
@@ -62,11 +62,12 @@ def _test_map(material: Material, key: str, exhibit: Exhibit) -> Iterator[Drawn]
     rows = np.concatenate([np.flatnonzero(all_labels == label)[:IMAGES_PER_CLASS] for label in np.unique(all_labels)])
     embeddings, labels = exhibit.test_embeddings[rows], all_labels[rows]
     title = f"{material.titles[key]}: images of test classes"
+    places = cache(lambda: tsne_places(embeddings)[0])
     yield from drawn(
         f"tsne_test_{file_name(key)}",
         title,
-        lambda: embedding_map(tsne_places(embeddings)[0], labels),
-        f"t-SNE of {len(rows)} embeddings of {len(np.unique(labels))} test classes.",
+        lambda: embedding_map(places(), labels),
+        lambda: of_map(places(), labels),
         f"Model of the first fold of run 0, up to {IMAGES_PER_CLASS} images of some test classes. Distances between "
         f"groups have no meaning in t-SNE. {_best_of(material, MAPS)}",
         "Embeddings of test images (t-SNE)",
@@ -74,26 +75,18 @@ def _test_map(material: Material, key: str, exhibit: Exhibit) -> Iterator[Drawn]
 
 
 def _proxy_map(material: Material, key: str, exhibit: Exhibit) -> Iterator[Drawn]:
+    labels, star_labels = exhibit.train_labels, exhibit.proxy_labels
+    places = cache(lambda: tsne_places(exhibit.train_embeddings, exhibit.proxies))
     yield from drawn(
         f"tsne_proxies_{file_name(key)}",
         f"{material.titles[key]}: images of training classes with their proxies",
-        lambda: embedding_map(
-            *_interleaved(tsne_places(exhibit.train_embeddings, exhibit.proxies), exhibit.train_labels),
-            exhibit.proxy_labels,
-        ),
-        f"t-SNE of {len(exhibit.train_embeddings)} training images with {len(exhibit.proxies)} proxies.",
+        lambda: embedding_map(places()[0], labels, places()[1], star_labels),
+        lambda: of_proxy_map(places()[0], labels, places()[1], star_labels),
         "Model of the first fold of run 0, a few images of some training classes. A star is a proxy in the colour of "
         "its class. "
         f"{_best_of(material, MAPS, 'that have proxies')}",
         "Training images and proxies (t-SNE)",
     )
-
-
-def _interleaved(
-    places: tuple[np.ndarray, np.ndarray], labels: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Put the labels of the images between the places of images and of proxies, as `embedding_map` takes them."""
-    return places[0], labels, places[1]
 
 
 def _heat_map(material: Material, with_proxies: list[tuple[str, Exhibit]]) -> Iterator[Drawn]:
@@ -107,12 +100,11 @@ def _heat_map(material: Material, with_proxies: list[tuple[str, Exhibit]]) -> It
         )
         for key, exhibit in with_proxies[:PANELS]
     ]
-    names = listed([panel.title for panel in panels]) if panels else ""
     yield from drawn(
         "similarity",
         "Cosine similarity between training images and proxies",
         lambda: similarity_heat_map(panels),
-        f"Heat maps of the cosine between images and proxies of {names}.",
+        lambda: of_similarities(panels),
         "Model of the first fold of run 0, images and proxies sorted by class. A frame shows the pairs of one class. "
         f"{_best_of(material, PANELS, 'that have proxies')}",
     )
@@ -120,12 +112,11 @@ def _heat_map(material: Material, with_proxies: list[tuple[str, Exhibit]]) -> It
 
 def _spectra(material: Material, exhibits: list[tuple[str, Exhibit]]) -> Iterator[Drawn]:
     spectra = [Spectrum(material.titles[key], tuple(exhibit.spectrum.tolist())) for key, exhibit in exhibits[:SPECTRA]]
-    names = listed([spectrum.name for spectrum in spectra] or [""])
     yield from drawn(
         "spectrum",
         "Singular values of the test embeddings",
         lambda: singular_value_spectrum(spectra),
-        f"Shares of the singular values, from the largest, of {names}.",
+        lambda: of_spectra(spectra),
         f"Model of the first fold of run 0, all test images. {_best_of(material, SPECTRA)}",
     )
 

@@ -8,18 +8,19 @@ from reports.figures.curves import FoldCurve, MethodCurves, score_curves
 from reports.figures.dependence import Dependence, DependencePanel, dependence_plot
 from reports.figures.intervals import MethodRuns, interval_plot
 from reports.page.material import Material, Score
+from reports.page.sections.alternative_texts import of_curves, of_dependence, of_intervals, of_ranks
 from reports.page.sections.drawn_figure import Drawn, drawn
 from reports.page.sections.published_values import PublishedValues
-from reports.page.sections.wording import percent
 from results.experiment_spec import Experiment
 from results.headline_metrics import HEADLINE_METRICS
 from results.records import FoldResult
-from results.statistics.intervals import student_t_interval
-from results.statistics.ranks import critical_difference
+from results.statistics.ranks import average_ranks
 from results.statistics.run_values import run_values
 
 MOST_METHODS = 40
 """With more methods only the intervals of the primary score are drawn."""
+FEWEST_BLOCKS = 8
+"""Mean ranks over fewer matched runs are not drawn: they jump with every run."""
 
 
 def run_figures(material: Material, published: PublishedValues) -> Iterator[Drawn]:
@@ -41,7 +42,6 @@ def _intervals(material: Material, score: Score, published: Mapping[str, float])
     rows = [
         MethodRuns(material.titles[key], tuple(by_run.values()), published.get(key)) for key, by_run in values.items()
     ]
-    means = [f"{row.name} {percent(student_t_interval(row.values))}" for row in rows]
     first = score == material.scores[0]
     repeated = any(run.search for runs in material.records.values() for run in runs)
     points = "the means of the searches, or single runs without a search" if repeated else "the single runs"
@@ -49,7 +49,7 @@ def _intervals(material: Material, score: Score, published: Mapping[str, float])
         f"intervals_{score.name.replace(' ', '_').replace('@', '_at_').lower()}",
         f"{score.name[:1].upper()}{score.name[1:]} by method",
         lambda: interval_plot(rows, score.name),
-        f"Means with 95 % intervals over runs: {'; '.join(means)}.",
+        lambda: of_intervals(rows),
         f"The points below a mean are {points}. Overlapping intervals do not replace a test. The verdicts above are "
         "tests.",
         fold="" if first else "Other scores by method",
@@ -57,14 +57,17 @@ def _intervals(material: Material, score: Score, published: Mapping[str, float])
 
 
 def _ranks(material: Material, score: Score) -> Iterator[Drawn]:
-    values = material.comparable_values(score)
-    if len(values) < 3:
+    values, comparison = material.comparable_values(score), material.comparison
+    if len(values) < 3 or comparison is None:
         return
     try:
-        ranks = critical_difference({material.titles[key]: by_run for key, by_run in values.items()})
+        ranks = average_ranks({material.titles[key]: by_run for key, by_run in values.items()})
     except ValueError:
         # The methods have fewer than two common runs.
         return
+    if ranks.blocks < FEWEST_BLOCKS:
+        return
+    groups = [[material.titles[key] for key in group] for group in comparison.groups]
     mean_ranks = dict(zip(ranks.methods, ranks.ranks, strict=True))
     blocks = f"{ranks.blocks} matched runs"
     left_out = f" {ranks.left_out} runs are left out, because not every method has them." if ranks.left_out else ""
@@ -72,12 +75,11 @@ def _ranks(material: Material, score: Score) -> Iterator[Drawn]:
     yield from drawn(
         "critical_difference",
         f"Mean ranks by {score.name}",
-        lambda: critical_difference_diagram(mean_ranks, ranks.difference, blocks, ranks.cliques),
-        "Mean ranks: " + "; ".join(f"{name} {rank:.2f}" for name, rank in mean_ranks.items()) + ".",
-        "The blocks are runs on one dataset, so the ranks hold for this dataset only. By Nemenyi's test over "
-        f"{blocks}, ranks differ if they are at least {ranks.difference:.2f} apart. The largest possible distance is "
-        f"{len(values) - 1}. This is another, coarser test; no verdict of this page is read from it."
-        f"{p}{left_out}",
+        lambda: critical_difference_diagram(mean_ranks, blocks, groups),
+        lambda: of_ranks(mean_ranks, blocks, groups),
+        "The blocks are runs on one dataset, so the ranks hold for this dataset only. A bar joins methods of which "
+        "none is shown to be better than another, by the tests of all pairs behind the verdicts. A method without a "
+        f"dot on a bar does not belong to it.{p}{left_out}",
     )
 
 
@@ -91,7 +93,7 @@ def _curves(material: Material) -> Iterator[Drawn]:
         "validation_curves",
         "Validation scores during the trainings of each method's first run",
         lambda: score_curves(shown),
-        f"Validation MAP@R against iterations, a panel per method: {', '.join(curves.name for curves in shown)}.",
+        lambda: of_curves(shown, "Validation MAP@R"),
         "Reproduction 0 of each method, one line per fold. Mean and band end where the first fold stops. The scores in "
         "the tables are measured on the test classes, which are other classes.",
     )
@@ -114,8 +116,7 @@ def _test_curves(material: Material) -> Iterator[Drawn]:
         "test_curves",
         f"{name[:1].upper()}{name[1:]} during the trainings",
         lambda: score_curves(shown, name, unit),
-        f"{name[:1].upper()}{name[1:]} against iterations, a panel per method: "
-        f"{', '.join(curves.name for curves in shown)}.",
+        lambda: of_curves(shown, f"{name[:1].upper()}{name[1:]}", unit),
         "Nothing is chosen by these scores. Validation scores chose the kept checkpoint. Peeking would keep the "
         "highest point of each line.",
         fold="Test scores during the trainings",
@@ -176,7 +177,7 @@ def _batch_sizes(material: Material) -> Iterator[Drawn]:
         "batch_size",
         f"{score.name[:1].upper()}{score.name[1:]} by batch size",
         lambda: dependence_plot(shown, score.name),
-        f"Means with 95 % intervals by batch size on {', '.join(panels)}.",
+        lambda: of_dependence(shown, score.name),
         "From the panels of this experiment that differ only in batch size.",
     )
 

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from reports.figures.contour import search_contour
+from reports.figures.contour import FEWEST_TRIALS, search_contour
 from reports.figures.parallel_coordinates import parallel_coordinates
 from reports.figures.search_history import search_history
 from reports.figures.trials import Parameter, SearchHistory, TrialPoint, finished
 from reports.page.material import Material
+from reports.page.sections.alternative_texts import of_contour, of_parallel_coordinates, of_search
 from reports.page.sections.drawn_figure import Drawn, drawn
 from results.whole_files import file_name
 
@@ -25,12 +26,11 @@ def _of_search(name: str, title: str, search: SearchHistory) -> Iterator[Drawn]:
     done = finished(trials)
     if not done:
         return
-    best = max(value for _, value in done)
     yield from drawn(
         f"search_{name}_history",
         f"{title}: trials in order",
         lambda: search_history(trials, startup=min(search.startup, len(trials))),
-        f"Validation MAP@R of {len(done)} trials; the best trial has {100 * best:.2f} %.",
+        lambda: of_search(trials),
         "Each trial is one setting, trained on every fold. The best trial is chosen by this value, so the value is "
         "too high on average. The tables show new trainings with the best setting.",
         fold,
@@ -39,13 +39,12 @@ def _of_search(name: str, title: str, search: SearchHistory) -> Iterator[Drawn]:
     complete = tuple(trial for trial in trials if searched <= trial.parameters.keys())
     if len(search.parameters) < 2:
         return
-    names = ", ".join(parameter.name for parameter in search.parameters)
     yield from drawn(
         f"search_{name}_parallel",
         f"{title}: all trials across the hyperparameters",
         lambda: parallel_coordinates(complete, search.parameters),
-        f"One line per trial over {names}. The colour is the validation MAP@R.",
-        "",
+        lambda: of_parallel_coordinates(complete, search.parameters),
+        "The colour is the validation MAP@R.",
         fold,
     )
     x, y = _two_strongest(complete, search.parameters)
@@ -53,8 +52,12 @@ def _of_search(name: str, title: str, search: SearchHistory) -> Iterator[Drawn]:
         f"search_{name}_contour",
         f"{title}: {x.name} and {y.name}",
         lambda: search_contour(complete, x, y),
-        f"Validation MAP@R over {x.name} and {y.name}.",
-        "The surface is interpolated between trials and ends at the outermost trials."
+        lambda: of_contour(complete, x, y),
+        (
+            "The surface is interpolated between trials and ends at the outermost trials."
+            if len(finished(complete)) >= FEWEST_TRIALS
+            else f"There is no surface between the trials, because there are fewer than {FEWEST_TRIALS}."
+        )
         + (" The other hyperparameters of the trials differ too." if len(search.parameters) > 2 else ""),
         fold,
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from reports.tables.name_lists import joined_with_and
 from results.statistics.intervals import Interval
 from results.statistics.method_comparison import ComparedPair
 
@@ -28,11 +29,8 @@ def runs(count: int) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Join names as in `a, b and c`, or as in `a, x; b; and c` if a name has a comma."""
-    *first, last = names
-    if first and any("," in name for name in names):
-        return f"{'; '.join(first)}; and {last}"
-    return f"{', '.join(first)} and {last}" if first else last
+    """Join names as in `a, b and c`."""
+    return joined_with_and(names)
 
 
 def test_of(pair: ComparedPair) -> str:

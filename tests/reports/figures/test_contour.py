@@ -23,6 +23,13 @@ def test_the_contour_has_logarithmic_places_where_the_search_has():
     np.testing.assert_allclose(star.get_offsets(), [[-1, 6]])
 
 
+def test_a_surface_needs_15_trials():
+    trials = [trial(i, 0.01 * i, 10.0 ** -(i % 4), 1 + i // 4) for i in range(15)]
+    assert len(surfaces(search_contour(trials, RATE, COUNT))) == 2
+    failed = [*trials[1:], trial(20, None, 0.5, 3)]
+    assert surfaces(search_contour(failed, RATE, COUNT)) == []
+
+
 def surfaces(figure):
     return [one for one in figure.axes[0].collections if type(one).__name__ == "TriContourSet"]
 
@@ -43,10 +50,11 @@ def test_the_surface_stays_between_the_trials():
     "trials",
     [
         TRIALS[:2],
-        [trial(i, 0.1 * i, 10.0**-i, 2 + i) for i in range(5)],
-        [trial(i, 0.1 * i, 10.0**-i, 4) for i in range(5)],
+        [trial(i, 0.01 * i, 10.0 ** -(i % 4), 1 + i // 4) for i in range(14)],
+        [trial(i, 0.01 * i, 10.0**-i, 2 + i) for i in range(15)],
+        [trial(i, 0.01 * i, 10.0**-i, 4) for i in range(15)],
     ],
-    ids=["two trials", "all in a line", "one value of a parameter"],
+    ids=["two trials", "14 trials", "all in a line", "one value of a parameter"],
 )
 def test_trials_that_span_no_surface_are_shown_without_one(trials):
     figure = search_contour(trials, RATE, COUNT)

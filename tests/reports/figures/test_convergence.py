@@ -21,6 +21,7 @@ def test_a_line_is_the_mean_and_a_band_one_standard_deviation():
     assert (heights.min(), heights.max()) == pytest.approx((60 - 14.142136, 60 + 14.142136))
     (published,) = lines_labelled(axes, "A, published")
     assert (list(published.get_xdata()), list(published.get_ydata())) == ([2], [65])
+    assert published.get_marker() == lines_labelled(axes, "A (2 runs)")[0].get_marker() != "D"
     assert lines_labelled(axes, "B (1 run)")
     assert figure.get_supylabel() == "test Recall@1, %"
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
-from reports.figures.embedding_map import embedding_map, tsne_places
+from reports.figures.embedding_map import class_look, embedding_map, tsne_places
 from reports.figures.style import COLOURS, FigureError
 
 
@@ -69,7 +69,7 @@ def test_many_classes_have_no_key_and_their_own_pairs_of_sign_and_colour():
     labels = np.repeat(np.arange(49), 2)
     figure = embedding_map(np.random.default_rng(0).normal(size=(98, 2)), labels)
     assert figure.legends == []
-    looks = {(to_hex(one.get_facecolor()[0]), str(one.get_paths()[0].vertices)) for one in figure.axes[0].collections}
+    looks = {(to_hex(one.get_edgecolor()[0]), str(one.get_paths()[0].vertices)) for one in figure.axes[0].collections}
     assert len(looks) == 49
     assert "markers repeat" not in figure.axes[0].get_xlabel()
     more = embedding_map(np.zeros((50, 2)), np.arange(50))
@@ -81,3 +81,8 @@ def test_the_map_refuses_labels_that_do_not_fit():
         embedding_map(np.zeros((4, 2)), np.zeros(3))
     with pytest.raises(FigureError, match="2 classes but 1 names"):
         embedding_map(np.zeros((4, 2)), np.array([0, 0, 1, 1]), class_names=["only"])
+
+
+def test_14_classes_differ_without_colour():
+    looks = {(look["marker"], look.get("facecolors")) for look in map(class_look, range(14))}
+    assert len(looks) == 14

@@ -32,10 +32,10 @@ def test_few_classes_have_colours_of_their_own_and_proxies_in_the_same_colour():
     # One group of points per class, then the proxies.
     *groups, proxies = [part for part in axes.collections if len(part.get_offsets())]
     assert len(groups) == MARKED
-    looks = {(tuple(part.get_facecolor()[0]), part.get_paths()[0].vertices.tobytes()) for part in groups}
+    looks = {(tuple(part.get_edgecolor()[0]), part.get_paths()[0].vertices.tobytes()) for part in groups}
     assert len(looks) == MARKED
     for group, colour in zip(groups, proxies.get_facecolor(), strict=True):
-        np.testing.assert_allclose(group.get_facecolor()[0][:3], colour[:3])
+        np.testing.assert_allclose(group.get_edgecolor()[0][:3], colour[:3])
 
 
 def test_the_key_names_only_the_signs_that_are_drawn():

@@ -47,7 +47,7 @@ def test_figures_are_drawn_where_there_are_data_and_nowhere_else():
     bare = {one.name for one in build_page(material(runs)).figures}
     assert bare == {
         *("intervals_concatenated_map_at_r", "intervals_separated_map_at_r"),
-        *("intervals_concatenated_p_at_1", "intervals_separated_p_at_1", "critical_difference"),
+        *("intervals_concatenated_p_at_1", "intervals_separated_p_at_1"),
     }
     whole = material(
         runs, exhibits={"a": exhibit(), "b": exhibit(False)}, searches={"a": search("x", "y"), "b": search("x")}
@@ -65,6 +65,19 @@ def test_figures_are_drawn_where_there_are_data_and_nowhere_else():
     page = render_page(report.content)
     assert "<b>x" not in page
     assert "&lt;b&gt;x&lt;/b&gt;" in page
+
+
+def test_mean_ranks_are_drawn_from_8_matched_runs_on_with_the_groups_of_the_verdicts():
+    def ranks(count):
+        runs = values(a=(2 * A)[:count], b=(2 * B)[:count], c=(2 * C)[:count])
+        whole = material(runs, reproductions=count)
+        return whole, [figure for figure in build_page(whole).figures if figure.name == "critical_difference"]
+
+    assert ranks(7)[1] == []
+    whole, (figure,) = ranks(8)
+    assert whole.comparison.groups == (("a", "c"),)
+    assert "Mean ranks over 8 matched runs: " in figure.view.alt
+    assert "A and C" in figure.view.alt
 
 
 def test_recorded_test_scores_are_drawn_in_the_metric_of_the_papers_code():

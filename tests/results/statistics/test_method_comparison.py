@@ -130,3 +130,16 @@ def test_two_honest_runs_of_the_quickstart_no_longer_disagree():
     pair = compare_methods(run_values(measured.records)).pair("contrastive", "multi_similarity")
     assert pair.verdict == "cannot tell"
     assert abs(pair.difference) < pair.smallest
+
+
+@pytest.mark.parametrize(("test", "fewest"), [("moderated t", 3), ("Welch t", 3), ("paired t", 4)])
+def test_an_effect_size_needs_more_than_two_degrees_of_freedom(test, fewest):
+    values = np.random.default_rng(0).normal(size=(3, 5))
+
+    def pair(runs):
+        methods = {name: by_run(row[:runs]) for name, row in zip("abc", values, strict=True)}
+        return compare_methods(methods, test).pair("a", "b")
+
+    assert pair(fewest - 1).effect is None
+    assert pair(fewest - 1).p is not None, "the pair is tested all the same"
+    assert pair(fewest).effect is not None
