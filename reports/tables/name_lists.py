@@ -9,9 +9,11 @@ def joined(names: Sequence[str]) -> str:
 
 
 def joined_with_and(names: Sequence[str]) -> str:
-    """Join at least one name as in `a, b and c`, or as in `a, 1; b and c` if a name has a comma."""
+    """Join at least one name as in `a, b and c`, or as in `a, 1; b; and c` if a name has a comma."""
     *first, last = names
-    return f"{_separator(names).join(first)} and {last}" if first else last
+    separator = _separator(names)
+    and_word = "; and" if separator == "; " else " and"
+    return f"{separator.join(first)}{and_word} {last}" if first else last
 
 
 def joined_groups(groups: Sequence[Sequence[str]]) -> str:

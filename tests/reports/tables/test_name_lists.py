@@ -10,7 +10,7 @@ from reports.tables.name_lists import joined, joined_groups, joined_with_and
     [
         (["a"], "a", "a"),
         (["a", "b", "c"], "a, b, c", "a, b and c"),
-        (["a, margin 1", "b", "c"], "a, margin 1; b; c", "a, margin 1; b and c"),
+        (["a, margin 1", "b", "c"], "a, margin 1; b; c", "a, margin 1; b; and c"),
         (["a, margin 1", "b"], "a, margin 1; b", "a, margin 1 and b"),
     ],
 )

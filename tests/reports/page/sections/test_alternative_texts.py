@@ -22,7 +22,7 @@ def test_means_are_named_from_the_highest_with_published_values():
 def test_bars_between_ranks_are_named():
     ranks = {"a": 1.25, "b, 2": 1.75, "c": 3.0}
     text = texts.of_ranks(ranks, "8 matched runs", [("a", "b, 2")])
-    assert text == "Mean ranks over 8 matched runs: a 1.25; b, 2 1.75; c 3.00. Bars join: a and b, 2."
+    assert text == "Mean ranks over 8 matched runs: a 1.25; b, 2 1.75; c 3.00. Bars join: a; and b, 2."
     assert texts.of_ranks(ranks, "8 matched runs", []).endswith("No bar joins any methods.")
 
 
