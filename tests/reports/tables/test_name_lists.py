@@ -11,7 +11,7 @@ from reports.tables.name_lists import joined, joined_groups, joined_with_and
         (["a"], "a", "a"),
         (["a", "b", "c"], "a, b, c", "a, b and c"),
         (["a, margin 1", "b", "c"], "a, margin 1; b; c", "a, margin 1; b; and c"),
-        (["a, margin 1", "b"], "a, margin 1; b", "a, margin 1 and b"),
+        (["a, margin 1", "b"], "a, margin 1; b", "a, margin 1; and b"),
     ],
 )
 def test_a_comma_in_a_name_does_not_break_a_list(names, plain, with_and):
