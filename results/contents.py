@@ -1,6 +1,6 @@
 """Counts of what a store holds, made by the database: no record is parsed, so a large store answers quickly."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import sqlalchemy as sa
 
@@ -10,7 +10,8 @@ from results.schema import EXPERIMENT_RUNS, EXPERIMENTS, FAILURES, FOLD_RESULTS,
 _LATEST_FAILURES = 5
 
 
-class StartedExperiment(NamedTuple):
+@dataclass(frozen=True)
+class StartedExperiment:
     """An experiment in a store.
 
     Attributes:
@@ -26,7 +27,8 @@ class StartedExperiment(NamedTuple):
     runs: int
 
 
-class TrainingGroup(NamedTuple):
+@dataclass(frozen=True)
+class TrainingGroup:
     """The finished trainings of a method on a dataset.
 
     Attributes:
@@ -46,7 +48,8 @@ class TrainingGroup(NamedTuple):
     seconds: float
 
 
-class Failure(NamedTuple):
+@dataclass(frozen=True)
+class Failure:
     """A training that failed for a reason outside the method.
 
     Attributes:
@@ -58,7 +61,8 @@ class Failure(NamedTuple):
     reason: str
 
 
-class StoreContents(NamedTuple):
+@dataclass(frozen=True)
+class StoreContents:
     """What a store holds.
 
     Attributes:

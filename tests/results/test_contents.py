@@ -2,6 +2,7 @@
 
 import pytest
 
+from results.contents import StoreContents
 from results.records import RunRecord
 from results.store import Store
 from tests.support.sample_records import some_result, some_run, some_spec, some_summary
@@ -52,7 +53,7 @@ def test_experiments_are_listed_as_by_the_parsed_records(store):
 
 def test_an_empty_store_holds_nothing(tmp_path):
     empty = Store(f"sqlite:///{tmp_path / 'store.sqlite'}", tmp_path)
-    assert empty.contents() == ((), (), 0, 0, ())
+    assert empty.contents() == StoreContents((), (), 0, 0, ())
 
 
 def test_counting_parses_no_record(store, monkeypatch):
