@@ -17,6 +17,7 @@ from results.records import RunRecord
 from results.statistics.intervals import student_t_interval
 from results.statistics.method_comparison import ComparisonResult
 from results.statistics.nested_runs import ValueKey
+from results.statistics.planning import RunBudget, budget
 from results.statistics.primary_comparison import primary_comparison, primary_score
 from results.statistics.run_values import EmbeddingKind, run_values
 
@@ -117,8 +118,19 @@ class Material:
 
     def comparable_values(self, score: Score) -> dict[str, dict[ValueKey, float]]:
         """Return `values` without the rows that are not tested against the others."""
-        apart = self.measured.summary.left_out
-        return {key: values for key, values in self.values(score).items() if key not in apart}
+        compared = self.measured.summary.compared
+        return {key: values for key, values in self.values(score).items() if key in compared}
+
+    @cached_property
+    def budget(self) -> RunBudget | None:
+        """What the compared runs can show in the primary score; None with fewer than two methods."""
+        values = self.comparable_values(self.scores[0])
+        if len(values) < 2:
+            return None
+        # Independent values: the runs, or the means of the searches.
+        repeated = [len(by_run) for by_run in values.values() if len(by_run) > 1]
+        records = [record for key in values for record in self.records[key]]
+        return budget(len(values), min(repeated, default=1), primary_score(self.measured), records)
 
     @cached_property
     def best_first(self) -> list[str]:

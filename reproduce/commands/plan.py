@@ -131,6 +131,13 @@ def show_budget(session: Session, store: Store | None, console: Console) -> None
 
     if len(session.cards) < 2:
         return
+    if session.experiment.search.searches > 1:
+        console.print(
+            "The search is repeated. How much searches vary is known only afterwards; the page then says which "
+            "differences they can show.",
+            highlight=False,
+        )
+        return
     score = planned_score(session.experiment)
     records = [] if store is None else store.experiment_runs(session.fingerprint)
     sees = budget(len(session.cards), session.experiment.reproductions, score, records)

@@ -7,8 +7,6 @@ from reports.page.sections.wording import listed, runs
 from results import mlrc_constants
 from results.statistics.cut_off import cut_offs
 from results.statistics.method_comparison import ComparisonResult
-from results.statistics.planning import budget
-from results.statistics.primary_comparison import primary_score
 
 _NAMED = 3
 """Number of leading methods that are named. Of more only the first two are."""
@@ -116,12 +114,9 @@ def _cut_off(material: Material) -> Iterator[str]:
 
 
 def _smallest(material: Material) -> Iterator[str]:
-    comparison = material.comparison
-    if comparison is None or len(comparison.methods) < 2:
+    sees = material.budget
+    if sees is None:
         return
-    repeated = [count for key in comparison.methods if (count := len(material.records[key])) > 1]
-    score = primary_score(material.measured)
-    sees = budget(len(comparison.methods), min(repeated, default=1), score, material.measured.records)
     if sees.smallest is None:
         yield "single runs, which show no difference"
     else:

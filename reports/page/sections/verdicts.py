@@ -8,11 +8,10 @@ from collections.abc import Iterator
 
 from reports.page.content import Verdict
 from reports.page.material import Material, Score
-from reports.page.sections.wording import listed, percent, runs
+from reports.page.sections.wording import capitalized, listed, percent, runs
 from reports.tables.budget_text import budget_text
 from results.statistics.intervals import student_t_interval
 from results.statistics.method_comparison import ComparisonResult
-from results.statistics.planning import budget
 from results.statistics.primary_comparison import primary_score
 
 _MOST_NAMED = 8
@@ -32,7 +31,7 @@ def verdicts_of(material: Material) -> tuple[Verdict, ...]:
         return ()
     primary, *secondary = material.scores
     best = [_of_the_best(material, primary, comparison), *(_untested(material, score) for score in secondary)]
-    return (*best, *_budget(material, comparison))
+    return (*best, *_budget(material))
 
 
 def _of_the_best(material: Material, score: Score, comparison: ComparisonResult) -> Verdict:
@@ -56,7 +55,7 @@ def _of_the_best(material: Material, score: Score, comparison: ComparisonResult)
             every = verdict == "better" and len(keys) == len(others)
             parts.append(phrase.format("every other method" if every else _named([titles[key] for key in keys])))
     sentence = (
-        f"{_capital(score.name)}, the primary score: {titles[best]} has the highest mean, {mean} "
+        f"{capitalized(score.name)}, the primary score: {titles[best]} has the highest mean, {mean} "
         f"({runs(len(values))}). It is {'; '.join(parts)}."
     )
     not_worse = {key for key, other in others.items() if other in ("cannot tell", "equal")}
@@ -65,21 +64,19 @@ def _of_the_best(material: Material, score: Score, comparison: ComparisonResult)
     return Verdict("best", sentence, _family(comparison))
 
 
-def _budget(material: Material, comparison: ComparisonResult) -> Iterator[Verdict]:
+def _budget(material: Material) -> Iterator[Verdict]:
     """Say what the runs can see; nothing is said of a single method."""
-    counts = [len(material.records[key]) for key in comparison.methods]
-    if len(counts) > 1:
-        repeated = [count for count in counts if count > 1]
+    if material.budget is not None:
+        repeated = any(record.search for record in material.measured.records)
         score = primary_score(material.measured)
-        sees = budget(len(counts), min(repeated, default=1), score, material.measured.records)
-        yield Verdict("budget", *budget_text(sees, score))
+        yield Verdict("budget", *budget_text(material.budget, score, "search" if repeated else "run"))
 
 
 def _untested(material: Material, score: Score) -> Verdict:
     values = material.values(score)
     intervals = {key: student_t_interval(list(by_run.values())) for key, by_run in values.items()}
     best = max(intervals, key=lambda key: intervals[key].mean)
-    sentence = f"{_capital(score.name)}, secondary and not tested: {material.titles[best]} has the highest mean"
+    sentence = f"{capitalized(score.name)}, secondary and not tested: {material.titles[best]} has the highest mean"
     return Verdict("best", f"{sentence}, {percent(intervals[best])} ({runs(len(values[best]))}).")
 
 
@@ -94,7 +91,3 @@ def _family(comparison: ComparisonResult) -> str:
 def _named(titles: list[str]) -> str:
     """Name up to eight methods, and count more. The ranking and the matrix name them all."""
     return listed(titles) if len(titles) <= _MOST_NAMED else f"{len(titles)} methods"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -8,9 +8,14 @@ from results.statistics.method_comparison import ComparedPair
 
 
 def percent(interval: Interval) -> str:
-    """Format a mean in percent, with the half width of its interval if there is pair."""
+    """Format a mean in percent, with the half width of its interval if there is one."""
     mean = f"{100 * interval.mean:.2f}"
     return f"{mean} %" if interval.half_width is None else f"{mean} ± {100 * interval.half_width:.2f} %"
+
+
+def capitalized(text: str) -> str:
+    """Begin a text with a capital letter, and keep the others as they are."""
+    return text[:1].upper() + text[1:]
 
 
 def points(difference: float) -> str:

@@ -43,3 +43,10 @@ def test_runs_in_the_store_say_how_much_runs_vary(session, tmp_path):
 def test_a_single_method_has_nothing_to_see(session):
     session.cards = ("a",)
     assert said(session) == ""
+
+
+def test_repeated_searches_get_no_figure_before_they_have_run(session):
+    session.experiment = load_experiment("quickstart", {"search.searches": 3})
+    text = said(session)
+    assert "How much searches vary is known only afterwards" in text
+    assert "can show differences" not in text

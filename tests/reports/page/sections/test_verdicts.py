@@ -80,3 +80,18 @@ def test_a_single_model_has_one_kind_of_score():
     found = said(verdicts_of(material(runs)), "best")
     assert len(found) == 2
     assert found[0].startswith("MAP@R, the primary score: A has the highest mean")
+
+
+def test_the_budget_counts_searches_where_they_are_repeated():
+    def two_searches(key, means):
+        return [
+            some_run(key, run, mean + 0.01 * run, search=search, fingerprint=f"{key}-{search}-{run}")
+            for search, mean in enumerate(means)
+            for run in range(3)
+        ]
+
+    world = material({"a": two_searches("a", (0.5, 0.6)), "b": two_searches("b", (0.4, 0.45))})
+    assert world.budget.runs == 2, "three runs of one search are one value"
+    (text,) = said(verdicts_of(world), "budget")
+    assert text.startswith("2 searches of each of 2 methods can show")
+    assert "search-to-search deviation" in text
