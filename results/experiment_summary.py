@@ -123,6 +123,12 @@ class ExperimentSummary(Record):
         return rows
 
     @property
+    def compared(self) -> dict[str, str]:
+        """Titles of the methods that are tested against each other, by key."""
+        left_out = self.left_out
+        return {key: title for key, title in self.methods.items() if key not in left_out}
+
+    @property
     def peeking_metric(self) -> str:
         """The score that shows the gain from peeking; MAP@R if it is not known."""
         return "map_at_r" if self.experiment is None else self.experiment.peeking_metric

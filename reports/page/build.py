@@ -71,9 +71,7 @@ def build_page(material: Material) -> BuiltPage:
         origins=origins_of(material.measured.records, material.titles, _origins(material.measured.trainings)),
         commands=material.commands,
         citing=citing(material),
-        sources=tuple(
-            (title, material.sources[key]) for key, title in material.titles.items() if key in material.sources
-        ),
+        sources=_sources(material),
         glossary=GLOSSARY,
     )
     return BuiltPage(content, figures)

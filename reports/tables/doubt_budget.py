@@ -27,9 +27,8 @@ def doubt_table(measured: MeasuredExperiment) -> Table:
         Differences of the primary score and half widths of 95 % intervals in percentage points. The sheet has fractions
         of 1. Methods with a run without class scores and rows that are not compared are left out.
     """
-    score, apart = primary_score(measured), measured.summary.left_out
+    score, titles = primary_score(measured), measured.summary.compared
     metric, kind = score.metric, score.embeddings
-    titles = {key: title for key, title in measured.summary.methods.items() if key not in apart}
     runs = {key: [record for record in measured.records if record.method == key] for key in titles}
     with_classes = {key: own for key, own in runs.items() if own and all(run.class_scores for run in own)}
     comparison = primary_comparison(measured)

@@ -1,6 +1,5 @@
 """`claims`: judges claims of papers by their printed numbers and by the runs in the store."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,7 +7,7 @@ import typer
 
 from reproduce.commands.options import STORE, Artifacts, StoreAt
 from reproduce.commands.table import Format
-from reproduce.commands.terminal import output_console, show_table
+from reproduce.commands.terminal import check_format, print_table
 from reproduce.errors import InputError
 from reproduce.storage import existing_store_at
 
@@ -46,23 +45,17 @@ def claims(
     """
     from reports.published.claim_answers import answer_claims
     from reports.tables.claims_table import claims_table
-    from reports.tables.formats import WRITERS
     from reproduce.outputs.tables import stored_experiments
 
-    formats = ["terminal", *WRITERS]
-    if output not in formats:
-        raise InputError(f"--format {output!r}: use {', '.join(formats[:-1])} or {formats[-1]}")
+    check_format(output)
     read = _read(file)
     opened = existing_store_at(store, artifacts)
     if opened is None:
         typer.echo(f"{store}: there is no store yet, so only the printed numbers answer", err=True)
     stored = [] if opened is None else stored_experiments(opened)
     _warn_of_names(read, stored)
-    table = claims_table(answer_claims(read, stored, any_dataset), "Claims" if file else "Main claims of the papers")
-    if output == "terminal":
-        show_table(table, output_console())
-    else:
-        sys.stdout.write(WRITERS[output](table))
+    title = "Claims" if file else "Main claims of the papers"
+    print_table(claims_table(answer_claims(read, stored, any_dataset), title), output)
 
 
 def _read(file: Path | None) -> "tuple[Claim, ...]":

@@ -10,13 +10,12 @@ import typer
 from rich.console import Console
 
 from reproduce.commands.options import STORE, Artifacts, StoreAt
-from reproduce.commands.terminal import output_console
+from reproduce.commands.terminal import check_format, output_console, print_table
 from reproduce.errors import InputError
 from reproduce.storage import existing_store_at, opened_store
 from results.experiment_names import current_name
 
 if TYPE_CHECKING:
-    from reports.tables.table import Table
     from results.store import Store
 
 TableName = Annotated[
@@ -55,13 +54,11 @@ def table(
 
     An experiment's table shows its latest run. An experiment with several panels gets one table per panel.
     """
-    from reports.tables.formats import WRITERS
     from reproduce.outputs.tables import KINDS
     from results.published.tables import published_tables
 
-    formats, kinds = ["terminal", *WRITERS], ["published", *KINDS]
-    if output not in formats:
-        raise InputError(f"--format {output!r}: use {', '.join(formats[:-1])} or {formats[-1]}")
+    kinds = ["published", *KINDS]
+    check_format(output)
     if what == "printed":  # The former name of this kind.
         what = "published"
     if what not in (None, *kinds):
@@ -91,7 +88,7 @@ def _published(name: str, output: str, store: Store | None, store_location: str)
         raise InputError(f"there is no published table {name!r}; use {', '.join(published_tables())}")
     if store is None:
         typer.echo(f"{store_location}: there is no store yet, so the table has no runs", err=True)
-    _write(published_layout(compared_with_runs(name, store)), output)
+    print_table(published_layout(compared_with_runs(name, store)), output)
 
 
 def _stored(name: str, output: str, what: str, store: Store) -> None:
@@ -106,17 +103,7 @@ def _stored(name: str, output: str, what: str, store: Store) -> None:
         if records_only:
             sys.stdout.write(measured.to_json())
         else:
-            _write(KINDS[what](measured), output)
-
-
-def _write(drawn: Table, output: str) -> None:
-    from reports.tables.formats import WRITERS
-    from reproduce.commands.terminal import show_table
-
-    if output == "terminal":
-        show_table(drawn, output_console())
-    else:
-        sys.stdout.write(WRITERS[output](drawn))
+            print_table(KINDS[what](measured), output)
 
 
 def _published_names() -> str:

@@ -11,6 +11,8 @@ from rich.markup import escape
 from rich.table import Table as TerminalTable
 from rich.text import Text
 
+from reproduce.errors import InputError
+
 if TYPE_CHECKING:
     from reports.tables.table import Cell, Column, Mark, Table
 
@@ -110,6 +112,29 @@ def _styled_text(cell: Cell, *, styled: bool) -> Text:
     if not styled or cell.mark not in _SIGNS:
         return Text(_plain_text(cell))
     return Text(_plain_text(replace(cell, mark="")), style={"best": "bold", "tied": "italic"}[cell.mark])
+
+
+def check_format(name: str) -> None:
+    """Refuse a format that tables do not have.
+
+    Raises:
+        InputError: There is no such format; the message lists the formats.
+    """
+    from reports.tables.formats import WRITERS
+
+    formats = ["terminal", *WRITERS]
+    if name not in formats:
+        raise InputError(f"--format {name!r}: use {', '.join(formats[:-1])} or {formats[-1]}")
+
+
+def print_table(table: Table, form: str) -> None:
+    """Print a table on the terminal, or write it in another format to the standard output."""
+    from reports.tables.formats import WRITERS
+
+    if form == "terminal":
+        show_table(table, output_console())
+    else:
+        sys.stdout.write(WRITERS[form](table))
 
 
 def output_console() -> Console:

@@ -125,7 +125,7 @@ def open_session(
     """
     cards = _cards(experiment)
     try:
-        if needs_folder(experiment) and (not outline or outline_of(experiment) is None):
+        if needs_folder(experiment) and not (outline and DATASETS[experiment.dataset.name].publication):
             _open_images(experiment, where, progress)  # Fails before weights are downloaded in vain.
         if not outline or weights is not None:
             trunk = settled_trunk(experiment.trunk, weights, fetching)

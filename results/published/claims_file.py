@@ -188,13 +188,19 @@ def _number(fields: Mapping[str, str], column: str) -> float | None:
     text = fields.get(column, "")
     if not text:
         return None
+    number = _finite(text)
+    if number is None:
+        raise ValueError(f"{column} {text!r} is not a number; write percent such as 66.5, or leave it empty")
+    return number
+
+
+def _finite(text: str) -> float | None:
+    """The number that a text is; None for other texts, and for infinite numbers."""
     try:
         number = float(text)
     except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise ValueError(f"{column} {text!r} is not a number; write percent such as 66.5, or leave it empty")
-    return number
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _runs(text: str) -> int | None:
@@ -208,11 +214,8 @@ def _runs(text: str) -> int | None:
 def _plus_minus(text: str) -> float | None:
     if not text:
         return None
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not (math.isfinite(number) and number >= 0):
+    number = _finite(text)
+    if number is None or number < 0:
         raise ValueError(f"plus_minus {text!r}: write it in percentage points, as 0.3 or 0.3/0.2, or leave it empty")
     return number
 

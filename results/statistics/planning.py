@@ -6,10 +6,10 @@ from functools import cache
 
 import numpy as np
 
-from results.experiment_results import FOLDER, MeasuredExperiment
 from results.experiment_spec import PrimaryScore
 from results.records import RunRecord
 from results.statistics.claims import smallest_of_simulated
+from results.statistics.measured_noise import kept_measurements
 from results.statistics.method_comparison import ALPHA, MARGIN, RunValues
 from results.statistics.moderated import cautious_prior
 from results.statistics.pair_tests import moderated_t_of_moments, pairs_of
@@ -141,10 +141,8 @@ def measured_deviation(metric: str = "map_at_r", kind: EmbeddingKind = "concaten
         ValueError: No measured experiment has two runs of a method.
     """
     measured: list[RunValues] = []
-    for path in sorted(FOLDER.glob("*.json")):
-        text = path.read_text(encoding="utf-8")
-        if '"records"' in text:
-            measured += run_values(MeasuredExperiment.from_json(text).records, metric, kind).values()
+    for kept in kept_measurements():
+        measured += run_values(kept.measured.records, metric, kind).values()
     deviation = _pooled(measured)
     if deviation is None:
         raise ValueError("no measured experiment has two runs of a method")

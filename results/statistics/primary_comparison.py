@@ -38,9 +38,7 @@ def default_score(records: Sequence[RunRecord]) -> PrimaryScore:
 
 def primary_comparison(measured: MeasuredExperiment) -> ComparisonResult | None:
     """Compare an experiment's methods on its primary score, without rows that are left out of the comparison."""
-    left_out = measured.summary.left_out
-    compared = {key: title for key, title in measured.summary.methods.items() if key not in left_out}
-    return comparison_on(primary_score(measured), measured.records, compared, level_of(measured))
+    return comparison_on(primary_score(measured), measured.records, measured.summary.compared, level_of(measured))
 
 
 def level_of(measured: MeasuredExperiment) -> float:

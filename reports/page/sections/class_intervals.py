@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reports.page.material import Material, Score
+from reports.page.sections.wording import capitalized
 from reports.tables.table import Cell, Column, NumberFormat, Row, Sheet, Table, Value
 from results.statistics.class_bootstrap import ClassInterval, class_difference, class_interval
 from results.statistics.intervals import student_t_interval
@@ -54,7 +55,7 @@ def over_classes(material: Material) -> OverClasses | None:
 def classes_table(material: Material, intervals: OverClasses) -> Table:
     """Build the table of intervals over runs and over test classes."""
     best = intervals.means[intervals.best]
-    score = f"{intervals.score.name[:1].upper()}{intervals.score.name[1:]}"
+    score = capitalized(intervals.score.name)
     caption = (
         f"{score} in percent with 95 % intervals. Over runs (Student-t): variation of the mean if the "
         "settings found are trained again and tested on the same classes. Over classes (BCa bootstrap, "

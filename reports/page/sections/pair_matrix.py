@@ -5,7 +5,7 @@ from dataclasses import replace
 from reports.page.answer import PairCell, PairKind, PairMatrix
 from reports.page.material import Material
 from reports.page.sections.class_intervals import OverClasses
-from reports.page.sections.wording import p_value, points, runs, test_of
+from reports.page.sections.wording import capitalized, p_value, points, runs, test_of
 from results.statistics.method_comparison import ComparedPair, ComparisonResult
 
 MOST_METHODS = 40
@@ -79,7 +79,7 @@ def _caption(material: Material, comparison: ComparisonResult) -> str:
     if comparison.tested:
         pairs = "1 pair" if comparison.tested == 1 else f"all {comparison.tested} pairs"
         family = (
-            f" {_capital(comparison.test)} tests of {pairs}: the probability of any wrong claim is at most "
+            f" {capitalized(comparison.test)} tests of {pairs}: the probability of any wrong claim is at most "
             f"{100 * comparison.alpha:g} %."
         )
     score = material.scores[0].name
@@ -94,7 +94,3 @@ def _counts(comparison: ComparisonResult) -> str:
         f"Of {len(comparison.pairs):,} pairs, {better:,} show which method is better, {equal:,} are equal within "
         f"{100 * comparison.margin:g} points, and {len(comparison.pairs) - better - equal:,} cannot be told."
     )
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

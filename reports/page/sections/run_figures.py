@@ -11,6 +11,7 @@ from reports.page.material import Material, Score
 from reports.page.sections.alternative_texts import of_curves, of_dependence, of_intervals, of_ranks
 from reports.page.sections.drawn_figure import Drawn, drawn
 from reports.page.sections.published_values import PublishedValues
+from reports.page.sections.wording import capitalized
 from results.experiment_spec import Experiment
 from results.headline_metrics import HEADLINE_METRICS
 from results.records import FoldResult
@@ -47,7 +48,7 @@ def _intervals(material: Material, score: Score, published: Mapping[str, float])
     points = "the means of the searches, or single runs without a search" if repeated else "the single runs"
     yield from drawn(
         f"intervals_{score.name.replace(' ', '_').replace('@', '_at_').lower()}",
-        f"{score.name[:1].upper()}{score.name[1:]} by method",
+        f"{capitalized(score.name)} by method",
         lambda: interval_plot(rows, score.name),
         lambda: of_intervals(rows),
         f"The points below a mean are {points}. Overlapping intervals do not replace a test. The verdicts above are "
@@ -114,9 +115,9 @@ def _test_curves(material: Material) -> Iterator[Drawn]:
         return
     yield from drawn(
         "test_curves",
-        f"{name[:1].upper()}{name[1:]} during the trainings",
+        f"{capitalized(name)} during the trainings",
         lambda: score_curves(shown, name, unit),
-        lambda: of_curves(shown, f"{name[:1].upper()}{name[1:]}", unit),
+        lambda: of_curves(shown, capitalized(name), unit),
         "Nothing is chosen by these scores. Validation scores chose the kept checkpoint. Peeking would keep the "
         "highest point of each line.",
         fold="Test scores during the trainings",
@@ -175,7 +176,7 @@ def _batch_sizes(material: Material) -> Iterator[Drawn]:
     ]
     yield from drawn(
         "batch_size",
-        f"{score.name[:1].upper()}{score.name[1:]} by batch size",
+        f"{capitalized(score.name)} by batch size",
         lambda: dependence_plot(shown, score.name),
         lambda: of_dependence(shown, score.name),
         "From the panels of this experiment that differ only in batch size.",

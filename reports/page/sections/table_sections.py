@@ -8,6 +8,7 @@ from reports.page.material import Material
 from reports.page.sections.class_intervals import OverClasses, classes_table
 from reports.page.sections.published_values import published_values
 from reports.page.sections.scores_table import scores_table
+from reports.page.sections.wording import capitalized
 from reports.published.join import ComparedTable
 from reports.published.layout import published_layout
 from reports.tables.costs import costs
@@ -86,7 +87,7 @@ def _doubt(material: Material) -> TableSection:
 
 def _section(table: Table, name: str, material: Material, part: Part) -> TableSection:
     title = table.title.removeprefix(f"{material.measured.summary.title}: ")
-    drawn = replace(_for_page(table), title=title[:1].upper() + title[1:])
+    drawn = replace(_for_page(table), title=capitalized(title))
     return TableSection(drawn, _downloads(table, name), part)
 
 
