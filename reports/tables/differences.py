@@ -77,7 +77,7 @@ def _margin(comparison: ComparisonResult | None) -> float:
 
 def _caption(comparison: ComparisonResult | None, score: PrimaryScore) -> str:
     if comparison is None or not comparison.pairs:
-        return "Fewer than two methods have runs."
+        return "Fewer than two methods are compared."
     tests = {"moderated t": "moderated t-tests", "paired t": "paired t-tests", "Welch t": "Welch's t-tests"}
     paired, fewest = comparison.test == "paired t", FEWEST_RUNS_OF_EFFECT[comparison.test]
     size = "Cohen's d_z of the matched runs" if paired else "Hedges' g"

@@ -30,6 +30,10 @@ def headline(material: Material) -> str:
 def _answer(material: Material, comparison: ComparisonResult) -> str:
     titles, best = material.titles, material.titles[comparison.highest]
     if len(comparison.methods) == 1:
+        if material.measured.summary.stopped:
+            return f"{best} leads."
+        if len(material.records) > 1:
+            return f"{best} is the only method under the common conditions. There is nothing to compare it with."
         return f"Only {best} has runs. There is nothing to compare it with."
     if not comparison.tested:
         return f"Nothing can be told apart: there are too few runs for a test. {best} has the highest mean."
@@ -65,14 +69,18 @@ def _counted(material: Material, keys: list[str]) -> str:
 
 
 def _not_compared(material: Material, comparison: ComparisonResult) -> Iterator[str]:
-    """Name the methods without a test, and the rows under conditions of their own."""
+    """Name the methods without a test, and count the stopped methods and the rows under conditions of their own."""
     if comparison.tested and comparison.untested:
         untested = [material.titles[key] for key in comparison.methods if key in comparison.untested]
         named = listed(untested) if len(untested) <= _NAMED else f"{len(untested)} methods"
         yield f"{named} {'has' if len(untested) == 1 else 'have'} too few runs for a test."
-    left_out = [key for key in material.records if key in material.measured.summary.left_out]
-    if left_out:
-        rows = "1 row is" if len(left_out) == 1 else f"{len(left_out)} rows are"
+    stopped = {stop.method for stop in material.measured.summary.stopped}
+    if stopped:
+        methods = "1 method was" if len(stopped) == 1 else f"{len(stopped)} methods were"
+        yield f"{methods} stopped early, clearly behind."
+    apart = [key for key in material.records if key in material.measured.summary.left_out and key not in stopped]
+    if apart:
+        rows = "1 row is" if len(apart) == 1 else f"{len(apart)} rows are"
         yield f"{rows} under other conditions and not compared."
 
 

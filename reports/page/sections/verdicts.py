@@ -38,6 +38,9 @@ def _of_the_best(material: Material, score: Score, comparison: ComparisonResult)
     titles, best = material.titles, comparison.highest
     values = material.values(score)[best]
     mean = percent(student_t_interval(list(values.values())))
+    if len(comparison.methods) < 2 and len(material.records) > 1:
+        sentence = f"{capitalized(score.name)}, the primary score: {titles[best]} has {mean} ({runs(len(values))})."
+        return Verdict("best", f"{sentence} No other method is in the final comparison.")
     if len(comparison.methods) < 2:
         return Verdict(
             "best", f"Only {titles[best]} has runs: {score.name} {mean}. There is no other method to compare it with."

@@ -1,11 +1,16 @@
 """The answer in one sentence, and what limits it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from reports.page.material import Material
 from reports.page.sections.headline import headline, limits
-from tests.support.page_material import A, B, C, material, values
+from reports.page.sections.verdicts import verdicts_of
+from results.experiment_summary import StoppedMethod
+from tests.support.page_material import A, B, C, material, said, values
+from tests.support.published_world import MLRC
 from tests.support.sample_page import measured
 
 NOISY = [0.58, 0.63, 0.60, 0.59]
@@ -59,3 +64,27 @@ def test_many_leading_methods_are_counted():
 
 def test_an_experiment_without_runs_has_no_limits():
     assert limits(material({"a": []})) == ""
+
+
+def with_stopped(world, *methods):
+    stops = [StoppedMethod(method=key, runs=3, leader="a", difference=0.1, p=1e-4, level=1e-3) for key in methods]
+    summary = world.measured.summary.model_copy(update={"stopped": tuple(stops)})
+    return replace(world, measured=replace(world.measured, summary=summary))
+
+
+def test_methods_that_were_stopped_early_are_behind_and_not_absent():
+    world = material(values(a=A, b=B, c=C))
+    assert headline(with_stopped(world, "b", "c")) == "A leads. 2 methods were stopped early, clearly behind."
+    best = said(verdicts_of(with_stopped(world, "b", "c")), "best")[0]
+    assert "the primary score: A has" in best
+    assert "No other method is in the final comparison." in best
+    assert headline(with_stopped(world, "b")).endswith(" 1 method was stopped early, clearly behind.")
+    assert "other conditions" not in headline(with_stopped(world, "b"))
+
+
+def test_a_single_row_under_the_common_conditions_is_named_as_such():
+    settings = {**MLRC, "dataset": {"name": "glyphs"}, "methods": ["a", "b"], "with": {"b": {"embedding_size": 64}}}
+    assert headline(material(values(a=A, b=B), settings=settings)) == (
+        "A is the only method under the common conditions. There is nothing to compare it with. "
+        "1 row is under other conditions and not compared."
+    )
