@@ -11,8 +11,8 @@ from reproduce.storage import opened_store
 
 app = typer.Typer(
     name="export",
-    help="Export contents of the store for other tools: a model as a state dict, test embeddings as .npy, results as "
-    "Parquet or CSV. An export that fails leaves no files behind.",
+    help="Export contents of the store for other tools: a model that runs by itself, test embeddings as .npy, results "
+    "as Parquet or CSV. An export that fails leaves no files behind.",
     no_args_is_help=True,
 )
 
@@ -33,12 +33,14 @@ def model(
     run: RunNumber = 0,
     search: SearchNumber = 0,
     fold: Annotated[int, typer.Option("--fold", help="Number of the fold, counted from 0.")] = 0,
+    onnx: Annotated[bool, typer.Option("--onnx", help="Write model.onnx too; needs the extra onnx.")] = False,
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
 ) -> None:
-    """Write the best model of a fold: its state dict, its description as JSON, and a script that loads it.
+    """Write the best model of a fold as files that run without this suite.
 
-    `python FOLDER/load_model.py IMAGES` embeds image files with this model.
+    model.pt2 is torch's exported program, model.pt the state dict, model.json the description. `python
+    FOLDER/load_model.py IMAGES` embeds image files with this model; it needs torch, numpy and Pillow only.
     """
     from reproduce.outputs.export_models import export_model
     from reproduce.outputs.export_tables import new_folder
@@ -47,8 +49,9 @@ def model(
     opened = opened_store(store, artifacts)
     stored_run = find_run(opened, name, method, run, search)
     with new_folder(to) as folder:
-        export_model(opened, stored_run, fold, folder)
+        difference = export_model(opened, stored_run, fold, folder, onnx=onnx)
     _say_written(to)
+    say(output_console(), f"the exported model's embeddings differ from the suite's by {difference:.0e} at most")
 
 
 @app.command()

@@ -26,29 +26,36 @@ from reproduce.errors import InputError
 from reproduce.execution.carry_out import write_tensors
 from reproduce.outputs import load_model
 from reproduce.outputs.find_runs import StoredRun, training_of
+from reproduce.outputs.portable_model import normalized_model, write_onnx, write_program
 from results.artifacts import weights_path
 from results.experiment_summary import OTHER_VERSION
 from results.store import Store
 from results.training_spec import FoldSpec
 
 
-def export_model(store: Store, run: StoredRun, fold: int, folder: Path) -> None:
+def export_model(store: Store, run: StoredRun, fold: int, folder: Path, *, onnx: bool = False) -> float:
     """Write the best model of a fold.
 
-    The files are `model.pt`, a plain state dict; `model.json`, the model's description; and `load_model.py`, a script
-    that loads the model.
+    The files are `model.pt2`, the model as torch's exported program, with normalization; `load_model.py`, a script that
+    embeds images with it and needs no part of this suite; `model.json`, the model's description; and `model.pt`, its
+    plain state dict.
 
     Args:
         store: The store that holds the run.
         run: The run.
         fold: Number of the fold, counted from 0.
         folder: Folder to write into.
+        onnx: Whether to write `model.onnx` too, in float32.
+
+    Returns:
+        The largest difference between an entry of the suite's embeddings and the exported model's, for random images.
 
     Raises:
-        InputError: The run has no such fold, or its weights are missing.
+        InputError: The run has no such fold, its weights or a package are missing, or the exported model differs.
     """
     spec, result = training_of(run, fold)
     weights = kept_weights(store, run, spec)
+    normalization = normalization_of(spec)
     description = {
         **_origin(run),
         "fold": fold,
@@ -56,13 +63,21 @@ def export_model(store: Store, run: StoredRun, fold: int, folder: Path) -> None:
         "best_iteration": result.best_iteration,
         "validation_map_at_r": result.best_map_at_r,
         "test": run.record.fold_scores[run.record.fold_fingerprints.index(spec.fingerprint)].model_dump(),
-        "normalization": normalization_of(spec),
+        "normalization": normalization,
         "spec": spec.model_dump(mode="json"),
         "provenance": result.provenance.model_dump(mode="json"),
     }
     write_tensors(folder / "model.pt", weights)
     _write_json(folder / "model.json", description)
     shutil.copyfile(load_model.__file__, folder / "load_model.py")
+    crop = spec.images.crop
+    difference = write_program(normalized_model(spec, weights, normalization), crop, folder / "model.pt2")
+    if onnx:
+        # ONNX has no mixed precision like torch's.
+        full = spec.training.model_copy(update={"precision": "float32"})
+        model = normalized_model(spec.model_copy(update={"training": full}), weights, normalization)
+        difference = max(difference, write_onnx(model, crop, folder / "model.onnx"))
+    return difference
 
 
 @dataclass(frozen=True)

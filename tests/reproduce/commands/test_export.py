@@ -13,13 +13,18 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from PIL import Image
 
+from protocols.images.crops import evaluation_batch
+from protocols.images.packed_images import LabelledImages
+from protocols.images.packing import pack_files
 from reproduce.errors import InputError
 from reproduce.outputs import export_models as exporting_models
 from reproduce.outputs import load_model
 from reproduce.outputs.export_tables import new_folder
 from reproduce.outputs.find_runs import find_run
 from results.store import Store
+from results.training_spec import ImageSettings
 from tests.support.command_line import ask, environment
 from tests.support.sample_records import some_summary
 from tests.support.tiny_run import striped_images
@@ -40,6 +45,14 @@ def store_of(folder: Path) -> Store:
     return Store(f"sqlite:///{folder}/runs/store.sqlite", folder / "runs" / "artifacts")
 
 
+def without_the_suite(folder: Path) -> Path:
+    """A folder for the module path in which importing a room of the suite fails."""
+    folder.mkdir()
+    for room in ("losses", "results", "protocols", "reports", "reproduce"):
+        (folder / f"{room}.py").write_text("raise ImportError('this model must run without the suite')")
+    return folder
+
+
 def naive_scores(embeddings: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
     """Compute precision@1 and MAP@R (MLRC, section 3.2), image by image."""
     first, averages = [], []
@@ -56,7 +69,9 @@ def naive_scores(embeddings: np.ndarray, labels: np.ndarray) -> tuple[float, flo
 def test_a_model_is_a_plain_state_dict_with_a_description(export, tiny_run, tmp_path):
     answer = export("model", "tiny", "--method", "contrastive", "--fold", 1, "--to", tmp_path / "model")
     assert answer.code == 0, answer.err
-    assert sorted(path.name for path in (tmp_path / "model").iterdir()) == ["load_model.py", "model.json", "model.pt"]
+    assert sorted(path.name for path in (tmp_path / "model").iterdir()) == [
+        *("load_model.py", "model.json", "model.pt", "model.pt2"),
+    ]
     about = json.loads((tmp_path / "model" / "model.json").read_text())
     record = find_run(store_of(tiny_run), "tiny", "contrastive", 0).record
     assert about["fingerprint"] == record.fold_fingerprints[1]
@@ -82,7 +97,7 @@ def test_the_exported_loader_gives_the_embeddings_of_the_test(export, tiny_run, 
     done = subprocess.run(
         [sys.executable, "model/load_model.py", *folders, "--to", "found.npz"],
         cwd=tmp_path,
-        env=environment(),
+        env={**environment(), "PYTHONPATH": str(without_the_suite(tmp_path / "without"))},
         capture_output=True,
         text=True,
         check=True,
@@ -95,12 +110,25 @@ def test_the_exported_loader_gives_the_embeddings_of_the_test(export, tiny_run, 
         assert [Path(name).parent.name for name in found["names"]] == named
 
 
-def test_the_loader_imports_only_one_module_of_the_suite():
+def test_the_loader_needs_torch_numpy_and_pillow_only():
     tree = ast.parse(Path(load_model.__file__).read_text())
     modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     modules |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-    rooms = ("losses", "results", "protocols", "reports", "reproduce")
-    assert {module for module in modules if module.startswith(rooms)} == {"protocols.load_exported"}
+    packages = {str(module).partition(".")[0] for module in modules}
+    assert packages - set(sys.stdlib_module_names) == {"torch", "numpy", "PIL"}
+
+
+@pytest.mark.parametrize(("width", "height"), [(40, 30), (30, 41), (9, 33), (8, 8)])
+@pytest.mark.parametrize(("resize", "evaluation_resize"), [(20, None), (24, 16), (None, None), (None, 18), (10, None)])
+def test_the_loader_crops_like_the_test(tmp_path, width, height, resize, evaluation_resize):
+    noise = np.random.default_rng(width).integers(0, 256, (height, width, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(tmp_path / "image.png")
+    settings = ImageSettings(resize=resize, evaluation_resize=evaluation_resize, crop=16)
+    packed = pack_files(tmp_path, ["image.png"], resize, tmp_path / "pack").images
+    images = LabelledImages(packed, np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64))
+    expected = evaluation_batch(images, np.zeros(1, dtype=np.int64), settings)[0]
+    crop = load_model.centre_crop_of(tmp_path / "image.png", settings.model_dump())
+    np.testing.assert_array_equal(crop.transpose(2, 0, 1), expected.numpy())
 
 
 def test_an_unreadable_image_gives_one_line_from_the_loader(export, tmp_path, monkeypatch):

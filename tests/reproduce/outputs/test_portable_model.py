@@ -1,0 +1,85 @@
+"""Exported models give the suite's embeddings, and one that does not is refused."""
+
+import sys
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from losses.plugin import Normalization
+from protocols.metrics.retrieval import normalized
+from protocols.training.train_fold import train_fold
+from protocols.trunks.embedding_model import trained_model
+from reproduce.errors import InputError
+from reproduce.outputs import portable_model
+from reproduce.outputs.portable_model import TOLERANCE, NormalizedModel, normalized_model, write_onnx, write_program
+from results.training_spec import FoldSpec
+from tests.support.toys import pattern_dataset, toy_fold
+
+
+@pytest.fixture
+def trained(tmp_path) -> tuple[FoldSpec, dict[str, Tensor]]:
+    spec, data = toy_fold(pattern_dataset(tmp_path))
+    return spec, train_fold(spec, data).weights
+
+
+def images(number: int, side: int) -> Tensor:
+    return torch.randint(0, 256, (number, 3, side, side), dtype=torch.uint8)
+
+
+@pytest.mark.parametrize("normalization", ["unit", "ball"])
+def test_a_program_gives_the_normalized_embeddings_of_any_batch(tmp_path, trained, normalization: Normalization):
+    spec, weights = trained
+    model = normalized_model(spec, weights, normalization)
+    assert write_program(model, spec.images.crop, tmp_path / "model.pt2") <= TOLERANCE
+    program = torch.export.load(tmp_path / "model.pt2").module()
+    for number in (1, 2, 7):
+        batch = images(number, spec.images.crop)
+        with torch.no_grad():
+            expected = normalized(trained_model(spec, weights, torch.device("cpu"))(batch), normalization)
+        torch.testing.assert_close(program(batch), expected, rtol=0, atol=1e-6)
+
+
+def test_a_model_of_mixed_precision_can_be_exported(tmp_path, trained):
+    spec, weights = trained
+    training = spec.training.model_copy(update={"precision": "amp"})
+    model = normalized_model(spec.model_copy(update={"training": training}), weights, "unit")
+    assert write_program(model, spec.images.crop, tmp_path / "model.pt2") <= TOLERANCE
+
+
+def test_onnx_gives_the_embeddings_of_any_batch(tmp_path, trained):
+    onnxruntime = pytest.importorskip("onnxruntime", reason="the extra onnx is not installed")
+    spec, weights = trained
+    model = normalized_model(spec, weights, "unit")
+    assert write_onnx(model, spec.images.crop, tmp_path / "model.onnx") <= TOLERANCE
+    assert [path.name for path in tmp_path.glob("model.onnx*")] == ["model.onnx"], "the weights are in the file"
+    session = onnxruntime.InferenceSession(str(tmp_path / "model.onnx"), providers=["CPUExecutionProvider"])
+    batch = images(3, spec.images.crop)
+    (embeddings,) = session.run(["embeddings"], {"images": batch.numpy()})
+    torch.testing.assert_close(torch.from_numpy(embeddings), model(batch), rtol=0, atol=TOLERANCE)
+
+
+def test_a_missing_package_gives_one_line(tmp_path, trained, monkeypatch):
+    spec, weights = trained
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(InputError, match=r"--onnx needs the package onnxruntime: pip install -e '.\[onnx\]'"):
+        write_onnx(normalized_model(spec, weights, "unit"), spec.images.crop, tmp_path / "model.onnx")
+
+
+@pytest.mark.parametrize("error", [2 * TOLERANCE, float("nan")])
+def test_an_exported_model_that_differs_is_refused(tmp_path, trained, monkeypatch, error):
+    class Shifted(nn.Module):
+        def __init__(self, model: NormalizedModel) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, batch: Tensor) -> Tensor:
+            return self.model(batch) + error
+
+    program = portable_model._program
+    monkeypatch.setattr(portable_model, "_program", lambda model, crop: program(Shifted(model), crop))
+    spec, weights = trained
+    with pytest.raises(
+        InputError, match=r"the model in torch.export differs from the suite's by .*; nothing is written"
+    ):
+        write_program(normalized_model(spec, weights, "unit"), spec.images.crop, tmp_path / "model.pt2")
