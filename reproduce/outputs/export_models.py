@@ -12,14 +12,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from losses.plugin import Normalization
 from protocols.datasets.dataset import DataError, DataRequest, Dataset
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.embedded import EMBEDDED
 from protocols.evaluation.evaluate_run import embed_test, normalization_of
 from protocols.evaluation.test_data import TestData, test_data
 from protocols.images.packing import BrokenImageError
+from protocols.kept_sources import remember_kept_sources
 from protocols.progress import Progress
 from protocols.splits import SplitError, named_split
+from protocols.training.build_method import MethodError
 from protocols.trunks.embedding_model import without_published_weights
 from protocols.trunks.weights import TrunkError
 from reproduce.errors import InputError
@@ -28,6 +31,7 @@ from reproduce.outputs import load_model
 from reproduce.outputs.find_runs import StoredRun, training_of
 from results.artifacts import weights_path
 from results.experiment_summary import OTHER_VERSION
+from results.source_names import sources_of
 from results.store import Store
 from results.training_spec import FoldSpec
 
@@ -56,13 +60,22 @@ def export_model(store: Store, run: StoredRun, fold: int, folder: Path) -> None:
         "best_iteration": result.best_iteration,
         "validation_map_at_r": result.best_map_at_r,
         "test": run.record.fold_scores[run.record.fold_fingerprints.index(spec.fingerprint)].model_dump(),
-        "normalization": normalization_of(spec),
+        "normalization": _normalization(store, spec),
         "spec": spec.model_dump(mode="json"),
         "provenance": result.provenance.model_dump(mode="json"),
     }
     write_tensors(folder / "model.pt", weights)
     _write_json(folder / "model.json", description)
     shutil.copyfile(load_model.__file__, folder / "load_model.py")
+
+
+def _normalization(store: Store, spec: FoldSpec) -> Normalization:
+    """Return the normalisation of a training's embeddings; raise InputError if its loss cannot be loaded."""
+    remember_kept_sources(store.artifacts, sources_of(spec.method))
+    try:
+        return normalization_of(spec)
+    except MethodError as error:
+        raise InputError(str(error)) from error
 
 
 @dataclass(frozen=True)
@@ -103,11 +116,13 @@ def export_embeddings(store: Store, run: StoredRun, folds: list[int], images: Im
     """
     specs = [training_of(run, fold)[0] for fold in folds]
     weights = [kept_weights(store, run, spec) for spec in specs]
+    for spec in specs:
+        remember_kept_sources(store.artifacts, sources_of(spec.method))
     try:
         dataset, data = _test_images(run, specs[0], images)
         models = [without_published_weights(spec) for spec in specs]
         embedded = embed_test(models, weights, data, torch.device(images.device), images.batch)
-    except (DataError, BrokenImageError, SplitError, TrunkError) as error:
+    except (DataError, BrokenImageError, SplitError, TrunkError, MethodError) as error:
         raise InputError(str(error)) from error
     except torch.OutOfMemoryError as error:
         raise InputError(
