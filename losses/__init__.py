@@ -1,20 +1,20 @@
 """Losses of deep metric learning. They need torch and pytorch-metric-learning, and no other package of the suite."""
 
-from losses.ccp import CCPLoss
-from losses.coupling_flow import CouplingFlow
-from losses.hierarchical_proxy import HierarchicalProxyLoss
-from losses.k_center import greedy_k_center
-from losses.meaning import meaning_of
-from losses.memory_queue import MemoryQueue
-from losses.nir import NIRLoss
-from losses.pair_losses import CosineContrastiveLoss, SignalToNoiseRatioContrastiveLoss
-from losses.plugin import Clock, Needs, TrainingContext, TrainingPlugin
-from losses.proxy_anchor import ProxyAnchorLoss
-from losses.proxy_gml import ProxyGMLLoss
-from losses.proxy_isa import ProxyISALoss
-from losses.proxy_nca import ProxyNCALoss
-from losses.soft_triple import SoftTripleLoss
-from losses.xbm import XBMLoss
+from .ccp import CCPLoss
+from .coupling_flow import CouplingFlow
+from .hierarchical_proxy import HierarchicalProxyLoss
+from .k_center import greedy_k_center
+from .meaning import meaning_of
+from .memory_queue import MemoryQueue
+from .nir import NIRLoss
+from .pair_losses import CosineContrastiveLoss, SignalToNoiseRatioContrastiveLoss
+from .plugin import Clock, Needs, TrainingContext, TrainingPlugin
+from .proxy_anchor import ProxyAnchorLoss
+from .proxy_gml import ProxyGMLLoss
+from .proxy_isa import ProxyISALoss
+from .proxy_nca import ProxyNCALoss
+from .soft_triple import SoftTripleLoss
+from .xbm import XBMLoss
 
 __all__ = [
     "CCPLoss",

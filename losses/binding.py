@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from losses.plugin import TrainingContext
+from .plugin import TrainingContext
 
 
 class Binding:

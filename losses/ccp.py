@@ -11,14 +11,14 @@ from pytorch_metric_learning.losses.base_metric_loss_function import BaseMetricL
 from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor, nn
 
-from losses.binding import Binding
-from losses.checks import checked_labels
-from losses.k_center import greedy_k_center
-from losses.near_proxies import near_proxies
-from losses.pair_losses import BatchSumReducer, EuclideanDistance
-from losses.plugin import Clock, Needs, TrainingContext
-from losses.precision import FullPrecisionForward
-from losses.wrapper import PluginWrapper, merged_needs, require_module, require_references, wrapper_keywords
+from .binding import Binding
+from .checks import checked_labels
+from .k_center import greedy_k_center
+from .near_proxies import near_proxies
+from .pair_losses import BatchSumReducer, EuclideanDistance
+from .plugin import Clock, Needs, TrainingContext
+from .precision import FullPrecisionForward
+from .wrapper import PluginWrapper, merged_needs, require_module, require_references, wrapper_keywords
 
 
 def ball(vectors: Tensor) -> Tensor:

@@ -8,10 +8,10 @@ from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor, nn
 from torch.nn import functional
 
-from losses.binding import Binding
-from losses.plugin import Clock, Needs, TrainingContext
-from losses.proxy_anchor import ProxyAnchorLoss
-from losses.spherical_k_means import spherical_k_means
+from .binding import Binding
+from .plugin import Clock, Needs, TrainingContext
+from .proxy_anchor import ProxyAnchorLoss
+from .spherical_k_means import spherical_k_means
 
 
 class HierarchicalProxyLoss(ProxyAnchorLoss):

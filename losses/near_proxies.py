@@ -8,7 +8,7 @@ from pytorch_metric_learning.distances import DotProductSimilarity, LpDistance
 from pytorch_metric_learning.reducers import AvgNonZeroReducer, MultipleReducers
 from torch import Tensor
 
-from losses.pair_losses import BatchSumReducer, EuclideanDistance
+from .pair_losses import BatchSumReducer, EuclideanDistance
 
 _SLACK = 0.01  # far above the rounding error of a distance; a proxy too many changes nothing
 

@@ -13,15 +13,15 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
 
-from losses.binding import Binding, gradients_are_finite
-from losses.checks import checked_labels
-from losses.coupling_flow import Condition, CouplingFlow
-from losses.plugin import Clock, Needs, TrainingContext, TrainingPlugin
-from losses.precision import FullPrecisionForward
-from losses.proxy_anchor import ProxyAnchorLoss
-from losses.proxy_nca import ProxyNCALoss
-from losses.soft_triple import SoftTripleLoss
-from losses.wrapper import PluginWrapper, merged_needs, require_module, wrapper_keywords
+from .binding import Binding, gradients_are_finite
+from .checks import checked_labels
+from .coupling_flow import Condition, CouplingFlow
+from .plugin import Clock, Needs, TrainingContext, TrainingPlugin
+from .precision import FullPrecisionForward
+from .proxy_anchor import ProxyAnchorLoss
+from .proxy_nca import ProxyNCALoss
+from .soft_triple import SoftTripleLoss
+from .wrapper import PluginWrapper, merged_needs, require_module, wrapper_keywords
 
 SelfRegularization = Literal["generate", "reverse_match", "generate_and_match"]
 

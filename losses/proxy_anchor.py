@@ -7,9 +7,9 @@ from pytorch_metric_learning import losses as pml_losses
 from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor
 
-from losses.checks import checked_labels, require_similarity
-from losses.plugin import TrainingPlugin
-from losses.precision import FullPrecisionForward, at_least_float32
+from .checks import checked_labels, require_similarity
+from .plugin import TrainingPlugin
+from .precision import FullPrecisionForward, at_least_float32
 
 
 class ProxyAnchorLoss(FullPrecisionForward, TrainingPlugin, pml_losses.ProxyAnchorLoss):

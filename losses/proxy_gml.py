@@ -13,10 +13,10 @@ from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor
 from torch.nn.functional import log_softmax
 
-from losses.block_cross_entropy import product_cross_entropy
-from losses.checks import checked_labels, require_similarity
-from losses.plugin import TrainingPlugin
-from losses.precision import FullPrecisionForward, at_least_float32
+from .block_cross_entropy import product_cross_entropy
+from .checks import checked_labels, require_similarity
+from .plugin import TrainingPlugin
+from .precision import FullPrecisionForward, at_least_float32
 
 
 class ProxyGMLLoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin, BaseMetricLossFunction):

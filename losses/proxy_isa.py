@@ -9,10 +9,10 @@ from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from losses.memory_queue import QueueOrder
-from losses.plugin import Clock
-from losses.proxy_anchor import ProxyAnchorLoss
-from losses.summed_queue import SummedMemoryQueue
+from .memory_queue import QueueOrder
+from .plugin import Clock
+from .proxy_anchor import ProxyAnchorLoss
+from .summed_queue import SummedMemoryQueue
 
 PositivePenalty = Literal["sigma", "v", "inverse_effective_number", "none"]
 

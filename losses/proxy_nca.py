@@ -14,9 +14,9 @@ from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor
 from torch.nn import functional
 
-from losses.checks import checked_labels, require_similarity
-from losses.plugin import TrainingPlugin
-from losses.precision import FullPrecisionForward, at_least_float32
+from .checks import checked_labels, require_similarity
+from .plugin import TrainingPlugin
+from .precision import FullPrecisionForward, at_least_float32
 
 ProxyNCAVariant = Literal["prob", "classic", "port", "anchor_form"]
 ProxyNCAStart = Literal["eighth", "normal", "kaiming"]

@@ -5,7 +5,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from losses.memory_queue import MemoryQueue, QueueOrder
+from .memory_queue import MemoryQueue, QueueOrder
 
 
 class SummedMemoryQueue(MemoryQueue):

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import nn
 
-from losses.plugin import Clock, Needs, TrainingContext, TrainingPlugin
+from .plugin import Clock, Needs, TrainingContext, TrainingPlugin
 
 
 def merged_needs(own: Needs, inner: nn.Module) -> Needs:

@@ -11,12 +11,12 @@ from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor, nn
 from torch.nn import functional
 
-from losses.checks import checked_labels
-from losses.memory_queue import MemoryQueue
-from losses.pair_losses import CosineContrastiveLoss, EuclideanDistance
-from losses.plugin import Clock, Needs
-from losses.precision import FullPrecisionForward
-from losses.wrapper import PluginWrapper, merged_needs, require_module, require_references, wrapper_keywords
+from .checks import checked_labels
+from .memory_queue import MemoryQueue
+from .pair_losses import CosineContrastiveLoss, EuclideanDistance
+from .plugin import Clock, Needs
+from .precision import FullPrecisionForward
+from .wrapper import PluginWrapper, merged_needs, require_module, require_references, wrapper_keywords
 
 
 def _c2(pos_margin: float = 0.0, neg_margin: float = 0.3841) -> Any:

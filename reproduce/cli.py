@@ -15,6 +15,7 @@ from reproduce.commands.experiments import experiments
 from reproduce.commands.export import app as export_app
 from reproduce.commands.figure import figure
 from reproduce.commands.methods import methods
+from reproduce.commands.new import app as new_app
 from reproduce.commands.plan import plan
 from reproduce.commands.report import report
 from reproduce.commands.run import run
@@ -46,6 +47,7 @@ app.command()(datasets)
 app.command()(experiments)
 app.add_typer(data_app)
 app.add_typer(export_app)
+app.add_typer(new_app)
 
 _INTERRUPTED = 130
 """Exit code that typer returns after Ctrl-C."""
@@ -59,7 +61,7 @@ def _one_line_errors() -> Iterator[None]:
     """Print errors that the user can fix as one line and exit with code 2. After Ctrl-C say that nothing is lost."""
     from reproduce.errors import WorkFailedError
 
-    errors = Console(stderr=True, soft_wrap=True)
+    errors = Console(stderr=True, soft_wrap=True, emoji=False)  # `./losses.py:A:` is no emoji.
     try:
         yield
     except (InputError, StoreError, WorkFailedError) as error:

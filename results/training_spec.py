@@ -1,7 +1,8 @@
 """The specification of one training: a `FoldSpec` holds everything that decides the training's outcome."""
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, FiniteFloat, JsonValue, model_validator
 
@@ -16,6 +17,28 @@ class Component(Record):
 
     name: str
     arguments: dict[str, JsonValue] = Field(default={})
+
+    def renamed(self, rename: Callable[[str], str]) -> Self:
+        """Return a copy with new names of the class and of all components that are arguments.
+
+        Args:
+            rename: Function that takes a name and returns the new one.
+        """
+        return self.model_copy(
+            update={"name": rename(self.name), "arguments": _renamed_arguments(self.arguments, rename)}
+        )
+
+
+def _renamed_arguments(arguments: dict[str, JsonValue], rename: Callable[[str], str]) -> dict[str, JsonValue]:
+    """Rename the components among arguments, such as a wrapper's base loss."""
+    renamed = dict(arguments)
+    for key, value in arguments.items():
+        if isinstance(value, dict) and set(value) == {"component"} and isinstance(nested := value["component"], dict):
+            inner = nested.get("arguments", {})
+            assert isinstance(inner, dict)
+            names = {**nested, "name": rename(str(nested["name"]))}
+            renamed[key] = {"component": {**names, "arguments": _renamed_arguments(inner, rename)} if inner else names}
+    return renamed
 
 
 class WeightedComponent(Component):

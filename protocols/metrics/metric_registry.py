@@ -10,7 +10,9 @@ from torch import Tensor
 from protocols.metrics.clustering import nmi
 from protocols.metrics.covering import covering_radius
 from protocols.metrics.retrieval import retrieval_scores, sides
+from protocols.metrics.source_metric import try_metric, value_of_source
 from protocols.metrics.structure import class_concentration_variance, density, spectral_decay, uniformity
+from results.source_names import SourceName
 
 _RECALL = re.compile(r"recall@([1-9][0-9]*)")
 _MAP_DEPTHS = {"map@1000": 1000}
@@ -28,15 +30,21 @@ def check_metric_names(names: Sequence[str]) -> None:
     """Check that metric names are known and different.
 
     Args:
-        names: Names of further metrics.
+        names: Names of further metrics: those of this module, and functions of a user's file or module.
 
     Raises:
-        ValueError: A name is unknown (the message lists the known ones) or appears twice.
+        ValueError: A name is unknown (the message lists the known ones) or appears twice, or a user's function cannot
+            be used.
     """
     for position, name in enumerate(names):
-        if not (_RECALL.fullmatch(name) or name in _MAP_DEPTHS or name in _OF_A_SET):
+        if (source := SourceName.parse(name)) is not None:
+            try_metric(source)
+        elif not (_RECALL.fullmatch(name) or name in _MAP_DEPTHS or name in _OF_A_SET):
             known = ", ".join(["recall@K (any K, such as recall@2)", *_MAP_DEPTHS, *_OF_A_SET])
-            raise ValueError(f"metric {name!r} is not known; known are {known}")
+            raise ValueError(
+                f"metric {name!r} is not known; known are {known}, and functions of your own such as "
+                "./my_metrics.py:my_function, with the path relative to the experiment file"
+            )
         if name in names[:position]:
             raise ValueError(f"metric {name!r} is named twice")
 
@@ -63,6 +71,9 @@ def measure(
     recall_at = {name: int(match[1]) for name in names if (match := _RECALL.fullmatch(name))}
     map_at = {name: _MAP_DEPTHS[name] for name in names if name in _MAP_DEPTHS}
     measured = {name: _OF_A_SET[name](embeddings, labels) for name in names if name in _OF_A_SET}
+    for name in names:
+        if (source := SourceName.parse(name)) is not None:
+            measured[name] = value_of_source(source, embeddings, labels)
     if recall_at or map_at:
         scores = retrieval_scores(
             *sides(embeddings, labels, is_query),

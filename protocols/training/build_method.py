@@ -15,6 +15,9 @@ from torch import Tensor, nn
 import losses
 from losses.plugin import TrainingPlugin
 from losses.wrapper import PluginWrapper
+from protocols.source_files import SourceError
+from protocols.training.source_class import source_class, try_loss
+from results.source_names import SourceName
 from results.training_spec import Component, MethodSpec, OptimizerSettings
 
 ENTRY_POINTS = "metric_learning_losses"
@@ -143,20 +146,49 @@ def _value(value: JsonValue, sizes: dict[str, int]) -> Any:
 
 
 def component_class(kind: str, name: str) -> type[nn.Module]:
-    """Find a component's class by name: in this suite, then in pytorch-metric-learning, then in other packages.
+    """Find a component's class by name.
+
+    A plain name is looked up in this suite, then in pytorch-metric-learning, then in other packages. A name with a
+    colon is a class in a user's file or module.
 
     Raises:
         MethodError: There is no such class.
     """
+    if (source := SourceName.parse(name)) is not None:
+        try:
+            return source_class(kind, source)
+        except SourceError as error:
+            raise MethodError(str(error)) from error
+    if (cls := _known_class(kind, name)) is not None:
+        return cls
+    for point in plugin_points(name) if kind == "loss" else ():
+        plugin_class: type[nn.Module] = point.load()
+        return plugin_class
+    raise MethodError(
+        f"no {kind} class {name!r} in this suite, in pytorch-metric-learning or in an installed package; a class of "
+        f"your own is ./my_file.py:{name or 'MyClass'}, with the path relative to the card, or "
+        f"my_package.module:{name or 'MyClass'}; `reproduce new method my_loss` writes an example"
+    )
+
+
+def _known_class(kind: str, name: str) -> type[nn.Module] | None:
+    """Find a class of this suite or of pytorch-metric-learning."""
     namespaces = {**_NAMESPACES, "distance": (distances,), "reducer": (reducers,)}[kind]
     for namespace in namespaces:
         cls = getattr(namespace, name, None)
         if inspect.isclass(cls) and issubclass(cls, nn.Module):
             return cls
-    for point in metadata.entry_points(group=ENTRY_POINTS, name=name) if kind == "loss" else ():
-        plugin_class: type[nn.Module] = point.load()
-        return plugin_class
-    raise MethodError(f"no {kind} class {name!r} in this suite, in pytorch-metric-learning or in an installed package")
+    return None
+
+
+def is_taken(kind: str, name: str) -> bool:
+    """Return whether this suite or pytorch-metric-learning has a class of this name."""
+    return _known_class(kind, name) is not None
+
+
+def plugin_points(name: str) -> metadata.EntryPoints:
+    """Return the entry points through which installed packages add a loss of this name."""
+    return metadata.entry_points(group=ENTRY_POINTS, name=name)
 
 
 def accepted_arguments(cls: type[nn.Module]) -> dict[str, inspect.Parameter]:
@@ -194,7 +226,12 @@ def check_component(kind: str, component: Component) -> None:
     with torch.random.fork_rng([]), warnings.catch_warnings():
         # Some losses warn about these small sizes.
         warnings.simplefilter("ignore")
-        build_component(kind, component, sizes)
+        module = build_component(kind, component, sizes)
+        if kind == "loss" and (source := SourceName.parse(component.name)) is not None:
+            try:
+                try_loss(source, module, sizes["num_classes"], sizes["embedding_size"])
+            except SourceError as error:
+                raise MethodError(str(error)) from error
 
 
 def check_method(method: MethodSpec) -> None:

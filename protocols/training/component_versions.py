@@ -15,7 +15,9 @@ from pydantic import JsonValue
 from torch import nn
 
 from losses import meaning_of
-from protocols.training.build_method import component_class
+from protocols.source_files import SourceError, settled_name
+from protocols.training.build_method import MethodError, component_class
+from results.source_names import SourceName
 from results.training_spec import MethodSpec
 
 SUITE_PACKAGE = "losses"
@@ -28,15 +30,18 @@ UNWRITTEN = {"pytorch-metric-learning": "2.9.0"}
 def with_versions(method: MethodSpec) -> MethodSpec:
     """Add the versions of a method's classes, including those of nested components.
 
+    A class from a user's file or module has the hash of its source in its name instead of a version.
+
     Args:
         method: The method.
 
     Returns:
-        The method with `versions` by class name.
+        The method with `versions` by class name, and with hashes in the names of users' classes.
 
     Raises:
         MethodError: A class is unknown.
     """
+    method = _with_settled_names(method)
     versions = {cls.__name__: component_version(cls) for cls in _classes(method)}
     recorded = {name: version for name, version in sorted(versions.items()) if version is not None}
     return method.model_copy(update={"versions": recorded})
@@ -71,12 +76,23 @@ def _installed(package: str) -> tuple[str, str] | None:
     return (distributions[0], metadata.version(distributions[0])) if distributions else None
 
 
+def _with_settled_names(method: MethodSpec) -> MethodSpec:
+    """Add the hashes of their sources to the names of users' classes."""
+    parts = {"loss": method.loss, "miner": method.miner, "embedding_regularizer": method.embedding_regularizer}
+    try:
+        settled = {key: None if part is None else part.renamed(settled_name) for key, part in parts.items()}
+    except SourceError as error:
+        raise MethodError(str(error)) from error
+    return method.model_copy(update=settled)
+
+
 def _classes(method: MethodSpec) -> Iterator[type[nn.Module]]:
-    """The classes of all components of a method."""
+    """The classes of all components of a method, without those from users' files and modules."""
     parts = (("loss", method.loss), ("miner", method.miner), ("regularizer", method.embedding_regularizer))
     for kind, component in parts:
         if component is not None:
-            yield component_class(kind, component.name)
+            if SourceName.parse(component.name) is None:
+                yield component_class(kind, component.name)
             yield from _nested_classes(component.arguments)
 
 
@@ -86,7 +102,8 @@ def _nested_classes(arguments: Mapping[str, JsonValue]) -> Iterator[type[nn.Modu
         if isinstance(value, dict) and set(value) == {"component"}:
             component = value["component"]
             assert isinstance(component, dict)
-            yield component_class(str(component.get("kind", "loss")), str(component["name"]))
+            if SourceName.parse(str(component["name"])) is None:
+                yield component_class(str(component.get("kind", "loss")), str(component["name"]))
             inner = component.get("arguments", {})
             assert isinstance(inner, dict)
             yield from _nested_classes(inner)

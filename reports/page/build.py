@@ -24,6 +24,7 @@ from reports.page.sections.warnings import warnings_of
 from reports.published.join import ComparedTable
 from reports.tables.result_table import missing_runs
 from results.records import FoldResult
+from results.source_names import sources_of
 from results.training_spec import FoldSpec
 
 
@@ -68,7 +69,12 @@ def build_page(material: Material) -> BuiltPage:
         figures=tuple(figure.view for figure in figures if figure.view is not None),
         galleries=galleries(material),
         protocol=protocol_facts(settings),
-        origins=origins_of(material.measured.records, material.titles, _origins(material.measured.trainings)),
+        origins=origins_of(
+            material.measured.records,
+            material.titles,
+            _origins(material.measured.trainings),
+            _users_sources(material.measured.trainings),
+        ),
         commands=material.commands,
         citing=citing(material),
         sources=_sources(material),
@@ -110,6 +116,12 @@ def _origins(trainings: Mapping[str, tuple[FoldSpec, FoldResult]]) -> dict[str, 
         name: FoldOrigin(name, spec.seed, result.wall_time, _ending(result))
         for name, (spec, result) in trainings.items()
     }
+
+
+def _users_sources(trainings: Mapping[str, tuple[FoldSpec, FoldResult]]) -> dict[str, tuple[str, ...]]:
+    """Return the classes from users' files and modules by method, with the hashes of their sources."""
+    sources = {spec.method.name: sources_of(spec.method) for spec, _ in trainings.values()}
+    return {method: names for method, names in sources.items() if names}
 
 
 def _ending(result: FoldResult) -> str:

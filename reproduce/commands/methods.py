@@ -49,5 +49,10 @@ def show_card(card: MethodCard, console: Console) -> None:
     """Print a card as YAML, in the form of its file. Settings with their default value are left out."""
     import yaml
 
+    from reproduce.config.checked_card import users_sources
+
     content = card.model_dump(mode="json", exclude_defaults=True)
     console.print(yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100), highlight=False, end="")
+    # A comment, so that the output can be saved as a card.
+    for name in users_sources(card):
+        console.print(f"# {name}", highlight=False, markup=False, soft_wrap=True)

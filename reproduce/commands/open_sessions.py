@@ -38,13 +38,14 @@ def open_sessions(
     Raises:
         InputError: An experiment cannot be opened, or no panel has a folder of images.
     """
-    from reproduce.config.check_names import check_names
+    from reproduce.config.check_names import check_names, with_settled_metrics
     from reproduce.config.experiment_file import load_experiments
     from reproduce.execution.session import needs_folder, open_session
 
     loaded = load_experiments(name, choices.overrides())
     for key, experiment in loaded.items():
         check_names(key, experiment)
+        loaded[key] = with_settled_metrics(experiment)
     datasets = {experiment.dataset.name for experiment in loaded.values()}
     located = {key: _located(experiment, choices, datasets) for key, experiment in loaded.items()}
     without_images = [key for key, experiment in located.items() if needs_folder(experiment) and not plan]

@@ -139,7 +139,7 @@ def print_table(table: Table, form: str) -> None:
 
 def output_console() -> Console:
     """Return the console of standard output. A pipe or a log has no width, so it gets 140 characters."""
-    return Console() if sys.stdout.isatty() else Console(width=140)
+    return Console(emoji=False) if sys.stdout.isatty() else Console(width=140, emoji=False)
 
 
 def say(console: Console, text: str) -> None:

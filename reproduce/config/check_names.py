@@ -3,6 +3,7 @@
 from protocols.datasets.dataset import DataError
 from protocols.datasets.dataset_registry import entry_of
 from protocols.metrics.metric_registry import check_metric_names
+from protocols.source_files import settled_name
 from protocols.trunks.trunk_registry import trunk_entry
 from protocols.trunks.weights import TrunkError
 from reproduce.errors import InputError
@@ -30,3 +31,9 @@ def check_names(name: str, experiment: Experiment) -> None:
         check_metric_names(experiment.metrics)
     except (DataError, TrunkError, ValueError) as error:
         raise InputError(f"{name}: key {key!r}: {error}") from error
+
+
+def with_settled_metrics(experiment: Experiment) -> Experiment:
+    """Return a checked experiment with the hashes of their sources in the names of users' metrics."""
+    metrics = tuple(settled_name(metric) for metric in experiment.metrics)
+    return experiment if metrics == experiment.metrics else experiment.model_copy(update={"metrics": metrics})

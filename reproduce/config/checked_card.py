@@ -6,11 +6,13 @@ from pydantic import ValidationError
 
 from protocols.search.open_method import HyperparameterError, OpenMethod
 from protocols.search.space import SearchParameter
-from protocols.training.build_method import MethodError, check_method
+from protocols.training.build_method import MethodError, check_method, is_taken, plugin_points
+from protocols.training.component_versions import with_versions
 from reproduce.config.method_card import Batch, LossOptimizer, MethodCard, card_file, read_card
-from reproduce.config.yaml_files import describe
+from reproduce.config.yaml_files import METHODS, describe
 from reproduce.errors import InputError
 from results.experiment_spec import Variant
+from results.source_names import sources_of
 from results.training_spec import MethodSpec
 
 BoundsChoice = Literal["widened", "initial"]
@@ -30,6 +32,8 @@ def load_card(name: str) -> MethodCard:
     """
     path = card_file(name)
     card = read_card(path)
+    if path.parent != METHODS:
+        card = card.model_copy(update={"loss": card.loss and card.loss.renamed(_not_shadowed)})
     try:
         _check(card)
     except (MethodError, HyperparameterError) as error:
@@ -73,6 +77,20 @@ def load_variant(variant: Variant) -> MethodCard:
     except (MethodError, HyperparameterError) as error:
         raise InputError(f"variant {variant.key!r} of method {variant.of!r}: {error}") from error
     return variant_card
+
+
+def users_sources(card: MethodCard) -> tuple[str, ...]:
+    """Return the classes of a card that come from users' files and modules, with the hashes of their sources."""
+    return sources_of(with_versions(open_card(card).method))
+
+
+def _not_shadowed(name: str) -> str:
+    """Return the module and class of an installed package's loss if a class of the same name would be taken instead.
+
+    Only cards from outside the suite mean the package's class: a package must not change what the suite's cards train.
+    """
+    point = next(iter(plugin_points(name)), None)
+    return name if point is None or not is_taken("loss", name) else point.value
 
 
 def open_card(card: MethodCard, dataset: str = "", bounds: BoundsChoice = "widened") -> OpenMethod:

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from reproduce.config.relative_paths import with_paths
 from reproduce.config.sweeps import with_sweeps
 from reproduce.config.yaml_files import EXPERIMENTS, describe, merged, named_file, names_in, read_mapping
 from reproduce.errors import InputError
@@ -21,6 +22,7 @@ def load_experiments(name: str, overrides: Mapping[str, Any]) -> dict[str, Exper
     """Load the experiments of a file.
 
     A file with `panels` gives one experiment per panel: the common keys of the file, replaced by the panel's keys.
+    Paths of cards and metrics in a file are relative to the file.
 
     Args:
         name: Name of a file that comes with the suite (former names work too), or a path; `/panel` behind it selects
@@ -35,7 +37,7 @@ def load_experiments(name: str, overrides: Mapping[str, Any]) -> dict[str, Exper
         InputError: There is no such file or panel, or a key or value is wrong.
     """
     path, selected = _file_and_panel(name)
-    content = read_mapping(path)
+    content = with_paths(read_mapping(path), path.parent)
     panels = content.pop("panels", None)
     if panels is None:
         if selected is not None:
@@ -46,7 +48,9 @@ def load_experiments(name: str, overrides: Mapping[str, Any]) -> dict[str, Exper
     if selected is not None and selected not in panels:
         raise InputError(f"{path}: there is no panel {selected!r}; the panels are {', '.join(panels)}")
     return {
-        f"{path.stem}/{key}": _validated(path, f"panels.{key}: ", merged(content, panel), overrides)
+        f"{path.stem}/{key}": _validated(
+            path, f"panels.{key}: ", merged(content, with_paths(panel, path.parent)), overrides
+        )
         for key, panel in panels.items()
         if selected in (None, key)
     }

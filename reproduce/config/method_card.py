@@ -5,15 +5,17 @@ can be built.
 """
 
 import json
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
 from reproduce.config.yaml_files import METHODS, named_file, names_in, read_model
 from reproduce.errors import InputError
 from results.experiment_spec import Bounds
+from results.source_names import relative_name
 from results.training_spec import Component, WeightedComponent
 from results.values import Record
 
@@ -110,7 +112,9 @@ class MethodCard(Record):
         key: Name of the method; it must equal the name of the card's file.
         title: Name of the method in tables.
         source: The paper that the method comes from.
-        loss: The loss; None evaluates the untrained trunk.
+        loss: The loss; None evaluates the untrained trunk. The name is that of a class of this suite, of
+            pytorch-metric-learning or of an installed package, or `./my_losses.py:MyLoss` or
+            `my_package.module:MyLoss`. Paths are relative to the card. Miner and regularizer are named likewise.
         miner: The miner, if any.
         embedding_regularizer: A regularizer of the embeddings with its weight, if any.
         batch: Batch composition.
@@ -141,6 +145,15 @@ class MethodCard(Record):
     embedder: Literal["principal_components"] | None = None
     notes: str | None = None
 
+    def with_names(self, rename: Callable[[str], str]) -> Self:
+        """Return the card with new names of its classes, nested ones included.
+
+        Args:
+            rename: Function that takes a name and returns the new one.
+        """
+        parts = {"loss": self.loss, "miner": self.miner, "embedding_regularizer": self.embedding_regularizer}
+        return self.model_copy(update={key: part and part.renamed(rename) for key, part in parts.items()})
+
 
 def card_file(name: str) -> Path:
     """Return the file of a card, given its name or path; raise InputError if there is none."""
@@ -156,7 +169,7 @@ def read_card(path: Path) -> MethodCard:
     card = read_model(path, MethodCard)
     if card.key != path.stem:
         raise InputError(f"{path}: key {card.key!r} must be the file's name {path.stem!r}")
-    return card
+    return card.with_names(lambda name: relative_name(name, path.parent))
 
 
 def published_hyperparameter_names(method: str) -> dict[str, str]:

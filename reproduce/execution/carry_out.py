@@ -11,6 +11,7 @@ from torch import Tensor
 from protocols.evaluation.curve_recorder import CurveRecorder
 from protocols.evaluation.evaluate_run import Embedded, Show, evaluate_run
 from protocols.evaluation.make_exhibit import FirstFold, exhibit_of
+from protocols.source_files import remember_files
 from protocols.training.embedding_recorder import EmbeddingRecorder
 from protocols.training.train_fold import train_fold
 from reproduce.execution.tasks import Done, EvaluateTask, Task, Trained, TrainTask
@@ -37,6 +38,7 @@ def carry_out(task: Task, device: str, report: Callable[[Tick], None]) -> Done:
         MethodError: The method's loss or miner cannot be built.
         OSError: A checkpoint cannot be read or written.
     """
+    remember_files(task.sources)
     return _train(task, device, report) if isinstance(task, TrainTask) else _evaluate(task, device)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from protocols.kept_sources import keep_sources
 from protocols.metrics.neighbours import backend
 from protocols.search.study import Study
 from reports.tables.formats import WRITERS
@@ -68,6 +69,7 @@ def run(
     with closing(start()) as executor:
         store, studies = open_store(session.paths), open_studies(session.paths)
         methods = session.studies(studies)
+        keep_sources(session.paths.artifacts)
         totals = {key: session.protocol.trainings_of(study) for key, study in methods.items()}
         forecast = Forecast(totals, executor.workers)
         with studies_in_one_line(session.paths):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from protocols.evaluation.test_data import TestData, test_data
 from protocols.jobs import EvaluateJob, Job, Outcome, TrainJob, Work
 from protocols.problem import Problem
+from protocols.source_files import SourceError
 from protocols.splits import SplitError
 from protocols.training.build_method import MethodError
 from reproduce.errors import WorkFailedError
@@ -215,7 +216,7 @@ class Scheduler:
                 f"{track.method}, {description}: the disk is full; free some space and run the same command again, "
                 "everything finished is kept"
             ) from error
-        if isinstance(error, MethodError | SplitError):
+        if isinstance(error, MethodError | SplitError | SourceError):
             raise WorkFailedError(f"{track.method}, {description}: {error}") from error
         self.store.put_failure(name, reason)
         self._attempts[name] = self._attempts.get(name, 0) + 1

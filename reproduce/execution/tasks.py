@@ -1,11 +1,13 @@
 """Tasks and their outcomes. A task is a job with all its inputs, so that any process or machine can carry it out."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from protocols.evaluation.test_data import TestData
 from protocols.images.packed_images import LabelledImages
 from protocols.jobs import EvaluateJob, TrainJob
+from protocols.source_files import known_files
 from protocols.training.fold_data import FoldData
 from results.experiment_spec import RecordingSettings
 from results.records import FoldResult, RunRecord, TestCurve
@@ -21,6 +23,7 @@ class TrainTask:
         weights: File for the best checkpoint; None keeps no checkpoint.
         observed_on: Test images for a curve of test scores; the training itself cannot see them. None for no curve.
         recordings: Embeddings to keep in a file beside the weights; None keeps none.
+        sources: Files with users' classes and metrics, by the hash of their source.
     """
 
     job: TrainJob
@@ -28,6 +31,7 @@ class TrainTask:
     weights: Path | None
     observed_on: TestData | None = None
     recordings: RecordingSettings | None = None
+    sources: Mapping[str, Path] = field(default_factory=known_files)
 
 
 @dataclass(frozen=True)
@@ -67,12 +71,14 @@ class EvaluateTask:
         data: The test images.
         weights: Files with the checkpoints, one per fold.
         exhibition: Inputs of the exhibit; None makes no exhibit.
+        sources: Files with users' classes and metrics, by the hash of their source.
     """
 
     job: EvaluateJob
     data: TestData
     weights: tuple[Path, ...]
     exhibition: Exhibition | None = None
+    sources: Mapping[str, Path] = field(default_factory=known_files)
 
 
 Task = TrainTask | EvaluateTask

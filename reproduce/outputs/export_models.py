@@ -12,14 +12,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from losses.plugin import Normalization
 from protocols.datasets.dataset import DataError, DataRequest, Dataset
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.embedded import EMBEDDED
 from protocols.evaluation.evaluate_run import embed_test, normalization_of
 from protocols.evaluation.test_data import TestData, test_data
 from protocols.images.packing import BrokenImageError
+from protocols.kept_sources import remember_kept_sources
 from protocols.progress import Progress
 from protocols.splits import SplitError, named_split
+from protocols.training.build_method import MethodError
 from protocols.trunks.embedding_model import without_published_weights
 from protocols.trunks.weights import TrunkError
 from reproduce.errors import InputError
@@ -29,6 +32,7 @@ from reproduce.outputs.find_runs import StoredRun, training_of
 from reproduce.outputs.portable_model import normalized_model, write_onnx, write_program
 from results.artifacts import weights_path
 from results.experiment_summary import OTHER_VERSION
+from results.source_names import sources_of
 from results.store import Store
 from results.training_spec import FoldSpec
 
@@ -55,7 +59,7 @@ def export_model(store: Store, run: StoredRun, fold: int, folder: Path, *, onnx:
     """
     spec, result = training_of(run, fold)
     weights = kept_weights(store, run, spec)
-    normalization = normalization_of(spec)
+    normalization = _normalization(store, spec)
     description = {
         **_origin(run),
         "fold": fold,
@@ -78,6 +82,15 @@ def export_model(store: Store, run: StoredRun, fold: int, folder: Path, *, onnx:
         model = normalized_model(spec.model_copy(update={"training": full}), weights, normalization)
         difference = max(difference, write_onnx(model, crop, folder / "model.onnx"))
     return difference
+
+
+def _normalization(store: Store, spec: FoldSpec) -> Normalization:
+    """Return the normalisation of a training's embeddings; raise InputError if its loss cannot be loaded."""
+    remember_kept_sources(store.artifacts, sources_of(spec.method))
+    try:
+        return normalization_of(spec)
+    except MethodError as error:
+        raise InputError(str(error)) from error
 
 
 @dataclass(frozen=True)
@@ -118,11 +131,13 @@ def export_embeddings(store: Store, run: StoredRun, folds: list[int], images: Im
     """
     specs = [training_of(run, fold)[0] for fold in folds]
     weights = [kept_weights(store, run, spec) for spec in specs]
+    for spec in specs:
+        remember_kept_sources(store.artifacts, sources_of(spec.method))
     try:
         dataset, data = _test_images(run, specs[0], images)
         models = [without_published_weights(spec) for spec in specs]
         embedded = embed_test(models, weights, data, torch.device(images.device), images.batch)
-    except (DataError, BrokenImageError, SplitError, TrunkError) as error:
+    except (DataError, BrokenImageError, SplitError, TrunkError, MethodError) as error:
         raise InputError(str(error)) from error
     except torch.OutOfMemoryError as error:
         raise InputError(

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import yaml
@@ -11,6 +12,7 @@ from reports.page.content import Command
 from reproduce.config.deviations import compared, suite_experiment
 from results.experiment_results import MeasuredExperiment
 from results.experiment_spec import Experiment
+from results.source_names import SourceName, sources_of
 
 _OPTIONS: dict[str, Callable[[Experiment], object]] = {
     "--methods": lambda experiment: ",".join(experiment.methods),
@@ -51,6 +53,7 @@ def rerun_commands(name: str, measured: MeasuredExperiment) -> tuple[Command, ..
         text = yaml.safe_dump(_without_empty(experiment), sort_keys=False, allow_unicode=True, width=100)
         purpose = f"The suite has no file with these settings. Save them as {name}.yaml; this is the experiment as run"
         commands.append(Command(text, f"{purpose} (your own method cards are not included):"))
+    commands += _users_files(measured, experiment)
     source = shlex.quote(f"{name}.yaml" if in_file is None else name)
     line = ["python -m reproduce run", source, *_arguments(experiment, in_file or experiment)]
     quoted_name = shlex.quote(name)
@@ -60,6 +63,16 @@ def rerun_commands(name: str, measured: MeasuredExperiment) -> tuple[Command, ..
         Command(f"python -m reproduce table {quoted_name} --format csv", "Draw the table from the store:"),
         Command(f"python -m reproduce report {quoted_name}", "Write this page from the store:"),
     )
+
+
+def _users_files(measured: MeasuredExperiment, experiment: Experiment) -> list[Command]:
+    """Return the user's cards, classes and metrics that the commands need, as a text that is not run."""
+    cards = [method for method in experiment.methods if method.endswith((".yaml", ".yml"))]
+    classes = [name for spec, _ in measured.trainings.values() for name in sources_of(spec.method)]
+    metrics = [name for name in experiment.metrics if SourceName.parse(name)]
+    needed = list(dict.fromkeys([*cards, *classes, *metrics]))
+    purpose = "The run used these files or modules of the user; copies of the files are in `sources` in the artifacts:"
+    return [Command("\n".join(f"# {name}" for name in needed), purpose)] if classes or metrics else []
 
 
 def _reachable_file(name: str, experiment: Experiment) -> Experiment | None:
@@ -97,4 +110,7 @@ def _code(measured: MeasuredExperiment) -> list[Command]:
 
 def _without_empty(experiment: Experiment) -> dict[str, Any]:
     settings = experiment.without_folder()
+    # The hash is not written in experiment files.
+    parsed = {name: SourceName.parse(name) for name in experiment.metrics}
+    settings["metrics"] = [str(replace(source, digest=None)) if source else name for name, source in parsed.items()]
     return {key: value for key, value in settings.items() if value is not None and value not in ([], {})}

@@ -9,7 +9,10 @@ from results.statistics.run_values import EMBEDDING_KINDS, value_of
 
 
 def origins_of(
-    records: Sequence[RunRecord], titles: Mapping[str, str], folds: Mapping[str, FoldOrigin] | None = None
+    records: Sequence[RunRecord],
+    titles: Mapping[str, str],
+    folds: Mapping[str, FoldOrigin] | None = None,
+    sources: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[MethodOrigin, ...]:
     """Collect the runs of the methods with their trainings.
 
@@ -17,6 +20,7 @@ def origins_of(
         records: Runs of any methods.
         titles: Titles of the methods by key, in the order of the result.
         folds: Details of the trainings by fingerprint. A training without details has only its fingerprint.
+        sources: Classes from users' files and modules by method, with the hashes of their sources.
 
     Returns:
         One entry for each method that has runs.
@@ -27,7 +31,9 @@ def origins_of(
         runs.sort(key=lambda record: (record.search, record.run))
         if runs:
             run_origins = tuple(_run_origin(run, folds or {}) for run in runs)
-            origins.append(MethodOrigin(key, title, _settings(runs), run_origins))
+            names = (sources or {}).get(key, ())
+            settings = _settings(runs) | ({"user's source": ", ".join(names)} if names else {})
+            origins.append(MethodOrigin(key, title, settings, run_origins))
     return tuple(origins)
 
 

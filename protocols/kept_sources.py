@@ -1,0 +1,46 @@
+"""Copies of users' source files beside the checkpoints, so that stored models can be used after the files are gone."""
+
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from protocols.source_digest import source_digest, source_files
+from protocols.source_files import known_files, remember_files
+from results.source_names import SourceName
+
+_FOLDER = "sources"
+
+
+def keep_sources(artifacts: Path) -> None:
+    """Copy the users' files that this process knows to `sources/HASH` in the folder of the artifacts.
+
+    Args:
+        artifacts: Folder of the checkpoints.
+
+    Raises:
+        OSError: A copy cannot be written.
+    """
+    for digest, file in known_files().items():
+        folder, files = artifacts / _FOLDER / digest, source_files(file)
+        common = Path(os.path.commonpath([path.parent for path in files]))
+        for path in files:
+            target = folder / path.relative_to(common)
+            if not target.is_file():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, target)
+
+
+def remember_kept_sources(artifacts: Path, names: Iterable[str]) -> None:
+    """Find the kept copies of files and remember them, so that their classes can be loaded.
+
+    Args:
+        artifacts: Folder of the checkpoints.
+        names: Names with hashes, as specifications have them. Files without a copy are left out.
+    """
+    for name in names:
+        parsed = SourceName.parse(name)
+        if parsed is not None and parsed.digest is not None and parsed.in_file:
+            for file in (artifacts / _FOLDER / parsed.digest).rglob(parsed.source):
+                if source_digest(file) == parsed.digest:
+                    remember_files({parsed.digest: file.absolute()})

@@ -1,0 +1,31 @@
+"""Takes the paths of cards and metrics in an experiment file relative to the folder of the file."""
+
+from pathlib import Path
+from typing import Any
+
+from results.source_names import relative_name
+
+
+def with_paths(content: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return keys and values of an experiment file with its paths joined to the file's folder.
+
+    Args:
+        content: Keys and values, as read. Values of a wrong type stay as they are; the validation refuses them.
+        folder: The folder of the experiment file.
+    """
+    changed = dict(content)
+    if isinstance(methods := content.get("methods"), list):
+        changed["methods"] = [_card(method, folder) for method in methods]
+    if isinstance(metrics := content.get("metrics"), list):
+        changed["metrics"] = [relative_name(name, folder) if isinstance(name, str) else name for name in metrics]
+    for key in ("variants", "sweeps"):
+        if isinstance(rows := content.get(key), list):
+            changed[key] = [
+                {**row, "of": _card(row.get("of"), folder)} if isinstance(row, dict) else row for row in rows
+            ]
+    return changed
+
+
+def _card(name: Any, folder: Path) -> Any:
+    """Join the path of a card to a folder; the name of a card stays as it is."""
+    return str(folder / name) if isinstance(name, str) and name.endswith((".yaml", ".yml")) else name
