@@ -20,8 +20,8 @@ from protocols.images.packed_images import LabelledImages
 from protocols.images.packing import BrokenImageError, pack_files
 from protocols.metrics.retrieval import normalized
 from protocols.trunks.embed import embed
-from protocols.trunks.embedding_model import EmbeddingModel, model_of, without_published_weights
-from results.training_spec import FoldSpec
+from protocols.trunks.embedding_model import EmbeddingModel, model_of, with_trunk, without_published_weights
+from results.training_spec import NO_TRUNK, FoldSpec
 
 
 class UnreadableImageError(ValueError):
@@ -33,7 +33,8 @@ class ExportedModel:
     """A trained model with its specification and normalisation.
 
     Attributes:
-        model: The network in evaluation mode, on the CPU. It maps uint8 images (n, c, h, w) to raw embeddings (n, d).
+        model: The network in evaluation mode, on the CPU. It maps uint8 images (n, c, h, w) to raw embeddings (n, d). A
+            model of a dataset without images maps its features (n, c) instead.
         spec: The specification of its training.
         normalization: Normalisation of its embeddings before they are compared: `unit` or `ball`.
     """
@@ -57,7 +58,8 @@ def load_exported_model(folder: Path) -> ExportedModel:
     """
     description = json.loads((folder / "model.json").read_text(encoding="utf-8"))
     spec = FoldSpec.model_validate(description["spec"])
-    model = model_of(without_published_weights(spec))
+    # A frozen trunk is part of the exported model, which embeds images.
+    model = model_of(without_published_weights(with_trunk(spec)))
     model.load_state_dict(torch.load(folder / "model.pt", map_location="cpu", weights_only=True))
     return ExportedModel(model.eval(), spec, description["normalization"])
 
@@ -94,8 +96,13 @@ def embed_files(exported: ExportedModel, files: Sequence[Path], device: str = "c
         Normalised embeddings (n, d), float32, on `device`, in the order of the files.
 
     Raises:
-        UnreadableImageError: A file cannot be decoded.
+        UnreadableImageError: A file cannot be decoded, or the model embeds features and no images.
     """
+    if exported.spec.trunk.name == NO_TRUNK:
+        raise UnreadableImageError(
+            f"this model embeds rows of {exported.spec.trunk.width} features and no images; in Python, call "
+            "load_exported_model(folder).model on a float32 tensor of them"
+        )
     images, target = exported.spec.images, torch.device(device)
     with TemporaryDirectory() as cache:
         try:

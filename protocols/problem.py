@@ -1,6 +1,6 @@
 """The conditions that all methods of a comparison share: data, split, network, training settings and seeds."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from pydantic import JsonValue
@@ -10,7 +10,7 @@ from protocols.splits import ClassSplit, FoldClasses, SplitError, as_ranges, fro
 from protocols.training.fold_data import FoldData, fold_data
 from results.records import run_fingerprint
 from results.seeds import Purpose, search_seed, training_seed
-from results.training_spec import FoldSpec, ImageSettings, MethodSpec, TrainingSettings, TrunkSpec
+from results.training_spec import EmbedderSpec, FoldSpec, ImageSettings, MethodSpec, TrainingSettings, TrunkSpec
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class Problem:
         metrics: Names of further test metrics.
         normalization: Normalisation of embeddings before they are compared, for all methods; None takes the loss's own.
         search: Number of the search, from 0. A repeated search and its reproductions have seeds of their own.
+        embedder: Hidden layers and start of the embedder of methods with a loss.
     """
 
     dataset: Dataset
@@ -44,6 +45,7 @@ class Problem:
     metrics: tuple[str, ...] = ()
     normalization: Literal["unit", "ball"] | None = None
     search: int = 0
+    embedder: EmbedderSpec = field(default_factory=EmbedderSpec)
 
     def fold_specs(self, method: MethodSpec, purpose: Purpose, number: int) -> tuple[FoldSpec, ...]:
         """Specify one training per fold.
@@ -88,6 +90,7 @@ class Problem:
             training=self.training,
             seed=training_seed(self.seed, self.search, purpose, number, classes.fold),
             normalization=self.normalization,
+            embedder=EmbedderSpec() if method.loss is None else self.embedder,
         )
 
     def run_name(self, specs: tuple[FoldSpec, ...], chosen_by: tuple[str, ...] = ()) -> str:
@@ -100,7 +103,7 @@ class Problem:
         return run_fingerprint(tuple(spec.fingerprint for spec in specs), self.metrics, chosen_by)
 
     def training_data(self, spec: FoldSpec) -> FoldData:
-        """Select the images that a training may see.
+        """Select the images, or their features, that a training may see.
 
         Raises:
             SplitError: The specification names a test class for training or validation.
@@ -125,4 +128,5 @@ class Problem:
             # Defaults are left out, so that older studies keep their fingerprints.
             **({} if self.embedder_bias else {"embedder_bias": False}),
             **({} if self.normalization is None else {"normalization": self.normalization}),
+            **({} if self.embedder == EmbedderSpec() else {"embedder": self.embedder.model_dump(mode="json")}),
         }

@@ -6,9 +6,10 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
 from results.experiment_names import first_name
+from results.feature_settings import check_feature_settings, with_no_trunk
 from results.mlrc_constants import FOLDS, REPRODUCTIONS, TRIALS
 from results.row_conditions import ROW_CONDITIONS, with_conditions
-from results.training_spec import ImageSettings, TrainingSettings, TrunkSpec
+from results.training_spec import EmbedderSpec, ImageSettings, TrainingSettings, TrunkSpec
 from results.values import Record, canonical_json, fingerprint_of
 
 FEWEST_FIRST_REPRODUCTIONS = 3
@@ -195,6 +196,7 @@ class Experiment(Record):
         peeking_metric: The score by which the paper's code chooses on test classes. The gain from peeking is shown in
             it. It changes no training and no run, so it is not part of the experiment's fingerprint.
         recordings: Embeddings to keep during the reproductions' trainings; None keeps none.
+        embedder: Hidden layers and start of the embedder of the methods with a loss.
     """
 
     model_config = ConfigDict(validate_by_name=True, validate_by_alias=True)
@@ -202,6 +204,7 @@ class Experiment(Record):
         {
             *("split", "embedder_bias", "proxies", "settings", "metrics", "test_curves", "normalization"),
             *("conditions", "primary", "peeking_metric", "first_reproductions", "recordings"),
+            "embedder",
         }
     )
 
@@ -230,6 +233,20 @@ class Experiment(Record):
     peeking_metric: Literal["precision_at_1", "r_precision", "map_at_r"] = "map_at_r"
     first_reproductions: int | None = Field(default=None, ge=FEWEST_FIRST_REPRODUCTIONS)
     recordings: RecordingSettings | None = None
+    embedder: EmbedderSpec = EmbedderSpec()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_trunk(cls, values: Any) -> Any:
+        """Fill in the trunk of a dataset of features, which has none."""
+        return with_no_trunk(values) if isinstance(values, dict) else values
+
+    @model_validator(mode="after")
+    def _settings_have_an_effect(self) -> "Experiment":
+        check_feature_settings(self.dataset.name, self.trunk, self.images)
+        if self.embedder.init == "pca" and not self.embedder_bias:
+            raise ValueError("embedder: init: pca needs the bias, which centres the features; remove embedder_bias")
+        return self
 
     @model_validator(mode="before")
     @classmethod

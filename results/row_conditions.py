@@ -6,10 +6,13 @@ from typing import Any
 
 from pydantic import JsonValue
 
-ROW_CONDITIONS = ("trunk", "embedding_size", "images", "training", "embedder_bias", "proxies", "normalization")
+ROW_CONDITIONS = (
+    *("trunk", "embedding_size", "images", "training", "embedder_bias", "embedder"),
+    *("proxies", "normalization"),
+)
 """The settings of an experiment that a row may replace."""
 
-_OF_ALL_ROWS = ("trunk.name", "trunk.weights")
+_OF_ALL_ROWS = ("trunk.name", "trunk.weights", "trunk.frozen")
 
 
 def with_conditions(settings: Mapping[str, Any], changes: Mapping[str, JsonValue]) -> dict[str, Any]:

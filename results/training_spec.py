@@ -11,6 +11,9 @@ from results.values import Record, fingerprint_of
 TRAINING_VERSION = 1
 """Version of the training. Raise it with every change that alters outcomes: old results then no longer match."""
 
+NO_TRUNK = "none"
+"""Name of the trunk where the dataset has features and no images."""
+
 
 class Component(Record):
     """A class by its name, with the keyword arguments that it is built with."""
@@ -151,21 +154,58 @@ class TrunkSpec(Record):
         batch_norm_momentum: Weight of a new batch in the running statistics, between 0 and 1, as in torch: new =
             (1 - momentum) * old + momentum * batch. None takes that of the network. Only with `batch_norm: training`,
             because otherwise the running statistics are fixed.
+        frozen: Whether the trunk stays as it is. Its features of the images are computed once, and trainings see only
+            the features: only the embedder and the loss train.
+        width: Number of features of an image where there is no trunk; None for a trunk, which has its own number.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"pooling", "input_format", "batch_norm_momentum"})
+    later: ClassVar[frozenset[str]] = frozenset({"pooling", "input_format", "batch_norm_momentum", "frozen", "width"})
 
     name: str
-    weights: str
+    weights: str = "imagenet"
     batch_norm: Literal["statistics_frozen", "frozen", "training"] = "statistics_frozen"
     pooling: Literal["average", "average_max"] = "average"
     input_format: InputFormat | None = None
     batch_norm_momentum: float | None = Field(default=None, gt=0, le=1)
+    frozen: bool = False
+    width: int | None = Field(default=None, ge=1)
+
+    @property
+    def is_input_features(self) -> bool:
+        """Whether trainings get features instead of images: the trunk is frozen, or there is none."""
+        return self.frozen or self.name == NO_TRUNK
+
+    @model_validator(mode="after")
+    def _frozen_trunk_does_not_train(self) -> "TrunkSpec":
+        if self.frozen and self.batch_norm != "statistics_frozen":
+            raise ValueError(f"batch_norm: {self.batch_norm} has no effect on a frozen trunk; remove it")
+        if self.frozen and self.weights == "random":
+            raise ValueError("a frozen trunk needs trained weights, since its random weights would never train")
+        return self
 
     @model_validator(mode="after")
     def _momentum_has_an_effect(self) -> "TrunkSpec":
         if self.batch_norm_momentum is not None and self.batch_norm != "training":
             raise ValueError("batch_norm_momentum needs batch_norm: training, which updates running statistics")
+        return self
+
+
+class EmbedderSpec(Record):
+    """The embedder between the trunk's pooled features and the embedding.
+
+    Attributes:
+        hidden: Sizes of the hidden layers, each followed by a ReLU. Empty gives MLRC's single linear layer.
+        init: Start of the linear layer. `random` is torch's default and MLRC's. `pca` projects the features on their
+            principal components over the fold's training images.
+    """
+
+    hidden: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    init: Literal["random", "pca"] = "random"
+
+    @model_validator(mode="after")
+    def _components_are_linear(self) -> "EmbedderSpec":
+        if self.hidden and self.init == "pca":
+            raise ValueError("init: pca is for a linear embedder; leave out hidden, or set init: random")
         return self
 
 
@@ -256,9 +296,10 @@ class FoldSpec(Record):
             A training with this field has no validation classes and runs to its last epoch.
         normalization: Normalization of the embeddings before they are compared; None takes the one of the loss, which
             is `unit` for most losses.
+        embedder: Hidden layers and start of the embedder.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"embedder_bias", "checkpoint_epoch", "normalization"})
+    later: ClassVar[frozenset[str]] = frozenset({"embedder_bias", "checkpoint_epoch", "normalization", "embedder"})
 
     training_version: int = TRAINING_VERSION
     dataset: str
@@ -276,6 +317,7 @@ class FoldSpec(Record):
     embedder_bias: bool = True
     checkpoint_epoch: int | None = Field(default=None, ge=0)
     normalization: Literal["unit", "ball"] | None = None
+    embedder: EmbedderSpec = EmbedderSpec()
 
     @model_validator(mode="after")
     def _validated_or_settled(self) -> "FoldSpec":

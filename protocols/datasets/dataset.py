@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from protocols.images.packed_images import LabelledImages
 from protocols.images.packing import Packing, pack_files
 from protocols.progress import Progress
+from protocols.samples import Samples
 from protocols.splits import MIN_CLASSES
 from results.training_spec import ImageSettings
 from results.values import fingerprint_of
@@ -45,27 +46,31 @@ class ImageListing:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Images with their classes.
+    """Images, or features in their place, with their classes.
 
     Attributes:
         name: Name of the dataset.
         class_names: Names of the classes, in the order of the class ranks.
-        images: The n images with their class ranks.
+        images: The n images with their class ranks, or their features.
         fingerprint: Hash of the content. It changes with every file, every class and every image that is left out.
         skipped: Names of the images that are left out because they cannot be decoded.
         trainval_classes: Number of classes that the conventional split trains on; they are the first ones. None if the
             dataset has no conventional split.
         is_query: (n,), whether an image is a query or in the gallery, if the publisher separates them; else None. It
             matters only for test classes.
+        names: Names of the n images: paths below their folder. Empty if they are not known.
+        pictures: The images that the features were computed of, to show them; None if `images` are images.
     """
 
     name: str
     class_names: tuple[str, ...]
-    images: LabelledImages
+    images: Samples
     fingerprint: str
     skipped: tuple[str, ...] = ()
     trainval_classes: int | None = None
     is_query: NDArray[np.bool_] | None = None
+    names: tuple[str, ...] = ()
+    pictures: LabelledImages | None = None
 
     @property
     def n_classes(self) -> int:
@@ -168,6 +173,7 @@ def _packed(listing: ImageListing, packing: Packing) -> Dataset:
         packing.skipped,
         listing.trainval_classes,
         is_query,
+        tuple(names),
     )
 
 
@@ -201,13 +207,14 @@ def check_listing(listing: ImageListing) -> None:
     return None
 
 
-def check_classes(name: str, class_names: Sequence[str], labels: NDArray[np.int64]) -> None:
+def check_classes(name: str, class_names: Sequence[str], labels: NDArray[np.int64], sample: str = "image") -> None:
     """Check that there are enough classes and that every class has at least two images.
 
     Args:
         name: Name of the dataset, for the message.
         class_names: Names of the classes, in the order of the class ranks.
         labels: Class rank of each image, int64 (n,).
+        sample: Name of a sample in the message, if it is no image.
 
     Raises:
         DataError: There are too few classes, or a class has fewer than two images.
@@ -216,7 +223,7 @@ def check_classes(name: str, class_names: Sequence[str], labels: NDArray[np.int6
     counts = Counter(labels.tolist())
     for rank, class_name in enumerate(class_names):
         if counts[rank] < 2:
-            images = "no image" if counts[rank] == 0 else "only one image"
+            images = f"no {sample}" if counts[rank] == 0 else f"only one {sample}"
             raise DataError(f"{name}: class {class_name!r} has {images}; give it at least two, or remove the class")
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from protocols.datasets.cars196 import list_cars196, open_cars196
 from protocols.datasets.cub200 import list_cub200, open_cub200
 from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageListing, Opener
+from protocols.datasets.feature_files import open_features
 from protocols.datasets.folder import list_folder, open_folder
 from protocols.datasets.inshop import list_inshop, open_inshop
 from protocols.datasets.publication import CARS196, CUB200, INSHOP, SOP, Publication
@@ -21,7 +22,8 @@ class DatasetEntry:
     Attributes:
         opener: Opens the dataset.
         description: One line for lists of datasets.
-        lister: Lists the images below a folder without reading them or checking counts; None for embedded datasets.
+        lister: Lists the images below a folder without reading them or checking counts; None for embedded datasets and
+            features.
         publication: Source, terms and counts; None if nobody published them.
     """
 
@@ -58,6 +60,7 @@ DATASETS = {
         INSHOP,
     ),
     "folder": DatasetEntry(open_folder, "any folder of images: one folder per class", list_folder),
+    "features": DatasetEntry(open_features, "features without images: features.npy and labels.csv or labels.npy"),
 }
 
 

@@ -9,8 +9,8 @@ import torch
 
 from protocols.evaluation.evaluate_run import normalization_of
 from protocols.evaluation.test_data import TestData
-from protocols.images.evaluation_crops import EvaluationCrops
 from protocols.metrics.retrieval import normalized, query_scores, sides
+from protocols.samples import evaluation_batches_of
 from protocols.trunks.embed import embed_crops
 from protocols.trunks.embedding_model import EmbeddingModel
 from results.records import TestCurve, TestPoint
@@ -35,7 +35,7 @@ class CurveRecorder:
     def __init__(self, spec: FoldSpec, data: TestData, device: str = "cpu") -> None:
         data.check_unseen(spec)
         self.spec, self.data = spec, data
-        self.crops = EvaluationCrops(data.images, spec.images, torch.device(device))
+        self.crops = evaluation_batches_of(data.images, spec.images, torch.device(device))
         self.labels = torch.from_numpy(data.images.labels)
         self.normalization = normalization_of(spec)
         self.points: list[TestPoint] = []

@@ -12,10 +12,11 @@ from torch import Tensor
 
 from losses.plugin import Normalization, TrainingPlugin
 from protocols.evaluation.test_data import TestData
-from protocols.images.evaluation_crops import BATCH, EvaluationCrops
+from protocols.images.evaluation_crops import BATCH
 from protocols.jobs import EvaluateJob
 from protocols.metrics.metric_registry import check_metric_names, measure
 from protocols.metrics.retrieval import QueryScores, normalized, query_scores, sides
+from protocols.samples import evaluation_batches_of
 from protocols.training.build_method import component_class
 from protocols.training.torch_state import device_name
 from protocols.trunks.embed import embed_crops
@@ -174,7 +175,7 @@ def embed_test(
     """
     kind = normalization_of(specs[0])
     # All folds of a run use the same crops.
-    crops = {s.images: EvaluationCrops(data.images, s.images, device, batch=batch) for s in specs}
+    crops = {s.images: evaluation_batches_of(data.images, s.images, device, batch=batch) for s in specs}
     raw = []
     for spec, state in zip(specs, weights, strict=True):
         data.check_unseen(spec)

@@ -17,6 +17,7 @@ from protocols.images.crops import evaluation_batch
 from protocols.images.packed_images import LabelledImages
 from protocols.metrics.neighbours import nearest
 from protocols.metrics.retrieval import normalized
+from protocols.samples import Samples
 from protocols.trunks.embed import embed
 from protocols.trunks.embedding_model import trained_model
 from results.artifacts import Exhibit
@@ -35,13 +36,13 @@ class FirstFold:
     Attributes:
         spec: The specification of its training.
         weights: State dict of the model.
-        train: Images of the training classes.
+        train: Images of the training classes, or their features.
         vectors: The loss's proxies (k, d) and their classes (k,); None if it has none.
     """
 
     spec: FoldSpec
     weights: dict[str, Tensor]
-    train: LabelledImages
+    train: Samples
     vectors: tuple[Tensor, Tensor] | None
 
 
@@ -92,8 +93,7 @@ def _train_embeddings(
 ) -> NDArray[np.float32]:
     """Normalised embeddings (n, d) of the chosen training images."""
     model = trained_model(first.spec, first.weights, device)
-    chosen = LabelledImages(first.train.images, first.train.rows[rows], first.train.labels[rows])
-    embeddings = normalized(embed(model, chosen, first.spec.images, device), kind)
+    embeddings = normalized(embed(model, first.train.select(rows), first.spec.images, device), kind)
     shown: NDArray[np.float32] = embeddings.cpu().float().numpy()
     return shown
 
@@ -112,8 +112,11 @@ def _proxies(
 def _gallery(
     record: RunRecord, joint: Tensor, data: TestData, settings: ImageSettings, class_names: Sequence[str]
 ) -> dict[str, Any]:
-    """Retrieval results for one query of each of the classes with the lowest MAP@R."""
+    """Retrieval results for one query of each of the classes with the lowest MAP@R; none without images to show."""
     assert record.class_scores is not None
+    images = data.images if isinstance(data.images, LabelledImages) else data.pictures
+    if images is None:
+        return _no_gallery()
     labels = data.images.labels
     ranks = np.unique(labels)
     scores = np.asarray([score.map_at_r for score in record.class_scores.concatenated])
@@ -122,7 +125,7 @@ def _gallery(
     candidates = np.arange(len(labels)) if data.is_query is None else np.flatnonzero(data.is_query)
     queries = np.asarray([candidates[labels[candidates] == ranks[position]][0] for position in hardest])
     neighbours = _neighbours(joint, queries, data)
-    pictures = _thumbnails(data.images, np.concatenate([queries, neighbours.reshape(-1)]), settings)
+    pictures = _thumbnails(images, np.concatenate([queries, neighbours.reshape(-1)]), settings)
     names = np.asarray(class_names)
     return {
         "query_images": pictures[: len(queries)],
@@ -142,6 +145,18 @@ def _neighbours(joint: Tensor, queries: NDArray[np.int64], data: TestData) -> ND
     count = min(_NEIGHBOURS, len(others) - 1)
     without_query = [row[row != query][:count] for row, query in zip(rows, queries, strict=True)]
     return np.stack(without_query).astype(np.int64)
+
+
+def _no_gallery() -> dict[str, Any]:
+    """The arrays of a gallery without a query."""
+    return {
+        "query_images": np.empty((0, _SIDE, _SIDE, 3), dtype=np.uint8),
+        "neighbour_images": np.empty((0, 0, _SIDE, _SIDE, 3), dtype=np.uint8),
+        "correct": np.empty((0, 0), dtype=np.bool_),
+        "class_names": np.empty(0, dtype=np.str_),
+        "neighbour_names": np.empty((0, 0), dtype=np.str_),
+        "class_scores": np.empty(0, dtype=np.float32),
+    }
 
 
 def _thumbnails(images: LabelledImages, rows: NDArray[np.int64], settings: ImageSettings) -> NDArray[np.uint8]:

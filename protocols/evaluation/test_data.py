@@ -7,22 +7,25 @@ from numpy.typing import NDArray
 
 from protocols.datasets.dataset import Dataset
 from protocols.images.packed_images import LabelledImages
+from protocols.samples import Samples
 from protocols.splits import ClassSplit, SplitError, from_ranges
 from results.training_spec import FoldSpec
 
 
 @dataclass(frozen=True)
 class TestData:
-    """Images of the test classes.
+    """Images of the test classes, or their features.
 
     Attributes:
-        images: The images with their labels.
+        images: The images or their features, with their labels.
         is_query: For each image whether it is a query, (n,); the others are the gallery. With None every image is a
             query, and it is compared with all others.
+        pictures: The images that the features were computed of, in the same order, to show them; else None.
     """
 
-    images: LabelledImages
+    images: Samples
     is_query: NDArray[np.bool_] | None = None
+    pictures: LabelledImages | None = None
 
     def check_unseen(self, spec: FoldSpec) -> None:
         """Check that a training uses no test class.
@@ -40,4 +43,5 @@ def test_data(dataset: Dataset, split: ClassSplit) -> TestData:
     """Select the images of the test classes, for the test of reproductions."""
     images = dataset.images.of_classes(split.test)
     is_query = None if dataset.is_query is None else dataset.is_query[np.isin(dataset.images.labels, split.test)]
-    return TestData(images, is_query)
+    pictures = None if dataset.pictures is None else dataset.pictures.of_classes(split.test)
+    return TestData(images, is_query, pictures)

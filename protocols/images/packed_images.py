@@ -93,5 +93,8 @@ class LabelledImages:
 
     def of_classes(self, ranks: tuple[int, ...]) -> "LabelledImages":
         """Return the images whose class rank is in `ranks`."""
-        selected = np.isin(self.labels, np.asarray(ranks, dtype=np.int64))
-        return LabelledImages(self.images, self.rows[selected], self.labels[selected])
+        return self.select(np.flatnonzero(np.isin(self.labels, np.asarray(ranks, dtype=np.int64))))
+
+    def select(self, positions: NDArray[np.int64]) -> "LabelledImages":
+        """Return the images at positions (k,) of this selection, in that order."""
+        return LabelledImages(self.images, self.rows[positions], self.labels[positions])

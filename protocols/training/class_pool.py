@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from protocols.images.batch_source import BatchSource
+from protocols.samples import TrainingBatches
 from protocols.trunks.embedding_model import EmbeddingModel
 
 
@@ -26,7 +26,7 @@ class ClassPool:
     """
 
     model: EmbeddingModel
-    source: BatchSource
+    source: TrainingBatches
     targets: NDArray[np.int64]
     seed: int
     _remaining: dict[int, list[int]] = field(default_factory=dict)

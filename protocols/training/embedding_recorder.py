@@ -12,10 +12,9 @@ from torch import Tensor, nn
 from losses.ccp import CCPLoss
 from losses.class_vectors import class_vectors
 from losses.plugin import Normalization
-from protocols.images.evaluation_crops import EvaluationCrops
-from protocols.images.packed_images import LabelledImages
 from protocols.metrics.covering import class_distance, covering_radius
 from protocols.metrics.retrieval import normalized, retrieval_scores
+from protocols.samples import evaluation_batches_of
 from protocols.training.fold_data import FoldData
 from protocols.trunks.embed import embed_crops
 from protocols.trunks.embedding_model import EmbeddingModel
@@ -71,8 +70,7 @@ class EmbeddingRecorder:
         on_training = settings.images == "training"
         images, targets = (data.train, data.train_targets) if on_training else (data.validation, data.validation.labels)
         rows = _chosen(targets, settings, derive_seed("recording", spec.seed))
-        chosen = LabelledImages(images.images, images.rows[rows], images.labels[rows])
-        self.crops = EvaluationCrops(chosen, spec.images, torch.device(device))
+        self.crops = evaluation_batches_of(images.select(rows), spec.images, torch.device(device))
         self.labels = targets[rows]
         # Proxies belong to training classes. None is kept beside validation images.
         self.proxy_classes = set(self.labels.tolist()) if on_training else set()

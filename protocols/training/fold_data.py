@@ -10,22 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocols.datasets.dataset import Dataset
-from protocols.images.packed_images import LabelledImages
+from protocols.samples import Samples
 from protocols.splits import FoldClasses, SplitError, from_ranges
 from results.training_spec import FoldSpec
 
 
 @dataclass(frozen=True)
 class FoldData:
-    """Images of one fold's training and validation classes, and no others.
+    """Images of one fold's training and validation classes, or their features, and no others.
 
     Attributes:
         train: Images of the training classes.
         validation: Images of the validation classes.
     """
 
-    train: LabelledImages
-    validation: LabelledImages
+    train: Samples
+    validation: Samples
 
     def check(self, spec: FoldSpec) -> None:
         """Check that the images belong to the classes of a specification.

@@ -9,9 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from losses.plugin import Clock, Normalization, TrainingContext
-from protocols.images.batch_source import BatchSource
-from protocols.images.evaluation_crops import EvaluationCrops
 from protocols.metrics.retrieval import normalized, retrieval_scores
+from protocols.samples import evaluation_batches_of, training_batches_of
 from protocols.training.batches import batches
 from protocols.training.best_checkpoint import BestCheckpoint, weights_on_cpu
 from protocols.training.build_method import BuiltMethod, build_method, build_optimizer
@@ -126,14 +125,14 @@ class _Training:
         self.loss: nn.Module | None = None
         self.checkpoint.save(0, self.model, None)
         self.targets = data.train_targets
-        self.validation_crops = EvaluationCrops(data.validation, spec.images, device)
+        self.validation_crops = evaluation_batches_of(data.validation, spec.images, device)
         self.steps_per_epoch = self.settings.steps_per_epoch(len(self.targets))
 
     def run(self) -> tuple[StoppedBy, str | None]:
         """Train to the end; return what ended the training and, after a failure, the reason."""
         try:
+            self._fit_embedder()
             if self.spec.method.loss is None:
-                self._fit_embedder()
                 self._end_epoch(0, self._validate(0, eligible=True))
                 return "untrained", None
             self.method = self._build_method()
@@ -153,9 +152,9 @@ class _Training:
         return "max_epochs", None
 
     def _fit_embedder(self) -> None:
-        """Compute the embedder of a method without loss from the training images."""
-        if self.spec.method.embedder == "principal_components":
-            crops = EvaluationCrops(self.data.train, self.spec.images, self.device, keep=False)
+        """Set the embedder to principal components: for a method without loss, or as the start of a training."""
+        if self.spec.method.embedder == "principal_components" or self.spec.embedder.init == "pca":
+            crops = evaluation_batches_of(self.data.train, self.spec.images, self.device, keep=False)
             features = features_of_crops(self.model, crops)
             self._require_finite(features, "features of the training images")
             set_to_principal_components(self.model.embedder, features)
@@ -181,7 +180,7 @@ class _Training:
         method.loss.to(self.device)
         self.loss = method.loss
         self.optimizer = build_optimizer(self.settings.optimizer, self.model, method, spec.method)
-        source = BatchSource(self.data.train, spec.images, self.device)
+        source = training_batches_of(self.data.train, spec.images, self.device)
         rows = batches(
             self.targets,
             self.settings.batch_size,

@@ -5,33 +5,32 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from protocols.images.evaluation_crops import EvaluationCrops
-from protocols.images.packed_images import LabelledImages
+from protocols.samples import EvaluationBatches, Samples, evaluation_batches_of
 from protocols.trunks.embedding_model import EmbeddingModel
 from results.training_spec import ImageSettings
 
 
-def embed(model: EmbeddingModel, images: LabelledImages, settings: ImageSettings, device: torch.device) -> Tensor:
-    """Embed the centre crops of images.
+def embed(model: EmbeddingModel, images: Samples, settings: ImageSettings, device: torch.device) -> Tensor:
+    """Embed the centre crops of images, or their features.
 
     Args:
         model: The model. It is set to evaluation mode; its mode is restored afterwards.
-        images: The images.
+        images: The images or their features.
         settings: Resizing and cropping.
         device: The device that the model is on.
 
     Returns:
         Raw embeddings (n, d) on `device`, in the order of the images.
     """
-    return embed_crops(model, EvaluationCrops(images, settings, device, keep=False))
+    return embed_crops(model, evaluation_batches_of(images, settings, device, keep=False))
 
 
-def embed_crops(model: EmbeddingModel, crops: EvaluationCrops) -> Tensor:
+def embed_crops(model: EmbeddingModel, crops: EvaluationBatches) -> Tensor:
     """Embed crops that can be used by several calls.
 
     Args:
         model: The model. It is set to evaluation mode; its mode is restored afterwards.
-        crops: Centre crops, on the model's device.
+        crops: Centre crops or features, on the model's device.
 
     Returns:
         Raw embeddings (n, d), in the order of the crops.
@@ -39,12 +38,12 @@ def embed_crops(model: EmbeddingModel, crops: EvaluationCrops) -> Tensor:
     return _in_evaluation_mode(model, model, crops)
 
 
-def features_of_crops(model: EmbeddingModel, crops: EvaluationCrops) -> Tensor:
+def features_of_crops(model: EmbeddingModel, crops: EvaluationBatches) -> Tensor:
     """Compute the trunk's pooled features (n, c) of crops, in their order; the arguments are those of `embed_crops`."""
     return _in_evaluation_mode(model, model.features, crops)
 
 
-def _in_evaluation_mode(model: EmbeddingModel, compute: Callable[[Tensor], Tensor], crops: EvaluationCrops) -> Tensor:
+def _in_evaluation_mode(model: EmbeddingModel, compute: Callable[[Tensor], Tensor], crops: EvaluationBatches) -> Tensor:
     was_training = model.training
     model.eval()
     with torch.no_grad():

@@ -1,6 +1,8 @@
 """The embedding model: a trunk with pooling and embedder, which maps images to embeddings."""
 
 from collections.abc import Mapping
+from functools import cache
+from itertools import pairwise
 from typing import Literal
 
 import torch
@@ -10,7 +12,7 @@ from torch.nn.utils import convert_conv2d_weight_memory_format
 
 from protocols.trunks.trunk_registry import RANDOM, TrunkEntry, trunk_entry
 from protocols.trunks.weights import read_weights
-from results.training_spec import FoldSpec, TrunkSpec
+from results.training_spec import EmbedderSpec, FoldSpec, TrunkSpec
 
 
 def _trunk(spec: TrunkSpec, entry: TrunkEntry) -> nn.Module:
@@ -26,9 +28,59 @@ def _trunk(spec: TrunkSpec, entry: TrunkEntry) -> nn.Module:
 
 def model_of(spec: FoldSpec) -> "EmbeddingModel":
     """Build the model at the start of a training; torch's global generator draws its random weights."""
-    return EmbeddingModel(
-        spec.trunk, spec.embedding_size, embedder_bias=spec.embedder_bias, precision=spec.training.precision
+    return (FeatureModel if spec.trunk.is_input_features else EmbeddingModel)(
+        spec.trunk,
+        spec.embedding_size,
+        embedder_bias=spec.embedder_bias,
+        precision=spec.training.precision,
+        embedder=spec.embedder,
     )
+
+
+def with_trunk(spec: FoldSpec) -> FoldSpec:
+    """Return the specification of a model that maps images to embeddings: a frozen trunk becomes a part of it again."""
+    return spec.model_copy(update={"trunk": spec.trunk.model_copy(update={"frozen": False})})
+
+
+def weights_with_trunk(spec: FoldSpec, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return a model's state dict together with that of its frozen trunk, so that the model can embed images.
+
+    Args:
+        spec: The specification of the training.
+        weights: State dict of the trained model.
+
+    Returns:
+        The same state dict if the trunk is not frozen.
+
+    Raises:
+        TrunkError: The trunk's weights are not on this machine.
+    """
+    if not spec.trunk.frozen:
+        return dict(weights)
+    with torch.random.fork_rng([]):
+        model = model_of(with_trunk(spec))
+    return {**model.state_dict(), **weights}
+
+
+def embedder_of(width: int, size: int | None, spec: EmbedderSpec, *, bias: bool = True) -> nn.Module:
+    """Build the embedder with torch's random weights.
+
+    Args:
+        width: Number of features c.
+        size: Dimensions d of the embedding; None leaves out the embedder.
+        spec: Its hidden layers. Its start (`init`) is set by the training.
+        bias: Whether the last layer has a bias.
+
+    Returns:
+        A module that maps (n, c) to (n, d): a linear layer, or linear layers with ReLU between them.
+    """
+    if size is None:
+        return nn.Identity()
+    last = nn.Linear((width, *spec.hidden)[-1], size, bias=bias)
+    if not spec.hidden:
+        return last
+    hidden = (layer for sides in pairwise((width, *spec.hidden)) for layer in (nn.Linear(*sides), nn.ReLU()))
+    return nn.Sequential(*hidden, last)
 
 
 def without_published_weights(spec: FoldSpec) -> FoldSpec:
@@ -67,6 +119,7 @@ class EmbeddingModel(nn.Module):
         embedding_size: Output dimensions d of the embedder's linear layer; None gives the pooled features.
         embedder_bias: Whether the linear layer has a bias.
         precision: `float32`, or `amp` for mixed precision.
+        embedder: Hidden layers of the embedder.
 
     Raises:
         TrunkError: The trunk or its weights are not on this machine.
@@ -82,6 +135,7 @@ class EmbeddingModel(nn.Module):
         *,
         embedder_bias: bool = True,
         precision: Literal["float32", "amp"] = "float32",
+        embedder: EmbedderSpec | None = None,
     ) -> None:
         super().__init__()
         self.precision = precision
@@ -90,9 +144,7 @@ class EmbeddingModel(nn.Module):
         self.trunk = _trunk(spec, entry)
         features = self.trunk.features
         assert isinstance(features, int)
-        self.embedder = (
-            nn.Identity() if embedding_size is None else nn.Linear(features, embedding_size, bias=embedder_bias)
-        )
+        self.embedder = embedder_of(features, embedding_size, embedder or EmbedderSpec(), bias=embedder_bias)
         self.dimensions = features if embedding_size is None else embedding_size
         pixels = spec.input_format or entry.input
         self.register_buffer("mean", torch.tensor(pixels.mean)[:, None, None], persistent=False)
@@ -160,3 +212,55 @@ class EmbeddingModel(nn.Module):
         average = feature_map.mean((2, 3))
         # amax, because the gradient of torch's adaptive max pooling is not deterministic on a GPU.
         return average if self.pooling == "average" else average + feature_map.amax((2, 3))
+
+
+class FeatureModel(EmbeddingModel):
+    """The embedder alone: features (n, c), which are computed already, to raw embeddings (n, d).
+
+    Its arguments are those of `EmbeddingModel`. Of the trunk only the number of features matters; no weights are read.
+    """
+
+    def __init__(
+        self,
+        spec: TrunkSpec,
+        embedding_size: int | None,
+        *,
+        embedder_bias: bool = True,
+        precision: Literal["float32", "amp"] = "float32",
+        embedder: EmbedderSpec | None = None,
+    ) -> None:
+        nn.Module.__init__(self)
+        self.precision = precision
+        self.layout = torch.contiguous_format
+        self.trunk = nn.Identity()
+        features = trunk_width(spec)
+        self.embedder = embedder_of(features, embedding_size, embedder or EmbedderSpec(), bias=embedder_bias)
+        self.dimensions = features if embedding_size is None else embedding_size
+        self.register_buffer("mean", torch.zeros(()), persistent=False)
+        self.batch_norm = spec.batch_norm
+
+    def _pixels(self, images: Tensor) -> Tensor:
+        return images
+
+    def _pooled(self, feature_map: Tensor) -> Tensor:
+        return feature_map
+
+
+def trunk_width(spec: TrunkSpec) -> int:
+    """Return the number of features of a trunk, or of a row of features where there is no trunk.
+
+    Raises:
+        TrunkError: The trunk is unknown.
+    """
+    if spec.width is not None:
+        return spec.width
+    return _width(trunk_entry(spec))
+
+
+@cache
+def _width(entry: TrunkEntry) -> int:
+    # Cached, because building a large trunk takes a while even without its weights.
+    with torch.device("meta"):
+        features = entry.build().features
+    assert isinstance(features, int)
+    return features

@@ -15,7 +15,7 @@ from protocols.trunks.efficientnet_lite import EfficientNetLite0
 from protocols.trunks.small_conv import SmallConv
 from protocols.trunks.torchvision_trunks import GOOGLENET_FILE, RESNET50_FILE, RESNET101_FILE, torchvision_trunk
 from protocols.trunks.weights import IMAGENET, PublishedFile, TrunkError, names_own_file, settle_weights, use_weights
-from results.training_spec import InputFormat, TrunkSpec
+from results.training_spec import NO_TRUNK, InputFormat, TrunkSpec
 
 RANDOM = "random"
 
@@ -112,6 +112,10 @@ def settled_trunk(spec: TrunkSpec, weights: Path | None = None, progress: Progre
     Raises:
         TrunkError: The trunk is unknown, or its weights are missing or wrong.
     """
+    if spec.name == NO_TRUNK:
+        if weights is not None:
+            raise TrunkError(f"--weights {weights}: features have no trunk; leave out --weights")
+        return spec
     entry = trunk_entry(spec)
     if weights is not None:
         if entry.published is None or spec.weights == RANDOM:

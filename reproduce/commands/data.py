@@ -37,15 +37,20 @@ _MAX_NAMED = 20
 def check(name: DatasetName, data: DataFolder = None, subset: Subset = False) -> None:
     """Compare a dataset's folder with the published counts and list missing images.
 
-    The images themselves are not read.
+    The images themselves are not read. Features are read completely.
     """
-    from protocols.datasets.dataset import check_listing
-    from protocols.datasets.dataset_registry import entry_of
+    from protocols.datasets.dataset import DataRequest, check_listing
+    from protocols.datasets.dataset_registry import entry_of, open_dataset
     from protocols.datasets.listing import compare_counts
+    from results.feature_settings import FEATURES
+    from results.training_spec import ImageSettings
 
     console = output_console()
     with _data_errors_as_input_errors():
         entry = entry_of(name)
+        if name == FEATURES:
+            opened = open_dataset(DataRequest(name, ImageSettings(), CACHE, data))
+            return say(console, f"{data}: usable, {len(opened.images):,} rows of {opened.n_classes:,} classes")
         if entry.lister is None:
             return say(console, f"{name} is embedded; there is nothing to check")
         if data is None:
@@ -132,6 +137,7 @@ def prepare(
     """
     from protocols.datasets.dataset import DataRequest
     from protocols.datasets.dataset_registry import open_dataset
+    from protocols.features.packed_features import LabelledFeatures
     from reproduce.monitoring.bars import Bars
     from results.training_spec import ImageSettings
 
@@ -140,6 +146,8 @@ def prepare(
     with _data_errors_as_input_errors(), Bars(console) as bars:
         request = DataRequest(name, images, cache, data, subset, skip_broken_images, bars.of("decoding images"))
         dataset = open_dataset(request)
+    if isinstance(dataset.images, LabelledFeatures):
+        return say(console, f"{name}: there is nothing to decode")
     pack = dataset.images.images
     size = sum(file.stat().st_size for file in pack.folder.iterdir())
     say(console, f"{name}: {len(dataset.images):,} images of {dataset.n_classes:,} classes decoded")

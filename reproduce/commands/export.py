@@ -74,7 +74,7 @@ def embeddings(
     artifacts: Artifacts = None,
     cache: Cache = None,
 ) -> None:
-    """Write the embeddings of the test images and their labels as .npy files."""
+    """Write the embeddings of the test images with their labels, as a folder that the dataset `features` reads."""
     from reproduce.execution.devices import check_device, prepare_process
     from reproduce.monitoring.bars import Bars
     from reproduce.outputs.export_models import Images, export_embeddings

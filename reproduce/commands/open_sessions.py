@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def open_sessions(
-    name: str, choices: Choices, where: StoragePaths, console: Console, *, plan: bool
+    name: str, choices: Choices, where: StoragePaths, console: Console, *, plan: bool, device: str = "cpu"
 ) -> Iterator[Session]:
-    """Open the experiments of a file one after another, with progress bars for weights and images.
+    """Open the experiments of a file one after another, with progress bars for weights, images and features.
 
     A panel whose images have no folder is left out with a message, as long as another panel can be run.
 
@@ -31,6 +31,7 @@ def open_sessions(
         where: Paths of the store, the checkpoints and the decoded images.
         console: Where the bars are shown.
         plan: Open the experiments only for a plan, which needs neither images nor weights.
+        device: cpu, cuda or cuda:N, which computes the features of a frozen trunk.
 
     Yields:
         One session per experiment.
@@ -59,7 +60,13 @@ def open_sessions(
         with RichProgress(console=console, transient=True, disable=not console.is_terminal) as bars:
             reading = _bar_for(bars, "reading images")
             fetching = _bar_for(bars, "fetching the trunk's weights")
-            session = open_session(key, experiment, where, reading, choices.weights, fetching, outline=plan)
+            computing = _bar_for(bars, "computing the features of the frozen trunk")
+            session = open_session(
+                *(key, experiment, where, reading, choices.weights, fetching),
+                outline=plan,
+                device=device,
+                computing=computing,
+            )
         yield session
 
 

@@ -49,6 +49,7 @@ def run(
     """
     from reproduce.commands.terminal import show_table
     from reproduce.execution import run_experiment
+    from reproduce.execution.devices import check_device
     from reproduce.monitoring.trackers import open_trackers
     from reproduce.storage import storage_paths
 
@@ -59,7 +60,9 @@ def run(
         where = where.absolute()
     start_executor = _executor_factory(device, workers, ray, where)
     trackers = open_trackers(track or [], where.store)
-    for session in open_sessions(experiment, choices, where, console, plan=False):
+    # With --ray, the features of a frozen trunk are computed on this machine, and the nodes read them from the cache.
+    features_on = check_device("auto" if ray is not None else device)
+    for session in open_sessions(experiment, choices, where, console, plan=False, device=features_on):
         started = time.perf_counter()
         finished = run_experiment.run(session, start_executor, console, trackers)
         show_table(finished.table, console)

@@ -8,6 +8,7 @@ from protocols.trunks.trunk_registry import trunk_entry
 from protocols.trunks.weights import TrunkError
 from reproduce.errors import InputError
 from results.experiment_spec import Experiment
+from results.training_spec import NO_TRUNK
 
 
 def check_names(name: str, experiment: Experiment) -> None:
@@ -26,7 +27,8 @@ def check_names(name: str, experiment: Experiment) -> None:
     try:
         entry_of(experiment.dataset.name)
         key = "trunk"
-        trunk_entry(experiment.trunk)
+        if experiment.trunk.name != NO_TRUNK:
+            trunk_entry(experiment.trunk)
         key = "metrics"
         check_metric_names(experiment.metrics)
     except (DataError, TrunkError, ValueError) as error:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import optuna
 
-from protocols.images.packed_images import LabelledImages
 from protocols.problem import Problem
+from protocols.samples import Samples
 from protocols.splits import as_ranges, from_ranges
 from protocols.training.fold_data import FoldData
 from protocols.training.train_fold import train_fold
@@ -209,10 +209,10 @@ def given_rates(training: float) -> Rates:
     return Rates(training, 3 * training, "as given with --rate; evaluation assumed to be three times as fast")
 
 
-def _few(images: LabelledImages) -> tuple[LabelledImages, tuple[int, ...]]:
+def _few(images: Samples) -> tuple[Samples, tuple[int, ...]]:
     """Return some of the images, with at least two of a class, and the ranks of their classes."""
     order = images.labels.argsort(kind="stable")[:_CALIBRATION_IMAGES]
-    few = LabelledImages(images.images, images.rows[order], images.labels[order])
+    few = images.select(order)
     return few, tuple(sorted(set(few.labels.tolist())))
 
 

@@ -1,6 +1,6 @@
 """Opens an experiment for a run or a plan: reads its cards, finds its weights, opens and splits its dataset."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,6 +10,8 @@ from protocols.datasets.dataset import DataError, DataRequest, Dataset
 from protocols.datasets.dataset_registry import DATASETS, open_dataset
 from protocols.datasets.embedded import EMBEDDED
 from protocols.datasets.stand_in import stand_in
+from protocols.features.frozen_features import FrozenTrunk, with_features, with_noise
+from protocols.features.packed_features import LabelledFeatures
 from protocols.images.packing import BrokenImageError
 from protocols.problem import Problem
 from protocols.progress import Progress
@@ -26,6 +28,7 @@ from reproduce.errors import InputError
 from reproduce.storage import StoragePaths
 from results.experiment_spec import Experiment
 from results.experiment_summary import ExperimentSummary
+from results.training_spec import NO_TRUNK, ImageSettings, TrunkSpec
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ class Session:
 
 
 def needs_folder(experiment: Experiment) -> bool:
-    """Return whether the experiment needs a folder of images and has none yet."""
+    """Return whether the experiment needs a folder of images or features and has none yet."""
     dataset = experiment.dataset
     return dataset.name in DATASETS and dataset.name not in EMBEDDED and dataset.root is None
 
@@ -104,6 +107,8 @@ def open_session(
     fetching: Progress | None = None,
     *,
     outline: bool = False,
+    device: str = "cpu",
+    computing: Progress | None = None,
 ) -> Session:
     """Read the cards, find the trunk's weights, open the dataset and split it.
 
@@ -116,6 +121,8 @@ def open_session(
             `protocols.trunks.weights` describes.
         fetching: Called with the downloaded part of the trunk's weights.
         outline: Open only for a plan. This needs no weights, and the published counts replace images without a folder.
+        device: cpu, cuda or cuda:N, which computes the features of a frozen trunk.
+        computing: Called with the number of images whose features are computed.
 
     Returns:
         The opened experiment.
@@ -127,31 +134,59 @@ def open_session(
     try:
         if needs_folder(experiment) and not (outline and DATASETS[experiment.dataset.name].publication):
             _open_images(experiment, where, progress)  # Fails before weights are downloaded in vain.
+        if experiment.trunk.name == NO_TRUNK:
+            experiment = _with_width(experiment, _open_images(experiment, where, progress))
         if not outline or weights is not None:
             trunk = settled_trunk(experiment.trunk, weights, fetching)
             experiment = experiment.model_copy(update={"trunk": trunk})
-        else:
+        elif experiment.trunk.name != NO_TRUNK:
             trunk_entry(experiment.trunk)  # A plan needs the name of a known trunk, but need not build it.
-        problem, *others = _problems(
-            [experiment, *(experiment.for_row(card.key) for card in cards)], where, progress, outline=outline
-        )
-        rows = zip(cards, others, strict=True)
-        row_problems = {card.key: other for card, other in rows if card.key in experiment.conditions}
+
+        def featured(dataset: Dataset, row: Experiment) -> Dataset:
+            if outline:
+                return with_noise(dataset, row.trunk)
+            return with_features(dataset, FrozenTrunk(row.trunk, row.images), where.cache, device, computing)
+
+        rows = [experiment, *(experiment.for_row(card.key) for card in cards)]
+        problem, *others = _problems(rows, where, progress, featured, outline=outline)
+        with_cards = zip(cards, others, strict=True)
+        row_problems = {card.key: other for card, other in with_cards if card.key in experiment.conditions}
         return Session(name, experiment, problem, cards, where, row_problems)
     except (DataError, BrokenImageError, SplitError, TrunkError) as error:
         raise InputError(str(error)) from error
 
 
+def _with_width(experiment: Experiment, dataset: Dataset) -> Experiment:
+    """Write the number of features of a row, which is part of the trainings' specifications, into the experiment."""
+    assert isinstance(dataset.images, LabelledFeatures)
+    trunk = experiment.trunk.model_copy(update={"width": dataset.images.features.width})
+    return experiment.model_copy(update={"trunk": trunk})
+
+
 def _problems(
-    rows: list[Experiment], where: StoragePaths, progress: Progress | None, *, outline: bool
+    rows: list[Experiment],
+    where: StoragePaths,
+    progress: Progress | None,
+    featured: Callable[[Dataset, Experiment], Dataset],
+    *,
+    outline: bool,
 ) -> list[Problem]:
-    """Return the problems of experiments that differ in the conditions of a row. Equal images are opened once."""
-    datasets: dict[int | None, Dataset] = {}
+    """Return the problems of experiments that differ in the conditions of a row.
+
+    Equal images are opened once, and features of a frozen trunk are computed once by `featured`.
+    """
+    opened: dict[int | None, Dataset] = {}
+    with_frozen: dict[tuple[TrunkSpec, ImageSettings], Dataset] = {}
     for row in rows:
-        if row.images.resize not in datasets:
+        if row.images.resize not in opened:
             outlined = outline_of(row) if outline and needs_folder(row) else None
-            datasets[row.images.resize] = outlined or _open_images(row, where, progress)
-    return [problem_of(row, datasets[row.images.resize]) for row in rows]
+            opened[row.images.resize] = outlined or _open_images(row, where, progress)
+        if row.trunk.frozen and (row.trunk, row.images) not in with_frozen:
+            with_frozen[row.trunk, row.images] = featured(opened[row.images.resize], row)
+    return [
+        problem_of(row, with_frozen[row.trunk, row.images] if row.trunk.frozen else opened[row.images.resize])
+        for row in rows
+    ]
 
 
 def _open_images(experiment: Experiment, where: StoragePaths, progress: Progress | None) -> Dataset:
@@ -205,6 +240,7 @@ def problem_of(experiment: Experiment, dataset: Dataset) -> Problem:
         experiment.embedder_bias,
         experiment.metrics,
         experiment.normalization,
+        embedder=experiment.embedder,
     )
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from protocols.evaluation.test_data import TestData
-from protocols.images.packed_images import LabelledImages
 from protocols.jobs import EvaluateJob, TrainJob
+from protocols.samples import Samples
 from protocols.source_files import known_files
 from protocols.training.fold_data import FoldData
 from results.experiment_spec import RecordingSettings
@@ -15,7 +15,7 @@ from results.records import FoldResult, RunRecord, TestCurve
 
 @dataclass(frozen=True)
 class TrainTask:
-    """A training and the images that it may see.
+    """A training and the images that it may see, or their features.
 
     Attributes:
         job: The training.
@@ -52,12 +52,12 @@ class Exhibition:
     """The inputs of an exhibit that a test evaluation does not have.
 
     Attributes:
-        train: Training images of the first fold.
+        train: Training images of the first fold, or their features.
         class_names: Names of all classes.
         path: File of the exhibit.
     """
 
-    train: LabelledImages
+    train: Samples
     class_names: tuple[str, ...]
     path: Path
 

@@ -1,5 +1,6 @@
 """Exports models and test embeddings of stored runs as state dicts and arrays."""
 
+import csv
 import json
 import pickle
 import shutil
@@ -16,14 +17,16 @@ from losses.plugin import Normalization
 from protocols.datasets.dataset import DataError, DataRequest, Dataset
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.embedded import EMBEDDED
+from protocols.datasets.feature_files import FEATURES_FILE, LABELS_TABLE
 from protocols.evaluation.evaluate_run import embed_test, normalization_of
 from protocols.evaluation.test_data import TestData, test_data
+from protocols.features.frozen_features import FrozenTrunk, with_features
 from protocols.images.packing import BrokenImageError
 from protocols.kept_sources import remember_kept_sources
 from protocols.progress import Progress
 from protocols.splits import SplitError, named_split
 from protocols.training.build_method import MethodError
-from protocols.trunks.embedding_model import without_published_weights
+from protocols.trunks.embedding_model import weights_with_trunk, without_published_weights
 from protocols.trunks.weights import TrunkError
 from reproduce.errors import InputError
 from reproduce.execution.carry_out import write_tensors
@@ -34,15 +37,15 @@ from results.artifacts import weights_path
 from results.experiment_summary import OTHER_VERSION
 from results.source_names import sources_of
 from results.store import Store
-from results.training_spec import FoldSpec
+from results.training_spec import NO_TRUNK, FoldSpec
 
 
 def export_model(store: Store, run: StoredRun, fold: int, folder: Path, *, onnx: bool = False) -> float:
     """Write the best model of a fold.
 
-    The files are `model.pt2`, the model as torch's exported program, with normalization; `load_model.py`, a script that
-    embeds images with it and needs no part of this suite; `model.json`, the model's description; and `model.pt`, its
-    plain state dict.
+    The files are `model.pt2`, the model as torch's exported program, with normalization; `model.json`, its description;
+    `model.pt`, its plain state dict; and `load_model.py`, a script that embeds images with it and needs no part of this
+    suite. A model of features has no script.
 
     Args:
         store: The store that holds the run.
@@ -52,14 +55,17 @@ def export_model(store: Store, run: StoredRun, fold: int, folder: Path, *, onnx:
         onnx: Whether to write `model.onnx` too, in float32.
 
     Returns:
-        The largest difference between an entry of the suite's embeddings and the exported model's, for random images.
+        The largest difference between an entry of the suite's embeddings and the exported model's, for random inputs.
 
     Raises:
         InputError: The run has no such fold, its weights or a package are missing, or the exported model differs.
     """
     spec, result = training_of(run, fold)
-    weights = kept_weights(store, run, spec)
     normalization = _normalization(store, spec)
+    try:
+        weights = weights_with_trunk(spec, kept_weights(store, run, spec))
+    except TrunkError as error:
+        raise InputError(str(error)) from error
     description = {
         **_origin(run),
         "fold": fold,
@@ -73,14 +79,14 @@ def export_model(store: Store, run: StoredRun, fold: int, folder: Path, *, onnx:
     }
     write_tensors(folder / "model.pt", weights)
     _write_json(folder / "model.json", description)
-    shutil.copyfile(load_model.__file__, folder / "load_model.py")
-    crop = spec.images.crop
-    difference = write_program(normalized_model(spec, weights, normalization), crop, folder / "model.pt2")
+    if spec.trunk.name != NO_TRUNK:
+        shutil.copyfile(load_model.__file__, folder / "load_model.py")
+    difference = write_program(normalized_model(spec, weights, normalization), folder / "model.pt2")
     if onnx:
         # ONNX has no mixed precision like torch's.
         full = spec.training.model_copy(update={"precision": "float32"})
         model = normalized_model(spec.model_copy(update={"training": full}), weights, normalization)
-        difference = max(difference, write_onnx(model, crop, folder / "model.onnx"))
+        difference = max(difference, write_onnx(model, folder / "model.onnx"))
     return difference
 
 
@@ -115,9 +121,10 @@ class Images:
 def export_embeddings(store: Store, run: StoredRun, folds: list[int], images: Images, folder: Path) -> None:
     """Write the normalised embeddings of the test images, as they are used for the scores.
 
-    `fold_0.npy` and so on hold the embeddings of each fold's model, float32 of shape (n, d). With several folds,
-    `concatenated.npy` holds those of their ensemble. `labels.npy` (n,) holds the class ranks and `classes.json` their
-    names. `is_query.npy` (n,) marks the queries, if the dataset defines them.
+    `features.npy` holds the embeddings, float32 of shape (n, d), and `labels.csv` the file name and the class of each
+    row: the folder is a dataset of features. With several folds, the embeddings are those of their ensemble, and
+    `fold_0.npy` and so on hold those of each fold's model. `labels.npy` (n,) holds the class ranks and `classes.json`
+    their names. `is_query.npy` (n,) marks the queries, if the dataset defines them.
 
     Args:
         store: The store that holds the run.
@@ -143,10 +150,11 @@ def export_embeddings(store: Store, run: StoredRun, folds: list[int], images: Im
         raise InputError(
             f"--batch {images.batch}: {images.device} has too little memory; use a smaller batch"
         ) from error
-    for spec, embeddings in zip(specs, embedded.by_model, strict=True):
-        _write_array(folder / f"fold_{spec.fold}.npy", embeddings)
+    _write_array(folder / FEATURES_FILE, embedded.joint)
     if len(specs) > 1:
-        _write_array(folder / "concatenated.npy", embedded.joint)
+        for spec, embeddings in zip(specs, embedded.by_model, strict=True):
+            _write_array(folder / f"fold_{spec.fold}.npy", embeddings)
+    _write_labels(folder / LABELS_TABLE, dataset, data)
     np.save(folder / "labels.npy", data.images.labels)
     if data.is_query is not None:
         np.save(folder / "is_query.npy", data.is_query)
@@ -181,6 +189,9 @@ def _test_images(run: StoredRun, spec: FoldSpec, images: Images) -> tuple[Datase
         )
     queries_given = dataset.is_query is not None
     split = named_split(spec.split, dataset.n_classes, dataset.trainval_classes, queries_given=queries_given)
+    if spec.trunk.frozen:
+        trunk = FrozenTrunk(spec.trunk, spec.images)
+        dataset = with_features(dataset, trunk, images.cache, images.device, images.progress)
     return dataset, test_data(dataset, split)
 
 
@@ -194,6 +205,18 @@ def _origin(run: StoredRun) -> dict[str, Any]:
         "run_fingerprint": record.fingerprint,
         "hyperparameters": record.hyperparameters,
     }
+
+
+def _write_labels(path: Path, dataset: Dataset, data: TestData) -> None:
+    """Write the file name, if it is known, and the class name of each test image."""
+    tested = np.flatnonzero(np.isin(dataset.images.labels, np.unique(data.images.labels)))
+    classes = [dataset.class_names[rank] for rank in data.images.labels]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        if dataset.names:
+            writer.writerows([("file", "label"), *zip((dataset.names[row] for row in tested), classes, strict=True)])
+        else:
+            writer.writerows([("label",), *((name,) for name in classes)])
 
 
 def _write_array(path: Path, values: Tensor) -> None:
@@ -225,7 +248,11 @@ def kept_weights(store: Store, run: StoredRun, spec: FoldSpec) -> dict[str, Tens
         weights = torch.load(path, map_location="cpu", weights_only=True)
     except (OSError, RuntimeError, EOFError, ValueError, pickle.UnpicklingError, zipfile.BadZipFile) as error:
         raise _unreadable(path) from error
-    if not (isinstance(weights, dict) and weights and all(isinstance(value, Tensor) for value in weights.values())):
+    # Raw features of a frozen trunk have no weights.
+    may_be_empty = spec.trunk.is_input_features and spec.embedding_size is None
+    if not (isinstance(weights, dict) and all(isinstance(value, Tensor) for value in weights.values())):
+        raise _unreadable(path)
+    if not weights and not may_be_empty:
         raise _unreadable(path)
     return weights
 

@@ -1,5 +1,7 @@
 """Models that run without this suite: torch's exported programs (`.pt2`) and ONNX."""
 
+import logging
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +11,13 @@ from torch import Tensor, nn
 
 from losses.plugin import Normalization
 from protocols.metrics.retrieval import normalized
-from protocols.trunks.embedding_model import EmbeddingModel, trained_model
+from protocols.trunks.embedding_model import (
+    EmbeddingModel,
+    trained_model,
+    trunk_width,
+    with_trunk,
+    without_published_weights,
+)
 from reproduce.errors import InputError
 from results.training_spec import FoldSpec
 
@@ -27,57 +35,66 @@ class NormalizedModel(nn.Module):
     Args:
         model: The model.
         normalization: `unit` or `ball`.
+        shape: Shape of one input: (3, crop, crop) for uint8 RGB images, (c,) for float32 features.
     """
 
-    def __init__(self, model: EmbeddingModel, normalization: Normalization) -> None:
+    def __init__(self, model: EmbeddingModel, normalization: Normalization, shape: tuple[int, ...]) -> None:
         super().__init__()
-        self.model, self.normalization = model, normalization
+        self.model, self.normalization, self.shape = model, normalization, shape
 
-    def forward(self, images: Tensor) -> Tensor:
-        """Compute normalized embeddings (n, d) of uint8 RGB images (n, 3, crop, crop)."""
-        return normalized(self.model(images), self.normalization)
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Compute normalized embeddings (n, d) of images or features (n, ...)."""
+        return normalized(self.model(inputs), self.normalization)
+
+    def random_inputs(self, number: int) -> Tensor:
+        """Draw inputs; equal numbers give equal inputs."""
+        generator = torch.Generator().manual_seed(number)
+        if len(self.shape) == 1:
+            return torch.randn((number, *self.shape), generator=generator)
+        return torch.randint(0, 256, (number, *self.shape), dtype=torch.uint8, generator=generator)
 
 
 def normalized_model(spec: FoldSpec, weights: dict[str, Tensor], normalization: Normalization) -> NormalizedModel:
     """Build the model of a finished training on the CPU, in evaluation mode.
 
     Args:
-        spec: The specification of the training; its trunk needs no weight file.
-        weights: State dict of the trained model.
+        spec: The specification of the training. A frozen trunk becomes a part of the model.
+        weights: State dict of the trained model, with that of a frozen trunk.
         normalization: Normalization of its embeddings.
     """
-    model = NormalizedModel(trained_model(spec, weights, _CPU), normalization).eval()
+    spec = without_published_weights(with_trunk(spec))
+    embeds_features = spec.trunk.is_input_features
+    shape = (trunk_width(spec.trunk),) if embeds_features else (_CHANNELS, spec.images.crop, spec.images.crop)
+    model = NormalizedModel(trained_model(spec, weights, _CPU), normalization, shape).eval()
     return model.requires_grad_(False)
 
 
-def write_program(model: NormalizedModel, crop: int, path: Path) -> float:
+def write_program(model: NormalizedModel, path: Path) -> float:
     """Write a model with `torch.export`, read it again and compare its embeddings with those of the suite.
 
     Args:
         model: The model on the CPU.
-        crop: Side of its input in pixels.
         path: The file to write, `*.pt2`.
 
     Returns:
-        The largest difference between two entries of the embeddings of random images.
+        The largest difference between two entries of the embeddings of random inputs.
 
     Raises:
         InputError: The difference is larger than `TOLERANCE`.
     """
-    torch.export.save(_program(model, crop), path)
-    return _checked_difference(model, crop, torch.export.load(path).module(), "torch.export")
+    torch.export.save(_program(model), path)
+    return _checked_difference(model, torch.export.load(path).module(), "torch.export")
 
 
-def write_onnx(model: NormalizedModel, crop: int, path: Path) -> float:
+def write_onnx(model: NormalizedModel, path: Path) -> float:
     """Write a model as ONNX, run it with ONNX Runtime and compare its embeddings with those of the suite.
 
     Args:
         model: The model on the CPU, in float32.
-        crop: Side of its input in pixels.
-        path: The file to write, `*.onnx`. Its input is `images`, its output `embeddings`.
+        path: The file to write, `*.onnx`. Its input is `inputs`, its output `embeddings`.
 
     Returns:
-        The largest difference between two entries of the embeddings of random images.
+        The largest difference between two entries of the embeddings of random inputs.
 
     Raises:
         InputError: A package of the extra `onnx` is missing, or the difference is larger than `TOLERANCE`.
@@ -87,40 +104,39 @@ def write_onnx(model: NormalizedModel, crop: int, path: Path) -> float:
         import onnxscript  # noqa: F401 - torch's exporter needs it.
     except ImportError as error:
         raise InputError(f"--onnx needs the package {error.name}: pip install -e '.[onnx]'") from error
-    torch.onnx.export(
-        _program(model, crop),
-        (),
-        path,
-        dynamo=True,
-        verbose=False,
-        external_data=False,
-        input_names=["images"],
-        output_names=["embeddings"],
-    )
+    # The exporter logs that packages such as torchvision are missing, which this model does not need.
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # torch's exporter uses a deprecated function of torch.
+        torch.onnx.export(
+            _program(model),
+            (),
+            path,
+            dynamo=True,
+            verbose=False,
+            external_data=False,
+            input_names=["inputs"],
+            output_names=["embeddings"],
+        )
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
 
-    def run(images: Tensor) -> Tensor:
-        (embeddings,) = session.run(None, {"images": images.numpy()})
+    def run(inputs: Tensor) -> Tensor:
+        (embeddings,) = session.run(None, {"inputs": inputs.numpy()})
         return torch.from_numpy(np.asarray(embeddings))
 
-    return _checked_difference(model, crop, run, "ONNX Runtime")
+    return _checked_difference(model, run, "ONNX Runtime")
 
 
-def _program(model: NormalizedModel, crop: int) -> torch.export.ExportedProgram:
-    # Two images, because torch takes a size of 1 for a constant.
-    return torch.export.export(model, (_images(2, crop),), dynamic_shapes=({0: torch.export.Dim("n")},))
+def _program(model: NormalizedModel) -> torch.export.ExportedProgram:
+    # Two inputs, because torch takes a size of 1 for a constant.
+    return torch.export.export(model, (model.random_inputs(2),), dynamic_shapes=({0: torch.export.Dim("n")},))
 
 
-def _images(number: int, crop: int) -> Tensor:
-    generator = torch.Generator().manual_seed(number)
-    return torch.randint(0, 256, (number, _CHANNELS, crop, crop), dtype=torch.uint8, generator=generator)
-
-
-def _checked_difference(model: NormalizedModel, crop: int, exported: Callable[[Tensor], Tensor], runner: str) -> float:
-    """The largest difference over batches of one and of several images."""
-    batches = [_images(number, crop) for number in (1, 5)]
+def _checked_difference(model: NormalizedModel, exported: Callable[[Tensor], Tensor], runner: str) -> float:
+    """The largest difference over batches of one and of several inputs."""
+    batches = [model.random_inputs(number) for number in (1, 5)]
     # torch's maximum is NaN if one entry is.
-    difference = float(torch.cat([(model(images) - exported(images)).abs() for images in batches]).max())
+    difference = float(torch.cat([(model(inputs) - exported(inputs)).abs() for inputs in batches]).max())
     if not difference <= TOLERANCE:
         raise InputError(
             f"the model in {runner} differs from the suite's by {difference:.1e}, more than {TOLERANCE:.0e}; nothing "

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from results.records import FoldResult, RunRecord, run_fingerprint
 from results.training_spec import (
     Component,
+    EmbedderSpec,
     FoldSpec,
     ImageSettings,
     InputFormat,
@@ -67,6 +68,10 @@ CHANGES = {
     "trunk.batch_norm_momentum": TrunkSpec(
         name="small_conv", weights="random", batch_norm="training", batch_norm_momentum=0.9
     ),
+    "trunk.frozen": TrunkSpec(name="efficientnet_lite0", weights="imagenet", frozen=True),
+    "trunk.width": TrunkSpec(name="none", weights="none", width=4),
+    "embedder.hidden": EmbedderSpec(hidden=(8,)),
+    "embedder.init": EmbedderSpec(init="pca"),
     "embedding_size": None,
     "embedder_bias": False,
     "normalization": "ball",
@@ -112,6 +117,7 @@ def test_no_field_of_a_spec_is_forgotten_above():
         "": FoldSpec,
         "images.": ImageSettings,
         "trunk.": TrunkSpec,
+        "embedder.": EmbedderSpec,
         "method.": MethodSpec,
         "training.": TrainingSettings,
         "training.optimizer.": OptimizerSettings,

@@ -31,7 +31,7 @@ def images(number: int, side: int) -> Tensor:
 def test_a_program_gives_the_normalized_embeddings_of_any_batch(tmp_path, trained, normalization: Normalization):
     spec, weights = trained
     model = normalized_model(spec, weights, normalization)
-    assert write_program(model, spec.images.crop, tmp_path / "model.pt2") <= TOLERANCE
+    assert write_program(model, tmp_path / "model.pt2") <= TOLERANCE
     program = torch.export.load(tmp_path / "model.pt2").module()
     for number in (1, 2, 7):
         batch = images(number, spec.images.crop)
@@ -44,18 +44,18 @@ def test_a_model_of_mixed_precision_can_be_exported(tmp_path, trained):
     spec, weights = trained
     training = spec.training.model_copy(update={"precision": "amp"})
     model = normalized_model(spec.model_copy(update={"training": training}), weights, "unit")
-    assert write_program(model, spec.images.crop, tmp_path / "model.pt2") <= TOLERANCE
+    assert write_program(model, tmp_path / "model.pt2") <= TOLERANCE
 
 
 def test_onnx_gives_the_embeddings_of_any_batch(tmp_path, trained):
     onnxruntime = pytest.importorskip("onnxruntime", reason="the extra onnx is not installed")
     spec, weights = trained
     model = normalized_model(spec, weights, "unit")
-    assert write_onnx(model, spec.images.crop, tmp_path / "model.onnx") <= TOLERANCE
+    assert write_onnx(model, tmp_path / "model.onnx") <= TOLERANCE
     assert [path.name for path in tmp_path.glob("model.onnx*")] == ["model.onnx"], "the weights are in the file"
     session = onnxruntime.InferenceSession(str(tmp_path / "model.onnx"), providers=["CPUExecutionProvider"])
     batch = images(3, spec.images.crop)
-    (embeddings,) = session.run(["embeddings"], {"images": batch.numpy()})
+    (embeddings,) = session.run(["embeddings"], {"inputs": batch.numpy()})
     torch.testing.assert_close(torch.from_numpy(embeddings), model(batch), rtol=0, atol=TOLERANCE)
 
 
@@ -63,7 +63,7 @@ def test_a_missing_package_gives_one_line(tmp_path, trained, monkeypatch):
     spec, weights = trained
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(InputError, match=r"--onnx needs the package onnxruntime: pip install -e '.\[onnx\]'"):
-        write_onnx(normalized_model(spec, weights, "unit"), spec.images.crop, tmp_path / "model.onnx")
+        write_onnx(normalized_model(spec, weights, "unit"), tmp_path / "model.onnx")
 
 
 @pytest.mark.parametrize("error", [2 * TOLERANCE, float("nan")])
@@ -71,15 +71,15 @@ def test_an_exported_model_that_differs_is_refused(tmp_path, trained, monkeypatc
     class Shifted(nn.Module):
         def __init__(self, model: NormalizedModel) -> None:
             super().__init__()
-            self.model = model
+            self.model, self.random_inputs = model, model.random_inputs
 
         def forward(self, batch: Tensor) -> Tensor:
             return self.model(batch) + error
 
     program = portable_model._program
-    monkeypatch.setattr(portable_model, "_program", lambda model, crop: program(Shifted(model), crop))
+    monkeypatch.setattr(portable_model, "_program", lambda model: program(Shifted(model)))
     spec, weights = trained
     with pytest.raises(
         InputError, match=r"the model in torch.export differs from the suite's by .*; nothing is written"
     ):
-        write_program(normalized_model(spec, weights, "unit"), spec.images.crop, tmp_path / "model.pt2")
+        write_program(normalized_model(spec, weights, "unit"), tmp_path / "model.pt2")

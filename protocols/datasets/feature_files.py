@@ -1,0 +1,163 @@
+"""Features without images: a folder with `features.npy`, and with labels in `labels.csv` or `labels.npy`.
+
+`features.npy` (n, c) is float16 or float32. It is mapped into memory and read in parts, never copied as a whole.
+`labels.csv` has a header with a column `label`, the class of each row, and optionally a column `file`, its name.
+`labels.npy` (n,) has whole numbers or texts. If there are both, `labels.csv` is read. Classes are ranked by number if
+all labels are whole numbers, else in alphabetical order.
+"""
+
+import csv
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocols.datasets.dataset import DataError, DataRequest, Dataset, check_classes
+from protocols.datasets.listing import root_of
+from protocols.features.packed_features import LabelledFeatures, PackedFeatures
+from protocols.progress import Progress
+from results.feature_settings import FEATURES
+from results.values import fingerprint_of
+from results.whole_files import write_whole
+
+FEATURES_FILE, LABELS_TABLE, LABELS_FILE = "features.npy", "labels.csv", "labels.npy"
+_PART_BYTES = 2**26
+
+
+def open_features(request: DataRequest) -> Dataset:
+    """Open a folder of features.
+
+    The first look reads and checks the whole file. Its hash is kept in the cache, so later looks read only the labels
+    as long as size and modification time of the file stay the same.
+
+    Args:
+        request: Folder, cache and progress.
+
+    Returns:
+        The dataset. The conventional split trains on the first half of the classes.
+
+    Raises:
+        DataError: A file is missing or cannot be used. The message names the file and the row.
+    """
+    root = root_of(request, f"the folder with {FEATURES_FILE} and {LABELS_TABLE} or {LABELS_FILE}").resolve()
+    if (root / "split.csv").exists():
+        raise DataError(f"{root / 'split.csv'}: a split of one's own is not read; remove the file to use MLRC's split")
+    shape = _shape(root / FEATURES_FILE)
+    given, names = _given_labels(root, shape[0])
+    class_names, labels = _ranked(given)
+    check_classes(FEATURES, class_names, labels, "row")
+    content = _content(root / FEATURES_FILE, request.cache, request.progress)
+    features = LabelledFeatures(PackedFeatures(root / FEATURES_FILE), np.arange(shape[0]), labels)
+    identity = [class_names, hashlib.sha256(labels.tobytes()).hexdigest(), names, content]
+    conventional = len(class_names) - len(class_names) // 2
+    return Dataset(
+        FEATURES, class_names, features, fingerprint_of(identity), trainval_classes=conventional, names=names
+    )
+
+
+def _loaded(path: Path) -> NDArray[Any]:
+    """Map an .npy file into memory; raise DataError if it is missing or no such file."""
+    if not path.is_file():
+        raise DataError(f"{path}: no such file; write it with numpy.save")
+    try:
+        values: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: not an .npy file of numbers ({error}); write it with numpy.save") from error
+    return values
+
+
+def _shape(path: Path) -> tuple[int, int]:
+    """Return the shape of the features; raise DataError if it or the type is wrong."""
+    values = _loaded(path)
+    if values.ndim != 2 or 0 in values.shape:
+        raise DataError(f"{path}: has the shape {values.shape}; it needs one row per image and one column per feature")
+    if values.dtype not in (np.float16, np.float32):
+        raise DataError(f"{path}: holds {values.dtype}; convert it to float32 or float16 with astype")
+    return (len(values), values.shape[1])
+
+
+def _given_labels(root: Path, count: int) -> tuple[Sequence[Any], tuple[str, ...]]:
+    """Read the label of each row, and its name if names are given."""
+    table = root / LABELS_TABLE
+    path = table if table.exists() else root / LABELS_FILE
+    if not path.exists():
+        raise DataError(f"{root}: has neither {LABELS_TABLE} nor {LABELS_FILE}; add the label of each row")
+    labels, names = _from_table(path) if path == table else (_from_array(path), ())
+    if len(labels) != count:
+        raise DataError(f"{path}: has {len(labels):,} labels for {count:,} rows of {FEATURES_FILE}; give one per row")
+    return labels, names
+
+
+def _from_table(path: Path) -> tuple[list[str], tuple[str, ...]]:
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        try:
+            reader = csv.DictReader(file)
+            if "label" not in (reader.fieldnames or ()):
+                raise DataError(f"{path}: its first line must name the column label, and optionally the column file")
+            lines = list(reader)
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise DataError(f"{path}: not a CSV file in UTF-8 ({error})") from error
+    for number, line in enumerate(lines, start=2):
+        if not (line["label"] or "").strip():
+            raise DataError(f"{path}: line {number} has no label; give one to every row")
+    names = tuple(line["file"] or "" for line in lines) if "file" in (reader.fieldnames or ()) else ()
+    return [line["label"].strip() for line in lines], names
+
+
+def _from_array(path: Path) -> list[Any]:
+    values = _loaded(path)
+    if values.ndim != 1:
+        raise DataError(f"{path}: has the shape {values.shape}; it needs one label per row of {FEATURES_FILE}")
+    if values.dtype.kind not in "iuU":
+        raise DataError(f"{path}: holds {values.dtype}; labels are whole numbers or texts")
+    labels: list[Any] = values.tolist()
+    return labels
+
+
+def _ranked(given: Sequence[Any]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """Return the names of the classes in their order, and the rank of each row's class."""
+    texts = [str(label) for label in given]
+    distinct = set(texts)
+    numbers = all(text.isascii() and text.removeprefix("-").isdigit() for text in distinct)
+    # Ties such as 1 and 01 are ordered by text.
+    class_names = sorted(distinct, key=lambda text: (int(text) if numbers else 0, text))
+    ranks = {name: rank for rank, name in enumerate(class_names)}
+    return tuple(class_names), np.asarray([ranks[text] for text in texts], dtype=np.int64)
+
+
+def _content(path: Path, cache: Path, progress: Progress | None) -> str:
+    """Return the hash of the features, from the cache if the file is unchanged. The first look checks every value."""
+    status = path.stat()
+    stamp = f"{status.st_size} {status.st_mtime_ns}"
+    described = cache / f"features-file-{fingerprint_of(str(path))}.json"
+    if described.exists():
+        known = json.loads(described.read_text())
+        if known["stamp"] == stamp:
+            return str(known["content"])
+    content = _checked_hash(path, progress)
+    write_whole(described, json.dumps({"stamp": stamp, "content": content}))
+    return content
+
+
+def _checked_hash(path: Path, progress: Progress | None) -> str:
+    """Hash the features in parts; raise DataError at the first value that is not finite."""
+    values = _loaded(path)
+    digest = hashlib.sha256(f"{values.dtype} {values.shape}".encode())
+    part = max(1, _PART_BYTES // (values.shape[1] * values.itemsize))
+    for first in range(0, len(values), part):
+        rows = np.ascontiguousarray(values[first : first + part])
+        finite = np.isfinite(rows)
+        if not finite.all():
+            row, column = np.argwhere(~finite)[0]
+            raise DataError(
+                f"{path}: row {first + row}, column {column} is {rows[row, column]}; remove the row, or compute its "
+                "features again"
+            )
+        digest.update(rows.data)
+        if progress:
+            progress(min(first + part, len(values)), len(values))
+    return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""Features instead of images: those of a frozen trunk, or those of a file that somebody brings."""

@@ -1,0 +1,169 @@
+"""Features of a frozen trunk: computed once for all images of a dataset, and kept in the cache.
+
+A frozen trunk gets the centre crop of each image, as in an evaluation, and computes in float32. So its features depend
+only on the data, the trunk with its weights, the resize and the crop. An interrupted computation is continued by the
+next call.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from filelock import FileLock
+from numpy.typing import NDArray
+from torch import Tensor
+
+from protocols.datasets.dataset import Dataset
+from protocols.features.packed_features import LabelledFeatures, PackedFeatures
+from protocols.images.packed_images import LabelledImages
+from protocols.progress import Progress
+from protocols.samples import evaluation_batches_of
+from protocols.training.torch_state import device_name, isolated_random_numbers
+from protocols.trunks.embedding_model import EmbeddingModel, trunk_width
+from results.provenance import provenance
+from results.training_spec import ImageSettings, TrunkSpec
+from results.values import fingerprint_of
+from results.whole_files import put_in_place
+
+FEATURES_VERSION = 1
+"""Version of the computation. Raise it, and `TRAINING_VERSION`, with a change that alters features."""
+
+
+@dataclass(frozen=True)
+class FrozenTrunk:
+    """A trunk that stays as it is, and the images that it gets.
+
+    Attributes:
+        spec: The trunk with its weights.
+        images: Resize and crop of the images.
+    """
+
+    spec: TrunkSpec
+    images: ImageSettings
+
+    def identity(self, data_fingerprint: str) -> str:
+        """Name the features of a dataset by everything that decides them."""
+        spec, images = self.spec.model_dump(mode="json"), self.images
+        transform = [images.resize, images.evaluation_resize, images.crop]
+        return fingerprint_of([FEATURES_VERSION, data_fingerprint, spec, transform])
+
+
+def with_features(
+    dataset: Dataset, trunk: FrozenTrunk, cache: Path, device: str, progress: Progress | None = None
+) -> Dataset:
+    """Replace the images of a dataset by the features of a frozen trunk.
+
+    Args:
+        dataset: The dataset with its images.
+        trunk: The trunk, and the resize and crop of the images.
+        cache: Folder of the features. Features that were computed before are read from there.
+        device: `cpu`, `cuda` or `cuda:N`, for features that are not there yet.
+        progress: Called with the number of images whose features are computed, and the number of all images.
+
+    Returns:
+        The dataset with the same classes, labels and fingerprint.
+
+    Raises:
+        TrunkError: The trunk or its weights are not on this machine.
+    """
+    images = dataset.images
+    assert isinstance(images, LabelledImages), "features have no trunk"
+    folder = cache / f"features-{trunk.identity(dataset.fingerprint)}"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.with_name(folder.name + ".lock")):
+        if not folder.exists():
+            _compute(images, trunk, folder, torch.device(device), progress)
+    return featured(dataset, PackedFeatures(folder / "features.npy"))
+
+
+def featured(dataset: Dataset, features: PackedFeatures) -> Dataset:
+    """Replace the images of a dataset by features, one row per image in the same order, and keep them as pictures."""
+    assert isinstance(dataset.images, LabelledImages)
+    rows = np.arange(len(dataset.images))
+    return replace(dataset, images=LabelledFeatures(features, rows, dataset.images.labels), pictures=dataset.images)
+
+
+def _compute(
+    images: LabelledImages, trunk: FrozenTrunk, folder: Path, device: torch.device, progress: Progress | None
+) -> None:
+    """Compute the features of all images into a folder that appears when it is complete."""
+    # The name is fixed, so that the next call continues an interrupted one. The lock excludes other processes.
+    partial = folder.with_name(folder.name + ".partial")
+    rows, first = _prepared(partial, len(images), trunk_width(trunk.spec))
+    left = images.select(np.arange(first, len(images)))
+    with isolated_random_numbers(str(device)):
+        for batch in _features(left, trunk, device):
+            rows[first : first + len(batch)] = batch.cpu().numpy()
+            first += len(batch)
+            rows.flush()
+            (partial / "done").write_text(str(first))
+            if progress:
+                progress(first, len(images))
+    origin = provenance(device_name(device), torch.get_num_threads()).model_dump(mode="json")
+    description = {"version": FEATURES_VERSION, "trunk": trunk.spec.model_dump(mode="json"), "provenance": origin}
+    (partial / "description.json").write_text(json.dumps(description, indent=1) + "\n")
+    (partial / "done").unlink()
+    put_in_place(partial, folder)
+
+
+def _prepared(partial: Path, count: int, width: int) -> tuple[np.memmap, int]:
+    """Open the file to fill, and return it with the number of rows that an interrupted computation has filled."""
+    file, done = partial / "features.npy", partial / "done"
+    if done.exists():
+        rows: np.memmap = np.lib.format.open_memmap(file, mode="r+")
+        return rows, int(done.read_text() or 0)
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    return np.lib.format.open_memmap(file, mode="w+", dtype=np.float32, shape=(count, width)), 0
+
+
+def _features(images: LabelledImages, trunk: FrozenTrunk, device: torch.device) -> Iterator[Tensor]:
+    """Yield the pooled features of batches of images, in their order."""
+    model = EmbeddingModel(trunk.spec, None).place(device).eval()
+    with torch.no_grad():
+        for crops in evaluation_batches_of(images, trunk.images, device, keep=False).batches():
+            yield model.features(crops)
+
+
+@dataclass(frozen=True)
+class NoiseFeatures(PackedFeatures):
+    """Noise in place of features that are not computed yet, to measure how long a training takes.
+
+    Attributes:
+        path: Not used.
+        shape: Number of rows and of features.
+    """
+
+    shape: tuple[int, int] = (0, 0)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"path": self.path, "shape": self.shape}
+
+    @property
+    def width(self) -> int:
+        """Number of features of a row."""
+        return self.shape[1]
+
+    def take(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return noise for each row, float32 (k, c)."""
+        return np.random.default_rng(0).standard_normal((len(rows), self.width), dtype=np.float32)
+
+
+def with_noise(dataset: Dataset, spec: TrunkSpec) -> Dataset:
+    """Replace the images of a dataset by noise of the width of a frozen trunk's features.
+
+    Args:
+        dataset: The dataset with its images.
+        spec: The frozen trunk. Its weights are not needed.
+
+    Raises:
+        TrunkError: The trunk is unknown.
+    """
+    return featured(dataset, NoiseFeatures(Path("."), (len(dataset.images), trunk_width(spec))))

@@ -1,0 +1,46 @@
+"""What trainings and evaluations read: images, or features in their place."""
+
+import torch
+
+from protocols.features.feature_batches import EvaluationFeatures, FeatureSource
+from protocols.features.packed_features import LabelledFeatures
+from protocols.images.batch_source import BatchSource
+from protocols.images.evaluation_crops import BATCH, EvaluationCrops
+from protocols.images.packed_images import LabelledImages
+from results.training_spec import ImageSettings
+
+Samples = LabelledImages | LabelledFeatures
+"""A selection of a dataset's images, or of their features, with classes. It gives no access to others."""
+
+TrainingBatches = BatchSource | FeatureSource
+EvaluationBatches = EvaluationCrops | EvaluationFeatures
+
+
+def training_batches_of(samples: Samples, settings: ImageSettings, device: torch.device) -> TrainingBatches:
+    """Return the source of a training's batches: random crops of images, or rows of features.
+
+    Args:
+        samples: The training images or their features.
+        settings: Size, ranges and augmentation of the crops; features have none.
+        device: The device of the batches.
+    """
+    if isinstance(samples, LabelledFeatures):
+        return FeatureSource(samples, device)
+    return BatchSource(samples, settings, device)
+
+
+def evaluation_batches_of(
+    samples: Samples, settings: ImageSettings, device: torch.device, *, keep: bool = True, batch: int = BATCH
+) -> EvaluationBatches:
+    """Return the batches of an evaluation, in the order of the samples: centre crops of images, or rows of features.
+
+    Args:
+        samples: The images or their features.
+        settings: Size of the crops; features have none.
+        device: The device of the batches.
+        keep: Whether to keep the batches for later passes, if there is room.
+        batch: Images per batch; features come in larger parts.
+    """
+    if isinstance(samples, LabelledFeatures):
+        return EvaluationFeatures(samples, device, keep=keep)
+    return EvaluationCrops(samples, settings, device, keep=keep, batch=batch)
