@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from results.training_spec import MethodSpec
+from results.training_spec import FoldSpec, MethodSpec
 
 _NAME = re.compile(r"(?P<source>.+):(?P<attribute>[^\W\d]\w*)(?: \(sha256 (?P<digest>[0-9a-f]{16})\))?")
 
@@ -69,6 +69,13 @@ def sources_of(method: MethodSpec) -> tuple[str, ...]:
         for name in (component.name, *_nested_names(component.arguments))
     ]
     return tuple(dict.fromkeys(name for name in names if SourceName.parse(name)))
+
+
+def sources_of_training(spec: FoldSpec) -> tuple[str, ...]:
+    """Return the names of a training's classes and trunk that come from a user's file or module, with their hashes."""
+    trunk = SourceName.parse(spec.trunk.name)
+    # Only names with a hash: those of libraries, such as `torchvision:resnet18`, have none.
+    return (*sources_of(spec.method), *([spec.trunk.name] if trunk is not None and trunk.digest else []))
 
 
 def _nested_names(arguments: Mapping[str, JsonValue]) -> Iterator[str]:

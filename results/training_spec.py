@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, FiniteFloat, JsonValue, model_validator
 
@@ -10,6 +10,12 @@ from results.values import Record, fingerprint_of
 
 TRAINING_VERSION = 1
 """Version of the training. Raise it with every change that alters outcomes: old results then no longer match."""
+
+PRETRAINED = "pretrained"
+"""The weights that a library, or a user's file, gives a trunk."""
+
+WEIGHT_FILES = frozenset({".pth", ".pt", ".bin"})
+"""Endings of files with weights."""
 
 NO_TRUNK = "none"
 """Name of the trunk where the dataset has features and no images."""
@@ -146,7 +152,8 @@ class TrunkSpec(Record):
 
     Attributes:
         name: Name of the trunk.
-        weights: Identity of the weights.
+        weights: Identity of the weights. The default is `imagenet`, or `pretrained` for a trunk of a library or of a
+            user's file.
         batch_norm: `statistics_frozen` is MLRC's setting: running statistics are fixed, scale and shift train.
             `frozen` fixes both. `training` fixes neither.
         pooling: Pooling of the last feature map. `average_max` is the sum of average and maximum (Proxy-Anchor's code).
@@ -174,6 +181,13 @@ class TrunkSpec(Record):
     def is_input_features(self) -> bool:
         """Whether trainings get features instead of images: the trunk is frozen, or there is none."""
         return self.frozen or self.name == NO_TRUNK
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_weights(cls, values: Any) -> Any:
+        if isinstance(values, dict) and "weights" not in values and ":" in str(values.get("name")):
+            return {**values, "weights": PRETRAINED}
+        return values
 
     @model_validator(mode="after")
     def _frozen_trunk_does_not_train(self) -> "TrunkSpec":

@@ -141,7 +141,7 @@ def test_rooms_form_no_circle():
 @pytest.mark.parametrize("path", FILES, ids=ids(FILES))
 def test_every_imported_package_is_declared(path):
     extras = PROJECT["optional-dependencies"]
-    optional = [line for name in ("torchvision", "wandb", "ray", "onnx") for line in extras[name]]
+    optional = [line for name in ("torchvision", "timm", "wandb", "ray", "onnx") for line in extras[name]]
     wanted = [*PROJECT["dependencies"], *optional]
     declared = {canonicalize_name(Requirement(line).name) for line in wanted}
     modules = {MODULES.get(name, name) for name in declared}

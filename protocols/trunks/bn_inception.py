@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from protocols.trunks.weights import PublishedFile
+from protocols.trunks.weights import WeightFile
 
-BN_INCEPTION_FILE = PublishedFile(
+BN_INCEPTION_FILE = WeightFile(
     "bn_inception",
     "http://data.lip6.fr/cadene/pretrainedmodels/bn_inception-52deb4733.pth",
     ("last_linear.",),

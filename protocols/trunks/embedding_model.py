@@ -10,19 +10,32 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.utils import convert_conv2d_weight_memory_format
 
-from protocols.trunks.trunk_registry import RANDOM, TrunkEntry, trunk_entry
-from protocols.trunks.weights import read_weights
+from protocols.trunks.trunk_entry import RANDOM, TrunkEntry, first_line, identified, tag_of
+from protocols.trunks.trunk_registry import trunk_entry
+from protocols.trunks.weights import TrunkError, read_weights
 from results.training_spec import EmbedderSpec, FoldSpec, TrunkSpec
 
 
 def _trunk(spec: TrunkSpec, entry: TrunkEntry) -> nn.Module:
     """The trunk with the weights of its specification."""
     trunk = entry.build()
-    if spec.weights != RANDOM and entry.packaged:
+    tag = tag_of(spec.weights)
+    if spec.weights == RANDOM:
+        return trunk
+    if tag and entry.tagged:
+        with torch.random.fork_rng([]):
+            weights = entry.tagged(tag)
+        if identified(tag, weights) != spec.weights:
+            raise TrunkError(
+                f"trunk {spec.name}: its weights are now {identified(tag, weights)}, but this experiment began with "
+                f"{spec.weights}; bring those back, or begin a new experiment"
+            )
+        trunk.load_state_dict(weights)
+    elif entry.packaged:
         trunk.load_state_dict(entry.packaged())
-    elif spec.weights != RANDOM and entry.published:
+    elif entry.weight_file:
         shapes = {key: value.shape for key, value in trunk.state_dict().items()}
-        trunk.load_state_dict(read_weights(entry.published, spec.weights, shapes))
+        trunk.load_state_dict(read_weights(entry.weight_file, spec.weights, shapes))
     return trunk
 
 
@@ -208,7 +221,11 @@ class EmbeddingModel(nn.Module):
         return torch.autocast(device.type, torch.bfloat16, enabled=self.precision == "amp")
 
     def _pooled(self, feature_map: Tensor) -> Tensor:
-        """Pool a feature map (n, c, h, w) to (n, c)."""
+        """Pool a feature map (n, c, h, w) to (n, c); pooled features stay as they are."""
+        if feature_map.ndim == 2:  # The trunk has pooled them.
+            if self.pooling != "average":
+                raise TrunkError(f"pooling: {self.pooling} needs a feature map, but the trunk gives pooled features")
+            return feature_map
         average = feature_map.mean((2, 3))
         # amax, because the gradient of torch's adaptive max pooling is not deterministic on a GPU.
         return average if self.pooling == "average" else average + feature_map.amax((2, 3))
@@ -260,7 +277,34 @@ def trunk_width(spec: TrunkSpec) -> int:
 @cache
 def _width(entry: TrunkEntry) -> int:
     # Cached, because building a large trunk takes a while even without its weights.
-    with torch.device("meta"):
-        features = entry.build().features
-    assert isinstance(features, int)
-    return features
+    return entry.width
+
+
+def check_images_fit(spec: TrunkSpec, crop: int) -> None:
+    """Compute one image with a trunk of a library or a user's file, so that a wrong size is told before any training.
+
+    Args:
+        spec: The trunk, with settled weights.
+        crop: Side of the images in pixels.
+
+    Raises:
+        TrunkError: The trunk cannot compute images of this size, or it gives no features.
+    """
+    if not trunk_entry(spec).outside:
+        return
+    with torch.random.fork_rng([]), torch.no_grad():
+        model = EmbeddingModel(spec, None).eval()
+        try:
+            features = model.features(torch.zeros(1, model.channels, crop, crop, dtype=torch.uint8))
+        except TrunkError:
+            raise
+        except Exception as error:
+            reason = f"{type(error).__name__}: {first_line(error)}"
+            raise TrunkError(
+                f"trunk {spec.name}: cannot compute images of {crop} x {crop} pixels ({reason}); change images.crop"
+            ) from error
+    if features.shape != (1, model.dimensions):
+        raise TrunkError(
+            f"trunk {spec.name}: gives features of the shape {tuple(features.shape)} for one image, not "
+            f"{(1, model.dimensions)}"
+        )

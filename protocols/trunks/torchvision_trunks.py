@@ -9,14 +9,14 @@ from typing import Any
 
 from torch import nn
 
-from protocols.trunks.weights import PublishedFile, TrunkError
+from protocols.trunks.weights import TrunkError, WeightFile
 
 # torchvision's addresses of IMAGENET1K_V1. GoogLeNet's file contains auxiliary heads, but without trained values.
-GOOGLENET_FILE = PublishedFile(
+GOOGLENET_FILE = WeightFile(
     "googlenet", "https://download.pytorch.org/models/googlenet-1378be20.pth", ("fc.", "aux1.", "aux2.")
 )
-RESNET50_FILE = PublishedFile("resnet50", "https://download.pytorch.org/models/resnet50-0676ba61.pth", ("fc.",))
-RESNET101_FILE = PublishedFile("resnet101", "https://download.pytorch.org/models/resnet101-63fe2227.pth", ("fc.",))
+RESNET50_FILE = WeightFile("resnet50", "https://download.pytorch.org/models/resnet50-0676ba61.pth", ("fc.",))
+RESNET101_FILE = WeightFile("resnet101", "https://download.pytorch.org/models/resnet101-63fe2227.pth", ("fc.",))
 
 # No auxiliary heads. No `transform_input`, because the images already have the format that the ImageNet weights need.
 # The initialisation is the default; it is given because torchvision warns that the default may change.

@@ -1,57 +1,26 @@
 """The trunks by name, with their input formats and ImageNet weights."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import torch
-from torch import Tensor, nn
-
 from protocols.progress import Progress
+from protocols.source_files import SourceError, settled_name
 from protocols.trunks import efficientnet_lite
 from protocols.trunks.bn_inception import BN_INCEPTION_FILE, BNInception
 from protocols.trunks.efficientnet_lite import EfficientNetLite0
+from protocols.trunks.file_trunks import file_entry
+from protocols.trunks.library_trunks import timm_entry, torchvision_entry
 from protocols.trunks.small_conv import SmallConv
 from protocols.trunks.torchvision_trunks import GOOGLENET_FILE, RESNET50_FILE, RESNET101_FILE, torchvision_trunk
-from protocols.trunks.weights import IMAGENET, PublishedFile, TrunkError, names_own_file, settle_weights, use_weights
+from protocols.trunks.trunk_entry import RANDOM, TrunkEntry, identified, is_path, tag_of
+from protocols.trunks.weights import IMAGENET, TrunkError, names_own_file, settle_weights, use_weights
+from results.source_names import SourceName
 from results.training_spec import NO_TRUNK, InputFormat, TrunkSpec
-
-RANDOM = "random"
-
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 CAFFE_MEAN = (104.0, 117.0, 128.0)  # Blue, green, red, of pixels in 0..255 (specification, section 3).
-
-
-@dataclass(frozen=True)
-class TrunkEntry:
-    """A trunk with its input format and its ImageNet weights, if there are any.
-
-    Attributes:
-        build: Builds the trunk with random weights. The trunk's attribute `features` is the number of channels of its
-            last feature map.
-        input: The input format of its ImageNet weights.
-        packaged: Reads ImageNet weights from an installed package.
-        published: Published file of ImageNet weights.
-    """
-
-    build: Callable[[], nn.Module]
-    input: InputFormat
-    packaged: Callable[[], Mapping[str, Tensor]] | None = None
-    published: PublishedFile | None = None
-
-    @property
-    def weights(self) -> tuple[str, ...]:
-        """Names of the weights that it can start from; the first is the default."""
-        return (IMAGENET, RANDOM) if self.packaged or self.published else (RANDOM,)
-
-    def shapes(self) -> dict[str, torch.Size]:
-        """Shapes of the weights by key, without allocating memory and without drawing random numbers."""
-        with torch.device("meta"):
-            return {key: value.shape for key, value in self.build().state_dict().items()}
 
 
 _IMAGENET_FORMAT = InputFormat(channels="RGB", mean=IMAGENET_MEAN, std=IMAGENET_STD)
@@ -74,6 +43,9 @@ TRUNKS = {
 }
 
 
+_LIBRARIES = {"timm": timm_entry, "torchvision": torchvision_entry}
+
+
 def trunk_entry(spec: TrunkSpec) -> TrunkEntry:
     """Look up a trunk.
 
@@ -81,10 +53,8 @@ def trunk_entry(spec: TrunkSpec) -> TrunkEntry:
         TrunkError: The name of the trunk or of its weights is unknown, or the trunk has another number of channels than
             the specification's input format.
     """
-    if spec.name not in TRUNKS:
-        raise TrunkError(f"unknown trunk {spec.name!r}; known are {', '.join(sorted(TRUNKS))}")
-    entry = TRUNKS[spec.name]
-    if spec.weights not in entry.weights and not (entry.published and names_own_file(spec.weights)):
+    entry = _entry_of(spec.name)
+    if not entry.accepts(spec.weights):
         raise TrunkError(f"trunk {spec.name}: no weights {spec.weights!r}; known are {', '.join(entry.weights)}")
     chosen = spec.input_format
     if chosen is not None and chosen.n_channels != entry.input.n_channels:
@@ -93,6 +63,31 @@ def trunk_entry(spec: TrunkSpec) -> TrunkEntry:
             f"({chosen.channels})"
         )
     return entry
+
+
+def _entry_of(name: str) -> TrunkEntry:
+    if name in TRUNKS:
+        return TRUNKS[name]
+    if library := _library(name):
+        return _LIBRARIES[library](name.removeprefix(f"{library}:"))
+    if SourceName.parse(name):
+        return file_entry(_with_hash(name))
+    raise TrunkError(
+        f"unknown trunk {name!r}; known are {', '.join(sorted(TRUNKS))}, timm:MODEL, torchvision:MODEL, and functions "
+        "of your own such as ./my_trunk.py:build"
+    )
+
+
+def _library(name: str) -> str | None:
+    """Return the library that a trunk's name begins with."""
+    return next((library for library in _LIBRARIES if name.startswith(f"{library}:")), None)
+
+
+def _with_hash(name: str) -> str:
+    try:
+        return settled_name(name)
+    except SourceError as error:
+        raise TrunkError(f"trunk {name}: {error}") from error
 
 
 def settled_trunk(spec: TrunkSpec, weights: Path | None = None, progress: Progress | None = None) -> TrunkSpec:
@@ -117,13 +112,21 @@ def settled_trunk(spec: TrunkSpec, weights: Path | None = None, progress: Progre
             raise TrunkError(f"--weights {weights}: features have no trunk; leave out --weights")
         return spec
     entry = trunk_entry(spec)
+    if entry.outside and not _library(spec.name):
+        spec = spec.model_copy(update={"name": _with_hash(spec.name)})
+    if weights is None and is_path(spec.weights):
+        weights, spec = Path(spec.weights), spec.model_copy(update={"weights": IMAGENET})
+    file = entry.weight_file
     if weights is not None:
-        if entry.published is None or spec.weights == RANDOM:
+        if file is None or spec.weights == RANDOM:
             raise TrunkError(
                 f"--weights {weights}: trunk {spec.name} with {spec.weights} weights reads no file; leave out --weights"
             )
         use_weights(weights)
     shapes = entry.shapes()
-    if entry.published is None or spec.weights == RANDOM:
+    if weights is None and entry.tagged and spec.weights in entry.tags:
+        return spec.model_copy(update={"weights": identified(spec.weights, entry.tagged(spec.weights))})
+    if file is None or spec.weights == RANDOM or tag_of(spec.weights):
         return spec
-    return spec.model_copy(update={"weights": settle_weights(entry.published, spec.weights, shapes, progress)})
+    wanted = spec.weights if names_own_file(spec.weights) else IMAGENET
+    return spec.model_copy(update={"weights": settle_weights(file, wanted, shapes, progress)})

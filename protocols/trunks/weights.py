@@ -36,29 +36,33 @@ class TrunkError(ValueError):
 
 
 @dataclass(frozen=True)
-class PublishedFile:
-    """A published file of a trunk's ImageNet weights.
+class WeightFile:
+    """A file of a trunk's weights: the published one with ImageNet weights, or a user's own.
 
     Attributes:
         trunk: Name of the trunk.
-        url: Address of the file. The file's name is NAME-DIGITS.pth, where DIGITS are the first digits of the content's
-            SHA-256, as in torch.hub.
+        url: Address of the published file; None if only files of users are read. The published file's name is
+            NAME-DIGITS.pth, where DIGITS are the first digits of the content's SHA-256, as in torch.hub.
         classifier: Prefixes of keys that do not belong to the trunk.
     """
 
     trunk: str
-    url: str
+    url: str | None
     classifier: tuple[str, ...]
 
     @property
     def name(self) -> str:
-        """The file's name."""
-        return self.url.rpartition("/")[2]
+        """The published file's name; empty without one."""
+        return (self.url or "").rpartition("/")[2]
 
     @property
     def sha256(self) -> str:
-        """The first digits of the content's SHA-256, eight or more."""
+        """The first digits of the published content's SHA-256, eight or more; empty without a published file."""
         return self.name.rpartition("-")[2].partition(".")[0]
+
+    def is_published(self, digest: str) -> bool:
+        """Whether content with this SHA-256 is the published file."""
+        return self.url is not None and digest.startswith(self.sha256)
 
 
 def names_own_file(weights: str) -> bool:
@@ -71,7 +75,7 @@ def use_weights(path: Path) -> None:
     os.environ[WEIGHTS_VARIABLE] = str(path.absolute())
 
 
-def settle_weights(file: PublishedFile, weights: str, shapes: Shapes, progress: Progress | None = None) -> str:
+def settle_weights(file: WeightFile, weights: str, shapes: Shapes, progress: Progress | None = None) -> str:
     """Check the weight file, download it if it is missing, and identify its content.
 
     METRIC_LEARNING_WEIGHTS says where the file is. Without the variable it is in torch.hub's folder of downloads, where
@@ -79,7 +83,7 @@ def settle_weights(file: PublishedFile, weights: str, shapes: Shapes, progress: 
 
     Args:
         file: The published file.
-        weights: `imagenet` or `sha256:...`.
+        weights: `imagenet` for the file that is found, or `sha256:...` for a certain one.
         shapes: Shapes of the trunk's weights by key.
         progress: Receives the progress of a download.
 
@@ -90,7 +94,7 @@ def settle_weights(file: PublishedFile, weights: str, shapes: Shapes, progress: 
         TrunkError: The file is missing or wrong; the message says where to put which file.
     """
     path = _weight_path(file)
-    if weights == IMAGENET and _path_from_environment() is None and not path.is_file():
+    if file.url is not None and weights == IMAGENET and _path_from_environment() is None and not path.is_file():
         try:
             # Several processes may download the file at the same time, so a broken download is not resumed.
             download(file.url, path, sha256=file.sha256, progress=progress, timeout=_TIMEOUT, resume=False)
@@ -104,7 +108,7 @@ def settle_weights(file: PublishedFile, weights: str, shapes: Shapes, progress: 
     return identity
 
 
-def read_weights(file: PublishedFile, weights: str, shapes: Shapes) -> dict[str, Tensor]:
+def read_weights(file: WeightFile, weights: str, shapes: Shapes) -> dict[str, Tensor]:
     """Read the weights that `settle_weights` has identified.
 
     Args:
@@ -129,17 +133,21 @@ def _path_from_environment() -> Path | None:
     return Path(value).expanduser() if value else None
 
 
-def _weight_path(file: PublishedFile) -> Path:
+def _weight_path(file: WeightFile) -> Path:
     """Where the file should be. A wrong path in the variable is an error later; no other file is used instead."""
     path = _path_from_environment()
+    if path is None and file.url is None:
+        raise TrunkError(f"trunk {file.trunk}: name the file of its weights with --weights or {WEIGHTS_VARIABLE}")
     if path is None:
         return Path(torch.hub.get_dir()) / "checkpoints" / file.name
     return path / file.name if path.is_dir() else path
 
 
-def _missing(file: PublishedFile, path: Path, reason: str = "") -> str:
+def _missing(file: WeightFile, path: Path, reason: str = "") -> str:
     """The message about a missing file."""
     from_environment = _path_from_environment() is not None
+    if file.url is None:
+        return f"trunk {file.trunk}: {path} is no file; name the file of its weights with --weights"
     problem = f"{WEIGHTS_VARIABLE} leads to {path}, which is no file" if from_environment else f"there is no {path}"
     checkpoints = Path(torch.hub.get_dir()) / "checkpoints"
     return (
@@ -148,7 +156,7 @@ def _missing(file: PublishedFile, path: Path, reason: str = "") -> str:
     )
 
 
-def _require_identity(file: PublishedFile, weights: str, identity: str) -> None:
+def _require_identity(file: WeightFile, weights: str, identity: str) -> None:
     if weights != identity:
         raise TrunkError(
             f"trunk {file.trunk}: the experiment needs weights {weights}, but {_weight_path(file)} is {identity}; name "
@@ -156,7 +164,7 @@ def _require_identity(file: PublishedFile, weights: str, identity: str) -> None:
         )
 
 
-def _identify_and_read(file: PublishedFile, shapes: Shapes) -> tuple[str, dict[str, Tensor]]:
+def _identify_and_read(file: WeightFile, shapes: Shapes) -> tuple[str, dict[str, Tensor]]:
     """The identity of the weight file, `imagenet` or `sha256:...`, and its tensors."""
     path = _weight_path(file)
     if not path.is_file():
@@ -166,8 +174,8 @@ def _identify_and_read(file: PublishedFile, shapes: Shapes) -> tuple[str, dict[s
     except OSError as error:
         raise TrunkError(f"{path}: cannot be read ({error.strerror})") from error
     digest = hashlib.sha256(content).hexdigest()
-    published = digest.startswith(file.sha256)
-    if path.name == file.name and not published:
+    published = file.is_published(digest)
+    if file.url is not None and path.name == file.name and not published:
         raise TrunkError(
             f"{path}: not the published file: its SHA-256 begins with {digest[: len(file.sha256)]}; remove it and "
             f"download {file.url} again, or give it another name if it is a file of your own"

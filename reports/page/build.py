@@ -24,7 +24,7 @@ from reports.page.sections.warnings import warnings_of
 from reports.published.join import ComparedTable
 from reports.tables.result_table import missing_runs
 from results.records import FoldResult
-from results.source_names import sources_of
+from results.source_names import sources_of_training
 from results.training_spec import FoldSpec
 
 
@@ -120,7 +120,7 @@ def _origins(trainings: Mapping[str, tuple[FoldSpec, FoldResult]]) -> dict[str, 
 
 def _users_sources(trainings: Mapping[str, tuple[FoldSpec, FoldResult]]) -> dict[str, tuple[str, ...]]:
     """Return the classes from users' files and modules by method, with the hashes of their sources."""
-    sources = {spec.method.name: sources_of(spec.method) for spec, _ in trainings.values()}
+    sources = {spec.method.name: sources_of_training(spec) for spec, _ in trainings.values()}
     return {method: names for method, names in sources.items() if names}
 
 

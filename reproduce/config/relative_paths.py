@@ -1,9 +1,10 @@
-"""Takes the paths of cards and metrics in an experiment file relative to the folder of the file."""
+"""Takes the paths of cards, metrics, trunks and weights in an experiment file relative to the folder of the file."""
 
 from pathlib import Path
 from typing import Any
 
 from results.source_names import relative_name
+from results.training_spec import WEIGHT_FILES
 
 
 def with_paths(content: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -18,6 +19,8 @@ def with_paths(content: dict[str, Any], folder: Path) -> dict[str, Any]:
         changed["methods"] = [_card(method, folder) for method in methods]
     if isinstance(metrics := content.get("metrics"), list):
         changed["metrics"] = [relative_name(name, folder) if isinstance(name, str) else name for name in metrics]
+    if isinstance(trunk := content.get("trunk"), dict):
+        changed["trunk"] = _trunk(trunk, folder)
     for key in ("variants", "sweeps"):
         if isinstance(rows := content.get(key), list):
             changed[key] = [
@@ -29,3 +32,13 @@ def with_paths(content: dict[str, Any], folder: Path) -> dict[str, Any]:
 def _card(name: Any, folder: Path) -> Any:
     """Join the path of a card to a folder; the name of a card stays as it is."""
     return str(folder / name) if isinstance(name, str) and name.endswith((".yaml", ".yml")) else name
+
+
+def _trunk(trunk: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Join the path of a trunk's file, and that of its weights, to a folder."""
+    changed = dict(trunk)
+    if isinstance(name := trunk.get("name"), str):
+        changed["name"] = relative_name(name, folder)
+    if isinstance(weights := trunk.get("weights"), str) and Path(weights).suffix in WEIGHT_FILES:
+        changed["weights"] = str(folder / weights)
+    return changed

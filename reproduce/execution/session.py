@@ -19,6 +19,7 @@ from protocols.protocol_registry import PROTOCOLS, Protocol
 from protocols.search.open_method import OpenMethod
 from protocols.search.study import Budget, Study
 from protocols.splits import ClassSplit, SplitError, named_split
+from protocols.trunks.embedding_model import check_images_fit
 from protocols.trunks.trunk_registry import settled_trunk, trunk_entry
 from protocols.trunks.weights import TrunkError
 from reproduce.config.checked_card import load_card, load_variant
@@ -138,6 +139,8 @@ def open_session(
             experiment = _with_width(experiment, _open_images(experiment, where, progress))
         if not outline or weights is not None:
             trunk = settled_trunk(experiment.trunk, weights, fetching)
+            if trunk.name != NO_TRUNK:
+                check_images_fit(trunk, experiment.images.crop)
             experiment = experiment.model_copy(update={"trunk": trunk})
         elif experiment.trunk.name != NO_TRUNK:
             trunk_entry(experiment.trunk)  # A plan needs the name of a known trunk, but need not build it.

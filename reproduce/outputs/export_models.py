@@ -35,7 +35,7 @@ from reproduce.outputs.find_runs import StoredRun, training_of
 from reproduce.outputs.portable_model import normalized_model, write_onnx, write_program
 from results.artifacts import weights_path
 from results.experiment_summary import OTHER_VERSION
-from results.source_names import sources_of
+from results.source_names import sources_of_training
 from results.store import Store
 from results.training_spec import NO_TRUNK, FoldSpec
 
@@ -64,6 +64,7 @@ def export_model(store: Store, run: StoredRun, fold: int, folder: Path, *, onnx:
     normalization = _normalization(store, spec)
     try:
         weights = weights_with_trunk(spec, kept_weights(store, run, spec))
+        model = normalized_model(spec, weights, normalization)
     except TrunkError as error:
         raise InputError(str(error)) from error
     description = {
@@ -81,18 +82,18 @@ def export_model(store: Store, run: StoredRun, fold: int, folder: Path, *, onnx:
     _write_json(folder / "model.json", description)
     if spec.trunk.name != NO_TRUNK:
         shutil.copyfile(load_model.__file__, folder / "load_model.py")
-    difference = write_program(normalized_model(spec, weights, normalization), folder / "model.pt2")
+    difference = write_program(model, folder / "model.pt2")
     if onnx:
         # ONNX has no mixed precision like torch's.
         full = spec.training.model_copy(update={"precision": "float32"})
-        model = normalized_model(spec.model_copy(update={"training": full}), weights, normalization)
-        difference = max(difference, write_onnx(model, folder / "model.onnx"))
+        in_full = normalized_model(spec.model_copy(update={"training": full}), weights, normalization)
+        difference = max(difference, write_onnx(in_full, folder / "model.onnx"))
     return difference
 
 
 def _normalization(store: Store, spec: FoldSpec) -> Normalization:
     """Return the normalisation of a training's embeddings; raise InputError if its loss cannot be loaded."""
-    remember_kept_sources(store.artifacts, sources_of(spec.method))
+    remember_kept_sources(store.artifacts, sources_of_training(spec))
     try:
         return normalization_of(spec)
     except MethodError as error:
@@ -139,7 +140,7 @@ def export_embeddings(store: Store, run: StoredRun, folds: list[int], images: Im
     specs = [training_of(run, fold)[0] for fold in folds]
     weights = [kept_weights(store, run, spec) for spec in specs]
     for spec in specs:
-        remember_kept_sources(store.artifacts, sources_of(spec.method))
+        remember_kept_sources(store.artifacts, sources_of_training(spec))
     try:
         dataset, data = _test_images(run, specs[0], images)
         models = [without_published_weights(spec) for spec in specs]

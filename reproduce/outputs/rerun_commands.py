@@ -12,7 +12,7 @@ from reports.page.content import Command
 from reproduce.config.deviations import compared, suite_experiment
 from results.experiment_results import MeasuredExperiment
 from results.experiment_spec import Experiment
-from results.source_names import SourceName, sources_of
+from results.source_names import SourceName
 
 _OPTIONS: dict[str, Callable[[Experiment], object]] = {
     "--methods": lambda experiment: ",".join(experiment.methods),
@@ -68,7 +68,7 @@ def rerun_commands(name: str, measured: MeasuredExperiment) -> tuple[Command, ..
 def _users_files(measured: MeasuredExperiment, experiment: Experiment) -> list[Command]:
     """Return the user's cards, classes and metrics that the commands need, as a text that is not run."""
     cards = [method for method in experiment.methods if method.endswith((".yaml", ".yml"))]
-    classes = [name for spec, _ in measured.trainings.values() for name in sources_of(spec.method)]
+    classes = [name for spec, _ in measured.trainings.values() for name in sources_of_training(spec)]
     metrics = [name for name in experiment.metrics if SourceName.parse(name)]
     needed = list(dict.fromkeys([*cards, *classes, *metrics]))
     purpose = "The run used these files or modules of the user; copies of the files are in `sources` in the artifacts:"

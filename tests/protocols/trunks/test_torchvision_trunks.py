@@ -18,7 +18,7 @@ from protocols.trunks import torchvision_trunks
 from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.trunks.torchvision_trunks import torchvision_trunk
 from protocols.trunks.trunk_registry import IMAGENET_MEAN, IMAGENET_STD, TRUNKS, settled_trunk
-from protocols.trunks.weights import PublishedFile, TrunkError
+from protocols.trunks.weights import TrunkError, WeightFile
 from results.training_spec import TrunkSpec
 
 NAMES = ("googlenet", "resnet50", "resnet101")
@@ -121,7 +121,7 @@ def _publish(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, network
     digest = hashlib.sha256((folder / "new.pth").read_bytes()).hexdigest()
     (folder / "new.pth").rename(folder / f"{name}-{digest[:8]}.pth")
     entry = TRUNKS[name]
-    file = PublishedFile(name, f"http://127.0.0.1:9/{name}-{digest[:8]}.pth", entry.published.classifier)
+    file = WeightFile(name, f"http://127.0.0.1:9/{name}-{digest[:8]}.pth", entry.published.classifier)
     monkeypatch.setitem(TRUNKS, name, type(entry)(entry.build, entry.input, published=file))
 
 

@@ -18,7 +18,7 @@ from protocols.download import DownloadError, download
 from protocols.trunks import embedding_model as build
 from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.trunks.trunk_registry import TRUNKS, TrunkEntry, settled_trunk
-from protocols.trunks.weights import PublishedFile, TrunkError
+from protocols.trunks.weights import TrunkError, WeightFile
 from results.training_spec import InputFormat, TrunkSpec
 
 VARIABLE = "METRIC_LEARNING_WEIGHTS"
@@ -62,11 +62,11 @@ class World(NamedTuple):
     asked: list[str]
     hub: Path
     content: bytes
-    file: PublishedFile
+    file: WeightFile
 
 
-def _publish(monkeypatch: pytest.MonkeyPatch, url: str) -> PublishedFile:
-    file = PublishedFile("toy", url, ("fc.",))
+def _publish(monkeypatch: pytest.MonkeyPatch, url: str) -> WeightFile:
+    file = WeightFile("toy", url, ("fc.",))
     monkeypatch.setitem(TRUNKS, "toy", TrunkEntry(Toy, RAW, published=file))
     return file
 

@@ -13,7 +13,7 @@ from protocols.trunks.embedding_model import trained_model
 from reproduce.errors import InputError
 from reproduce.outputs import portable_model
 from reproduce.outputs.portable_model import TOLERANCE, NormalizedModel, normalized_model, write_onnx, write_program
-from results.training_spec import FoldSpec
+from results.training_spec import NO_TRUNK, FoldSpec, TrunkSpec
 from tests.support.toys import pattern_dataset, toy_fold
 
 
@@ -45,6 +45,19 @@ def test_a_model_of_mixed_precision_can_be_exported(tmp_path, trained):
     training = spec.training.model_copy(update={"precision": "amp"})
     model = normalized_model(spec.model_copy(update={"training": training}), weights, "unit")
     assert write_program(model, tmp_path / "model.pt2") <= TOLERANCE
+
+
+def test_a_model_of_features_takes_features(tmp_path, trained):
+    spec, _ = trained
+    spec = spec.model_copy(update={"trunk": TrunkSpec(name=NO_TRUNK, weights=NO_TRUNK, width=5)})
+    weights = {
+        "embedder.weight": torch.randn(spec.embedding_size or 0, 5),
+        "embedder.bias": torch.randn(spec.embedding_size or 0),
+    }
+    assert write_program(normalized_model(spec, weights, "unit"), tmp_path / "model.pt2") <= TOLERANCE
+    features = torch.randn(4, 5)
+    expected = normalized(features @ weights["embedder.weight"].T + weights["embedder.bias"])
+    torch.testing.assert_close(torch.export.load(tmp_path / "model.pt2").module()(features), expected)
 
 
 def test_onnx_gives_the_embeddings_of_any_batch(tmp_path, trained):

@@ -1,0 +1,142 @@
+"""Trunks from timm and torchvision by the library's own names: `timm:vit_small_patch14_dinov2.lvd142m`.
+
+Both libraries are optional packages, imported only when one of their trunks is named.
+"""
+
+import importlib
+import urllib.error
+from collections.abc import Mapping
+from functools import cache, partial
+from typing import Any
+
+from torch import Tensor, nn
+
+from protocols.trunks.trunk_entry import TrunkEntry, first_line
+from protocols.trunks.weights import TrunkError, WeightFile
+from results.training_spec import PRETRAINED, InputFormat
+
+
+class LibraryTrunk(nn.Module):
+    """A network of a library without its classifier: images (n, 3, h, w) to pooled features (n, features).
+
+    Args:
+        network: The network, which gives features of this shape.
+        features: Their number.
+    """
+
+    def __init__(self, network: nn.Module, features: int) -> None:
+        super().__init__()
+        self.network, self.features = network, features
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Compute the pooled features."""
+        features: Tensor = self.network(images)
+        return features
+
+
+@cache
+def timm_entry(name: str) -> TrunkEntry:
+    """Look up a trunk of timm.
+
+    Args:
+        name: timm's name of a model, with or without the tag of its weights.
+
+    Raises:
+        TrunkError: timm is missing, or it has no such model.
+    """
+    timm = _library("timm", name)
+    if not timm.is_model(name):
+        similar = timm.list_models(f"*{name.partition('.')[0]}*")[:3]
+        hint = f"; similar names: {', '.join(similar)}" if similar else ""
+        raise TrunkError(f"timm has no model {name!r}{hint}; timm.list_models() lists all")
+    config = timm.get_pretrained_cfg(name)
+    pixels = InputFormat(channels="RGB", mean=tuple(config.mean), std=tuple(config.std)) if config else _IMAGENET
+    return TrunkEntry(
+        partial(_timm_trunk, name),
+        pixels,
+        tags=(PRETRAINED,) if config and (config.hf_hub_id or config.url) else (),
+        tagged=partial(_timm_weights, name),
+        file=WeightFile(f"timm:{name}", None, ("network.head.", "network.fc.", "network.classifier.")),
+        outside=True,
+    )
+
+
+@cache
+def torchvision_entry(name: str) -> TrunkEntry:
+    """Look up a trunk of torchvision, which is a network without its last linear layer.
+
+    Args:
+        name: torchvision's name of a classification network, such as `resnet18`.
+
+    Raises:
+        TrunkError: torchvision is missing, or it has no such network.
+    """
+    models = _library("torchvision", name).models
+    if name not in models.list_models(module=models):
+        raise TrunkError(
+            f"torchvision has no classification network {name!r}; torchvision.models.list_models() lists them"
+        )
+    known = models.get_model_weights(name)
+    default = known.DEFAULT.transforms()
+    return TrunkEntry(
+        partial(_torchvision_trunk, name),
+        InputFormat(channels="RGB", mean=tuple(default.mean), std=tuple(default.std)),
+        tags=(PRETRAINED, *(weights.name for weights in known)),
+        tagged=partial(_torchvision_weights, name),
+        file=WeightFile(f"torchvision:{name}", None, ("network.fc.", "network.classifier.", "network.head")),
+        outside=True,
+    )
+
+
+_IMAGENET = InputFormat(channels="RGB", mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
+
+
+def _library(package: str, trunk: str) -> Any:
+    """Import a library; a package for another PyTorch raises different errors."""
+    try:
+        return importlib.import_module(package)
+    except Exception as error:
+        raise TrunkError(
+            f"trunk {package}:{trunk} needs the package {package}: pip install -e '.[{package}]', in the version that "
+            f"belongs to your PyTorch; importing it failed ({type(error).__name__}: {first_line(error)})"
+        ) from error
+
+
+def _timm_trunk(name: str, *, pretrained: bool = False) -> LibraryTrunk:
+    timm = _library("timm", name)
+    try:  # Vision transformers then take any multiple of their patch size.
+        network = timm.create_model(name, pretrained=pretrained, num_classes=0, dynamic_img_size=True)
+    except TypeError:
+        network = timm.create_model(name, pretrained=pretrained, num_classes=0)
+    return LibraryTrunk(network, getattr(network, "head_hidden_size", None) or network.num_features)
+
+
+def _timm_weights(name: str, tag: str) -> Mapping[str, Tensor]:
+    try:
+        return _timm_trunk(name, pretrained=True).state_dict()
+    except (RuntimeError, OSError, ImportError, ValueError) as error:
+        raise _missing("timm", name, error) from error
+
+
+def _torchvision_trunk(name: str, weights: Any = None) -> LibraryTrunk:
+    network = _library("torchvision", name).models.get_model(name, weights=weights)
+    last, classifier = [(key, part) for key, part in network.named_modules() if isinstance(part, nn.Linear)][-1]
+    parent, _, attribute = last.rpartition(".")
+    setattr(network.get_submodule(parent), attribute, nn.Identity())
+    return LibraryTrunk(network, classifier.in_features)
+
+
+def _torchvision_weights(name: str, tag: str) -> Mapping[str, Tensor]:
+    known = _library("torchvision", name).models.get_model_weights(name)
+    weights = known.DEFAULT if tag == PRETRAINED else known[tag]
+    try:
+        return _torchvision_trunk(name, weights).state_dict()
+    except (urllib.error.URLError, OSError, RuntimeError) as error:
+        raise _missing("torchvision", name, error) from error
+
+
+def _missing(package: str, name: str, error: Exception) -> TrunkError:
+    return TrunkError(
+        f"trunk {package}:{name}: {package} cannot load its weights ({first_line(error)}); connect this machine to the "
+        "network once, or name a file of weights with --weights, or use weights: random"
+    )

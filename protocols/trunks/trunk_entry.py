@@ -1,0 +1,109 @@
+"""An entry of the trunk registry: how a trunk is built, its input format, and the weights that it can start from."""
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from protocols.trunks.weights import IMAGENET, WeightFile, names_own_file
+from results.training_spec import WEIGHT_FILES, InputFormat
+
+RANDOM = "random"
+_TAGGED = re.compile(r"(?P<tag>\w+) \(sha256 (?P<digest>[0-9a-f]{16})\)")
+
+
+@dataclass(frozen=True)
+class TrunkEntry:
+    """A trunk with its input format and its weights.
+
+    Attributes:
+        build: Builds the trunk with random weights. The trunk's attribute `features` is the number of channels of its
+            last feature map, or of its features.
+        input: The input format of its weights.
+        packaged: Reads ImageNet weights from an installed package.
+        published: Published file of ImageNet weights.
+        tags: Names of weights that a library, or the file that builds the trunk, brings. The first is the default.
+        tagged: Returns the state dict of the weights with a tag.
+        file: How a file of a user's weights is read. None means as `published`, or not at all.
+        outside: Whether a library or a user's file builds the trunk. It can give pooled features instead of a map.
+    """
+
+    build: Callable[[], nn.Module]
+    input: InputFormat
+    packaged: Callable[[], Mapping[str, Tensor]] | None = None
+    published: WeightFile | None = None
+    tags: tuple[str, ...] = ()
+    tagged: Callable[[str], Mapping[str, Tensor]] | None = None
+    file: WeightFile | None = None
+    outside: bool = False
+
+    @property
+    def weights(self) -> tuple[str, ...]:
+        """Names of the weights that it can start from; the first is the default."""
+        imagenet = (IMAGENET,) if self.packaged or self.published else ()
+        return (*imagenet, *self.tags, RANDOM)
+
+    @property
+    def weight_file(self) -> WeightFile | None:
+        """How a file of weights is read; None if the trunk reads no file."""
+        return self.file or self.published
+
+    def accepts(self, weights: str) -> bool:
+        """Whether a specification can have these weights: a name, a path, or what a settled trunk has."""
+        reads_file = self.weight_file is not None
+        return (
+            weights in self.weights
+            or tag_of(weights) in self.tags
+            or (reads_file and (names_own_file(weights) or is_path(weights)))
+        )
+
+    def shapes(self) -> dict[str, torch.Size]:
+        """Shapes of the weights by key, without drawing random numbers."""
+        return {key: value.shape for key, value in self._outline().state_dict().items()}
+
+    @property
+    def width(self) -> int:
+        """Number of features of an image."""
+        features = self._outline().features
+        assert isinstance(features, int)
+        return features
+
+    def _outline(self) -> nn.Module:
+        # A library or a user's file may compute with its weights, which is impossible without memory for them.
+        with torch.random.fork_rng([]), torch.device("cpu" if self.outside else "meta"):
+            return self.build()
+
+
+def is_path(weights: str) -> bool:
+    """Whether weights are given as the path of a file."""
+    return Path(weights).suffix in WEIGHT_FILES
+
+
+def identified(tag: str, weights: Mapping[str, Tensor]) -> str:
+    """Name weights by their tag and content: `pretrained (sha256 0123456789abcdef)`."""
+    return f"{tag} (sha256 {weights_digest(weights)})"
+
+
+def tag_of(weights: str) -> str | None:
+    """Return the tag of weights that `identified` has named; None for other weights."""
+    match = _TAGGED.fullmatch(weights)
+    return match["tag"] if match else None
+
+
+def weights_digest(weights: Mapping[str, Tensor]) -> str:
+    """Return the first 16 hexadecimal digits of the SHA-256 of a state dict: keys, types, shapes and values."""
+    digest = hashlib.sha256()
+    for key in sorted(weights):
+        value = weights[key].detach().cpu().contiguous()
+        digest.update(f"{key} {value.dtype} {tuple(value.shape)}\n".encode())
+        digest.update(value.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()[:16]
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message."""
+    return next(iter(str(error).splitlines()), type(error).__name__)

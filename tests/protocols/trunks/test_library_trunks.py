@@ -1,0 +1,164 @@
+"""Trunks of timm and torchvision: stand-ins for the libraries and, where they import, the libraries themselves."""
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import nn
+
+from protocols.trunks import library_trunks
+from protocols.trunks.embedding_model import EmbeddingModel, check_images_fit
+from protocols.trunks.trunk_registry import settled_trunk, trunk_entry
+from protocols.trunks.weights import TrunkError
+from results.training_spec import TrunkSpec
+
+
+class Network(nn.Module):
+    def __init__(self, num_classes: int = 10, width: int = 6) -> None:
+        super().__init__()
+        self.num_features = width
+        self.stem = nn.Conv2d(3, width, 3)
+        self.head = nn.Linear(width, num_classes) if num_classes else nn.Identity()
+
+    def forward(self, images):
+        return self.head(self.stem(images).mean((2, 3)))
+
+
+def filled(network: Network, value: float) -> Network:
+    for parameter in network.parameters():
+        nn.init.constant_(parameter, value)
+    return network
+
+
+@pytest.fixture
+def forget_entries():
+    yield
+    library_trunks.timm_entry.cache_clear()
+    library_trunks.torchvision_entry.cache_clear()
+
+
+@pytest.fixture
+def timm(monkeypatch, forget_entries):
+    config = SimpleNamespace(mean=(0.1, 0.2, 0.3), std=(0.4, 0.5, 0.6), hf_hub_id="here", url="")
+    module = SimpleNamespace(offline=False, value=2.0)
+
+    def create_model(name, pretrained=False, num_classes=10):
+        if pretrained and module.offline:
+            raise RuntimeError("no network\nand more")
+        network = Network(num_classes)
+        return filled(network, module.value) if pretrained else network
+
+    module.create_model = create_model
+    module.is_model = lambda name: name == "tiny.tag"
+    module.list_models = lambda pattern: ["tiny"] if "tin" in pattern else []
+    module.get_pretrained_cfg = lambda name: config
+    monkeypatch.setitem(sys.modules, "timm", module)
+    return module
+
+
+def test_a_trunk_of_timm_has_its_weights_and_its_input_format(timm):
+    spec = settled_trunk(TrunkSpec(name="timm:tiny.tag"))
+    assert spec.weights.startswith("pretrained (sha256 ")
+    model = EmbeddingModel(spec, 4)
+    assert model.dimensions == 4
+    assert model.trunk.network.stem.weight.min() == 2
+    assert model.mean.flatten().tolist() == pytest.approx([0.1, 0.2, 0.3])
+    assert model.std.flatten().tolist() == pytest.approx([0.4, 0.5, 0.6])
+    check_images_fit(spec, 8)
+
+
+def test_other_weights_under_the_same_name_are_refused(timm):
+    spec = settled_trunk(TrunkSpec(name="timm:tiny.tag"))
+    timm.value = 3.0
+    with pytest.raises(TrunkError, match=r"its weights are now pretrained .*, but this experiment began with"):
+        EmbeddingModel(spec, 4)
+
+
+def test_random_weights_are_those_of_the_seed(timm):
+    spec = settled_trunk(TrunkSpec(name="timm:tiny.tag", weights="random"))
+    weights = []
+    for seed in (0, 0, 1):
+        torch.manual_seed(seed)
+        weights.append(EmbeddingModel(spec, 4).trunk.network.stem.weight)
+    assert torch.equal(weights[0], weights[1])
+    assert not torch.equal(weights[0], weights[2])
+
+
+@pytest.mark.parametrize(
+    ("name", "weights", "said"),
+    [
+        ("timm:tin", "pretrained", "timm has no model 'tin'; similar names: tiny"),
+        ("timm:big", "pretrained", r"timm has no model 'big'; timm.list_models\(\) lists all"),
+        ("timm:tiny.tag", "imagenet", "no weights 'imagenet'; known are pretrained, random"),
+        ("tim:tiny", "pretrained", "unknown trunk 'tim:tiny'|no Python module 'tim'"),
+    ],
+)
+def test_unknown_names_give_one_line(timm, name, weights, said):
+    with pytest.raises(TrunkError, match=said) as refused:
+        settled_trunk(TrunkSpec(name=name, weights=weights))
+    assert "\n" not in str(refused.value)
+
+
+def test_weights_that_cannot_be_loaded_give_one_line(timm):
+    timm.offline = True
+    with pytest.raises(TrunkError, match=r"timm cannot load its weights \(no network\); connect this machine"):
+        settled_trunk(TrunkSpec(name="timm:tiny.tag"))
+
+
+@pytest.mark.parametrize("library", ["timm", "torchvision"])
+def test_a_missing_library_gives_one_line(library, monkeypatch, forget_entries):
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(TrunkError, match=rf"needs the package {library}: pip install -e '.\[{library}\]'"):
+        trunk_entry(TrunkSpec(name=f"{library}:resnet18"))
+
+
+@pytest.fixture
+def torchvision(monkeypatch, forget_entries):
+    class Weights(SimpleNamespace):
+        pass
+
+    formats = SimpleNamespace(mean=[0.1] * 3, std=[0.2] * 3)
+    first, second = (
+        Weights(name=name, transforms=lambda: formats, value=value) for name, value in (("V1", 1.0), ("V2", 2.0))
+    )
+
+    class Known(dict):
+        DEFAULT = second
+
+        def __iter__(self):
+            return iter(self.values())
+
+    models = SimpleNamespace(
+        list_models=lambda module: ["tiny"],
+        get_model_weights=lambda name: Known(V1=first, V2=second),
+        get_model=lambda name, weights: filled(Network(), weights.value) if weights else Network(),
+    )
+    monkeypatch.setitem(sys.modules, "torchvision", SimpleNamespace(models=models))
+
+
+@pytest.mark.parametrize(("weights", "value"), [("pretrained", 2.0), ("V1", 1.0), ("V2", 2.0)])
+def test_a_trunk_of_torchvision_is_the_network_without_its_last_layer(torchvision, weights, value):
+    spec = settled_trunk(TrunkSpec(name="torchvision:tiny", weights=weights))
+    assert spec.weights.startswith(f"{weights} (sha256 ")
+    model = EmbeddingModel(spec, None)
+    assert model.trunk.network.stem.weight.max() == value
+    assert model.dimensions == 6
+    assert model(torch.zeros(2, 3, 8, 8, dtype=torch.uint8)).shape == (2, 6)
+
+
+@pytest.mark.parametrize("name", ["timm:test_resnet", "timm:test_vit", "timm:mobilenetv3_small_050"])
+def test_small_models_of_timm(name, forget_entries):
+    pytest.importorskip("timm", reason="the extra timm is not installed", exc_type=Exception)
+    spec = settled_trunk(TrunkSpec(name=name, weights="random"))
+    check_images_fit(spec, 96)
+    with pytest.raises(TrunkError, match="no weights"):
+        settled_trunk(TrunkSpec(name=name, weights="imagenet"))
+
+
+@pytest.mark.parametrize(("name", "features"), [("resnet18", 512), ("mobilenet_v3_small", 1024), ("vgg11", 4096)])
+def test_small_networks_of_torchvision(name, features, forget_entries):
+    pytest.importorskip("torchvision", reason="the extra torchvision is not installed", exc_type=Exception)
+    spec = settled_trunk(TrunkSpec(name=f"torchvision:{name}", weights="random"))
+    check_images_fit(spec, 64)
+    assert trunk_entry(spec).width == features
