@@ -12,7 +12,7 @@ from reports.page.content import Command
 from reproduce.config.deviations import compared, suite_experiment
 from results.experiment_results import MeasuredExperiment
 from results.experiment_spec import Experiment
-from results.source_names import SourceName
+from results.source_names import SourceName, sources_of_training
 
 _OPTIONS: dict[str, Callable[[Experiment], object]] = {
     "--methods": lambda experiment: ",".join(experiment.methods),
