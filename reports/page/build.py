@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from reports.page.content import FoldOrigin, PageContent
+from reports.page.content import FoldOrigin, MethodSource, PageContent
 from reports.page.material import Material
 from reports.page.sections.citing import citing
 from reports.page.sections.class_intervals import over_classes
@@ -101,7 +101,7 @@ def _highlights(material: Material) -> tuple[tuple[str, str], ...]:
     return tuple(highlights)
 
 
-def _sources(material: Material) -> tuple[tuple[str, str], ...]:
+def _sources(material: Material) -> tuple[tuple[str, MethodSource], ...]:
     return tuple((title, material.sources[key]) for key, title in material.titles.items() if key in material.sources)
 
 

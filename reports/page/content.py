@@ -213,6 +213,19 @@ class Command:
 
 
 @dataclass(frozen=True)
+class MethodSource:
+    """The papers that a method comes from.
+
+    Attributes:
+        text: The papers in words, with what was taken from them.
+        papers: Addresses of the papers, which start with https://.
+    """
+
+    text: str
+    papers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class PageContent:
     """The content of a whole page.
 
@@ -234,7 +247,7 @@ class PageContent:
         origins: Origin of the results, by method.
         commands: Commands that run the experiment again.
         citing: Texts to paste into a paper.
-        sources: Methods with the papers that they come from.
+        sources: Titles of the methods, with the papers that the methods come from.
         glossary: Words with their definitions.
     """
 
@@ -255,5 +268,5 @@ class PageContent:
     origins: tuple[MethodOrigin, ...] = ()
     commands: tuple[Command, ...] = ()
     citing: tuple[Command, ...] = ()
-    sources: tuple[tuple[str, str], ...] = ()
+    sources: tuple[tuple[str, MethodSource], ...] = ()
     glossary: tuple[tuple[str, str], ...] = ()

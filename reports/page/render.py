@@ -26,18 +26,20 @@ _GROUPS = {
 
 _OF_PAPERS = ("inside", "outside", "alone")
 
-SHOWN = 8
-"""Number of sentences of one kind that are always visible. Further ones are collapsed."""
+SHOWN, OF_PAPERS_SHOWN, BEST_SHOWN = 8, 3, 1
+"""Number of sentences of one kind that are always visible: in general, about published values, and about highest means,
+of which the first is the primary score. Further ones are collapsed."""
 
 
 @dataclass(frozen=True)
 class VerdictGroup:
-    """The verdicts of one kind, with their sign and heading."""
+    """The verdicts of one kind, with their sign and heading, and how many of them are always visible."""
 
     kind: str
     sign: str
     title: str
     verdicts: tuple[Verdict, ...]
+    shown: int = SHOWN
 
 
 def render_page(content: PageContent) -> str:
@@ -72,7 +74,6 @@ def render_page(content: PageContent) -> str:
         style=(_FOLDER / "page.css").read_text(encoding="utf-8"),
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        shown=SHOWN,
         data_uri=lambda text, media_type: data_uri(text.encode(), media_type),
     )
 
@@ -83,7 +84,8 @@ def verdict_groups(verdicts: Sequence[Verdict]) -> list[VerdictGroup]:
     for kind, (sign, title) in _GROUPS.items():
         of_kind = tuple(verdict for verdict in verdicts if verdict.kind == kind)
         if of_kind:
-            grouped.append(VerdictGroup(kind, sign, title, of_kind))
+            shown = OF_PAPERS_SHOWN if kind in _OF_PAPERS else BEST_SHOWN if kind == "best" else SHOWN
+            grouped.append(VerdictGroup(kind, sign, title, of_kind, shown))
     return grouped
 
 

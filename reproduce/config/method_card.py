@@ -7,7 +7,7 @@ can be built.
 import json
 from importlib import metadata
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, model_validator
 
@@ -19,6 +19,10 @@ from results.values import Record
 
 ENTRY_POINTS = "metric_learning_cards"
 """Entry-point group through which other packages add cards: name = "a package that contains .yaml files"."""
+
+
+Address = Annotated[str, Field(pattern=r"^https://[^\s\"<>]+$")]
+"""Address of a page on the web."""
 
 
 class SearchRange(Record):
@@ -110,6 +114,7 @@ class MethodCard(Record):
         key: Name of the method; it must equal the name of the card's file.
         title: Name of the method in tables.
         source: The paper that the method comes from.
+        papers: Addresses of the papers in `source`, which start with https://.
         loss: The loss; None evaluates the untrained trunk.
         miner: The miner, if any.
         embedding_regularizer: A regularizer of the embeddings with its weight, if any.
@@ -128,6 +133,7 @@ class MethodCard(Record):
     key: str
     title: str
     source: str
+    papers: tuple[Address, ...] = ()
     loss: Component | None
     miner: Component | None = None
     embedding_regularizer: WeightedComponent | None = None
@@ -161,15 +167,14 @@ def read_card(path: Path) -> MethodCard:
 
 def published_hyperparameter_names(method: str) -> dict[str, str]:
     """Return the published names of a method's searched hyperparameters; empty if the suite has no such card."""
-    if method not in names_in(METHODS):
-        return {}
-    search = read_card(METHODS / f"{method}.yaml").search
+    card = suite_card(method)
+    search = {} if card is None else card.search
     return {target: range_.published_as for target, range_ in search.items() if range_.published_as is not None}
 
 
-def method_source(method: str) -> str | None:
-    """Return the paper that a method of the suite comes from; None if the suite has no such card."""
-    return read_card(METHODS / f"{method}.yaml").source if method in names_in(METHODS) else None
+def suite_card(method: str) -> MethodCard | None:
+    """Return the card of a method of the suite; None if the suite has no such card."""
+    return read_card(METHODS / f"{method}.yaml") if method in names_in(METHODS) else None
 
 
 def card_names() -> list[str]:

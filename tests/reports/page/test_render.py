@@ -16,7 +16,7 @@ from matplotlib.image import imread
 
 from reports.figures.intervals import MethodRuns, interval_plot
 from reports.figures.style import png_of, svg_of
-from reports.page.content import Download, PageContent, TableSection, Verdict
+from reports.page.content import Command, Download, MethodSource, PageContent, TableSection, Verdict
 from reports.page.data_uris import embedded, thumbnail_uri
 from reports.page.material import Material
 from reports.page.render import SHOWN, duration, environments_of, render_page
@@ -81,14 +81,31 @@ def test_the_page_is_sound_and_small(quickstart):
     assert {anchor[1:] for anchor in anchors} <= set(ids)
 
 
-def test_nothing_points_outside_the_file(quickstart):
-    reader = Reader(quickstart)
-    addresses = [value for _, a in reader.elements for key, value in a.items() if key in ("src", "href", "srcset")]
-    assert addresses
-    assert all(address.startswith(("data:", "#")) for address in addresses)
-    style = re.search(r"<style>(.*?)</style>", quickstart, re.S).group(1)
+LOADING = {"src", "srcset", "poster", "data", "background", "ping", "action", "formaction", "xlink:href"}
+"""Attributes whose address a browser loads, or sends something to."""
+
+
+def test_the_page_loads_nothing_from_outside():
+    """Links to papers and to the code are allowed: a browser opens them only when a reader follows them."""
+    source = MethodSource("A paper.", ("https://arxiv.org/abs/1234.56789",))
+    link = Command("https://github.com/somebody/suite/commit/0", "Permanent link:")
+    text = render_page(sample_content(sources=(("A", source),), citing=(link,)))
+    reader = Reader(text)
+    loaded = [value for _, a in reader.elements for key, value in a.items() if key in LOADING]
+    assert loaded
+    assert all(address.startswith("data:") for address in loaded)
+    linked = [(tag, a["href"]) for tag, a in reader.elements if "href" in a]
+    assert {tag for tag, _ in linked} == {"a"}
+    outside = [address for _, address in linked if not address.startswith(("data:", "#"))]
+    assert outside == ["https://arxiv.org/abs/1234.56789", "https://github.com/somebody/suite/commit/0"]
+    assert not {tag for tag, _ in reader.elements} & {"link", "iframe", "object", "embed", "form", "base"}
+    assert not any(a.get("http-equiv", "").lower() == "refresh" for a in reader.of("meta"))
+    style = re.search(r"<style>(.*?)</style>", text, re.S).group(1)
     assert "url(" not in style
     assert "@import" not in style
+    assert not any(re.search(r"url\(|@import", a.get("style") or "") for _, a in reader.elements)
+    script = re.search(r"<script>(.*?)</script>", text, re.S).group(1)
+    assert not re.search(r"fetch|XMLHttpRequest|WebSocket|EventSource|sendBeacon|import|location *=|\bopen\(", script)
 
 
 def test_only_the_pages_own_script_may_run(quickstart):
@@ -226,16 +243,18 @@ def test_an_empty_page_says_what_is_not_there():
 
 
 def test_verdicts_stand_under_their_kind_and_many_are_folded():
-    verdicts = [Verdict("best", f"Score {i} is highest.") for i in range(SHOWN + 3)]
-    text = render_page(PageContent("p", verdicts=(*verdicts, Verdict("warning", "Small budget.", "6 trials"))))
+    verdicts = [Verdict("warning", f"Warning {i}.") for i in range(SHOWN + 3)]
+    best = [Verdict("best", f"Score {i} is highest.") for i in range(3)]
+    text = render_page(PageContent("p", verdicts=(*best, *verdicts)))
     assert (
-        text.index("Read this first")
-        < text.index("Small budget.")
-        < text.index("Highest means")
-        < text.index("Score 0")
+        text.index("Read this first") < text.index("Warning 0.") < text.index("Highest means") < text.index("Score 0")
     )
     folded = re.search(r"<details>\s*<summary>3 more</summary>(.*?)</details>", text, re.S).group(1)
-    assert [i for i in range(SHOWN + 3) if f"Score {i} is highest." in folded] == [SHOWN, SHOWN + 1, SHOWN + 2]
+    assert [i for i in range(SHOWN + 3) if f"Warning {i}." in folded] == [SHOWN, SHOWN + 1, SHOWN + 2]
+    secondary = re.search(r"<summary>2 more: secondary scores, not tested</summary>(.*?)</details>", text, re.S).group(
+        1
+    )
+    assert [i for i in range(3) if f"Score {i} is highest." in secondary] == [1, 2]
     assert "What these runs can show" not in text
 
 
