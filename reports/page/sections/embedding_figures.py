@@ -82,8 +82,8 @@ def _proxy_map(material: Material, key: str, exhibit: Exhibit) -> Iterator[Drawn
         f"{material.titles[key]}: images of training classes with their proxies",
         lambda: embedding_map(places()[0], labels, places()[1], star_labels),
         lambda: of_proxy_map(places()[0], labels, places()[1], star_labels),
-        "Model of the first fold of run 0, a few images of some training classes. A star is a proxy in the colour of "
-        "its class. "
+        "Model of the first fold of run 0, a few images of some training classes. A proxy is a larger sign with a dark "
+        "outline, in the shape and the colour of its class. "
         f"{_best_of(material, MAPS, 'that have proxies')}",
         "Training images and proxies (t-SNE)",
     )

@@ -251,9 +251,8 @@ def test_verdicts_stand_under_their_kind_and_many_are_folded():
     )
     folded = re.search(r"<details>\s*<summary>3 more</summary>(.*?)</details>", text, re.S).group(1)
     assert [i for i in range(SHOWN + 3) if f"Warning {i}." in folded] == [SHOWN, SHOWN + 1, SHOWN + 2]
-    secondary = re.search(r"<summary>2 more: secondary scores, not tested</summary>(.*?)</details>", text, re.S).group(
-        1
-    )
+    summary = "<summary>2 more: secondary scores, not tested</summary>"
+    secondary = re.search(rf"{summary}(.*?)</details>", text, re.S).group(1)
     assert [i for i in range(3) if f"Score {i} is highest." in secondary] == [1, 2]
     assert "What these runs can show" not in text
 
