@@ -6,15 +6,18 @@ Nemenyi's test; here they are from the comparison that the tables use, so that f
 
 from collections.abc import Mapping, Sequence
 from math import ceil, floor
+from textwrap import fill
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reports.figures.style import BLUE, INK, FigureError, Look, new_figure, styled
+from reports.figures.style import BLUE, INK, WIDTH, FigureError, Look, new_figure, styled
 
 
 @styled
-def critical_difference_diagram(ranks: Mapping[str, float], blocks: str, groups: Sequence[Sequence[str]]) -> Figure:
+def critical_difference_diagram(
+    ranks: Mapping[str, float], blocks: str, groups: Sequence[Sequence[str]], width: float = WIDTH
+) -> Figure:
     """Draw the mean ranks on a line, 1 is the best. A bar joins a group; its dots are the methods of the group.
 
     Args:
@@ -35,7 +38,7 @@ def critical_difference_diagram(ranks: Mapping[str, float], blocks: str, groups:
     high = max(high, low + 1)
     bars = 0.28 * len(joined)
     depth = bars + 0.4 * half + 0.5
-    figure = new_figure(0.62 * depth + 0.8)
+    figure = new_figure(0.62 * depth + 0.8, width)
     axes = figure.add_subplot()
     _ruler(axes, low, high)
     for index, name in enumerate(ordered):
@@ -51,10 +54,8 @@ def critical_difference_diagram(ranks: Mapping[str, float], blocks: str, groups:
     axes.set_xlim(low - margin, high + margin)
     axes.set_ylim(-depth - 0.1, 0.6)
     axes.set_axis_off()
-    figure.supxlabel(
-        f"mean rank over {blocks} (1 is best); a bar joins the methods of its dots: none is shown to be better",
-        fontsize=8.5,
-    )
+    note = f"mean rank over {blocks} (1 is best); a bar joins the methods of its dots: none is shown to be better"
+    figure.supxlabel(fill(note, int(17 * width)), fontsize=8.5)
     return figure
 
 

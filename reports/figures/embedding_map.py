@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from sklearn.manifold import TSNE
 
-from reports.figures.style import COLOURS, INK, MARKERS, FigureError, Look, new_figure, styled
+from reports.figures.style import COLOURS, INK, MARKERS, WIDTH, FigureError, Look, new_figure, styled
 
 NAMED = 10
 """Largest number of classes for which the figure has a key. With more classes a key does not help."""
@@ -55,6 +55,7 @@ def embedding_map(
     proxy_labels: np.ndarray | None = None,
     class_names: Sequence[str] = (),
     title: str = "",
+    width: float = WIDTH,
 ) -> Figure:
     """Draw points with marker and colour by class, and proxies as larger, outlined signs of their class.
 
@@ -67,6 +68,7 @@ def embedding_map(
         proxy_labels: Class of each proxy, p. A proxy without class, or whose class has no image, is a white star.
         class_names: Names for the key, in the order of the sorted labels. Up to `NAMED` classes have a key.
         title: Title of the figure.
+        width: Largest width of the figure in inches.
 
     Raises:
         FigureError: If the numbers of places, labels and names do not fit.
@@ -79,12 +81,12 @@ def embedding_map(
     names = list(class_names) or [str(label) for label in classes]
     stars = np.empty((0, 2)) if proxy_places is None else proxy_places
     named = len(classes) <= NAMED
-    figure = new_figure(5.2, width=6.9 if named else 5.6)
+    figure = new_figure(min(5.2, width), width=min(width, 6.9 if named else 5.6))
     axes = figure.add_subplot()
     _draw_images(axes, places, labels, names)
     if len(stars):
         draw_proxies(axes, stars, proxy_labels, classes, 80)
-        axes.scatter([], [], label="proxy", **proxy_look(None, 80))
+        axes.scatter([], [], label="proxy, in the sign of its class", **proxy_look(None, 80))
     axes.set(xticks=[], yticks=[])
     axes.set_aspect("equal", adjustable="datalim")
     axes.spines[:].set_visible(True)

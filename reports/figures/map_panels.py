@@ -152,7 +152,8 @@ def _add_key(figure: Figure, panels: Sequence[MapPanel]) -> None:
     signs = []
     if any(len(panel.proxy_places) for panel in panels):
         look = proxy_look(None, _PROXY) if few else _star()
-        signs.append((axes.scatter([], [], **look), "proxy"))
+        name = "proxy, in the sign of its class" if few else "proxy"
+        signs.append((axes.scatter([], [], **look), name))
     if any(len(panel.next_places) for panel in panels):
         signs.append((axes.scatter([], [], facecolors="none", edgecolors=INK, **_ring()), "proxy of the next problem"))
     if signs:

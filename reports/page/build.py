@@ -13,6 +13,7 @@ from reports.page.sections.glossary import GLOSSARY
 from reports.page.sections.headline import headline, limits
 from reports.page.sections.origins import origins_of
 from reports.page.sections.pair_matrix import pair_matrix
+from reports.page.sections.papers_figures import papers_figures
 from reports.page.sections.published_values import compared_tables, published_values, published_verdicts
 from reports.page.sections.ranking import ranking
 from reports.page.sections.run_figures import run_figures
@@ -78,7 +79,12 @@ def build_page(material: Material) -> BuiltPage:
 
 
 def _figures(material: Material, compared: Sequence[ComparedTable]) -> tuple[Drawn, ...]:
-    return (*run_figures(material, published_values(compared)), *embedding_figures(material), *search_figures(material))
+    return (
+        *papers_figures(material, compared),
+        *run_figures(material, published_values(compared)),
+        *embedding_figures(material),
+        *search_figures(material),
+    )
 
 
 def _subtitle(material: Material) -> str:

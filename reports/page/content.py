@@ -13,6 +13,9 @@ from reports.tables.table import Table
 Part = Literal["pairs", "doubt", "papers", "classes", "scores", "search", "costs"]
 """Part of the page that a table belongs to."""
 
+FigurePart = Literal["papers", "details"]
+"""Part of the page that a figure belongs to."""
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -71,6 +74,7 @@ class FigureView:
         alt: Description of the image, for readers who cannot see it.
         caption: Explains how to read the figure.
         fold: Heading of the collapsed group that the figure belongs to; empty for a figure that is always visible.
+        part: Part of the page that the figure belongs to.
     """
 
     title: str
@@ -78,6 +82,7 @@ class FigureView:
     alt: str
     caption: str = ""
     fold: str = ""
+    part: FigurePart = "details"
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import get_args
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from reports.page.content import FigureView, MethodOrigin, PageContent, Part, RunEnvironment, Verdict
+from reports.page.content import FigurePart, FigureView, MethodOrigin, PageContent, Part, RunEnvironment, Verdict
 from reports.page.data_uris import data_uri
 from reports.tables.cell_text import interval_text, value_text
 
@@ -69,7 +69,10 @@ def render_page(content: PageContent) -> str:
         papers=verdict_groups([verdict for verdict in content.verdicts if verdict.kind in _OF_PAPERS]),
         parts_of={part: [section for section in content.tables if section.part == part] for part in get_args(Part)},
         known=[origin.key for origin in content.origins],
-        figure_groups=figure_groups(content.figures),
+        figures_of={
+            part: figure_groups([figure for figure in content.figures if figure.part == part], part)
+            for part in get_args(FigurePart)
+        },
         environments=environments_of(content.origins),
         style=(_FOLDER / "page.css").read_text(encoding="utf-8"),
         script=script,
@@ -89,11 +92,11 @@ def verdict_groups(verdicts: Sequence[Verdict]) -> list[VerdictGroup]:
     return grouped
 
 
-def figure_groups(figures: Sequence[FigureView]) -> list[tuple[str, list[tuple[str, FigureView]]]]:
-    """Group the figures by fold, in the order of the first figure of each fold. Each figure has its anchor."""
+def figure_groups(figures: Sequence[FigureView], part: str) -> list[tuple[str, list[tuple[str, FigureView]]]]:
+    """Group the figures of a part by fold, in the order of the first figure of each fold. Each has its anchor."""
     groups: dict[str, list[tuple[str, FigureView]]] = {}
     for number, figure in enumerate(figures, start=1):
-        groups.setdefault(figure.fold, []).append((f"figure-{number}", figure))
+        groups.setdefault(figure.fold, []).append((f"{part}-figure-{number}", figure))
     return list(groups.items())
 
 

@@ -67,7 +67,7 @@ def test_the_map_draws_every_point_with_its_class_and_proxies_in_its_shape_and_c
     said = figure.axes[0].get_xlabel()
     assert "60 images of 5 classes, 3 proxies" in said
     assert "only small distances have a meaning" in said
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == [*names, "proxy"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [*names, "proxy, in the sign of its class"]
 
 
 def test_many_classes_have_no_key_and_their_own_pairs_of_sign_and_colour():

@@ -49,7 +49,7 @@ def test_the_key_names_only_the_signs_that_are_drawn():
     following = panel(3, next_places=RANDOM.normal(size=(3, 2)))
     assert names(images) == []
     assert names(images, panel(30)) == ["proxy"]
-    assert names(following) == ["proxy", "proxy of the next problem"]
+    assert names(following) == ["proxy, in the sign of its class", "proxy of the next problem"]
 
 
 def test_places_and_labels_must_fit():
