@@ -49,7 +49,7 @@ def beside_print(rows: Sequence[PublishedRowValues], score: str, width: float = 
     axes = figure.add_subplot()
     for place, row in enumerate(rows):
         _draw(axes, place, row)
-    axes.set_yticks(range(len(rows)), [fill(f"{row.name}  (n = {row.ours.n})", _LONG_NAME) for row in rows])
+    axes.set_yticks(range(len(rows)), [fill(f"{row.name}  (n\u00a0=\u00a0{row.ours.n})", _LONG_NAME) for row in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="both")

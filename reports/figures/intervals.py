@@ -52,7 +52,9 @@ def interval_plot(methods: Sequence[MethodRuns], metric: str, width: float = WID
     axes = figure.add_subplot()
     for row, method in enumerate(shown):
         _draw(axes, row, method)
-    names = [f"{method.name}  (n = {len(method.values)})" for method in shown]
+    # A name wraps in a narrow figure, but not inside its number of runs.
+    count = "n\u00a0=\u00a0{}" if narrow else "n = {}"
+    names = [f"{method.name}  ({count.format(len(method.values))})" for method in shown]
     axes.set_yticks(range(len(shown)), [fill(name, _LONG_NAME) for name in names] if narrow else names)
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)

@@ -17,7 +17,7 @@ from matplotlib.image import imread
 from reports.figures.intervals import MethodRuns, interval_plot
 from reports.figures.style import png_of, svg_of
 from reports.page.content import Command, Download, MethodSource, PageContent, TableSection, Verdict
-from reports.page.data_uris import embedded, thumbnail_uri
+from reports.page.data_uris import compact_svg, embedded, thumbnail_uri
 from reports.page.material import Material
 from reports.page.render import SHOWN, duration, environments_of, render_page
 from reports.page.sections.origins import origins_of
@@ -141,7 +141,7 @@ def hostile(value):
     if isinstance(value, tuple):
         return tuple(hostile(item) for item in value)
     if dataclasses.is_dataclass(value):
-        kept = {"kind", "mark", "verdict", "media_type", "form"}
+        kept = {"kind", "mark", "verdict", "media_type", "form", "part"}
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return type(value)(**{name: one if name in kept else hostile(one) for name, one in fields.items()})
     if isinstance(value, dict):
@@ -402,3 +402,14 @@ def test_figures_come_as_svg_until_they_have_too_many_points():
     crowded = Figure()
     crowded.add_subplot().plot(np.random.default_rng(0).normal(size=10_000), "o")
     assert decoded(embedded(svg_of(crowded), png_of(crowded)))[0] == "data:image/png;base64"
+
+
+def test_a_shortened_svg_draws_the_same_text_and_lines():
+    short = compact_svg(
+        '<?xml version="1.0"?>\n<svg>\n <!-- 5 -->\n <g transform="translate(12.3456 7.891234) scale(0.015625)">\n'
+        '  <path d="M 691 4666 \nL 3169.98765 -41 \nz\n" style="fill: none"/>\n </g>\n</svg>\n'
+    )
+    assert short == (
+        '<svg><g transform="translate(12.34 7.891234) scale(0.015625)">'
+        '<path d="M691 4666L3169.98 -41z" style="fill: none"/></g></svg>'
+    )
