@@ -38,7 +38,7 @@ def _of_column(table: ComparedTable, column: PublishedColumn, fold: str) -> Iter
         f"{table.published.title}: {score}",
         lambda: beside_print(rows, f"{score}{unit}", PAGE_WIDTH),
         lambda: of_published_rows(rows, score),
-        "A diamond inside our prediction interval agrees with our runs. The prediction interval is wider than the "
+        "A diamond inside our prediction interval is compatible with our runs. That interval is wider than the "
         "interval of our mean, because the published value is a measurement too.",
         fold,
         part="papers",
