@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 
 from reports.figures.style import BLUE, INK, PAGE_WIDTH, WIDTH, FigureError, Look, new_figure, styled
 
-
 _WRAP = 21
 """Number of characters after which a name wraps in a narrow figure."""
 
