@@ -8,10 +8,15 @@ PIP := $(RUN) -m pip --disable-pip-version-check install
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: quickstart test test-fast check docs diagrams bench bench-images bench-racing calibrate clean
+.PHONY: quickstart example test test-fast check docs diagrams bench bench-images bench-racing calibrate clean
 
 quickstart: $(VENV)/runtime.stamp
 	$(RUN) -m reproduce run quickstart $(ARGS)
+
+# Draws docs/example.html from the store of `make quickstart`; ARGS="--store FILE" names another store.
+example: $(VENV)/runtime.stamp
+	$(RUN) -m reproduce report quickstart --to docs/_build/example $(ARGS)
+	cp docs/_build/example/quickstart/index.html docs/example.html
 
 test: $(VENV)/dev.stamp check docs
 	$(RUN) -m pytest -n 2 --dist loadfile

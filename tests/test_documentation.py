@@ -95,7 +95,15 @@ ADDED_OPTIONS = {
     "--trials 4 --reproductions 3": TINY,
     "python -m reproduce run quickstart --methods contrastive,angular.yaml": [*BRIEF, "--methods", "angular.yaml"],
 }
-BY_MAKE = ["make quickstart", "make test", "make test-fast", "make check", "make docs", "make calibrate"]
+BY_MAKE = [
+    "make quickstart",
+    "make example",
+    "make test",
+    "make test-fast",
+    "make check",
+    "make docs",
+    "make calibrate",
+]
 BY_PIP = ["pip install -e '.[torchvision]'", "pip install -e '.[faiss-gpu]'", "pip install -e '.[ray]'"]
 BY_PYTEST = [
     ".venv/bin/python -m pytest -q tests/losses/test_proxy_anchor.py",

@@ -31,7 +31,7 @@ class Spectrum:
 
 
 @styled
-def singular_value_spectrum(spectra: Sequence[Spectrum]) -> Figure:
+def singular_value_spectrum(spectra: Sequence[Spectrum], width: float = 5.6) -> Figure:
     """Draw the singular values of each model as shares of their sum, largest first, on a logarithmic axis.
 
     The dotted line is a flat spectrum. A model uses more directions the closer its curve is to this line. A curve ends
@@ -39,6 +39,7 @@ def singular_value_spectrum(spectra: Sequence[Spectrum]) -> Figure:
 
     Args:
         spectra: Singular values of the models.
+        width: Width of the figure in inches.
 
     Raises:
         FigureError: Without models, for a model without a positive value, or for a negative value.
@@ -48,7 +49,7 @@ def singular_value_spectrum(spectra: Sequence[Spectrum]) -> Figure:
             raise FigureError(f"spectrum of {spectrum.name!r}: needs at least one positive value and no negative value")
     if not spectra:
         raise FigureError("the spectrum needs at least one model")
-    figure = new_figure(3.4, width=5.6)
+    figure = new_figure(3.4, width)
     axes = figure.add_subplot()
     for index, spectrum in enumerate(spectra):
         shares = spectrum.shares[spectrum.shares > 0]

@@ -22,7 +22,10 @@ SEQUENTIAL = "cividis"
 """Colour map for quantities. Its lightness increases with the value, so it also works in grey."""
 
 WIDTH = 7.2
-"""Width of a figure in inches: the width of a text column, and 691 pixels on a page."""
+"""Width of a figure in inches: the width of a text column."""
+
+PAGE_WIDTH = 4.6
+"""Width of a figure of an experiment's page in inches: a phone shows it whole, with text that can be read."""
 
 _SETTINGS: Any = {
     "font.family": "DejaVu Sans",

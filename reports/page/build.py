@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from reports.page.content import FoldOrigin, PageContent
+from reports.page.content import FoldOrigin, MethodSource, PageContent
 from reports.page.material import Material
 from reports.page.sections.citing import citing
 from reports.page.sections.class_intervals import over_classes
@@ -13,6 +13,7 @@ from reports.page.sections.glossary import GLOSSARY
 from reports.page.sections.headline import headline, limits
 from reports.page.sections.origins import origins_of
 from reports.page.sections.pair_matrix import pair_matrix
+from reports.page.sections.papers_figures import papers_figures
 from reports.page.sections.published_values import compared_tables, published_values, published_verdicts
 from reports.page.sections.ranking import ranking
 from reports.page.sections.run_figures import run_figures
@@ -84,7 +85,12 @@ def build_page(material: Material) -> BuiltPage:
 
 
 def _figures(material: Material, compared: Sequence[ComparedTable]) -> tuple[Drawn, ...]:
-    return (*run_figures(material, published_values(compared)), *embedding_figures(material), *search_figures(material))
+    return (
+        *papers_figures(material, compared),
+        *run_figures(material, published_values(compared)),
+        *embedding_figures(material),
+        *search_figures(material),
+    )
 
 
 def _subtitle(material: Material) -> str:
@@ -107,7 +113,7 @@ def _highlights(material: Material) -> tuple[tuple[str, str], ...]:
     return tuple(highlights)
 
 
-def _sources(material: Material) -> tuple[tuple[str, str], ...]:
+def _sources(material: Material) -> tuple[tuple[str, MethodSource], ...]:
     return tuple((title, material.sources[key]) for key, title in material.titles.items() if key in material.sources)
 
 

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
@@ -21,6 +21,10 @@ from results.values import Record
 
 ENTRY_POINTS = "metric_learning_cards"
 """Entry-point group through which other packages add cards: name = "a package that contains .yaml files"."""
+
+
+Address = Annotated[str, Field(pattern=r"^https://[^\s\"<>]+$")]
+"""Address of a page on the web."""
 
 
 class SearchRange(Record):
@@ -112,6 +116,7 @@ class MethodCard(Record):
         key: Name of the method; it must equal the name of the card's file.
         title: Name of the method in tables.
         source: The paper that the method comes from.
+        papers: Addresses of the papers in `source`, which start with https://.
         loss: The loss; None evaluates the untrained trunk. The name is that of a class of this suite, of
             pytorch-metric-learning or of an installed package, or `./my_losses.py:MyLoss` or
             `my_package.module:MyLoss`. Paths are relative to the card. Miner and regularizer are named likewise.
@@ -132,6 +137,7 @@ class MethodCard(Record):
     key: str
     title: str
     source: str
+    papers: tuple[Address, ...] = ()
     loss: Component | None
     miner: Component | None = None
     embedding_regularizer: WeightedComponent | None = None
@@ -174,15 +180,14 @@ def read_card(path: Path) -> MethodCard:
 
 def published_hyperparameter_names(method: str) -> dict[str, str]:
     """Return the published names of a method's searched hyperparameters; empty if the suite has no such card."""
-    if method not in names_in(METHODS):
-        return {}
-    search = read_card(METHODS / f"{method}.yaml").search
+    card = suite_card(method)
+    search = {} if card is None else card.search
     return {target: range_.published_as for target, range_ in search.items() if range_.published_as is not None}
 
 
-def method_source(method: str) -> str | None:
-    """Return the paper that a method of the suite comes from; None if the suite has no such card."""
-    return read_card(METHODS / f"{method}.yaml").source if method in names_in(METHODS) else None
+def suite_card(method: str) -> MethodCard | None:
+    """Return the card of a method of the suite; None if the suite has no such card."""
+    return read_card(METHODS / f"{method}.yaml") if method in names_in(METHODS) else None
 
 
 def card_names() -> list[str]:

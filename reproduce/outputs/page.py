@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zipfile import BadZipFile
 
+from reports.page.content import MethodSource
 from reports.page.material import Material
 from reproduce.config.deviations import deviations, mlrc_experiment
-from reproduce.config.method_card import method_source
+from reproduce.config.method_card import suite_card
 from reproduce.errors import InputError
 from reproduce.outputs.page_inputs import forget, is_current, page_fingerprint, remember
+from reproduce.outputs.repository import repository_address
 from reproduce.outputs.rerun_commands import rerun_commands
 from reproduce.outputs.search_histories import searches
 from reproduce.outputs.tables import published_names
@@ -113,9 +115,15 @@ def gather(name: str, fingerprint: str, store: Store, where: StoragePaths) -> Ma
         published_names=published_names(measured),
         deviations=deviations(name, measured.summary),
         mlrc=mlrc_experiment(measured.summary.dataset),
-        sources={key: source for key in measured.summary.methods if (source := method_source(key)) is not None},
+        sources=_sources(measured),
+        repository=repository_address(),
         made=_origin_line(fingerprint),
     )
+
+
+def _sources(measured: MeasuredExperiment) -> dict[str, MethodSource]:
+    cards = {key: suite_card(key) for key in measured.summary.methods}
+    return {key: MethodSource(card.source, card.papers) for key, card in cards.items() if card is not None}
 
 
 def _exhibits(measured: MeasuredExperiment, artifacts: Path) -> tuple[dict[str, Exhibit], tuple[str, ...]]:

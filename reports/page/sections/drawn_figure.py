@@ -7,7 +7,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from reports.figures.style import FigureError, png_of, svg_of
-from reports.page.content import FigureView
+from reports.page.content import FigurePart, FigureView
 from reports.page.data_uris import embedded
 from results.whole_files import write_whole
 
@@ -42,6 +42,7 @@ def drawn(
     caption: str = "",
     fold: str = "",
     on_page: bool = True,
+    part: FigurePart = "details",
 ) -> Iterable[Drawn]:
     """Draw a figure. Returns an empty list if there are no data for it: the page leaves such a figure out.
 
@@ -53,11 +54,12 @@ def drawn(
         caption: Text below the figure.
         fold: Title of the collapsed group that the figure belongs to; empty for none.
         on_page: Whether the page shows the figure.
+        part: Part of the page that the figure belongs to.
     """
     try:
         figure = draw()
     except FigureError:
         return []
     svg, png = svg_of(figure), png_of(figure)
-    view = FigureView(title, embedded(svg, png), describe(), caption, fold) if on_page else None
+    view = FigureView(title, embedded(svg, png), describe(), caption, fold, part) if on_page else None
     return [Drawn(name, svg, png, view)]

@@ -13,6 +13,7 @@ from reports.figures.embedding_map import embedding_map, tsne_places
 from reports.figures.gallery import retrieval_gallery, retrievals_of
 from reports.figures.similarity import SimilarityPanel, similarity_heat_map
 from reports.figures.spectrum import Spectrum, singular_value_spectrum
+from reports.figures.style import PAGE_WIDTH
 from reports.page.content import Gallery, GalleryRow, Thumbnail
 from reports.page.data_uris import thumbnail_uri
 from reports.page.material import Material
@@ -66,7 +67,7 @@ def _test_map(material: Material, key: str, exhibit: Exhibit) -> Iterator[Drawn]
     yield from drawn(
         f"tsne_test_{file_name(key)}",
         title,
-        lambda: embedding_map(places(), labels),
+        lambda: embedding_map(places(), labels, width=PAGE_WIDTH),
         lambda: of_map(places(), labels),
         f"Model of the first fold of run 0, up to {IMAGES_PER_CLASS} images of some test classes. Distances between "
         f"groups have no meaning in t-SNE. {_best_of(material, MAPS)}",
@@ -80,10 +81,10 @@ def _proxy_map(material: Material, key: str, exhibit: Exhibit) -> Iterator[Drawn
     yield from drawn(
         f"tsne_proxies_{file_name(key)}",
         f"{material.titles[key]}: images of training classes with their proxies",
-        lambda: embedding_map(places()[0], labels, places()[1], star_labels),
+        lambda: embedding_map(places()[0], labels, places()[1], star_labels, width=PAGE_WIDTH),
         lambda: of_proxy_map(places()[0], labels, places()[1], star_labels),
-        "Model of the first fold of run 0, a few images of some training classes. A star is a proxy in the colour of "
-        "its class. "
+        "Model of the first fold of run 0, a few images of some training classes. A proxy is a larger sign with a dark "
+        "outline, in the shape and the colour of its class. "
         f"{_best_of(material, MAPS, 'that have proxies')}",
         "Training images and proxies (t-SNE)",
     )
@@ -103,7 +104,7 @@ def _heat_map(material: Material, with_proxies: list[tuple[str, Exhibit]]) -> It
     yield from drawn(
         "similarity",
         "Cosine similarity between training images and proxies",
-        lambda: similarity_heat_map(panels),
+        lambda: similarity_heat_map(panels, columns=1),
         lambda: of_similarities(panels),
         "Model of the first fold of run 0, images and proxies sorted by class. A frame shows the pairs of one class. "
         f"{_best_of(material, PANELS, 'that have proxies')}",
@@ -115,7 +116,7 @@ def _spectra(material: Material, exhibits: list[tuple[str, Exhibit]]) -> Iterato
     yield from drawn(
         "spectrum",
         "Singular values of the test embeddings",
-        lambda: singular_value_spectrum(spectra),
+        lambda: singular_value_spectrum(spectra, PAGE_WIDTH),
         lambda: of_spectra(spectra),
         f"Model of the first fold of run 0, all test images. {_best_of(material, SPECTRA)}",
     )
