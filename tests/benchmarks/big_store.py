@@ -26,12 +26,12 @@ Row = dict[str, Any]
 
 
 def finished_run(folder: Path) -> list[str]:
-    """Run the quickstart with trainings of four iterations, and return the arguments that run it again.
+    """Run the quickstart with trainings of two iterations, and return the arguments that run it again.
 
     The run has as many trainings, trials and tests as the quickstart. Only its curves are shorter.
     """
     content = yaml.safe_load((EXPERIMENT_FILES / "quickstart.yaml").read_text(encoding="utf-8"))
-    content["training"] |= {"iterations_per_epoch": 1, "max_epochs": 4, "validate_every": 1}
+    content["training"] |= {"iterations_per_epoch": 2, "max_epochs": 1, "validate_every": 1}
     (folder / FILE).write_text(yaml.safe_dump(content), encoding="utf-8")
     arguments = ["run", FILE, "--device", "cpu"]
     subprocess.run([sys.executable, "-m", "reproduce", *arguments], cwd=folder, check=True, capture_output=True)
