@@ -77,14 +77,11 @@ def main() -> None:
         console.print(f"{name}: about {in_words(expected[name])}; all: about {in_words(sum(expected.values()))} left")
         rounds, started = args.rounds or subject.rounds, time.perf_counter()
         measure = importlib.import_module(f"{MODULES}.{subject.module}").measure
-        options: dict[str, Any] = (
-            {"full": True} if args.full and "full" in inspect.signature(measure).parameters else {}
-        )
-        rows = measure(rounds, **options)
+        rows = measure(rounds, full=True) if args.full and takes_full(measure) else measure(rounds)
         took = time.perf_counter() - started
         del expected[name]
         measured = measured_subject(name, rounds, took, rows, torch.get_num_threads())
-        record = record.with_subject(measured, list(SUBJECTS))
+        record = BenchRecord.load(args.out).with_subject(measured, list(SUBJECTS))
         record.save(args.out)
         console.print(terminal_table(measured))
         write_page(record, args.page)

@@ -119,6 +119,7 @@ def as_markdown(record: BenchRecord) -> str:
     parts = []
     for subject in record.subjects:
         origin = subject.provenance
+        cores = f"{origin.cpu_count} cores, {counted(origin.threads, 'thread')}"
         changed = ", with uncommitted changes" if origin.tree_dirty else ""
         lines = [
             f"### {subject.subject[0].upper()}{subject.subject[1:]}",
@@ -127,7 +128,7 @@ def as_markdown(record: BenchRecord) -> str:
             f"|{' --- |' * len(HEADS)}",
             *(f"| {' | '.join(cells(row))} |" for row in subject.rows),
             "",
-            f"{counted(subject.rounds)} on {origin.device} ({origin.cpu_count} cores, {counted(origin.threads, 'thread')}), "
+            f"{counted(subject.rounds)} on {origin.device} ({cores}), "
             f"{origin.finished_at[:10]}, commit {origin.commit[:12]}{changed}, torch {origin.versions['torch']}, "
             f"pytorch-metric-learning {origin.versions['pytorch-metric-learning']}.",
             "",
