@@ -8,9 +8,10 @@ import argparse
 import importlib.util
 import inspect
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import astuple, dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from rich.console import Console
@@ -48,6 +49,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=SUBJECTS, help="subjects to measure; the others are kept")
     parser.add_argument("--rounds", type=int, help="rounds of every subject, for a quick look")
     parser.add_argument("--full", action="store_true", help="retrieval at the size of Stanford Online Products too")
+    parser.add_argument("--images", type=Path, help="folder of CUB-200-2011, or of a part of it, for a fold")
     parser.add_argument("--draw", action="store_true", help="measure nothing, only renew the page from the record")
     parser.add_argument("--out", type=Path, default=RECORD, help="file of the record")
     parser.add_argument("--page", type=Path, default=PAGE, help="page of the docs whose tables are renewed")
@@ -59,9 +61,11 @@ def present(subject: Subject) -> bool:
     return importlib.util.find_spec(f"{MODULES}.{subject.module}") is not None
 
 
-def takes_full(measure: Callable[..., list[BenchRow]]) -> bool:
-    """Return whether a subject has a part that only `--full` measures."""
-    return "full" in inspect.signature(measure).parameters
+def rows_of(measure: Callable[..., Iterable[Any]], rounds: int, args: argparse.Namespace) -> list[BenchRow]:
+    """Call a subject's `measure` with the options that it knows. Some return tuples or other values with a row's fields."""
+    known = inspect.signature(measure).parameters
+    options = {name: getattr(args, name) for name in ("full", "images") if name in known}
+    return [BenchRow.of(*(row if isinstance(row, tuple) else astuple(row))) for row in measure(rounds, **options)]
 
 
 def main() -> None:
@@ -76,11 +80,11 @@ def main() -> None:
         # The times of the last record tell how long the rest takes.
         console.print(f"{name}: about {in_words(expected[name])}; all: about {in_words(sum(expected.values()))} left")
         rounds, started = args.rounds or subject.rounds, time.perf_counter()
-        measure = importlib.import_module(f"{MODULES}.{subject.module}").measure
-        rows = measure(rounds, full=True) if args.full and takes_full(measure) else measure(rounds)
+        module = importlib.import_module(f"{MODULES}.{subject.module}")
+        rows = rows_of(module.measure, rounds, args)
         took = time.perf_counter() - started
         del expected[name]
-        measured = measured_subject(name, rounds, took, rows, torch.get_num_threads())
+        measured = measured_subject(name, rounds, took, rows, getattr(module, "THREADS", 1))
         record = BenchRecord.load(args.out).with_subject(measured, list(SUBJECTS))
         record.save(args.out)
         console.print(terminal_table(measured))

@@ -77,6 +77,8 @@ def measured_subject(subject: str, rounds: int, took: float, rows: Sequence[Benc
 
 
 def _amount(values: Sequence[float], unit: str) -> str:
+    if not values:
+        return "-"
     value = statistics.median(values)
     if unit != "s":
         return f"{value:,.0f} {unit}"
@@ -86,16 +88,18 @@ def _amount(values: Sequence[float], unit: str) -> str:
 def cells(row: BenchRow) -> tuple[str, ...]:
     """Return the cells of a row: medians of the rounds, and the ratio with its smallest and largest value."""
     ratios = row.ratios
-    spread = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
     direction = "ours / peer" if row.kind == "ours" else row.kind
+    spread = "-"
+    if ratios:
+        spread = f"{direction}: {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
     bar = row.bar + ("" if row.kind == "ours" else f" ({row.kind})")
     return (
         row.name,
         _amount(row.ours_seconds, row.unit),
         _amount(row.peer_seconds, row.unit),
-        f"{direction}: {spread}",
+        spread,
         bar,
-        "yes" if row.met else "no",
+        {True: "yes", False: "no", None: "not measured"}[row.met],
     )
 
 

@@ -1,5 +1,6 @@
 """A line of the benchmark: seconds of the suite and of its peer, measured in turn, with the bar that the suite sets."""
 
+import math
 import re
 import statistics
 import time
@@ -16,8 +17,8 @@ class BenchRow:
 
     Attributes:
         name: What is measured, and against what: "ours / peer".
-        ours_seconds: What the suite took in each round, in `unit`.
-        peer_seconds: What the peer took in each round, in `unit`.
+        ours_seconds: What the suite took in each round, in `unit`; empty if nothing was measured, and `equal` says why.
+        peer_seconds: What the peer took in each round, in `unit`; empty if the bar needs no peer.
         bar: What the suite wants: "at most 2" (ours / peer), "at least 1.5" (peer / ours: how many times as fast), or
             "at most 4 s" (ours alone). Words may follow the number.
         equal: How it was checked that both do the same work.
@@ -30,6 +31,11 @@ class BenchRow:
     bar: str
     equal: str
     unit: str = "s"
+
+    @classmethod
+    def of(cls, name: str, ours: list[float], peer: list[float], bar: str, equal: str, unit: str = "s") -> "BenchRow":
+        """Make a row; a peer of NaN counts as none, since JSON has no NaN."""
+        return cls(name, list(ours), [value for value in peer if not math.isnan(value)], bar, equal, unit)
 
     @property
     def kind(self) -> Literal["ours / peer", "peer / ours", "ours"]:
@@ -45,13 +51,17 @@ class BenchRow:
 
     @property
     def ratios(self) -> list[float]:
-        """The ratio of each round, in the direction of the bar."""
+        """The ratio of each round, in the direction of the bar; empty without a peer."""
+        if not self.peer_seconds:
+            return []
         pairs = zip(self.ours_seconds, self.peer_seconds, strict=True)
         return [peer / ours if self.kind == "peer / ours" else ours / peer for ours, peer in pairs]
 
     @property
-    def met(self) -> bool:
-        """Whether the median meets the bar."""
+    def met(self) -> bool | None:
+        """Whether the median meets the bar; None if nothing was measured."""
+        if not self.ours_seconds:
+            return None
         if self.kind == "ours":
             return statistics.median(self.ours_seconds) <= self.limit
         ratio = statistics.median(self.ratios)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.benchmarks.bench_record import BenchRecord, as_markdown, measured_subject, write_page
+from tests.benchmarks.bench_record import BenchRecord, as_markdown, cells, measured_subject, write_page
 from tests.benchmarks.bench_rows import BenchRow, seconds_in_turn
 
 
@@ -61,3 +61,9 @@ def test_only_the_tables_of_the_page_are_renewed(tmp_path):
     assert as_markdown(record) in text
     assert "| a / b | 2.00 s | 4.00 s | ours / peer: 0.50 (0.25 to 0.75) | at most 2 s | yes |" in text
     assert "1 round on " in text
+
+
+def test_rows_without_a_peer_and_without_a_measurement_have_cells():
+    alone = BenchRow.of("peak memory", [900.0], [float("nan")], "at most 2048 MiB", "no peer", "MiB")
+    assert cells(alone)[1:] == ("900 MiB", "-", "-", "at most 2048 MiB", "yes")
+    assert cells(row("at least 2", (), ()))[1:] == ("-", "-", "-", "at least 2 (peer / ours)", "not measured")
