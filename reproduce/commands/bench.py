@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def bench(device: Device = "auto", store: StoreAt = STORE) -> None:
-    """Measure how fast this machine trains, crops, retrieves and writes. This takes at most two minutes.
+    """Measure how fast this machine trains, crops, retrieves and writes. This takes about two minutes.
 
     The measurements need no images, no weights and no store. `plan` turns a rate into the duration of an experiment.
     """

@@ -24,7 +24,7 @@ from results.training_spec import ImageSettings
 
 @dataclass(frozen=True)
 class BenchSizes:
-    """The sizes of the measurements; the defaults take less than two minutes on two CPU cores.
+    """The sizes of the measurements; the defaults take about two minutes on two CPU cores.
 
     Attributes:
         experiments: Experiments of the suite whose trainings are timed, on noise instead of photographs.

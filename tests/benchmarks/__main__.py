@@ -62,7 +62,7 @@ def present(subject: Subject) -> bool:
 
 
 def rows_of(measure: Callable[..., Iterable[Any]], rounds: int, args: argparse.Namespace) -> list[BenchRow]:
-    """Call a subject's `measure` with the options that it knows. Some return tuples or other values with a row's fields."""
+    """Call a subject's `measure` with the options that it knows. Some return tuples or other values of a row."""
     known = inspect.signature(measure).parameters
     options = {name: getattr(args, name) for name in ("full", "images") if name in known}
     return [BenchRow.of(*(row if isinstance(row, tuple) else astuple(row))) for row in measure(rounds, **options)]
