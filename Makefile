@@ -39,8 +39,9 @@ diagrams: docs/images/rooms.svg docs/images/way_of_a_number.svg docs/images/way_
 docs/images/%.svg: docs/images/%.dot
 	dot -Tsvg $< -o $@
 
+# Measures the suite beside other code for some minutes; writes results/measured/bench_cpu.json and its tables in the docs.
 bench: $(VENV)/dev.stamp
-	$(RUN) -m tests.benchmarks
+	$(RUN) -m tests.benchmarks $(ARGS)
 
 bench-images: $(VENV)/dev.stamp
 	$(RUN) -m tests.benchmarks.images $(ARGS)

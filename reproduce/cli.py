@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import typer
 from rich.console import Console
 
+from reproduce.commands.bench import bench
 from reproduce.commands.claims import claims
 from reproduce.commands.coverage import coverage
 from reproduce.commands.data import app as data_app
@@ -45,6 +46,7 @@ app.command()(claims)
 app.command()(methods)
 app.command()(datasets)
 app.command()(experiments)
+app.command()(bench)
 app.add_typer(data_app)
 app.add_typer(export_app)
 app.add_typer(new_app)

@@ -28,6 +28,7 @@ from reports.tables.result_table import result_cells, table_of
 from reproduce.execution.session import open_session
 from reproduce.storage import storage_paths
 from results.experiment_results import FOLDER, MeasuredExperiment
+from tests.benchmarks.bench_record import BenchRecord, as_markdown
 from tests.support import image_folders
 from tests.support.documentation import (
     PAGES,
@@ -98,6 +99,7 @@ ADDED_OPTIONS = {
 BY_MAKE = [
     "make quickstart",
     "make example",
+    "make bench",
     "make test",
     "make test-fast",
     "make check",
@@ -111,6 +113,8 @@ BY_PYTEST = [
 ]
 # Over a gigabyte from a publisher's server; tests/reproduce/commands/test_data.py fetches from a server of its own.
 DOWNLOADS = ["python -m reproduce data fetch cub200 --to ."]
+# Two minutes; tests/reproduce/commands/test_bench.py and the tests of its measurements call it at tiny sizes.
+MINUTES = ["python -m reproduce bench"]
 
 # Blocks of these languages are run or saved; of `text` and of MyST's directives nothing can be run.
 CHECKED = {"bash", "python", "yaml"}
@@ -118,7 +122,7 @@ DIRECTIVES = {"text", "{toctree}", "{eval-rst}", "{include}"}
 
 
 def test_every_command_has_a_rule() -> None:
-    assert set(all_commands()) == {*ADDED_OPTIONS, *BY_MAKE, *BY_PIP, *BY_PYTEST, *DOWNLOADS}
+    assert set(all_commands()) == {*ADDED_OPTIONS, *BY_MAKE, *BY_PIP, *BY_PYTEST, *DOWNLOADS, *MINUTES}
 
 
 def test_the_commands_that_are_not_run_here_exist() -> None:
@@ -273,6 +277,12 @@ def test_the_shares_of_the_comparison_page_are_those_of_the_recorded_calibration
     }
     assert len(rows) == 12
     assert all(power[methods, runs] == shares for methods, runs, *shares in rows)
+
+
+def test_the_tables_of_the_speed_page_are_those_of_the_recorded_benchmark() -> None:
+    record = BenchRecord.load(FOLDER / "bench_cpu.json")
+    assert record.subjects
+    assert between(ROOT / "docs" / "speed.md", "table: bench", "end of table") == as_markdown(record)
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
-from sklearn.manifold import TSNE
 
 from reports.figures.style import COLOURS, INK, MARKERS, WIDTH, FigureError, Look, new_figure, styled
 
@@ -34,6 +33,8 @@ def tsne_places(
     Raises:
         FigureError: For fewer than four points, or for rows that are not finite.
     """
+    from sklearn.manifold import TSNE  # Takes long to import, and only a process that draws maps needs it.
+
     points = embeddings if proxies is None else np.concatenate([embeddings, proxies])
     if len(points) < 4:
         raise FigureError(f"t-SNE needs at least four points, not {len(points)}")

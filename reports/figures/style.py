@@ -12,7 +12,6 @@ from typing import Any, ParamSpec
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import PlaceHolderLayoutEngine
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -114,10 +113,11 @@ def png_of(figure: Figure) -> bytes:
 def _written(figure: Figure, kind: str, **options: Any) -> bytes:
     buffer = io.BytesIO()
     with mpl.rc_context(_SETTINGS):
-        # The layout is computed once. A second computation would start from the first and move parts a little.
-        if not isinstance(figure.get_layout_engine(), PlaceHolderLayoutEngine):
-            figure.draw_without_rendering()
-            figure.set_layout_engine("none")
+        # The layout is computed once. A second computation would start from the first and move parts a little. Without
+        # a layout engine, matplotlib draws the figure once for each file and not twice.
+        if (layout := figure.get_layout_engine()) is not None:
+            layout.execute(figure)
+            figure.set_layout_engine(None)
         figure.savefig(buffer, format=kind, dpi=200, **options)
     return buffer.getvalue()
 

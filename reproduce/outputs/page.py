@@ -68,10 +68,10 @@ def current_page(name: str, fingerprint: str, store: Store, where: StoragePaths,
 
 
 def _draw(material: Material, page_folder: Path) -> Path:
-    from reports.page.build import build_page
     from reports.page.render import render_page
+    from reproduce.outputs.quick_drawing import build_quickly
 
-    built = build_page(material)
+    built = build_quickly(material)
     page = page_folder / _PAGE
     figures = [f"figures/{figure.name}.{kind}" for figure in built.figures for kind in ("svg", "png")]
     try:

@@ -29,17 +29,21 @@ IMAGES_PER_CLASS = 30
 """Largest number of images of a test class in a t-SNE of test images."""
 
 
-def embedding_figures(material: Material) -> Iterator[Drawn]:
-    """Draw maps of test images, maps of training images with proxies, heat map, spectra, and galleries as files."""
-    shown = [(key, material.exhibits[key]) for key in material.best_first if key in material.exhibits]
+def map_figures(material: Material) -> Iterator[Drawn]:
+    """Draw maps of test images, and maps of training images with proxies."""
+    shown, with_proxies = _with_exhibits(material)
     trained = [
         (key, exhibit) for key, exhibit in shown if material.records[key][0].hyperparameters or len(exhibit.proxies)
     ]
-    with_proxies = [(key, exhibit) for key, exhibit in trained if len(exhibit.proxies)]
     for key, exhibit in (trained or shown)[:MAPS]:
         yield from _test_map(material, key, exhibit)
     for key, exhibit in with_proxies[:MAPS]:
         yield from _proxy_map(material, key, exhibit)
+
+
+def embedding_figures(material: Material) -> Iterator[Drawn]:
+    """Draw what needs no map: heat map, spectra, and galleries as files."""
+    shown, with_proxies = _with_exhibits(material)
     yield from _heat_map(material, with_proxies)
     yield from _spectra(material, shown)
     for key, exhibit in shown[:GALLERY_FILES]:
@@ -47,6 +51,12 @@ def embedding_figures(material: Material) -> Iterator[Drawn]:
             name = f"gallery_{file_name(key)}"
             draw = partial(retrieval_gallery, retrievals)
             yield from drawn(name, material.titles[key], draw, str, on_page=False)
+
+
+def _with_exhibits(material: Material) -> tuple[list[tuple[str, Exhibit]], list[tuple[str, Exhibit]]]:
+    """Return the methods with exhibits, the best first, and those of them that have proxies."""
+    shown = [(key, material.exhibits[key]) for key in material.best_first if key in material.exhibits]
+    return shown, [(key, exhibit) for key, exhibit in shown if len(exhibit.proxies)]
 
 
 def galleries(material: Material) -> tuple[Gallery, ...]:
