@@ -147,7 +147,7 @@ def _smallest(distances: Tensor, k: int) -> Tensor:
 
 
 def _keys(distances: Tensor, columns: Tensor) -> Tensor:
-    """Whole numbers in the order of float32 distances and then of columns, int64. Their lower 32 bits are the column."""
+    """Whole numbers in the order of float32 distances and then of columns, int64. The lower 32 bits are the column."""
     # Zero is added because -0.0 has other bits than 0.0. Of negative numbers, the larger one has the smaller bits.
     bits = (distances + 0.0).view(torch.int32)
     bits ^= (bits >> 31) & 0x7FFFFFFF
