@@ -53,6 +53,7 @@ def plan(
 
     Without --data the plan uses the dataset's published counts.
     """
+    from protocols.metrics.neighbours import backend
     from reproduce.execution import plan_trainings
     from reproduce.execution.devices import check_device, default_workers
     from reproduce.storage import existing_store, open_studies, storage_paths
@@ -66,6 +67,7 @@ def plan(
         plans = plan_trainings.plan(session, opened, open_studies(where) if opened else None)
         rates = plan_trainings.given_rates(rate) if rate else plan_trainings.measured_rates(session, torch_device)
         show_plan(plans, rates, workers or default_workers(torch_device), session, console)
+        console.print(f"nearest neighbours on {torch_device}: {backend(torch_device)}", highlight=False)
         show_budget(session, opened, console)
 
 
