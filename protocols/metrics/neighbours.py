@@ -147,11 +147,14 @@ def _smallest(distances: Tensor, k: int) -> Tensor:
 
 
 def _keys(distances: Tensor, columns: Tensor) -> Tensor:
-    """Whole numbers in the order of float32 distances and then of columns, int64. The lower 32 bits are the column."""
+    """Whole numbers in the order of float32 distances and then of columns, int64. The lower 32 bits are the column.
+
+    The distances are overwritten, because new memory for each step would take as long as the steps.
+    """
     # Zero is added because -0.0 has other bits than 0.0. Of negative numbers, the larger one has the smaller bits.
-    bits = (distances + 0.0).view(torch.int32)
-    bits ^= (bits >> 31) & 0x7FFFFFFF
-    return (bits.long() << 32).bitwise_or_(columns)
+    bits = distances.add_(0.0).view(torch.int32)
+    bits ^= (bits >> 31).bitwise_and_(0x7FFFFFFF)
+    return bits.long().bitwise_left_shift_(32).bitwise_or_(columns)
 
 
 def _first(keys: Tensor, k: int) -> Tensor:

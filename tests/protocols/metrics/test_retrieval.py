@@ -1,5 +1,6 @@
 """Retrieval metrics against a query-by-query reference and pytorch-metric-learning (specification, section 8)."""
 
+import subprocess
 import sys
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -307,6 +308,28 @@ def test_few_neighbours_are_searched_apart_from_many() -> None:
     assert {int(depths[row]): width for row, width in widths.items()} == {1: 1, 3: 3, 5: 5, 40: 40}
     with pytest.raises(ValueError, match="50 neighbours among 50"):
         next(nearest_in_parts(points, points, depths + 10, exclude_self=True))
+
+
+PEAK_OF_A_SEARCH = """
+import resource, torch
+from protocols.metrics.retrieval import retrieval_scores
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+torch.set_num_threads(1)
+labels = torch.cat([torch.zeros(4000, dtype=torch.int64), 1 + torch.arange(12000) % 3000])
+embeddings = torch.randn(16000, 8)
+retrieval_scores(embeddings[:100], labels[:100])
+before = peak()
+retrieval_scores(embeddings, labels)
+print(peak() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="macOS counts the memory of a process in bytes, not in KiB")
+def test_the_memory_of_a_search_is_limited() -> None:
+    # All distances would take 977 MiB, and the neighbours of the class of 4,000 alone 122 MiB.
+    done = subprocess.run([sys.executable, "-c", PEAK_OF_A_SEARCH], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 400
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
