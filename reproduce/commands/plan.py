@@ -58,6 +58,7 @@ def plan(
     The times come from the trainings in the store. --rate or --gpu plans for another machine. Without --data the plan
     uses the dataset's published counts.
     """
+    from protocols.metrics.neighbours import backend
     from reproduce.execution import plan_trainings
     from reproduce.execution.devices import check_device, default_workers
     from reproduce.storage import existing_store, readable_studies, storage_paths, with_writable_cache
@@ -77,6 +78,8 @@ def plan(
             plans = plan_trainings.plan(session, opened, readable_studies(where) if opened else None, timings)
             rates = _rates(session, timings, rate, gpu, torch_device if measure else None)
             show_plan(plans, rates, at_a_time, session, console)
+            if not elsewhere:
+                console.print(f"nearest neighbours on {torch_device}: {backend(torch_device)}", highlight=False)
             if elsewhere and workers is None:
                 console.print("One training at a time is assumed for another machine; --workers changes it.")
             show_budget(session, opened, console)

@@ -150,7 +150,7 @@ def _say_start(session: Session, executor: Executor, console: Console) -> None:
         console.print(f"left out because they cannot be decoded: {', '.join(dataset.skipped)}", highlight=False)
     console.print(
         f"device {executor.device}, {executor.workers} training(s) at a time, {threads_per_training()} thread(s) "
-        f"each; nearest neighbours by {backend()}; store {session.paths.store}",
+        f"each; nearest neighbours by {backend(str(executor.device))}; store {session.paths.store}",
         highlight=False,
     )
 
