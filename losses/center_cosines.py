@@ -33,7 +33,9 @@ def cosines_and_spread(
     Returns:
         Cosines (B, C K), and R, a scalar, which is 0 if it is not wanted.
     """
-    cosines, spread = _CosinesAndSpread.apply(embeddings, centers, per_class, with_spread)
+    cosines, spread = _CosinesAndSpread.apply(  # type: ignore[no-untyped-call]
+        embeddings, centers, per_class, with_spread
+    )
     return cosines, spread
 
 
