@@ -8,8 +8,11 @@ from pydantic import Field, FiniteFloat, JsonValue, model_validator
 
 from results.values import Record, fingerprint_of
 
-TRAINING_VERSION = 1
-"""Version of the training. Raise it with every change that alters outcomes: old results then no longer match."""
+TRAINING_VERSION = 2
+"""Version of the training. Raise it with every change that alters outcomes: old results then no longer match.
+
+Version 1 used slower kernels on a CPU (memory layout, optimizer), which round differently.
+"""
 
 PRETRAINED = "pretrained"
 """The weights that a library, or a user's file, gives a trunk."""

@@ -28,7 +28,8 @@ class PackedImages:
 
     @cached_property
     def _pixels(self) -> NDArray[np.uint8]:
-        return np.memmap(self.folder / "pixels.bin", dtype=np.uint8, mode="r")
+        # A plain array on the same memory: every slice of a `memmap` costs several times as much.
+        return np.memmap(self.folder / "pixels.bin", dtype=np.uint8, mode="r").view(np.ndarray)
 
     def __len__(self) -> int:
         return len(self._layout[0])

@@ -2,6 +2,7 @@
 
 import inspect
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
@@ -265,7 +266,12 @@ def build_optimizer(
     elif parameters := [p for p in method.loss.parameters() if p.requires_grad]:
         groups.append({"params": parameters, "lr": loss_lr, "weight_decay": loss_decay})
     cls: Any = getattr(torch.optim, settings.name)
-    optimizer: torch.optim.Optimizer = cls(
-        groups, lr=settings.lr, weight_decay=settings.weight_decay, **settings.arguments
-    )
+    arguments: dict[str, Any] = {**_fused(cls, settings.arguments), **settings.arguments}
+    optimizer: torch.optim.Optimizer = cls(groups, lr=settings.lr, weight_decay=settings.weight_decay, **arguments)
     return optimizer
+
+
+def _fused(cls: type[torch.optim.Optimizer], arguments: Mapping[str, JsonValue]) -> dict[str, bool]:
+    """The argument for an update in one pass over the memory, where torch has one and `arguments` asks for no other."""
+    offered = "fused" in inspect.signature(cls).parameters
+    return {"fused": True} if offered and not {"foreach", "differentiable"} & arguments.keys() else {}

