@@ -1,5 +1,6 @@
 """Losses of deep metric learning. They need torch and pytorch-metric-learning, and no other package of the suite."""
 
+from losses.angular_margins import ArcFaceLoss, CosFaceLoss
 from losses.ccp import CCPLoss
 from losses.coupling_flow import CouplingFlow
 from losses.hierarchical_proxy import HierarchicalProxyLoss
@@ -17,8 +18,10 @@ from losses.soft_triple import SoftTripleLoss
 from losses.xbm import XBMLoss
 
 __all__ = [
+    "ArcFaceLoss",
     "CCPLoss",
     "Clock",
+    "CosFaceLoss",
     "CosineContrastiveLoss",
     "CouplingFlow",
     "HierarchicalProxyLoss",

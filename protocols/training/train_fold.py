@@ -8,9 +8,12 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from losses.checks import values_are_checked
 from losses.plugin import Clock, Normalization, TrainingContext
+from losses.waitless_reducers import use_waitless_reducers
 from protocols.images.batch_source import BatchSource
 from protocols.images.evaluation_crops import EvaluationCrops
+from protocols.images.labelled_batches import labelled_batches
 from protocols.metrics.retrieval import normalized, retrieval_scores
 from protocols.training.batches import batches
 from protocols.training.best_checkpoint import BestCheckpoint, weights_on_cpu
@@ -19,6 +22,7 @@ from protocols.training.class_pool import ClassPool
 from protocols.training.embedding_recorder import EpochEnd, EpochObserver
 from protocols.training.fold_data import FoldData
 from protocols.training.principal_components import set_to_principal_components
+from protocols.training.step_monitor import NotFiniteError, StepMonitor
 from protocols.training.torch_state import device_name, isolated_random_numbers
 from protocols.trunks.embed import embed_crops, features_of_crops
 from protocols.trunks.embedding_model import EmbeddingModel, model_of
@@ -54,10 +58,6 @@ class TrainedFold:
     weights: dict[str, Tensor]
     class_vectors: tuple[Tensor, Tensor] | None = None
     last_weights: dict[str, Tensor] | None = None
-
-
-class _NotFiniteError(Exception):
-    """The loss or an embedding is infinite or NaN."""
 
 
 def train_fold(
@@ -119,7 +119,7 @@ class _Training:
         self.checkpoint = BestCheckpoint()
         self.curve: list[CurvePoint] = []
         self.iterations = 0
-        self.losses_since_validation: list[float] = []
+        self.monitor = StepMonitor(device)
         # The network is made before the loss, so that all methods start from the same network under one seed.
         torch.manual_seed(derive_seed("network", spec.seed))
         self.model = model_of(spec).place(device)
@@ -147,8 +147,10 @@ class _Training:
                 if validated and not self.epoch_is_fixed and waited > self.settings.patience:
                     return "patience", None
                 if done == self.spec.checkpoint_epoch:
+                    self.monitor.require_finite()
                     self.checkpoint.save(done, self.model, self.loss)
-        except _NotFiniteError as error:
+        except NotFiniteError as error:
+            self.iterations = error.iteration
             return "nan", str(error)
         return "max_epochs", None
 
@@ -179,6 +181,7 @@ class _Training:
         method = build_method(spec.method, n_classes, self.model.dimensions, len(targets))
         # Moved before the optimizer is built: pytorch-metric-learning replaces class weights when their type changes.
         method.loss.to(self.device)
+        use_waitless_reducers(method.loss)
         self.loss = method.loss
         self.optimizer = build_optimizer(self.settings.optimizer, self.model, method, spec.method)
         source = BatchSource(self.data.train, spec.images, self.device)
@@ -188,7 +191,8 @@ class _Training:
             spec.method.samples_per_class,
             derive_seed("batches", spec.seed),
         )
-        self.batches = source.training_batches(rows, torch.Generator().manual_seed(derive_seed("crops", spec.seed)))
+        crops = torch.Generator().manual_seed(derive_seed("crops", spec.seed))
+        self.batches = labelled_batches(source.training_batches(rows, crops), self.targets, self.device)
         pool_seed = derive_seed("pool", spec.seed)
         pool = ClassPool(self.model, source, self.targets, pool_seed)
         generator = torch.Generator().manual_seed(derive_seed("plugin", spec.seed))
@@ -227,20 +231,28 @@ class _Training:
         for parameter in self.trunk_parameters:
             parameter.requires_grad_(not clock.warmup)
         plugin.on_step_start(clock)
-        rows, images = next(self.batches)
-        labels = torch.from_numpy(self.targets[rows]).to(self.device)
+        images, labels = next(self.batches)
         self.optimizer.zero_grad(set_to_none=True)
         embeddings = self.model(images)
-        self._require_finite(embeddings, "embeddings")
-        loss = self.method(embeddings, labels)
+        self.monitor.add_embeddings(embeddings, self.iterations)
+        loss = self._loss_of_batch(embeddings, labels)
         loss.backward()
         # A method can skip steps with gradients that are not finite, as the gradient scaler of its authors does.
         if plugin.on_gradients(clock):
-            self._require_finite(loss, "loss")
+            self.monitor.add_loss(loss, self.iterations)
             self._clip_gradients()
             self.optimizer.step()
-            self.losses_since_validation.append(loss.item())
         self.iterations += 1
+
+    def _loss_of_batch(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+        try:
+            # The labels are 0..C-1 by construction, and the monitor watches the embeddings.
+            with values_are_checked():
+                return self.method(embeddings, labels)
+        except (ArithmeticError, IndexError, RuntimeError, ValueError):
+            # After a step that was not finite, a loss may refuse what the network gives. That step is then the reason.
+            self.monitor.require_finite()
+            raise
 
     def _clip_gradients(self) -> None:
         """Clip the norm of all gradients together, then each value (CCP's code does both, in this order)."""
@@ -252,6 +264,7 @@ class _Training:
 
     def _end_epoch(self, epoch: int, map_at_r: float | None) -> None:
         if self.record is not None:
+            self.monitor.require_finite()
             self.record(EpochEnd(self.model, self.loss, epoch, map_at_r, self.normalization))
 
     def _validate(self, epoch: int, *, eligible: bool) -> float | None:
@@ -259,9 +272,7 @@ class _Training:
 
         eligible: whether this epoch can be the checkpoint.
         """
-        losses = self.losses_since_validation
-        mean_loss = sum(losses) / len(losses) if losses else None
-        self.losses_since_validation = []
+        mean_loss = self.monitor.mean_loss()
         scores = None if self.epoch_is_fixed else self._validation_scores()
         values = scores.model_dump() if scores else dict.fromkeys(Scores.model_fields)
         self.curve.append(CurvePoint(iteration=self.iterations, loss=mean_loss, **values))
@@ -289,7 +300,7 @@ class _Training:
 
     def _require_finite(self, values: Tensor, name: str) -> None:
         if not torch.isfinite(values).all():
-            raise _NotFiniteError(f"{name} not finite at iteration {self.iterations}")
+            raise NotFiniteError(name, self.iterations)
 
     def result(self, stopped_by: StoppedBy, reason: str | None, wall_time: float) -> FoldResult:
         """The record of the training."""
