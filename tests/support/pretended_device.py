@@ -150,6 +150,8 @@ class _Constructors(TorchFunctionMode):
         if func in (torch.tensor, torch.as_tensor) and kwargs.get("device") is not None:
             device = kwargs.pop("device")
             return func(*args, **kwargs).to(device)
+        if func is Tensor.__getitem__ and isinstance(args[1], list):
+            args = (args[0], torch.tensor(args[1]))
         if func is Tensor.tolist and isinstance(args[0], PretendedTensor):
             return args[0].cpu().tolist()
         return func(*args, **kwargs)
