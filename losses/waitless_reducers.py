@@ -35,7 +35,8 @@ class WaitlessDivisor(DivisorReducer):
             if divisor == 0:
                 zero: Tensor = self.zero_loss(embeddings)
                 return zero
-            return losses.sum() / divisor
+            quotient: Tensor = losses.sum() / divisor
+            return quotient
         empty = divisor == 0
         # A divisor of 0 must not reach the gradient.
         return torch.where(empty, 0.0, losses.sum() / torch.where(empty, 1, divisor))

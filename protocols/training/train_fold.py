@@ -19,6 +19,7 @@ from protocols.training.batches import batches
 from protocols.training.best_checkpoint import BestCheckpoint, weights_on_cpu
 from protocols.training.build_method import BuiltMethod, build_method, build_optimizer
 from protocols.training.class_pool import ClassPool
+from protocols.training.cuda_graphs import record_graph
 from protocols.training.embedding_recorder import EpochEnd, EpochObserver
 from protocols.training.fold_data import FoldData
 from protocols.training.principal_components import set_to_principal_components
@@ -68,6 +69,7 @@ def train_fold(
     on_validation: IterationsObserver | None = None,
     observe: ModelObserver | None = None,
     record: EpochObserver | None = None,
+    cuda_graphs: bool = False,
 ) -> TrainedFold:
     """Train a model on one fold and score it on the fold's validation classes.
 
@@ -81,6 +83,8 @@ def train_fold(
         on_validation: Called with the number of iterations done, at every validation.
         observe: Called with the model and the number of iterations done, at every validation.
         record: Called with the training after every epoch, and once before the first.
+        cuda_graphs: Record the network as a CUDA graph (`record_graph`). Without CUDA, a warning says that there is
+            none.
 
     Returns:
         The record of the training, and the weights of the best checkpoint.
@@ -94,6 +98,7 @@ def train_fold(
     data.check(spec)
     with isolated_random_numbers(device):
         training = _Training(spec, data, torch.device(device), on_validation, observe, record)
+        training.graph_wanted = cuda_graphs
         stopped_by, reason = training.run()
     result = training.result(stopped_by, reason, time.perf_counter() - started)
     shows_last_epoch = stopped_by == "max_epochs" and training.checkpoint_is_earlier
@@ -120,6 +125,7 @@ class _Training:
         self.curve: list[CurvePoint] = []
         self.iterations = 0
         self.monitor = StepMonitor(device)
+        self.graph_wanted = False
         # The network is made before the loss, so that all methods start from the same network under one seed.
         torch.manual_seed(derive_seed("network", spec.seed))
         self.model = model_of(spec).place(device)
@@ -233,6 +239,10 @@ class _Training:
         plugin.on_step_start(clock)
         images, labels = next(self.batches)
         self.optimizer.zero_grad(set_to_none=True)
+        # A graph has fixed trainable parameters, so it is recorded after a warm-up with a frozen trunk.
+        if self.graph_wanted and not clock.warmup:
+            self.graph_wanted = False
+            record_graph(self.model, images)
         embeddings = self.model(images)
         self.monitor.add_embeddings(embeddings, self.iterations)
         loss = self._loss_of_batch(embeddings, labels)

@@ -65,7 +65,7 @@ def plan(
     for session in open_sessions(experiment, choices, where, console, plan=True):
         plans = plan_trainings.plan(session, opened, open_studies(where) if opened else None)
         rates = plan_trainings.given_rates(rate) if rate else plan_trainings.measured_rates(session, torch_device)
-        show_plan(plans, rates, workers or default_workers(torch_device), session, console)
+        show_plan(plans, rates, workers or default_workers(), session, console)
         show_budget(session, opened, console)
 
 

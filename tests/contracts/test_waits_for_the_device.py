@@ -22,9 +22,9 @@ from reproduce.config.experiment_file import load_experiments
 from reproduce.config.method_card import card_names
 from reproduce.config.method_on_dataset import open_method
 from results.records import FoldResult
-from results.training_spec import MethodSpec
+from results.training_spec import MethodSpec, OptimizerSettings
 from tests.support.pretended_device import DEVICE, MixedDevicesError, PretendedDevice, PretendedTensor, pretended_device
-from tests.support.toys import pattern_dataset, settings, toy_fold
+from tests.support.toys import pattern_dataset, same_weights, settings, toy_fold
 
 STEPS = 5
 
@@ -85,7 +85,8 @@ def waits_of_steps(monkeypatch: pytest.MonkeyPatch, mode: PretendedDevice) -> li
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_step_waits_only_where_the_method_must_and_trains_as_on_a_cpu(dataset: Dataset, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_waits_only_where_the_method_must(dataset: Dataset, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the losses and scores are those of the CPU."""
     spec, data = toy_fold(dataset, METHODS[name], settings(iterations_per_epoch=STEPS, max_epochs=2))
     on_cpu = train_fold(spec, data).result
     with pretended_device() as mode:
@@ -108,6 +109,22 @@ def test_the_validation_reads_the_losses_of_all_steps_at_once(dataset: Dataset) 
             train_fold(*toy_fold(dataset, METHODS["normalized_softmax"], training), device=DEVICE)
         totals.append(mode.waits.total())
     assert totals[0] == totals[1] > 0
+
+
+@pytest.mark.parametrize("name", ["normalized_softmax", "proxy_gml", "fastap"])
+def test_a_training_that_diverges_has_the_record_of_the_cpu(dataset: Dataset, name: str) -> None:
+    wild = settings(
+        optimizer=OptimizerSettings(name="SGD", lr=1e30, arguments={}), iterations_per_epoch=STEPS, max_epochs=2
+    )
+    spec, data = toy_fold(dataset, METHODS[name], wild)
+    on_cpu = train_fold(spec, data)
+    with pretended_device():
+        on_device = train_fold(spec, data, device=DEVICE)
+    assert on_cpu.result.status == "nan"
+    for field in ("status", "stopped_by", "reason", "iterations", "best_map_at_r", "flag"):
+        assert getattr(on_device.result, field) == getattr(on_cpu.result, field), field
+    assert len(on_device.result.curve) == len(on_cpu.result.curve)
+    assert same_weights(on_device.weights, on_cpu.weights)
 
 
 def test_the_test_evaluation_mixes_no_devices(dataset: Dataset) -> None:

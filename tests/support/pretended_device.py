@@ -165,8 +165,8 @@ def pretended_device() -> Iterator[PretendedDevice]:
     torch.__future__.set_overwrite_module_params_on_conversion(True)
     mode = PretendedDevice()
     try:
-        with mock.patch("torch.autocast", lambda device, *args, **kwargs: autocast("cpu", *args, **kwargs)):
-            with _Constructors(), mode:
-                yield mode
+        on_cpu = mock.patch("torch.autocast", lambda device, *args, **kwargs: autocast("cpu", *args, **kwargs))
+        with on_cpu, _Constructors(), mode:
+            yield mode
     finally:
         torch.__future__.set_overwrite_module_params_on_conversion(before)
