@@ -5,6 +5,8 @@ leaves two numbers on the device, and the host reads all of them at once, at the
 """
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
@@ -77,6 +79,19 @@ class StepMonitor:
         self._blocks[-1][row, 1] = loss.detach()
         if self._device.type == "cpu":
             self._require(float(self._blocks[-1][row, 1]), "loss", iteration)
+
+    @contextmanager
+    def explained_errors(self) -> Iterator[None]:
+        """For the computation of a loss: after a step that was not finite, that step is the reason for any error.
+
+        Raises:
+            NotFiniteError: In place of an error, if an embedding or a loss before it is not finite.
+        """
+        try:
+            yield
+        except (ArithmeticError, IndexError, RuntimeError, ValueError):
+            self.require_finite()
+            raise
 
     def require_finite(self) -> None:
         """Check all steps since the last `mean_loss`; the host waits for the device.

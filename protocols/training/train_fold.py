@@ -19,6 +19,7 @@ from protocols.training.batches import batches
 from protocols.training.best_checkpoint import BestCheckpoint, weights_on_cpu
 from protocols.training.build_method import BuiltMethod, build_method, build_optimizer
 from protocols.training.class_pool import ClassPool
+from protocols.training.clip_gradients import clip_gradients
 from protocols.training.cuda_graphs import record_graph
 from protocols.training.embedding_recorder import EpochEnd, EpochObserver
 from protocols.training.fold_data import FoldData
@@ -245,32 +246,16 @@ class _Training:
             record_graph(self.model, images)
         embeddings = self.model(images)
         self.monitor.add_embeddings(embeddings, self.iterations)
-        loss = self._loss_of_batch(embeddings, labels)
+        # The labels are 0..C-1 by construction, and the monitor watches the embeddings.
+        with values_are_checked(), self.monitor.explained_errors():
+            loss = self.method(embeddings, labels)
         loss.backward()
         # A method can skip steps with gradients that are not finite, as the gradient scaler of its authors does.
         if plugin.on_gradients(clock):
             self.monitor.add_loss(loss, self.iterations)
-            self._clip_gradients()
+            clip_gradients(self.optimizer, self.settings)
             self.optimizer.step()
         self.iterations += 1
-
-    def _loss_of_batch(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        try:
-            # The labels are 0..C-1 by construction, and the monitor watches the embeddings.
-            with values_are_checked():
-                return self.method(embeddings, labels)
-        except (ArithmeticError, IndexError, RuntimeError, ValueError):
-            # After a step that was not finite, a loss may refuse what the network gives. That step is then the reason.
-            self.monitor.require_finite()
-            raise
-
-    def _clip_gradients(self) -> None:
-        """Clip the norm of all gradients together, then each value (CCP's code does both, in this order)."""
-        parameters = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
-        if self.settings.clip_norm is not None:
-            nn.utils.clip_grad_norm_(parameters, self.settings.clip_norm)
-        if self.settings.clip_value is not None:
-            nn.utils.clip_grad_value_(parameters, self.settings.clip_value)
 
     def _end_epoch(self, epoch: int, map_at_r: float | None) -> None:
         if self.record is not None:

@@ -1,8 +1,8 @@
 """`make bench-gpu`: what this suite does on a GPU, in at most 9 minutes and without network.
 
 Each part runs in a process of its own with a time limit, and the file is written after each part. So a part that fails
-or takes too long costs only itself. Without CUDA one line says so, and the exit status is 2. `--smoke` runs all parts on
-the CPU with tiny sizes, to test this file. Nothing here decides a test.
+or takes too long costs only itself. Without CUDA one line says so, and the exit status is 2. `--smoke` runs all parts
+on the CPU with tiny sizes, to test this file. Nothing here decides a test.
 """
 
 import argparse

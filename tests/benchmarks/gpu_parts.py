@@ -1,4 +1,4 @@
-"""The parts of `make bench-gpu`. Each writes its file anew after every number, so that a time limit loses one number."""
+"""The parts of `make bench-gpu`. Each writes its file anew after every number, so a time limit loses one number."""
 
 import json
 import statistics
@@ -212,17 +212,22 @@ def gpu_tests(setup: Setup) -> None:
     setup.write({"exit_status": done.returncode, "summary": lines[-1] if lines else "", "failures": failures})
 
 
+def short_experiment(folder: Path) -> Path:
+    """Write `mlrc_cub200_efficientnet` with two epochs per training, and return the file."""
+    experiment = yaml.safe_load(Path("reproduce/experiments/mlrc_cub200_efficientnet.yaml").read_text())
+    experiment |= {"training": {"max_epochs": 2}, "test_curves": False}
+    file = folder / "short.yaml"
+    file.write_text(yaml.safe_dump(experiment))
+    return file
+
+
 def short_run(setup: Setup) -> None:
     """A short `mlrc_cub200_efficientnet` on a folder of images, if there is one."""
     if setup.images is None:
         setup.write({"left_out": "no folder was given with --images"})
         return
     with tempfile.TemporaryDirectory() as folder:
-        experiment = yaml.safe_load(Path("reproduce/experiments/mlrc_cub200_efficientnet.yaml").read_text())
-        experiment |= {"training": {"max_epochs": 2}, "test_curves": False}
-        short = Path(folder) / "short.yaml"
-        short.write_text(yaml.safe_dump(experiment))
-        command = [sys.executable, "-m", "reproduce", "run", str(short), "--subset"]
+        command = [sys.executable, "-m", "reproduce", "run", str(short_experiment(Path(folder))), "--subset"]
         command += ["--data", str(setup.images), "--methods", "contrastive", "--trials", "1", "--reproductions", "1"]
         command += ["--device", str(setup.device), "--store", f"{folder}/store.db", "--cache", f"{folder}/cache"]
         command += ["--artifacts", f"{folder}/artifacts", "--tables", f"{folder}/tables"]

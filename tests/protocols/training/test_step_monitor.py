@@ -80,3 +80,14 @@ def test_a_skipped_step_may_have_any_loss():
         monitor = StepMonitor(torch.device(DEVICE))
         steps(monitor, [1.0, None, 3.0], DEVICE)
         assert monitor.mean_loss() == 2.0
+
+
+def test_an_error_after_a_bad_step_is_explained_by_it():
+    with pretended_device():
+        monitor = StepMonitor(torch.device(DEVICE))
+        steps(monitor, [1.0], DEVICE)
+        with pytest.raises(ValueError, match="an error of the loss"), monitor.explained_errors():
+            raise ValueError("an error of the loss")
+        steps(monitor, [math.nan], DEVICE, first=1)
+        with pytest.raises(NotFiniteError, match="loss not finite at iteration 1"), monitor.explained_errors():
+            raise ValueError("an error of the loss")
