@@ -8,7 +8,7 @@ PIP := $(RUN) -m pip --disable-pip-version-check install
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: quickstart example test test-fast check docs diagrams bench bench-images bench-racing calibrate clean
+.PHONY: quickstart example test test-fast check docs diagrams bench bench-images bench-racing bench-gpu calibrate clean
 
 quickstart: $(VENV)/runtime.stamp
 	$(RUN) -m reproduce run quickstart $(ARGS)
@@ -45,6 +45,10 @@ bench: $(VENV)/dev.stamp
 
 bench-images: $(VENV)/dev.stamp
 	$(RUN) -m tests.benchmarks.images $(ARGS)
+
+# At most 9 minutes on a GPU; writes results/measured/bench_gpu.json. ARGS='--images FOLDER' adds a short run on CUB.
+bench-gpu: $(VENV)/dev.stamp
+	$(RUN) -m tests.benchmarks.gpu $(ARGS)
 
 # Simulates tables for some minutes; writes results/measured/calibration.json and its figure in the docs.
 calibrate: $(VENV)/dev.stamp

@@ -1,5 +1,6 @@
 """Losses of deep metric learning. They need torch and pytorch-metric-learning, and no other package of the suite."""
 
+from .angular_margins import ArcFaceLoss, CosFaceLoss
 from .ccp import CCPLoss
 from .coupling_flow import CouplingFlow
 from .hierarchical_proxy import HierarchicalProxyLoss
@@ -17,8 +18,10 @@ from .soft_triple import SoftTripleLoss
 from .xbm import XBMLoss
 
 __all__ = [
+    "ArcFaceLoss",
     "CCPLoss",
     "Clock",
+    "CosFaceLoss",
     "CosineContrastiveLoss",
     "CouplingFlow",
     "HierarchicalProxyLoss",

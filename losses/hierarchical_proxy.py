@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from .binding import Binding
+from .known_on_host import KnownOnHost
 from .plugin import Clock, Needs, TrainingContext
 from .proxy_anchor import ProxyAnchorLoss
 from .spherical_k_means import spherical_k_means
@@ -80,7 +81,7 @@ class HierarchicalProxyLoss(ProxyAnchorLoss):
         )
         self.register_buffer("groups", torch.full((num_classes,), -1))
         self.register_buffer("clustered_at", torch.tensor(-1))
-        self._binding = Binding()
+        self._binding, self._known = Binding(), KnownOnHost()
         self.add_to_recordable_attributes(list_of_names=["num_groups", "coarse_weight", "period"], is_stat=False)
 
     def bind(self, context: TrainingContext) -> None:
@@ -91,9 +92,10 @@ class HierarchicalProxyLoss(ProxyAnchorLoss):
         """Cluster the proxies after the warm-up, and again after every `period` passes."""
         if clock.warmup or clock.passes < self.needs.warmup_epochs:
             return
-        if self.clustered_at < 0 or clock.passes - self.clustered_at >= self.period:
+        last = self._known.read("clustered_at", self.clustered_at)
+        if last < 0 or clock.passes - last >= self.period:
             self.cluster()
-            self.clustered_at.fill_(clock.passes)
+            self._known.write("clustered_at", self.clustered_at, clock.passes)
 
     @torch.no_grad()
     def cluster(self) -> None:
@@ -120,7 +122,7 @@ class HierarchicalProxyLoss(ProxyAnchorLoss):
             self.coarse_proxies.copy_(self.centroids(functional.normalize(self.proxies, dim=1)))
 
     def _grouped(self) -> bool:
-        return bool(self.groups[0] >= 0)
+        return bool(self._known.read("clustered", self.groups, lambda groups: groups[0] >= 0))
 
     def centroids(self, unit: Tensor) -> Tensor:
         """Normalised means (G, d) of the unit proxies (C, d) in each group; zero for a group without a class."""
@@ -154,7 +156,7 @@ class HierarchicalProxyLoss(ProxyAnchorLoss):
             -self.alpha * (cosine - self.margin) + offset, keep_mask=members, add_one=True, dim=0
         )
         repulsion = lmu.logsumexp(self.alpha * (cosine + self.margin) + offset, keep_mask=~members, add_one=True, dim=0)
-        present = int(members.any(dim=0).sum())
+        present = members.any(dim=0).sum()
         parts = {"coarse_pos_loss": (attraction, present), "coarse_neg_loss": (repulsion, self.num_groups)}
         return {
             name: {

@@ -9,6 +9,7 @@ from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from .known_on_host import KnownOnHost
 from .memory_queue import QueueOrder
 from .plugin import Clock
 from .proxy_anchor import ProxyAnchorLoss
@@ -142,6 +143,7 @@ class ProxyISALoss(ProxyAnchorLoss):
         self.filter_needs_memory = filter_needs_memory
         self.queue = SummedMemoryQueue(memory_size, embedding_size, num_classes, queue)
         self._register_state(num_classes)
+        self._known = KnownOnHost()
         self.add_to_recordable_attributes(list_of_names=["V", "k", "lam", "h", "tau"], is_stat=False)
 
     def _register_state(self, num_classes: int) -> None:
@@ -154,11 +156,11 @@ class ProxyISALoss(ProxyAnchorLoss):
 
     def start_memory(self) -> None:
         """Switch the memory on: from the next call on it stores embeddings."""
-        self.memory_on.fill_(True)
+        self._known.write("memory_on", self.memory_on, True)
 
     def start_filter(self) -> None:
         """Switch the filter on: from the next call on positives are weighted and outliers are not stored."""
-        self.filter_on.fill_(True)
+        self._known.write("filter_on", self.filter_on, True)
 
     def on_step_start(self, clock: Clock) -> None:
         """Switch memory and filter on by completed passes; a start given in steps uses the loss's count of calls."""
@@ -225,10 +227,12 @@ class ProxyISALoss(ProxyAnchorLoss):
 
     def switches(self) -> tuple[bool, bool]:
         """Whether memory and filter are on in the next call."""
-        memory_on, filter_on, calls = torch.stack([self.memory_on.long(), self.filter_on.long(), self.calls]).tolist()
-        memory_due = self.memory_start_step is not None and calls >= self.memory_start_step
-        filter_due = self.filter_start_step is not None and calls >= self.filter_start_step
-        return bool(memory_on) or memory_due, bool(filter_on) or filter_due
+        memory_on = self._known.read("memory_on", self.memory_on) or self._due(self.memory_start_step)
+        filter_on = self._known.read("filter_on", self.filter_on) or self._due(self.filter_start_step)
+        return memory_on, filter_on
+
+    def _due(self, start_step: int | None) -> bool:
+        return start_step is not None and self._known.read("calls", self.calls) >= start_step
 
     def compute_loss(
         self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
@@ -257,9 +261,15 @@ class ProxyISALoss(ProxyAnchorLoss):
         clean = ~self.filtered(similarity, labels)
         self.counts += (own_class & clean.unsqueeze(1)).sum(0)
         if memory_on:
-            self.queue.push(self.distance.maybe_normalize(embeddings[clean]), labels[clean])
+            self.queue.push(self.distance.maybe_normalize(embeddings), labels, clean)
             self._measure(labels)
-        self.calls += 1
+        self._count_call()
+
+    def _count_call(self) -> None:
+        if self.memory_start_step is None and self.filter_start_step is None:
+            self.calls += 1
+        else:
+            self._known.write("calls", self.calls, self._known.read("calls", self.calls) + 1)
 
     def _measure(self, labels: Tensor) -> None:
         """Update the learned similarity of the batch's classes (B,) as far as the memory holds them (Eq. 10)."""

@@ -14,6 +14,7 @@ from pytorch_metric_learning import losses as pml_losses
 from torch import Tensor, nn
 
 import losses
+from losses.dense_pairs import pair_loss
 from losses.plugin import TrainingPlugin
 from losses.wrapper import PluginWrapper
 from protocols.source_files import SourceError
@@ -63,8 +64,10 @@ class BuiltMethod:
         Returns:
             The loss, a scalar.
         """
-        pairs = self.miner(embeddings, labels) if self.miner is not None else None
-        value: Tensor = self.loss(embeddings, labels, pairs)
+        value: Tensor | None = pair_loss(self.loss, embeddings, labels) if self.miner is None else None
+        if value is None:
+            pairs = self.miner(embeddings, labels) if self.miner is not None else None
+            value = self.loss(embeddings, labels, pairs)
         return value
 
 

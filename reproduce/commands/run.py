@@ -10,6 +10,7 @@ from reproduce.commands.options import (
     Artifacts,
     Cache,
     Choices,
+    CudaGraphs,
     Device,
     ExperimentName,
     Ray,
@@ -21,6 +22,7 @@ from reproduce.commands.options import (
     with_choices,
 )
 from reproduce.commands.terminal import output_console, say
+from reproduce.errors import InputError
 from reproduce.monitoring.time_left import in_words
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ def run(
     choices: Choices,
     device: Device = "auto",
     workers: Workers = None,
+    cuda_graphs: CudaGraphs = False,
     ray: Ray = None,
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
@@ -58,7 +61,7 @@ def run(
     where = storage_paths(store, artifacts, cache, tables)
     if ray is not None:
         where = where.absolute()
-    start_executor = _executor_factory(device, workers, ray, where)
+    start_executor = _executor_factory(device, workers, ray, where, cuda_graphs=cuda_graphs)
     trackers = open_trackers(track or [], where.store)
     # With --ray, the features of a frozen trunk are computed on this machine, and the nodes read them from the cache.
     features_on = check_device("auto" if ray is not None else device)
@@ -80,15 +83,17 @@ def _write_page(finished: "Finished", seconds: float, session: "Session") -> str
 
 
 def _executor_factory(
-    device: str, workers: int | None, ray: str | None, where: "StoragePaths"
+    device: str, workers: int | None, ray: str | None, where: "StoragePaths", *, cuda_graphs: bool
 ) -> "Callable[[], Executor]":
     """Return a function that opens the chosen executor; it is called once per experiment of a file."""
     from reproduce.execution.devices import check_device, default_workers
     from reproduce.execution.local import open_executor
     from reproduce.execution.ray_cluster import RayCluster, import_ray
 
+    if ray is not None and cuda_graphs:
+        raise InputError("--cuda-graphs: not with --ray")
     if ray is not None:
         import_ray()  # Fails early, before images are read, if Ray is not installed.
         return lambda: RayCluster(ray, device, workers, (where.cache, where.artifacts))
     torch_device = check_device(device)
-    return lambda: open_executor(torch_device, workers or default_workers(torch_device))
+    return lambda: open_executor(torch_device, workers or default_workers(), cuda_graphs=cuda_graphs)

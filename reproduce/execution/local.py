@@ -20,13 +20,14 @@ class InProcess:
 
     Args:
         device: cpu, cuda or cuda:N.
+        cuda_graphs: Whether trainings record their networks as CUDA graphs.
     """
 
     workers = 1
     capacity = 1
 
-    def __init__(self, device: str) -> None:
-        self.device = device
+    def __init__(self, device: str, *, cuda_graphs: bool = False) -> None:
+        self.device, self.cuda_graphs = device, cuda_graphs
         self._ticks: list[Tick] = []
         prepare_process(device)
 
@@ -34,7 +35,7 @@ class InProcess:
         """Carry out the task at once and return a future that is done."""
         future: Future[Done] = Future()
         try:
-            future.set_result(carry_out(task, self.device, self._ticks.append))
+            future.set_result(carry_out(task, self.device, self._ticks.append, cuda_graphs=self.cuda_graphs))
         except Exception as error:
             future.set_exception(error)
         return future
@@ -57,9 +58,11 @@ class LocalProcesses:
     Args:
         device: cpu, cuda or cuda:N.
         workers: Number of processes.
+        cuda_graphs: Whether trainings record their networks as CUDA graphs.
     """
 
-    def __init__(self, device: str, workers: int) -> None:
+    def __init__(self, device: str, workers: int, *, cuda_graphs: bool = False) -> None:
+        self.cuda_graphs = cuda_graphs
         self.device, self.workers, self.capacity = device, workers, 2 * workers
         self._context = multiprocessing.get_context("spawn")
         self._queue: Any = self._context.Queue()
@@ -71,7 +74,7 @@ class LocalProcesses:
                 self.workers,
                 mp_context=self._context,
                 initializer=_start_worker,
-                initargs=(self._queue, self.device),
+                initargs=(self._queue, self.device, self.cuda_graphs),
             )
 
     def submit(self, task: Task) -> "Future[Done]":
@@ -115,12 +118,12 @@ class LocalProcesses:
 _worker: dict[str, Any] = {}
 
 
-def _start_worker(queue: Any, device: str) -> None:
+def _start_worker(queue: Any, device: str, cuda_graphs: bool) -> None:
     """Set up a worker process when it starts."""
     # Ctrl-C reaches the whole process group, but only the parent process decides which workers end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _worker.update(queue=queue, device=device)
+    _worker.update(queue=queue, device=device, cuda_graphs=cuda_graphs)
     prepare_process(device)
 
 
@@ -133,14 +136,17 @@ def _end_with_parent() -> None:
 
 
 def _carry_out_in_worker(task: Task) -> Done:
-    return carry_out(task, _worker["device"], _worker["queue"].put)
+    return carry_out(task, _worker["device"], _worker["queue"].put, cuda_graphs=_worker["cuda_graphs"])
 
 
-def open_executor(device: str, workers: int) -> Executor:
+def open_executor(device: str, workers: int, *, cuda_graphs: bool = False) -> Executor:
     """Return an executor on this machine.
 
     Args:
         device: cpu, cuda or cuda:N.
         workers: 1 for an executor in this process; more for as many local processes.
+        cuda_graphs: Whether trainings record their networks as CUDA graphs.
     """
-    return InProcess(device) if workers == 1 else LocalProcesses(device, workers)
+    if workers == 1:
+        return InProcess(device, cuda_graphs=cuda_graphs)
+    return LocalProcesses(device, workers, cuda_graphs=cuda_graphs)

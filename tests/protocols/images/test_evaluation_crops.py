@@ -106,7 +106,7 @@ def test_a_runs_folds_share_the_test_crops(tmp_path: Path, made: list[int]) -> N
     assert made == [0]
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.gpu
 @pytest.mark.parametrize("kept_where", ["cuda", "cpu"])
 def test_a_gpu_keeps_the_same_crops(
     images: LabelledImages, made: list[int], monkeypatch: pytest.MonkeyPatch, kept_where: str

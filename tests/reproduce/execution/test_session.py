@@ -47,8 +47,7 @@ def test_auto_uses_a_gpu_if_there_is_one(monkeypatch):
 def test_the_default_number_of_workers(monkeypatch):
     for cores, workers in ((1, 1), (2, 2), (64, 4), (None, 1)):
         monkeypatch.setattr(os, "cpu_count", lambda cores=cores: cores)
-        assert default_workers("cpu") == workers
-        assert default_workers("cuda:1") == 1
+        assert default_workers() == workers
 
 
 @pytest.mark.parametrize(
