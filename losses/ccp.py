@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from .binding import Binding
 from .checks import checked_labels
+from .hook_reminder import HookReminder
 from .k_center import greedy_k_center
 from .near_proxies import near_proxies
 from .pair_losses import BatchSumReducer, EuclideanDistance
@@ -45,7 +46,7 @@ def _triplet(margin: float = 0.0961) -> Any:
     return pml_losses.TripletMarginLoss(margin, distance=EuclideanDistance(normalize_embeddings=False))
 
 
-class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
+class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossFunction):
     """A pair loss between samples and K proxies per class, solved repeatedly with new proxies.
 
     With `ball(v) = v / max(1, |v|)`, raw embeddings e (B, d), proxies Q (K C, d; row k C + c is proxy k of class c)::
@@ -163,6 +164,8 @@ class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         """PML's hook: the weighted sub-losses `proxy_loss` and `sample_loss`, both already reduced."""
         c_f.ref_not_supported(embeddings, labels, ref_emb, ref_labels)
         labels = checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
+        if self.training:
+            self._count_call()
         samples, proxies, proxy_labels = ball(embeddings), self.proxies.to(embeddings.dtype), self.proxy_labels
         near = near_proxies(self.base_loss, samples, labels, proxies, self.num_classes)
         if near is not None:
@@ -184,6 +187,7 @@ class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
     def bind(self, context: TrainingContext) -> None:
         """Pick the first proxies, far from the origin. A loss with loaded state keeps it and only takes the trunk."""
         super().bind(context)
+        self._hook_was_called = True
         self._binding = Binding(context)
         if self.started:
             return
@@ -191,6 +195,9 @@ class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         self.previous_weights = torch.zeros_like(self.best_weights)
         self._pick_proxies(context)
         self.started.fill_(True)
+
+    def _missing_without_hooks(self) -> str | None:
+        return None if self.started else "random proxies, and no further problems"
 
     def on_gradients(self, clock: Clock) -> bool:
         """Add the gradient of `lam_n / 2 |theta - theta_prev|^2` to that of the trunk."""

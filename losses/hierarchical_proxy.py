@@ -9,12 +9,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from .binding import Binding
+from .hook_reminder import HookReminder
 from .plugin import Clock, Needs, TrainingContext
 from .proxy_anchor import ProxyAnchorLoss
 from .spherical_k_means import spherical_k_means
 
 
-class HierarchicalProxyLoss(ProxyAnchorLoss):
+class HierarchicalProxyLoss(HookReminder, ProxyAnchorLoss):
     """Proxy-Anchor to the proxies of classes, and again to the proxies of groups of classes.
 
     With Proxy-Anchor L_PA, class proxies P (C, d), groups `g: classes -> 0..G-1` and group proxies R (G, d)::
@@ -89,11 +90,15 @@ class HierarchicalProxyLoss(ProxyAnchorLoss):
 
     def on_epoch_start(self, clock: Clock) -> None:
         """Cluster the proxies after the warm-up, and again after every `period` passes."""
+        self._hook_was_called = True
         if clock.warmup or clock.passes < self.needs.warmup_epochs:
             return
         if self.clustered_at < 0 or clock.passes - self.clustered_at >= self.period:
             self.cluster()
             self.clustered_at.fill_(clock.passes)
+
+    def _missing_without_hooks(self) -> str | None:
+        return None if self._grouped() else "no groups of classes"
 
     @torch.no_grad()
     def cluster(self) -> None:
@@ -141,6 +146,8 @@ class HierarchicalProxyLoss(ProxyAnchorLoss):
     ) -> dict[str, Any]:
         """PML's hook: the two sub-losses of Proxy-Anchor for classes, and the same two for groups."""
         terms = super().compute_loss(embeddings, labels, indices_tuple, ref_emb, ref_labels)
+        if self.training:
+            self._count_call()
         zero = {"losses": 0, "indices": None, "reduction_type": "already_reduced"}
         if not self._grouped():
             return {**terms, "coarse_pos_loss": zero, "coarse_neg_loss": zero}

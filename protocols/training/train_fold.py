@@ -15,7 +15,7 @@ from protocols.metrics.retrieval import normalized, retrieval_scores
 from protocols.training.batches import batches
 from protocols.training.best_checkpoint import BestCheckpoint, weights_on_cpu
 from protocols.training.build_method import BuiltMethod, build_method, build_optimizer
-from protocols.training.class_pool import ClassPool
+from protocols.training.class_pool import class_pool
 from protocols.training.embedding_recorder import EpochEnd, EpochObserver
 from protocols.training.fold_data import FoldData
 from protocols.training.principal_components import set_to_principal_components
@@ -190,7 +190,7 @@ class _Training:
         )
         self.batches = source.training_batches(rows, torch.Generator().manual_seed(derive_seed("crops", spec.seed)))
         pool_seed = derive_seed("pool", spec.seed)
-        pool = ClassPool(self.model, source, self.targets, pool_seed)
+        pool = class_pool(self.model, source, self.targets, pool_seed)
         generator = torch.Generator().manual_seed(derive_seed("plugin", spec.seed))
         trainable = [p for p in self.model.parameters() if p.requires_grad]
         self.trunk_parameters = [p for p in self.model.trunk.parameters() if p.requires_grad]
