@@ -112,3 +112,11 @@ def test_a_wrong_argument_is_named_with_the_right_ones(tmp_path: Path) -> None:
     component = Component(name=loss_in(tmp_path, GOOD, "Mine"), arguments={"scael": 2.0})
     with pytest.raises(MethodError, match=r"takes no argument 'scael'; it takes embedding_size, num_classes, scale$"):
         check_component("loss", component)
+
+
+def test_a_file_that_changes_during_a_run_is_refused(tmp_path: Path) -> None:
+    method = with_versions(MethodSpec(name="mine", loss=Component(name=loss_in(tmp_path, GOOD, "Mine"))))
+    build_method(method, 4, 3)
+    loss_in(tmp_path, GOOD.replace("square", "abs"), "Mine")
+    with pytest.raises(MethodError, match=r"mine\.py has changed: this run began with sha256 "):
+        build_method(method, 4, 3)
