@@ -59,6 +59,7 @@ def test_another_process_finds_the_file_by_its_hash(tmp_path: Path) -> None:
         ("class A(:\n", r"^bad\.py, line 1: invalid syntax$"),
         ("\nimport no_such_module\n", r"^bad\.py, line 2: ModuleNotFoundError: No module named 'no_such_module'$"),
         ("import os\nclass B: pass\ndef c(): pass\n", r"^bad\.py has no 'A'; it defines B, c$"),
+        ("import sys\nsys.exit(3)\n", r"^bad\.py, line 2: SystemExit: 3$"),
         ("x = 1\n", r"^bad\.py has no 'A'; it defines no class and no function$"),
     ],
 )

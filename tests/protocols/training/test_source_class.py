@@ -49,6 +49,13 @@ class Broken(nn.Module):
 
 class NoModule:
     pass
+
+class BrokenBackward(nn.Module):
+    def forward(self, embeddings, labels, indices_tuple=None):
+        roots = embeddings.exp()
+        value = roots.square().sum()
+        roots.zero_()
+        return value
 """
 
 
@@ -98,6 +105,7 @@ def test_nested_components_can_come_from_files(tmp_path: Path) -> None:
         ("NoMean", r"forward must return one number with a gradient, got a tensor of shape \(32,\)$"),
         ("Detached", r"got a tensor of shape \(\), without a gradient$"),
         ("Broken", r"the loss fails on a random batch: mine\.py, line 21: RuntimeError: "),
+        ("BrokenBackward", r"the loss fails on a random batch: mine\.py: RuntimeError: "),
         ("NoModule", r"a loss must be a class derived from torch\.nn\.Module$"),
         ("Missing", r"mine\.py has no 'Missing'; it defines NoForward, "),
     ],
