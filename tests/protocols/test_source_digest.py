@@ -48,3 +48,11 @@ def test_the_hash_does_not_depend_on_the_folder(tmp_path: Path) -> None:
     for folder in ("one", "two"):
         write(tmp_path / folder, main="import helper\n", helper="x = 1\n")
     assert source_digest(tmp_path / "one" / "main.py") == source_digest(tmp_path / "two" / "main.py")
+
+
+def test_other_packages_beside_a_package_do_not_count(tmp_path: Path) -> None:
+    """As in site-packages, where all installed packages are beside each other."""
+    for package in ("mine", "other"):
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").write_text("import other\n")
+    assert source_files(tmp_path / "mine" / "__init__.py") == (tmp_path / "mine" / "__init__.py",)

@@ -13,7 +13,7 @@ from reproduce.config.method_card import card_file
 from reproduce.errors import InputError
 from reproduce.outputs.new_method import write_method
 
-PLUGIN = "torch.nn:CrossEntropyLoss"
+PLUGIN = "users_package:Other"
 
 
 @pytest.fixture
@@ -46,12 +46,14 @@ def test_a_card_with_a_wrong_argument_is_one_line(tmp_path: Path) -> None:
 
 
 def test_a_package_s_loss_is_not_shadowed_in_cards_from_outside(
-    tmp_path: Path, installed: Callable[[str], None]
+    tmp_path: Path, installed: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     installed("ContrastiveLoss")
+    (tmp_path / "users_package.py").write_text("class Other: pass\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
     card = tmp_path / "users_own.yaml"
     card.write_text("key: users_own\ntitle: Own\nsource: none\nloss: {name: ContrastiveLoss}\n")
-    with pytest.raises(InputError, match=r"torch\.nn:CrossEntropyLoss"):  # It is taken, and it is no metric loss.
+    with pytest.raises(InputError, match="users_package:Other: a loss must be a class derived"):
         load_card(str(card))
 
 
