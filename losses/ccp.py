@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from .binding import Binding
 from .checks import checked_labels
 from .dense_pairs import pair_loss
+from .hook_reminder import HookReminder
 from .k_center import greedy_k_center
 from .known_on_host import KnownOnHost
 from .near_proxies import near_proxies
@@ -47,7 +48,7 @@ def _triplet(margin: float = 0.0961) -> Any:
     return pml_losses.TripletMarginLoss(margin, distance=EuclideanDistance(normalize_embeddings=False))
 
 
-class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
+class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossFunction):
     """A pair loss between samples and K proxies per class, solved repeatedly with new proxies.
 
     With `ball(v) = v / max(1, |v|)`, raw embeddings e (B, d), proxies Q (K C, d; row k C + c is proxy k of class c)::
@@ -165,6 +166,8 @@ class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         """PML's hook: the weighted sub-losses `proxy_loss` and `sample_loss`, both already reduced."""
         c_f.ref_not_supported(embeddings, labels, ref_emb, ref_labels)
         labels = checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
+        if self.training:
+            self._count_call()
         samples, proxies = ball(embeddings), self.proxies.to(embeddings.dtype)
         proxy_loss = pair_loss(self.base_loss, samples, labels, ball(proxies), self.proxy_labels)
         if proxy_loss is None:
@@ -195,6 +198,7 @@ class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
     def bind(self, context: TrainingContext) -> None:
         """Pick the first proxies, far from the origin. A loss with loaded state keeps it and only takes the trunk."""
         super().bind(context)
+        self._hook_was_called = True
         self._binding = Binding(context)
         if self.started:
             return
@@ -202,6 +206,9 @@ class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         self.previous_weights = torch.zeros_like(self.best_weights)
         self._pick_proxies(context)
         self.started.fill_(True)
+
+    def _missing_without_hooks(self) -> str | None:
+        return None if self.started else "random proxies, and no further problems"
 
     def on_gradients(self, clock: Clock) -> bool:
         """Add the gradient of `lam_n / 2 |theta - theta_prev|^2` to that of the trunk."""

@@ -9,13 +9,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from .binding import Binding
+from .hook_reminder import HookReminder
 from .known_on_host import KnownOnHost
 from .plugin import Clock, Needs, TrainingContext
 from .proxy_anchor import ProxyAnchorLoss
 from .spherical_k_means import spherical_k_means
 
 
-class HierarchicalProxyLoss(ProxyAnchorLoss):
+class HierarchicalProxyLoss(HookReminder, ProxyAnchorLoss):
     """Proxy-Anchor to the proxies of classes, and again to the proxies of groups of classes.
 
     With Proxy-Anchor L_PA, class proxies P (C, d), groups `g: classes -> 0..G-1` and group proxies R (G, d)::
@@ -90,12 +91,16 @@ class HierarchicalProxyLoss(ProxyAnchorLoss):
 
     def on_epoch_start(self, clock: Clock) -> None:
         """Cluster the proxies after the warm-up, and again after every `period` passes."""
+        self._hook_was_called = True
         if clock.warmup or clock.passes < self.needs.warmup_epochs:
             return
         last = self._known.read("clustered_at", self.clustered_at)
         if last < 0 or clock.passes - last >= self.period:
             self.cluster()
             self._known.write("clustered_at", self.clustered_at, clock.passes)
+
+    def _missing_without_hooks(self) -> str | None:
+        return None if self._grouped() else "no groups of classes"
 
     @torch.no_grad()
     def cluster(self) -> None:
@@ -143,6 +148,8 @@ class HierarchicalProxyLoss(ProxyAnchorLoss):
     ) -> dict[str, Any]:
         """PML's hook: the two sub-losses of Proxy-Anchor for classes, and the same two for groups."""
         terms = super().compute_loss(embeddings, labels, indices_tuple, ref_emb, ref_labels)
+        if self.training:
+            self._count_call()
         zero = {"losses": 0, "indices": None, "reduction_type": "already_reduced"}
         if not self._grouped():
             return {**terms, "coarse_pos_loss": zero, "coarse_neg_loss": zero}

@@ -9,6 +9,7 @@ from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from .hook_reminder import HookReminder
 from .known_on_host import KnownOnHost
 from .memory_queue import QueueOrder
 from .plugin import Clock
@@ -36,7 +37,7 @@ class ClassStatus(NamedTuple):
     outlier_below: Tensor
 
 
-class ProxyISALoss(ProxyAnchorLoss):
+class ProxyISALoss(HookReminder, ProxyAnchorLoss):
     """Proxy-Anchor with higher weights for informative samples (Proxy-ISA, Eqs. 8-17).
 
     With S_ic the cosine of sample i and proxy c, n_c the number of clean samples of class c seen before, and l_c its
@@ -164,10 +165,18 @@ class ProxyISALoss(ProxyAnchorLoss):
 
     def on_step_start(self, clock: Clock) -> None:
         """Switch memory and filter on by completed passes; a start given in steps uses the loss's count of calls."""
+        self._hook_was_called = True
         if self.memory_start_step is None and clock.passes >= self.memory_start_pass:
             self.start_memory()
         if self.filter_start_step is None and clock.passes >= self.filter_start_pass:
             self.start_filter()
+
+    def _missing_without_hooks(self) -> str | None:
+        waits = zip(
+            ("memory", "filter"), self.switches(), (self.memory_start_step, self.filter_start_step), strict=True
+        )
+        missing = [name for name, is_on, start_step in waits if not is_on and start_step is None]
+        return f"{' and '.join(missing)} off" if missing else None
 
     def class_status(self, dtype: torch.dtype) -> ClassStatus:
         """Thresholds and penalties of all classes in the current state, in `dtype`."""
@@ -257,6 +266,7 @@ class ProxyISALoss(ProxyAnchorLoss):
     @torch.no_grad()
     def _observe(self, embeddings: Tensor, similarity: Tensor, labels: Tensor, own_class: Tensor) -> None:
         """Count and store the clean samples, then update the learned similarity of their classes (Algorithm 1)."""
+        self._count_call()
         memory_on, _ = self.switches()
         clean = ~self.filtered(similarity, labels)
         self.counts += (own_class & clean.unsqueeze(1)).sum(0)

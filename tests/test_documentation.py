@@ -25,7 +25,10 @@ from protocols.training.train_fold import train_fold
 from protocols.trunks.bn_inception import BNInception
 from reports.tables.markdown import to_markdown
 from reports.tables.result_table import result_cells, table_of
+from reproduce.config.checked_card import load_card
+from reproduce.errors import InputError
 from reproduce.execution.session import open_session
+from reproduce.outputs.new_method import write_method
 from reproduce.storage import storage_paths
 from results.experiment_results import FOLDER, MeasuredExperiment
 from tests.benchmarks.bench_record import BenchRecord, as_markdown
@@ -95,6 +98,10 @@ ADDED_OPTIONS = {
     "python -m reproduce run folder --data my_images --methods untrained,contrastive,proxy_anchor "
     "--trials 4 --reproductions 3": TINY,
     "python -m reproduce run quickstart --methods contrastive,angular.yaml": [*BRIEF, "--methods", "angular.yaml"],
+    "python -m reproduce new method my_loss": [],
+    "python -m reproduce methods my_loss.yaml": [],
+    "python -m reproduce run quickstart --methods contrastive,my_loss.yaml": [*BRIEF, "--methods", "my_loss.yaml"],
+    "python -m reproduce run my_comparison.yaml": [*BRIEF, "--methods", "my_loss.yaml"],
 }
 BY_MAKE = [
     "make quickstart",
@@ -141,7 +148,8 @@ def test_the_commands_that_are_not_run_here_exist() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_block_of_a_page_is_of_a_kind_that_is_checked(page: Path) -> None:
     assert languages(page) <= CHECKED | DIRECTIVES
-    assert len(files_to_save(page)) == len(blocks(page, "yaml")), "a YAML block needs the comment <!-- file: NAME -->"
+    saved = [name for name in files_to_save(page) if name.endswith(".yaml")]
+    assert len(saved) == len(blocks(page, "yaml")), "a YAML block needs the comment <!-- file: NAME -->"
     assert text_of(page).count("\n```") % 2 == 0, "a block does not end"
 
 
@@ -179,6 +187,18 @@ def test_make_quickstart_runs_and_trains_nothing_the_second_time(tmp_path: Path)
     assert "3 trainings made" in outputs[0].stdout
     assert "0 trainings made" in outputs[1].stdout
     assert "3 found in the store" in outputs[1].stdout
+
+
+def test_the_error_on_the_page_about_own_losses_is_that_of_the_suite(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    card, _ = write_method("my_loss", Path())
+    card.write_text(card.read_text().replace("scale: 16.0", "scael: 16.0"))
+    with pytest.raises(InputError) as caught:
+        load_card("my_loss.yaml")
+    page = text_of(ROOT / "docs" / "own_loss.md")
+    assert f"\nerror: {caught.value}\n" in page
 
 
 def test_the_readme_is_short() -> None:

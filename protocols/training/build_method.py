@@ -168,10 +168,11 @@ def component_class(kind: str, name: str) -> type[nn.Module]:
     for point in plugin_points(name) if kind == "loss" else ():
         plugin_class: type[nn.Module] = point.load()
         return plugin_class
+    example = name if name.isidentifier() else "MyClass"
     raise MethodError(
         f"no {kind} class {name!r} in this suite, in pytorch-metric-learning or in an installed package; a class of "
-        f"your own is ./my_file.py:{name or 'MyClass'}, with the path relative to the card, or "
-        f"my_package.module:{name or 'MyClass'}; `reproduce new method my_loss` writes an example"
+        f"your own is ./my_file.py:{example}, with the path relative to the card, or "
+        f"my_package.module:{example}; `reproduce new method my_loss` writes an example"
     )
 
 

@@ -17,7 +17,7 @@ from protocols.samples import evaluation_batches_of, training_batches_of
 from protocols.training.batches import batches
 from protocols.training.best_checkpoint import BestCheckpoint, weights_on_cpu
 from protocols.training.build_method import BuiltMethod, build_method, build_optimizer
-from protocols.training.class_pool import ClassPool
+from protocols.training.class_pool import class_pool
 from protocols.training.clip_gradients import clip_gradients
 from protocols.training.cuda_graphs import record_graph
 from protocols.training.embedding_recorder import EpochEnd, EpochObserver
@@ -202,7 +202,7 @@ class _Training:
         crops = torch.Generator().manual_seed(derive_seed("crops", spec.seed))
         self.batches = labelled_batches(source.training_batches(rows, crops), self.targets, self.device)
         pool_seed = derive_seed("pool", spec.seed)
-        pool = ClassPool(self.model, source, self.targets, pool_seed)
+        pool = class_pool(self.model, source, self.targets, pool_seed)
         generator = torch.Generator().manual_seed(derive_seed("plugin", spec.seed))
         trainable = [p for p in self.model.parameters() if p.requires_grad]
         self.trunk_parameters = [p for p in self.model.trunk.parameters() if p.requires_grad]

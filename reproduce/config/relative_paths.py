@@ -23,10 +23,13 @@ def with_paths(content: dict[str, Any], folder: Path) -> dict[str, Any]:
         changed["trunk"] = _trunk(trunk, folder)
     for key in ("variants", "sweeps"):
         if isinstance(rows := content.get(key), list):
-            changed[key] = [
-                {**row, "of": _card(row.get("of"), folder)} if isinstance(row, dict) else row for row in rows
-            ]
+            changed[key] = [_row(row, folder) for row in rows]
     return changed
+
+
+def _row(row: Any, folder: Path) -> Any:
+    """Join the path of the card in `of` of a variant or sweep."""
+    return {**row, "of": _card(row["of"], folder)} if isinstance(row, dict) and "of" in row else row
 
 
 def _card(name: Any, folder: Path) -> Any:
