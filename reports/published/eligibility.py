@@ -167,7 +167,7 @@ def _against_mlrc(cell: PublishedCell, experiment: Experiment, mlrc: Experiment 
         "another transform of images": images != mlrc.images,
         "other training settings": training != mlrc.training,
         "another trunk setting": trunk != mlrc.trunk,
-        "another embedder": experiment.embedder_bias != mlrc.embedder_bias,
+        "another embedder": (experiment.embedder_bias, experiment.embedder) != (mlrc.embedder_bias, mlrc.embedder),
         "another normalization of embeddings": experiment.normalization != mlrc.normalization,
         "another class split": (experiment.split or mlrc.split or "mlrc") != (mlrc.split or "mlrc"),
         "proxies trained otherwise": experiment.proxies != mlrc.proxies,
