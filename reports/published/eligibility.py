@@ -175,6 +175,7 @@ def _against_mlrc(cell: PublishedCell, experiment: Experiment, mlrc: Experiment 
         "hyperparameters set by hand": experiment.settings.get(key) != mlrc.settings.get(key),
         f"{search.trials} trials instead of {mlrc.search.trials}": not enough,
         "other search ranges": search.ranges.get(key) != mlrc.search.ranges.get(key),
+        "a search of the network's learning rate": search.network_lr is not None,
         "optima of another search": search.published != mlrc.search.published,
     }
     return [reason for reason, differs in wrong.items() if differs]
