@@ -223,6 +223,8 @@ class Experiment(Record):
     @model_validator(mode="after")
     def _settings_have_an_effect(self) -> "Experiment":
         check_feature_settings(self.dataset.name, self.trunk, self.images)
+        if self.proxies is not None and self.search.network_lr is not None:
+            raise ValueError("search: network_lr has no fixed rate for proxies: lr_multiplier to multiply; remove one")
         if self.embedder.init == "pca" and not self.embedder_bias:
             raise ValueError("embedder: init: pca needs the bias, which centres the features; remove embedder_bias")
         return self

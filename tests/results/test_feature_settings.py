@@ -57,6 +57,10 @@ def test_settings_that_features_cannot_have_are_refused(changes, words):
         ({"trunk": {**FROZEN, "width": 4}}, "width is set by the suite"),
         ({"embedder": {"init": "pca", "hidden": [8]}}, "init: pca is for a linear embedder"),
         ({"embedder": {"init": "pca"}, "embedder_bias": False}, "init: pca needs the bias"),
+        (
+            {"proxies": {"lr_multiplier": 10}, "search": {"network_lr": {"low": 1e-6, "high": 1e-3}}},
+            "no fixed rate for proxies",
+        ),
     ],
 )
 def test_settings_without_effect_on_a_frozen_trunk_are_refused(changes, words):
