@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field, JsonValue, model_validator
 from results.experiment_names import first_name
 from results.feature_settings import check_feature_settings, with_no_trunk
 from results.mlrc_constants import FOLDS, REPRODUCTIONS, TRIALS
+from results.recording_settings import RecordingSettings
 from results.row_conditions import ROW_CONDITIONS, with_conditions
 from results.training_spec import EmbedderSpec, ImageSettings, TrainingSettings, TrunkSpec
 from results.values import Record, canonical_json, fingerprint_of
@@ -87,13 +88,15 @@ class SearchSettings(Record):
         ranges: Search ranges of this experiment, by method and hyperparameter.
         published: Name of the published values that are used where nothing is searched; None takes those for the
             dataset. MLRC published other values for batches of 256.
+        network_lr: Range in which the learning rate of trunk and embedder is searched for every method, on a log scale;
+            None takes that of the training settings.
         searches: How often each method is searched, each time from other seeds. The reproductions are made for every
             search.
         racing: Whether a trial that is clearly behind the best trial on the same folds gets no more folds
             (`results.racing`). MLRC trains every trial on all folds.
     """
 
-    later = frozenset({"ranges", "published", "searches", "racing"})
+    later = frozenset({"ranges", "published", "searches", "network_lr", "racing"})
 
     trials: int = Field(default=TRIALS, ge=0)
     bounds: Literal["widened", "initial"] = "widened"
@@ -102,6 +105,7 @@ class SearchSettings(Record):
     published: str | None = None
     searches: int = Field(default=1, ge=1)
     racing: bool = False
+    network_lr: Bounds | None = None
 
 
 class ProxySettings(Record):
@@ -137,31 +141,6 @@ class PrimaryScore(Record):
     embeddings: Literal["separated", "concatenated"] = "concatenated"
     test: Literal["moderated t", "paired t", "Welch t"] = "moderated t"
     margin: float = Field(default=0.5, gt=0)
-
-
-class RecordingSettings(Record):
-    """Embeddings to keep during the trainings of the reproductions, for figures. They change no training.
-
-    Attributes:
-        images: Whose embeddings are kept. The final training of protocol `standard` has no validation images.
-        per_class: Number of images of each class, drawn at random; None takes all.
-        classes: Number of classes, at equal intervals; None takes all.
-        epochs: Epochs after which embeddings and proxies are kept; 0 is the untrained network.
-        problems: Whether to keep the solution of each problem of CCP, with its numbers: the network with the best
-            validation score of the problem.
-    """
-
-    images: Literal["training", "validation"] = "training"
-    per_class: int | None = Field(default=None, ge=1)
-    classes: int | None = Field(default=None, ge=2)
-    epochs: tuple[int, ...] = ()
-    problems: bool = False
-
-    @model_validator(mode="after")
-    def _not_empty(self) -> "RecordingSettings":
-        if not self.epochs and not self.problems:
-            raise ValueError("needs epochs, or problems: true")
-        return self
 
 
 class Experiment(Record):
@@ -247,6 +226,8 @@ class Experiment(Record):
     @model_validator(mode="after")
     def _settings_have_an_effect(self) -> "Experiment":
         check_feature_settings(self.dataset.name, self.trunk, self.images)
+        if self.proxies is not None and self.search.network_lr is not None:
+            raise ValueError("search: network_lr has no fixed rate for proxies: lr_multiplier to multiply; remove one")
         if self.embedder.init == "pca" and not self.embedder_bias:
             raise ValueError("embedder: init: pca needs the bias, which centres the features; remove embedder_bias")
         return self

@@ -76,9 +76,10 @@ class MethodSpec(Record):
             had before versions were written. A new version changes the fingerprints of the method's trainings.
         embedder: How the embedder of a method without loss is computed. `principal_components` projects the trunk's
             features on their principal components over the training images. None leaves out the embedder.
+        lr: Learning rate of trunk and embedder; None takes that of the training settings.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"versions", "warmup_steps", "embedder"})
+    later: ClassVar[frozenset[str]] = frozenset({"versions", "warmup_steps", "embedder", "lr"})
 
     name: str
     loss: Component | None
@@ -91,6 +92,7 @@ class MethodSpec(Record):
     warmup_steps: int | None = Field(default=None, ge=0)
     versions: dict[str, str] = Field(default={})
     embedder: Literal["principal_components"] | None = None
+    lr: float | None = None
 
     @property
     def has_embedder(self) -> bool:

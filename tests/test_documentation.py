@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -47,6 +48,7 @@ from tests.support.documentation import (
     text_of,
 )
 from tests.support.experiment_files import load_experiment
+from tests.support.feature_files import some_features, write_features
 
 # What make targets write into the checkout.
 BUILT = {"docs/_build/html"}
@@ -64,6 +66,10 @@ ADDED_OPTIONS = {
     "python -m reproduce data check cub200 --data CUB_200_2011": ["--subset"],
     "python -m reproduce data prepare cub200 --data CUB_200_2011": ["--subset"],
     "python -m reproduce data check folder --data my_images": [],
+    "python -m reproduce data check features --data my_features": [],
+    "python -m reproduce run frozen.yaml --data my_images": TINY,
+    "python -m reproduce run mine.yaml": BRIEF,
+    "python -m reproduce run mlrc_frozen_cub200/pca_start --data CUB_200_2011": TINY_CUB,
     "python -m reproduce plan folder --data my_images": ["--rate", "800"],
     "python -m reproduce plan mlrc_cub200": TINY,
     "python -m reproduce plan mlrc_cub200 --gpu a100 --workers 1": [],
@@ -93,6 +99,9 @@ ADDED_OPTIONS = {
     "python -m reproduce report quickstart": [],
     "python -m reproduce report folder": [],
     "python -m reproduce export runs --to exported": [],
+    "python -m reproduce export embeddings frozen --method contrastive --data my_images --to embeddings": [
+        *("--method", "untrained")
+    ],
     "python -m reproduce export model folder --method contrastive --to best_model": ["--method", "untrained"],
     "python -m reproduce run folder --data my_images": TINY,
     "python -m reproduce run folder --data my_images --methods untrained,contrastive,proxy_anchor "
@@ -337,7 +346,7 @@ def project() -> dict:
 
 def dataset_row(name: str, entry: DatasetEntry) -> str:
     """A row of the README's table of datasets."""
-    what = entry.description.split(";")[0].split(": one folder")[0]
+    what = entry.description.split(";")[0].split(": one folder")[0].split(": features.npy")[0]
     if entry.publication is None:
         classes = str(len(ALPHABET)) if name == "glyphs" else ""
         return f"| `{name}` | {what} | {classes} |  | {'embedded' if name in EMBEDDED else 'your own'} |"
@@ -352,6 +361,7 @@ def make_inputs(folder: Path) -> None:
     image_folders.make_cub(folder / "CUB_200_2011")
     for number in range(16):
         image_folders.paint(folder / "my_images" / f"class_{number // 2}" / f"{number}.png", number)
+    write_features(folder / "my_features", some_features(), np.repeat(np.arange(16), 4))
     torch.manual_seed(0)
     torch.save(BNInception().state_dict(), folder / "weights.pth")
     for page in PAGES:

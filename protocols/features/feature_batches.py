@@ -4,16 +4,13 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from protocols.features.packed_features import LabelledFeatures
-from protocols.images.batch_source import has_room, page_locked
+from protocols.images.batch_source import Rows, has_room, page_locked
 
 MEMORY_BYTES = 512 * 2**20
 """Largest size in bytes of features that a training keeps in memory as float32; larger ones are read for each batch."""
-
-Rows = NDArray[np.int64]
 
 
 class FeatureSource:

@@ -260,9 +260,11 @@ def build_optimizer(
         settings: The protocol's settings, for trunk and embedder.
         network: Trunk and embedder.
         method: The loss, whose own parameters are optimized too.
-        spec: The method's learning rate and weight decay for the loss's own parameters; None takes the protocol's.
+        spec: The method's learning rates, and its weight decay for the loss's own parameters; None takes the
+            protocol's, and the network's rate for the loss's own parameters.
     """
-    loss_lr = settings.lr if spec.loss_lr is None else spec.loss_lr
+    lr = settings.lr if spec.lr is None else spec.lr
+    loss_lr = lr if spec.loss_lr is None else spec.loss_lr
     loss_decay = settings.weight_decay if spec.loss_weight_decay is None else spec.loss_weight_decay
     groups: list[dict[str, Any]] = [{"params": [p for p in network.parameters() if p.requires_grad]}]
     if isinstance(method.loss, TrainingPlugin):
@@ -271,7 +273,7 @@ def build_optimizer(
         groups.append({"params": parameters, "lr": loss_lr, "weight_decay": loss_decay})
     cls: Any = getattr(torch.optim, settings.name)
     arguments: dict[str, Any] = {**_fused(cls, settings.arguments), **settings.arguments}
-    optimizer: torch.optim.Optimizer = cls(groups, lr=settings.lr, weight_decay=settings.weight_decay, **arguments)
+    optimizer: torch.optim.Optimizer = cls(groups, lr=lr, weight_decay=settings.weight_decay, **arguments)
     return optimizer
 
 

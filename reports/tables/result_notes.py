@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from reports.tables.name_lists import joined
+from reports.tables.name_lists import joined, joined_with_and
 from results.experiment_results import MeasuredExperiment
 from results.statistics.cut_off import CutOff, cut_offs
 from results.statistics.runner_up import RunnerUp, runners_up
@@ -20,10 +20,43 @@ def result_notes(measured: MeasuredExperiment) -> tuple[str, ...]:
         measured: The experiment. Its trainings and the scores of its trials are used if they are known.
 
     Returns:
-        Notes on the search, on races and early stops, on close trials and on cut-off trainings.
+        Notes on what was trained, on the search, on races and early stops, on close trials and on cut-off trainings.
     """
-    of_searches = (*search_notes(measured), *race_notes(measured))
-    return (*of_searches, *look_notes(measured), *close_trials(measured), *cut_off_notes(measured))
+    return (
+        *trained_part_notes(measured),
+        *search_notes(measured),
+        *race_notes(measured),
+        *look_notes(measured),
+        *close_trials(measured),
+        *cut_off_notes(measured),
+    )
+
+
+def trained_part_notes(measured: MeasuredExperiment) -> list[str]:
+    """Say that the trunk was frozen or that there was none, and how the embedder differs from MLRC's."""
+    experiment, notes = measured.summary.experiment, []
+    if experiment is None:
+        return []
+    if experiment.trunk.frozen:
+        notes.append(
+            f"The trunk {experiment.trunk.name} is frozen: its features were computed once, and only embedder and loss "
+            "were trained. There is no fine-tuning and no augmentation, so these scores do not compare with those of "
+            "MLRC, which trains the trunk on random crops."
+        )
+    elif experiment.trunk.is_input_features:
+        notes.append(
+            f"The data are rows of {experiment.trunk.width} features and no images. Only embedder and loss were "
+            "trained, without fine-tuning and without augmentation, so these scores do not compare with those of MLRC."
+        )
+    if experiment.embedder.hidden:
+        sizes = joined_with_and([str(size) for size in experiment.embedder.hidden])
+        notes.append(f"The embedder has hidden layers of {sizes} units. MLRC's embedder is linear.")
+    if experiment.embedder.init == "pca":
+        notes.append(
+            "The embedder of every method with a loss starts at the principal components of the training images' "
+            "features. MLRC's embedder starts at random."
+        )
+    return notes
 
 
 def search_notes(measured: MeasuredExperiment) -> list[str]:

@@ -3,6 +3,7 @@
 from pydantic import JsonValue, ValidationError
 
 from protocols.search.open_method import HyperparameterError, OpenMethod
+from protocols.search.space import SearchParameter
 from protocols.training.build_method import MethodError, check_method
 from protocols.training.component_versions import with_versions
 from reproduce.config.checked_card import open_card
@@ -13,6 +14,7 @@ from reproduce.errors import InputError
 from results.experiment_spec import Experiment
 
 PROXY_LR = "loss_optimizer.lr"
+NETWORK_LR = "optimizer.lr"
 
 
 def open_method(experiment: Experiment, card: MethodCard) -> OpenMethod:
@@ -31,7 +33,7 @@ def open_method(experiment: Experiment, card: MethodCard) -> OpenMethod:
     searched = () if experiment.search.trials == 0 else opened.space
     space = tuple(
         parameter.model_copy(update=dict(ranges[parameter.target])) if parameter.target in ranges else parameter
-        for parameter in searched
+        for parameter in (*searched, *_network_lr(experiment, card))
         if parameter.target not in given
     )
     check_protocol(experiment, card)
@@ -46,6 +48,14 @@ def open_method(experiment: Experiment, card: MethodCard) -> OpenMethod:
     except ValidationError as error:
         raise InputError(f"settings of method {card.key!r}: {describe(error)}") from error
     return OpenMethod(method=with_versions(method), space=space, given=given)
+
+
+def _network_lr(experiment: Experiment, card: MethodCard) -> tuple[SearchParameter, ...]:
+    """Return the search range of the network's learning rate, if the experiment searches it and the method trains."""
+    bounds = experiment.search.network_lr
+    if bounds is None or card.loss is None or experiment.search.trials == 0:
+        return ()
+    return (SearchParameter(target=NETWORK_LR, scale="log", low=bounds.low, high=bounds.high),)
 
 
 def given_hyperparameters(experiment: Experiment, card: MethodCard) -> dict[str, JsonValue]:

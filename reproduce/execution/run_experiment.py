@@ -26,6 +26,7 @@ from reproduce.monitoring.trackers import Tracker, Tracking
 from reproduce.storage import open_store, open_studies, studies_in_one_line
 from results.artifacts import weights_path
 from results.experiment_results import MeasuredExperiment
+from results.feature_settings import FEATURES
 from results.recordings import recording_path
 from results.store import Store
 from results.whole_files import write_whole
@@ -141,8 +142,9 @@ def _say_start(session: Session, executor: Executor, console: Console) -> None:
     console.print(f"[bold]{session.experiment.title}[/bold]")
     split = problem.split
     fold = split.folds[0]
+    samples = "rows" if dataset.name == FEATURES else "images"
     console.print(
-        f"{dataset.name}: {len(dataset.images)} images of {dataset.n_classes} classes; {len(fold.train)} train, "
+        f"{dataset.name}: {len(dataset.images)} {samples} of {dataset.n_classes} classes; {len(fold.train)} train, "
         f"{len(fold.validation)} validation, {len(split.test)} test classes; data {dataset.fingerprint[:12]}",
         highlight=False,
     )

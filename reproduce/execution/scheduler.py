@@ -21,7 +21,7 @@ from reproduce.execution.executor import Executor
 from reproduce.execution.tasks import Done, EvaluateTask, Exhibition, Task, Trained, TrainTask
 from reproduce.monitoring.observer import Observer
 from results.artifacts import exhibit_path, weights_path
-from results.experiment_spec import RecordingSettings
+from results.recording_settings import RecordingSettings
 from results.records import RunRecord
 from results.store import Store
 

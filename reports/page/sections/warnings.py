@@ -8,7 +8,7 @@ from reports.page.material import Material
 from reports.page.sections.headline import small_budget
 from reports.page.sections.wording import listed, runs
 from reports.tables.peeking import NOTHING_TO_CHOOSE
-from reports.tables.result_notes import close_trials, cut_off_notes, race_notes
+from reports.tables.result_notes import close_trials, cut_off_notes, race_notes, trained_part_notes
 from results.mixed_trainings import mixed_trainings
 from results.provenance import mixed_versions
 from results.statistics.peeking import peeking
@@ -23,7 +23,13 @@ def warnings_of(material: Material, *, partial: bool) -> tuple[Verdict, ...]:
         material: The experiment.
         partial: Whether runs are missing.
     """
-    warnings = [*_partial(material, partial), *_budget(material), *_few_runs(material), *_of_trainings(material)]
+    warnings = [
+        *_partial(material, partial),
+        *_trained_part(material),
+        *_budget(material),
+        *_few_runs(material),
+        *_of_trainings(material),
+    ]
     warnings += [*_untrained(material), *_flags(material), *_unreadable(material), *_code_and_machines(material)]
     return tuple(Verdict("warning", sentence, detail) for sentence, detail in warnings)
 
@@ -31,6 +37,12 @@ def warnings_of(material: Material, *, partial: bool) -> tuple[Verdict, ...]:
 def _partial(material: Material, partial: bool) -> Iterator[tuple[str, str]]:
     if partial and material.records:
         yield "The experiment is not finished. The page shows the runs that exist, and its results can change.", ""
+
+
+def _trained_part(material: Material) -> Iterator[tuple[str, str]]:
+    """A frozen trunk and another embedder than MLRC's, as in the notes of the table."""
+    for note in trained_part_notes(material.measured):
+        yield note, ""
 
 
 def _budget(material: Material) -> Iterator[tuple[str, str]]:

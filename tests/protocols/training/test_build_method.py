@@ -203,6 +203,13 @@ def test_the_loss_has_an_optimizer_group_of_its_own(
     assert (own["lr"], own["weight_decay"], own["momentum"]) == (lr, weight_decay, 0.9)
 
 
+@pytest.mark.parametrize(("loss_lr", "expected"), [(None, 0.25), (0.5, 0.5)])
+def test_a_method_can_have_its_own_rate_for_the_network(loss_lr: float | None, expected: float) -> None:
+    spec = _spec("CosFaceLoss", lr=0.25, loss_lr=loss_lr)
+    optimizer = build_optimizer(SETTINGS, nn.Linear(2, 3), build_method(spec, 5, 3), spec)
+    assert [group["lr"] for group in optimizer.param_groups] == [0.25, expected]
+
+
 def test_a_loss_without_parameters_has_no_group() -> None:
     spec = _spec("ContrastiveLoss", loss_lr=0.5)
     optimizer = build_optimizer(SETTINGS, nn.Linear(2, 3), build_method(spec, 5, 3), spec)

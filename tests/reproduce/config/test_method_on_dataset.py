@@ -48,6 +48,17 @@ def test_ranges_keep_the_cards_scale(tmp_path):
     assert space["loss_optimizer.lr"].distribution() == FloatDistribution(1e-4, 1e-2, log=True)
 
 
+def test_the_networks_learning_rate_is_searched_for_every_method_with_a_loss(tmp_path):
+    search = {"trials": 2, "network_lr": {"low": 1e-6, "high": 1e-3}}
+    experiment = written(tmp_path, search=search, settings={"cosface": {"optimizer.lr": 1e-4}})
+    (rate,) = (p for p in open_method(experiment, load_card("triplet")).space if p.target == "optimizer.lr")
+    assert rate.distribution() == FloatDistribution(1e-6, 1e-3, log=True)
+    assert open_method(experiment, load_card("untrained")).space == ()
+    fixed = open_method(experiment, load_card("cosface"))
+    assert fixed.method.lr == 1e-4
+    assert "optimizer.lr" not in {p.target for p in fixed.space}
+
+
 def test_the_learning_rate_of_proxies_is_a_multiple_of_the_networks_rate(tmp_path):
     experiment = written(tmp_path, search={"trials": 2}, proxies={"lr_multiplier": 100.0, "warmup_passes": 1})
     proxies, pairs = (open_method(experiment, load_card(name)) for name in ("proxy_anchor", "contrastive"))
