@@ -21,7 +21,8 @@ from protocols.images.packing import BrokenImageError, pack_files
 from protocols.metrics.retrieval import normalized
 from protocols.trunks.embed import embed
 from protocols.trunks.embedding_model import EmbeddingModel, model_of, with_trunk, without_published_weights
-from results.training_spec import NO_TRUNK, FoldSpec
+from results.training_spec import FoldSpec
+from results.trunk_spec import NO_TRUNK
 
 
 class UnreadableImageError(ValueError):

@@ -10,7 +10,8 @@ from results.feature_settings import check_feature_settings, with_no_trunk
 from results.mlrc_constants import FOLDS, REPRODUCTIONS, TRIALS
 from results.recording_settings import RecordingSettings
 from results.row_conditions import ROW_CONDITIONS, with_conditions
-from results.training_spec import EmbedderSpec, ImageSettings, TrainingSettings, TrunkSpec
+from results.training_spec import ImageSettings, TrainingSettings
+from results.trunk_spec import EmbedderSpec, TrunkSpec
 from results.values import Record, canonical_json, fingerprint_of
 
 FEWEST_FIRST_REPRODUCTIONS = 3

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from results.training_spec import NO_TRUNK, ImageSettings, TrunkSpec
+from results.training_spec import ImageSettings
+from results.trunk_spec import NO_TRUNK, TrunkSpec
 
 FEATURES = "features"
 """Name of the dataset that is a file of features, without images and without a trunk."""

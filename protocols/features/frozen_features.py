@@ -25,7 +25,8 @@ from protocols.samples import evaluation_batches_of
 from protocols.training.torch_state import device_name, isolated_random_numbers
 from protocols.trunks.embedding_model import EmbeddingModel, trunk_width
 from results.provenance import provenance
-from results.training_spec import ImageSettings, TrunkSpec
+from results.training_spec import ImageSettings
+from results.trunk_spec import TrunkSpec
 from results.values import fingerprint_of
 from results.whole_files import put_in_place
 

@@ -15,7 +15,7 @@ from protocols.trunks.torchvision_trunks import GOOGLENET_FILE, RESNET50_FILE, R
 from protocols.trunks.trunk_entry import RANDOM, TrunkEntry, identified, is_path, tag_of
 from protocols.trunks.weights import IMAGENET, TrunkError, names_own_file, settle_weights, use_weights
 from results.source_names import SourceName
-from results.training_spec import NO_TRUNK, InputFormat, TrunkSpec
+from results.trunk_spec import NO_TRUNK, InputFormat, TrunkSpec
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 

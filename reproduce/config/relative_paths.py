@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from results.source_names import relative_name
-from results.training_spec import WEIGHT_FILES
+from results.trunk_spec import WEIGHT_FILES
 
 
 def with_paths(content: dict[str, Any], folder: Path) -> dict[str, Any]:

@@ -29,7 +29,8 @@ from reproduce.errors import InputError
 from reproduce.storage import StoragePaths
 from results.experiment_spec import Experiment
 from results.experiment_summary import ExperimentSummary
-from results.training_spec import NO_TRUNK, ImageSettings, TrunkSpec
+from results.training_spec import ImageSettings
+from results.trunk_spec import NO_TRUNK, TrunkSpec
 
 
 @dataclass(frozen=True)

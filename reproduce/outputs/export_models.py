@@ -37,7 +37,8 @@ from results.artifacts import weights_path
 from results.experiment_summary import OTHER_VERSION
 from results.source_names import sources_of_training
 from results.store import Store
-from results.training_spec import NO_TRUNK, FoldSpec
+from results.training_spec import FoldSpec
+from results.trunk_spec import NO_TRUNK
 
 
 def export_model(store: Store, run: StoredRun, fold: int, folder: Path, *, onnx: bool = False) -> float:

@@ -29,15 +29,8 @@ from protocols.splits import as_ranges, mlrc_split
 from protocols.training.fold_data import fold_data
 from protocols.training.train_fold import train_fold
 from reproduce.config.experiment_file import load_experiments
-from results.training_spec import (
-    Component,
-    FoldSpec,
-    ImageSettings,
-    MethodSpec,
-    OptimizerSettings,
-    TrainingSettings,
-    TrunkSpec,
-)
+from results.training_spec import Component, FoldSpec, ImageSettings, MethodSpec, OptimizerSettings, TrainingSettings
+from results.trunk_spec import TrunkSpec
 from tests.benchmarks.peer_training import FoldWork, train_by_pml
 
 SEEDS = 5

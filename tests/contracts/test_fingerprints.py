@@ -22,7 +22,8 @@ from reproduce.execution.session import problem_of
 from results.experiment_results import FOLDER, MeasuredExperiment
 from results.experiment_spec import DataChoice, Experiment, SamplerSettings
 from results.records import run_fingerprint
-from results.training_spec import FoldSpec, TrunkSpec
+from results.training_spec import FoldSpec
+from results.trunk_spec import TrunkSpec
 from tests.support.sample_records import some_spec
 from tests.support.small_problem import TRIPLET, small_problem
 

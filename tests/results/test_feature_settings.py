@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from results.experiment_spec import Experiment
-from results.training_spec import EmbedderSpec
+from results.trunk_spec import EmbedderSpec
 
 FROZEN: dict[str, Any] = {"name": "efficientnet_lite0", "frozen": True}
 

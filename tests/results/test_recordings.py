@@ -9,7 +9,7 @@ import pytest
 from results.experiment_spec import DataChoice, Experiment
 from results.recording_settings import RecordingSettings
 from results.recordings import Recording, Snapshot, recording_path
-from results.training_spec import TrunkSpec
+from results.trunk_spec import TrunkSpec
 
 TRUNK = TrunkSpec(name="small_conv", weights="random")
 

@@ -11,17 +11,15 @@ from pydantic import ValidationError
 from results.records import FoldResult, RunRecord, run_fingerprint
 from results.training_spec import (
     Component,
-    EmbedderSpec,
     FoldSpec,
     ImageSettings,
-    InputFormat,
     MethodSpec,
     OptimizerSettings,
     StepSchedule,
     TrainingSettings,
-    TrunkSpec,
     WeightedComponent,
 )
+from results.trunk_spec import EmbedderSpec, InputFormat, TrunkSpec
 from results.values import canonical_json, derive_seed, fingerprint_of
 from tests.support.sample_records import some_result, some_run, some_spec
 

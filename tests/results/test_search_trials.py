@@ -7,7 +7,8 @@ from results.experiment_spec import DataChoice, Experiment, SearchSettings
 from results.search_trials import trial_scores
 from results.seeds import search_seed, training_seed
 from results.store import Store
-from results.training_spec import Component, MethodSpec, TrunkSpec
+from results.training_spec import Component, MethodSpec
+from results.trunk_spec import TrunkSpec
 from tests.support.sample_records import some_result, some_run, some_spec, some_summary
 
 EXPERIMENT = Experiment(

@@ -9,7 +9,7 @@ from protocols.splits import from_ranges
 from reproduce.execution.machine_rates import MACHINES, Machine, images_per_second, operations
 from reproduce.execution.rates import UNKNOWN, given_rates, machine_rates, measured_rates, stored_rates
 from results.timing import Timing
-from results.training_spec import TrunkSpec
+from results.trunk_spec import TrunkSpec
 from tests.support.small_problem import TRIPLET, UNTRAINED, small_problem
 
 
