@@ -3,9 +3,10 @@
 import pytest
 from optuna.distributions import FloatDistribution
 
-from reproduce.config.checked_card import load_card
+from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.method_on_dataset import open_method
 from reproduce.errors import InputError
+from results.experiment_spec import Variant
 from tests.support.panels import written
 
 
@@ -57,6 +58,12 @@ def test_the_networks_learning_rate_is_searched_for_every_method_with_a_loss(tmp
     fixed = open_method(experiment, load_card("cosface"))
     assert fixed.method.lr == 1e-4
     assert "optimizer.lr" not in {p.target for p in fixed.space}
+
+
+def test_a_variant_cannot_set_the_networks_learning_rate():
+    variant = Variant(of="triplet", key="fast", title="Fast", set={"optimizer.lr": 1e-3})
+    with pytest.raises(InputError, match=r"`with: \{fast: \{training\.optimizer\.lr"):
+        load_variant(variant)
 
 
 def test_the_learning_rate_of_proxies_is_a_multiple_of_the_networks_rate(tmp_path):

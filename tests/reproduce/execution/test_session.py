@@ -129,7 +129,10 @@ def test_trainings_are_trials_and_reproductions_on_every_fold(where):
     [
         ({"methods": ["contrastive", "triplet", "contrastive"]}, "'contrastive' is named twice"),
         ({"methods": ["tripet"]}, "unknown method 'tripet'"),
-        ({"dataset__name": "birds"}, "unknown dataset 'birds'; known are cars196, cub200, folder, glyphs, inshop, sop"),
+        (
+            {"dataset__name": "birds"},
+            "unknown dataset 'birds'; known are cars196, cub200, features, folder, glyphs, inshop, sop",
+        ),
         ({"dataset__name": "folder"}, "--data FOLDER"),
         ({"dataset__name": "cub200"}, "--data"),
         ({"dataset__name": "folder", "dataset__root": "nowhere"}, "nowhere: no such folder"),
