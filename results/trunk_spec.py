@@ -75,7 +75,7 @@ class TrunkSpec(Record):
 
     @property
     def is_input_features(self) -> bool:
-        """Whether trainings get features instead of images: the trunk is frozen, or there is none."""
+        """Whether a training reads features and no images, because the trunk is frozen or there is none."""
         return self.frozen or self.name == NO_TRUNK
 
     @model_validator(mode="before")
