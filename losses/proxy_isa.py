@@ -273,9 +273,9 @@ class ProxyISALoss(HookReminder, ProxyAnchorLoss):
         if memory_on:
             self.queue.push(self.distance.maybe_normalize(embeddings), labels, clean)
             self._measure(labels)
-        self._count_call()
+        self._advance_calls()
 
-    def _count_call(self) -> None:
+    def _advance_calls(self) -> None:
         if self.memory_start_step is None and self.filter_start_step is None:
             self.calls += 1
         else:

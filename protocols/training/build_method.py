@@ -2,7 +2,7 @@
 
 import inspect
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
@@ -272,12 +272,15 @@ def build_optimizer(
     elif parameters := [p for p in method.loss.parameters() if p.requires_grad]:
         groups.append({"params": parameters, "lr": loss_lr, "weight_decay": loss_decay})
     cls: Any = getattr(torch.optim, settings.name)
-    arguments: dict[str, Any] = {**_fused(cls, settings.arguments), **settings.arguments}
+    arguments: dict[str, Any] = {**_fused(cls, settings.arguments, groups), **settings.arguments}
     optimizer: torch.optim.Optimizer = cls(groups, lr=lr, weight_decay=settings.weight_decay, **arguments)
     return optimizer
 
 
-def _fused(cls: type[torch.optim.Optimizer], arguments: Mapping[str, JsonValue]) -> dict[str, bool]:
+def _fused(
+    cls: type[torch.optim.Optimizer], arguments: Mapping[str, JsonValue], groups: Sequence[Mapping[str, Any]]
+) -> dict[str, bool]:
     """The argument for an update in one pass over the memory, where torch has one and `arguments` asks for no other."""
-    offered = "fused" in inspect.signature(cls).parameters
+    devices = {parameter.device.type for group in groups for parameter in group["params"]}
+    offered = "fused" in inspect.signature(cls).parameters and devices <= {"cpu", "cuda"}
     return {"fused": True} if offered and not {"foreach", "differentiable"} & arguments.keys() else {}

@@ -254,6 +254,7 @@ class FeatureModel(EmbeddingModel):
         nn.Module.__init__(self)
         self.precision = precision
         self.layout = torch.contiguous_format
+        self._channels_last_on_cpu = False
         self.trunk = nn.Identity()
         features = trunk_width(spec)
         self.embedder = embedder_of(features, embedding_size, embedder or EmbedderSpec(), bias=embedder_bias)

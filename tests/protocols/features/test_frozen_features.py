@@ -30,7 +30,7 @@ def matrix(dataset) -> np.ndarray:
 
 def test_features_are_those_of_the_trunk_in_the_order_of_the_images(dataset, tmp_path):
     featured = with_features(dataset, TRUNK, tmp_path / "cache", "cpu")
-    model = EmbeddingModel(TRUNK.spec, None).eval()
+    model = EmbeddingModel(TRUNK.spec, None).place(CPU).eval()
     with torch.no_grad():
         crops = EvaluationCrops(dataset.images, SETTINGS, CPU).batches()
         expected = torch.cat([model.features(batch) for batch in crops])

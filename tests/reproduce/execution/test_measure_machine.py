@@ -22,7 +22,6 @@ def test_all_parts_of_a_run_are_measured(tmp_path):
     rates = list(measure_machine(storage_paths(str(tmp_path / "store.sqlite"), None, None, None), "cpu", TINY))
     assert [rate.what for rate in rates] == [
         "training, small_conv at 32 pixels",
-        "embedding, small_conv at 32 pixels",
         "augmentation",
         "retrieval, 120 x 8",
         "disk",
