@@ -87,7 +87,8 @@ def waits_of_steps(monkeypatch: pytest.MonkeyPatch, mode: PretendedDevice) -> li
 @pytest.mark.parametrize("name", METHODS)
 def test_a_step_waits_only_where_the_method_must(dataset: Dataset, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """And the losses and scores are those of the CPU."""
-    spec, data = toy_fold(dataset, METHODS[name], settings(iterations_per_epoch=STEPS, max_epochs=2))
+    # At a higher rate some methods collapse; then rounding decides the order of nearly equal embeddings.
+    spec, data = toy_fold(dataset, METHODS[name], settings(lr=1e-3, iterations_per_epoch=STEPS, max_epochs=2))
     on_cpu = train_fold(spec, data).result
     with pretended_device() as mode:
         steps = waits_of_steps(monkeypatch, mode)
