@@ -18,8 +18,9 @@ from rich.console import Console
 from rich.table import Table
 
 from protocols.images.crops import training_batch
+from protocols.images.decoding import decode
 from protocols.images.packed_images import LabelledImages
-from protocols.images.packing import decode, pack_files
+from protocols.images.packing import pack_files
 from protocols.metrics.retrieval import normalized, retrieval_scores
 from results.training_spec import ImageSettings
 from tests.benchmarks.loss_steps import STEPS
