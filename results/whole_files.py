@@ -9,9 +9,12 @@ import re
 import shutil
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
+
+_SYNC_AT_ONCE = 500
+"""From this number of files on, one sync of all disks is faster than one of each file."""
 
 
 def file_name(name: str) -> str:
@@ -38,12 +41,19 @@ def put_in_place(partial: Path, path: Path) -> None:
 
     The content is on the disk before the rename, and the rename is on the disk when this returns.
     """
-    for below in sorted(partial.rglob("*"), reverse=True) if partial.is_dir() else ():
-        if not below.is_symlink():
-            _sync(below)
+    if partial.is_dir():
+        _sync_all([below for below in partial.rglob("*") if not below.is_symlink()])
     _sync(partial)
     partial.replace(path)
     _sync(path.parent)
+
+
+def _sync_all(paths: list[Path]) -> None:
+    if len(paths) > _SYNC_AT_ONCE and hasattr(os, "sync"):
+        os.sync()
+        return
+    for path in paths:
+        _sync(path)
 
 
 def _sync(path: Path) -> None:
@@ -64,8 +74,9 @@ def set_aside(path: Path) -> Path:
         aside = path.with_name(f"{path.name}.damaged-{number}")
         if not aside.exists():
             break
-    path.replace(aside)
-    _sync(path.parent)
+    with suppress(FileNotFoundError):  # Another process may set it aside at the same time.
+        path.replace(aside)
+        _sync(path.parent)
     return aside
 
 
