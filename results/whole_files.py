@@ -112,7 +112,7 @@ def whole_folder(path: Path, beside: Path | None = None) -> Iterator[Path]:
         The folder to write to. It is removed if the block raises an error.
     """
     partial = partial_name(beside or path)
-    partial.mkdir(parents=True)
+    make_folder(partial)
     try:
         yield partial
         make_folder(path.parent)

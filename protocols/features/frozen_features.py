@@ -29,7 +29,7 @@ from protocols.verified_files import ChangedFileError, FileRecord, put_away, rec
 from results.provenance import provenance
 from results.training_spec import ImageSettings, TrunkSpec
 from results.values import fingerprint_of
-from results.whole_files import put_in_place
+from results.whole_files import make_folder, put_in_place
 
 FEATURES_VERSION = 1
 """Version of the computation. Raise it, and `TRAINING_VERSION`, with a change that alters features."""
@@ -75,7 +75,7 @@ def with_features(
     images = dataset.images
     assert isinstance(images, LabelledImages), "features have no trunk"
     folder = cache / f"features-{trunk.identity(dataset.fingerprint)}"
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(folder.parent)
     with FileLock(folder.with_name(folder.name + ".lock")):
         features = _computed_before(folder)
         if features is None:

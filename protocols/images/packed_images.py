@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocols.verified_files import changed, check_file
+from results.values import fingerprint_of
 
 PIXELS, LAYOUT, DESCRIPTION = "pixels.bin", "layout.npz", "description.json"
 
@@ -78,7 +79,7 @@ class PackedImages:
         path = self.folder / DESCRIPTION
         try:
             loaded: dict[str, Any] = json.loads(path.read_bytes())
-            sound = loaded["identity"] == self.identity and {PIXELS, LAYOUT} <= loaded["files"].keys()
+            sound = loaded["identity"] == self.identity and loaded.pop("checksum") == fingerprint_of(loaded)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise changed(path) from error
         if not sound:

@@ -25,7 +25,8 @@ from protocols.images.image_files import HASH_BYTES, ImageFiles, in_threads
 from protocols.images.packed_images import DESCRIPTION, LAYOUT, PIXELS, PackedImages
 from protocols.progress import Progress
 from protocols.verified_files import ChangedFileError, put_away, record_of
-from results.whole_files import put_in_place, whole_folder, write_whole
+from results.values import fingerprint_of
+from results.whole_files import make_folder, put_in_place, whole_folder, write_whole
 
 _BATCH = 256
 _TODO, _DONE, _BROKEN = 0, 1, 2
@@ -137,7 +138,7 @@ def _pack_folder(folder: Path, identity: str) -> Path:
 
 def _lock(folder: Path) -> FileLock:
     """A lock, so that two processes do not write the same pack. The second one waits and then opens the pack."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(folder.parent)
     return FileLock(folder.with_name(folder.name + ".lock"))
 
 
@@ -289,5 +290,5 @@ def _prepare_partial(partial: Path, stamp: str, n_bytes: int, n_images: int) -> 
 def _describe(folder: Path, shapes: NDArray[np.int64], description: dict[str, Any]) -> None:
     """Write the position of each image in the pixels, and the description of the pack with a record of each file."""
     np.savez(folder / LAYOUT, offsets=_offsets(shapes)[:-1], shapes=shapes)
-    records = {name: record_of(folder / name) for name in (PIXELS, LAYOUT)}
-    (folder / DESCRIPTION).write_text(json.dumps({**description, "files": records}))
+    complete = {**description, "files": {name: record_of(folder / name) for name in (PIXELS, LAYOUT)}}
+    (folder / DESCRIPTION).write_text(json.dumps({**complete, "checksum": fingerprint_of(complete)}))
