@@ -16,16 +16,9 @@ from tests.support.image_folders import data_request, make_folder
 @pytest.mark.parametrize(
     "store",
     [
-        "",
-        " ",
-        ":memory:",
-        "sqlite://",
-        "sqlite:///",
-        "sqlite:///:memory:",
-        "sqlite+pysqlite:///",
-        "sqlite:///?timeout=5",
-    ]
-    + ["sqlite:///file:name?mode=memory&uri=true", "file::memory:"],
+        *("", " ", ":memory:", "sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite+pysqlite:///"),
+        *("sqlite:///?timeout=5", "sqlite:///file:name?mode=memory&uri=true", "file::memory:"),
+    ],
 )
 def test_a_store_without_a_file_is_refused(store):
     with pytest.raises(InputError, match="names no file, so nothing would be kept; name one, such as runs/") as raised:
@@ -57,9 +50,7 @@ def test_a_misspelt_row_is_refused_with_the_known_rows(tmp_path, changed, said):
 
 def test_common_settings_can_be_for_the_rows_of_another_panel(tmp_path):
     path = tmp_path / "one.yaml"
-    panels = (
-        "panels:\n  a: {methods: [untrained]}\n  b: {variants: [{of: contrastive, key: mine, title: M, set: {}}]}\n"
-    )
+    panels = "panels:\n  a: {methods: [untrained]}\n  b: {variants: [{of: contrastive, key: mine, title: M, set: {}}]}"
     path.write_text(f"{TINY}settings: {{mine: {{loss.pos_margin: 0.1}}}}\n{panels}")
     assert set(load_experiments(str(path), {})) == {"one/a", "one/b"}
     path.write_text(f"{TINY}settings: {{mien: {{loss.pos_margin: 0.1}}}}\n{panels}")
