@@ -141,7 +141,7 @@ def unpack(archive: Path, to: Path, progress: Progress | None = None) -> None:
                 f"{to / existing}: exists already, and {archive.name} holds it too; move it away and try again"
             )
         for entry in entries:
-            entry.rename(to / entry.name)
+            put_in_place(entry, to / entry.name)
     except _BROKEN as error:
         reason = str(error).partition("\n")[0].rstrip(":")
         raise DownloadError(f"{archive}: cannot be unpacked ({reason}); get the file again") from error

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from results.store import Store
 
 
+_EXAMPLE = "runs/store.sqlite"
+
+
 @dataclass(frozen=True)
 class StoragePaths:
     """The paths that a run reads and writes.
@@ -56,7 +59,11 @@ def storage_paths(store: str, artifacts: Path | None, cache: Path | None, tables
         artifacts: Folder of the checkpoints, or None.
         cache: Folder of the decoded images, or None.
         tables: Folder for tables, or None.
+
+    Raises:
+        InputError: The store would be lost at the end of the run.
     """
+    _refuse_store_in_memory(store)
     base = beside(store)
     if "://" not in store:
         store = f"sqlite:///{store}"
@@ -67,6 +74,16 @@ def storage_paths(store: str, artifacts: Path | None, cache: Path | None, tables
         tables or base / "tables",
         base / "reports",
     )
+
+
+def _refuse_store_in_memory(store: str) -> None:
+    """Refuse a store without a file. SQLite would hold it in memory, and nothing would be kept."""
+    dialect, is_url, rest = store.partition("://")
+    if is_url and not dialect.startswith("sqlite"):
+        return
+    file = (rest.removeprefix("/") if is_url else store).partition("?")[0].strip()
+    if not file or ":memory:" in file or "mode=memory" in store:
+        raise InputError(f"--store {store!r}: names no file, so nothing would be kept; name one, such as {_EXAMPLE}")
 
 
 def beside(store: str) -> Path:

@@ -33,8 +33,7 @@ class Database:
         try:
             self.engine = sa.create_engine(url)
             if self.engine.dialect.name == "sqlite":
-                # A reader (`status`, a dashboard) must never make the writer fail.
-                sa.event.listen(self.engine, "connect", _set_sqlite_timeout)
+                sa.event.listen(self.engine, "connect", _set_up_sqlite)
         except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError, ImportError) as error:
             raise StoreError(f"store {url!r}: not a usable SQLAlchemy URL ({error})") from error
         self._check_schema()
@@ -101,5 +100,8 @@ class Database:
                 connection.execute(sa.insert(table).values(row))
 
 
-def _set_sqlite_timeout(connection: Any, _record: Any) -> None:
+def _set_up_sqlite(connection: Any, _record: Any) -> None:
+    # A reader (`status`, a dashboard) must never make the writer fail.
     connection.execute("PRAGMA busy_timeout = 60000")
+    # A commit is on the disk when it returns, also after a power cut.
+    connection.execute("PRAGMA synchronous = EXTRA")

@@ -118,6 +118,7 @@ def from_listing(listing: ImageListing, request: DataRequest) -> Dataset:
         DataError: There are too few classes, or a class has too few images.
         BrokenImageError: An image cannot be decoded, and the request does not skip broken images.
     """
+    _check_texts(listing)
     check_listing(listing)
     # Resolved, so that two spellings of one folder give the same pack.
     identity = [listing.dataset, str(listing.root.resolve()), request.images.resize]
@@ -130,6 +131,15 @@ def from_listing(listing: ImageListing, request: DataRequest) -> Dataset:
         progress=request.progress,
     )
     return _packed(listing, packing)
+
+
+def _check_texts(listing: ImageListing) -> None:
+    """Refuse names that are not UTF-8: they cannot be stored or printed."""
+    for name in (str(listing.root.resolve()), *listing.class_names, *listing.names):
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise DataError(f"{listing.dataset}: the name {name!r} is not UTF-8; rename the file or folder") from None
 
 
 def from_packing(

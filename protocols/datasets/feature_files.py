@@ -20,6 +20,7 @@ from protocols.datasets.dataset import DataError, DataRequest, Dataset, check_cl
 from protocols.datasets.listing import root_of
 from protocols.features.packed_features import LabelledFeatures, PackedFeatures
 from protocols.progress import Progress
+from protocols.verified_files import FileRecord, put_away, record_of, stamp_of
 from results.feature_settings import FEATURES
 from results.values import fingerprint_of
 from results.whole_files import write_whole
@@ -32,7 +33,7 @@ def open_features(request: DataRequest) -> Dataset:
     """Open a folder of features.
 
     The first look reads and checks the whole file. Its hash is kept in the cache, so later looks read only the labels
-    as long as size and modification time of the file stay the same.
+    as long as the file stays the same in size, times of change and its number in the file system.
 
     Args:
         request: Folder, cache and progress.
@@ -50,8 +51,8 @@ def open_features(request: DataRequest) -> Dataset:
     given, names = _given_labels(root, shape[0])
     class_names, labels = _ranked(given)
     check_classes(FEATURES, class_names, labels, "row")
-    content = _content(root / FEATURES_FILE, request.cache, request.progress)
-    features = LabelledFeatures(PackedFeatures(root / FEATURES_FILE), np.arange(shape[0]), labels)
+    content, record = _content(root / FEATURES_FILE, request.cache, request.progress)
+    features = LabelledFeatures(PackedFeatures(root / FEATURES_FILE, record), np.arange(shape[0]), labels)
     identity = [class_names, hashlib.sha256(labels.tobytes()).hexdigest(), names, content]
     conventional = len(class_names) - len(class_names) // 2
     return Dataset(
@@ -129,18 +130,25 @@ def _ranked(given: Sequence[Any]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
     return tuple(class_names), np.asarray([ranks[text] for text in texts], dtype=np.int64)
 
 
-def _content(path: Path, cache: Path, progress: Progress | None) -> str:
-    """Return the hash of the features, from the cache if the file is unchanged. The first look checks every value."""
-    status = path.stat()
-    stamp = f"{status.st_size} {status.st_mtime_ns}"
-    described = cache / f"features-file-{fingerprint_of(str(path))}.json"
-    if described.exists():
-        known = json.loads(described.read_text())
-        if known["stamp"] == stamp:
-            return str(known["content"])
-    content = _checked_hash(path, progress)
-    write_whole(described, json.dumps({"stamp": stamp, "content": content}))
-    return content
+def _content(path: Path, cache: Path, progress: Progress | None) -> tuple[str, FileRecord]:
+    """Return the hash of the features and the record of their file, from the cache if the file is unchanged.
+
+    The first look checks every value.
+    """
+    note = cache / f"features-file-{fingerprint_of(str(path))}.json"
+    stamp = stamp_of(path)
+    if note.exists():
+        try:
+            known = json.loads(note.read_bytes())
+            if known["stamp"] == stamp and "hash" in known:
+                return str(known["content"]), {"hash": str(known["hash"]), "stamp": stamp}
+        except (OSError, ValueError, KeyError, TypeError):
+            put_away(note, "the note about the features")
+    content, record = _checked_hash(path, progress), record_of(path)
+    if record["stamp"] != stamp:
+        raise DataError(f"{path}: changed while it was read; run the same command again")
+    write_whole(note, json.dumps({**record, "content": content}))
+    return content, record
 
 
 def _checked_hash(path: Path, progress: Progress | None) -> str:

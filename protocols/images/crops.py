@@ -15,8 +15,8 @@ from PIL import Image
 from torch import Tensor
 from torch.nn import functional
 
+from protocols.images.decoding import resized_to
 from protocols.images.packed_images import LabelledImages
-from protocols.images.packing import resized_to
 from results.training_spec import ImageSettings
 
 _TRIES = 10

@@ -6,10 +6,12 @@ the dataset, the trunk and the metrics exist.
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import ValidationError
 
+from reproduce.config.method_card import card_names
 from reproduce.config.relative_paths import with_paths
 from reproduce.config.sweeps import with_sweeps
 from reproduce.config.yaml_files import EXPERIMENTS, describe, merged, named_file, names_in, read_mapping
@@ -47,11 +49,10 @@ def load_experiments(name: str, overrides: Mapping[str, Any]) -> dict[str, Exper
         raise InputError(f"{path}: panels must be a mapping from each panel's name to its keys and values")
     if selected is not None and selected not in panels:
         raise InputError(f"{path}: there is no panel {selected!r}; the panels are {', '.join(panels)}")
+    contents = {key: merged(content, with_paths(panel, path.parent)) for key, panel in panels.items()}
     return {
-        f"{path.stem}/{key}": _validated(
-            path, f"panels.{key}: ", merged(content, with_paths(panel, path.parent)), overrides
-        )
-        for key, panel in panels.items()
+        f"{path.stem}/{key}": _validated(path, f"panels.{key}: ", panel, overrides, contents)
+        for key, panel in contents.items()
         if selected in (None, key)
     }
 
@@ -65,14 +66,17 @@ def _file_and_panel(name: str) -> tuple[Path, str | None]:
     return named_file(file, [EXPERIMENTS], "experiment"), panel
 
 
-def _validated(path: Path, where: str, content: dict[str, Any], overrides: Mapping[str, Any]) -> Experiment:
+def _validated(
+    path: Path,
+    where: str,
+    content: dict[str, Any],
+    overrides: Mapping[str, Any],
+    panels: Mapping[str, dict[str, Any]] = MappingProxyType({}),
+) -> Experiment:
     """Return the experiment with the overrides; `where` is the panel's prefix in messages."""
-    content = with_sweeps(path, where, content)
-    try:
-        experiment = Experiment.model_validate(content)
-    except ValidationError as error:
-        raise InputError(f"{path}: {where}{describe(error)}") from error
+    experiment = _as_written(path, where, content)
     _check_conditions(path, where, experiment)
+    _check_row_names(path, where, experiment, panels)
     values = experiment.model_dump(mode="json")
     size = overrides.get("image_size")
     if size is not None:
@@ -94,13 +98,37 @@ def _validated(path: Path, where: str, content: dict[str, Any], overrides: Mappi
         raise InputError(f"options on top of {path.name}: {describe(error)}") from error
 
 
+def _as_written(path: Path, where: str, content: dict[str, Any]) -> Experiment:
+    content = with_sweeps(path, where, content)
+    try:
+        return Experiment.model_validate(content)
+    except ValidationError as error:
+        raise InputError(f"{path}: {where}{describe(error)}") from error
+
+
+def _rows(experiment: Experiment) -> set[str]:
+    """Keys of the rows. A method can be the path of a card."""
+    return {*experiment.rows, *(Path(method).stem for method in experiment.methods)}
+
+
+def _check_row_names(path: Path, where: str, experiment: Experiment, panels: Mapping[str, dict[str, Any]]) -> None:
+    """Refuse settings and search ranges of rows that no panel has, unless `--methods` can name them."""
+    for key, by_row in (("settings", experiment.settings), ("search.ranges", experiment.search.ranges)):
+        if unknown := [row for row in by_row if row not in _rows(experiment)]:
+            # The common keys of a file can have settings for the rows of other panels.
+            others = (_as_written(path, f"panels.{name}: ", panel) for name, panel in panels.items())
+            known = _rows(experiment).union(card_names(), *(_rows(other) for other in others))
+            for row in unknown:
+                if row not in known:
+                    names = ", ".join(experiment.rows)
+                    raise InputError(f"{path}: {where}{key}: there is no row {row!r}; the rows are {names}")
+
+
 def _check_conditions(path: Path, where: str, experiment: Experiment) -> None:
     """Refuse conditions of rows that do not exist, and conditions that a row cannot have."""
-    # A method can be the path of a card.
-    rows = {*experiment.rows, *(Path(method).stem for method in experiment.methods)}
     for row in experiment.conditions:
         try:
-            if row not in rows:
+            if row not in _rows(experiment):
                 raise ValueError(f"there is no row {row!r}; the rows are {', '.join(experiment.rows)}")
             experiment.for_row(row)
         except ValidationError as error:

@@ -30,6 +30,10 @@ def open_method(experiment: Experiment, card: MethodCard) -> OpenMethod:
     opened = open_card(card, experiment.dataset.name, experiment.search.bounds)
     given = given_hyperparameters(experiment, card)
     ranges = experiment.search.ranges.get(card.key, {})
+    for target in ranges:
+        if target not in card.search:
+            known = f"the searched ones are {', '.join(card.search)}" if card.search else "it has none to search"
+            raise InputError(f"search.ranges of method {card.key!r}: unknown hyperparameter {target!r}; {known}")
     searched = () if experiment.search.trials == 0 else opened.space
     space = tuple(
         parameter.model_copy(update=dict(ranges[parameter.target])) if parameter.target in ranges else parameter

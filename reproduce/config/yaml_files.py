@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from reproduce.config.unique_keys import UniqueKeyLoader
 from reproduce.errors import InputError
 
 M = TypeVar("M", bound=BaseModel)
@@ -35,7 +36,7 @@ def read_model(path: Path, model: type[M]) -> M:
 def read_mapping(path: Path) -> dict[str, Any]:
     """Read the keys and values of a YAML file; raise InputError if it cannot be read."""
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = yaml.load(path.read_text(encoding="utf-8"), UniqueKeyLoader)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:

@@ -96,7 +96,7 @@ def training_rates(name: str, where: StoragePaths, device: str) -> Iterator[Mach
 def augmentation_rate(sizes: BenchSizes) -> MachineRate:
     """Measure random crops of photographs, as one training makes them."""
     rows = np.arange(32)
-    images = LabelledImages(NoiseImages(Path("."), len(rows)), rows, rows)
+    images = LabelledImages(NoiseImages(Path("."), "", len(rows)), rows, rows)
     settings, generator = ImageSettings(), torch.Generator().manual_seed(0)
     seconds = _seconds_each(lambda: training_batch(images, rows, settings, generator), sizes.seconds)
     note = f"random crops to {settings.crop} pixels, one process"

@@ -16,7 +16,9 @@ from protocols.problem import Problem
 from protocols.source_files import SourceError
 from protocols.splits import SplitError
 from protocols.training.build_method import MethodError
+from protocols.verified_files import ChangedFileError
 from reproduce.errors import WorkFailedError
+from reproduce.execution.checkpoints import has_checkpoint, report_difference
 from reproduce.execution.executor import Executor
 from reproduce.execution.tasks import Done, EvaluateTask, Exhibition, Task, Trained, TrainTask
 from reproduce.monitoring.observer import Observer
@@ -168,7 +170,7 @@ class Scheduler:
             return result
         # A reproduction's training is done if the test scores exist, or the weights that are needed to compute them.
         tested = self.store.run(job.run) is not None
-        return result if tested or weights_path(self.store.artifacts, job.spec).exists() else None
+        return result if tested or has_checkpoint(self.store.artifacts, job.spec) else None
 
     def _submit(self, track: _Track, job: Job) -> bool:
         """Submit a job; return False if a worker has died."""
@@ -234,6 +236,9 @@ class Scheduler:
             # The curve first: once the result is stored, the training is never repeated, and a curve would be lost.
             if done.test_curve is not None:
                 self.store.put_test_curve(done.test_curve)
+            stored = self.store.fold_result(job.spec.fingerprint)
+            if stored is not None:
+                report_difference(f"{track.method}, fold {job.spec.fold}", stored, done.result)
             self.store.put_fold(job.spec, done.result)
         else:
             self.store.put_run(done)
@@ -259,7 +264,7 @@ class Scheduler:
                 f"{track.method}, {description}: the disk is full; free some space and run the same command again, "
                 "everything finished is kept"
             ) from error
-        if isinstance(error, MethodError | SplitError | SourceError):
+        if isinstance(error, MethodError | SplitError | SourceError | ChangedFileError):
             raise WorkFailedError(f"{track.method}, {description}: {error}") from error
         self.store.put_failure(name, reason)
         self._attempts[name] = self._attempts.get(name, 0) + 1

@@ -12,7 +12,7 @@ from protocols.datasets.embedded import EMBEDDED
 from protocols.datasets.stand_in import stand_in
 from protocols.features.frozen_features import FrozenTrunk, with_features, with_noise
 from protocols.features.packed_features import LabelledFeatures
-from protocols.images.packing import BrokenImageError
+from protocols.images.decoding import BrokenImageError
 from protocols.problem import Problem
 from protocols.progress import Progress
 from protocols.protocol_registry import PROTOCOLS, Protocol

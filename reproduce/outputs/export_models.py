@@ -21,7 +21,7 @@ from protocols.datasets.feature_files import FEATURES_FILE, LABELS_TABLE
 from protocols.evaluation.evaluate_run import embed_test, normalization_of
 from protocols.evaluation.test_data import TestData, test_data
 from protocols.features.frozen_features import FrozenTrunk, with_features
-from protocols.images.packing import BrokenImageError
+from protocols.images.decoding import BrokenImageError
 from protocols.kept_sources import remember_kept_sources
 from protocols.progress import Progress
 from protocols.splits import SplitError, named_split

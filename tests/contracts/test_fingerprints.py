@@ -37,7 +37,7 @@ def kept(name: str) -> MeasuredExperiment:
 def without_images(name: str, classes: int, fingerprint: str) -> Dataset:
     """A dataset with only those properties that fingerprints of trainings depend on."""
     nothing = np.empty(0, dtype=np.int64)
-    images = LabelledImages(PackedImages(Path(".")), nothing, nothing)
+    images = LabelledImages(PackedImages(Path("."), ""), nothing, nothing)
     return Dataset(name, tuple(str(rank) for rank in range(classes)), images, fingerprint)
 
 

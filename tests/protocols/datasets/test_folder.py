@@ -8,7 +8,7 @@ import pytest
 from protocols.datasets.dataset import DataError
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.folder import list_folder
-from protocols.images.packing import decode
+from protocols.images.decoding import decode
 from tests.support.image_folders import assert_said, data_request, paint
 
 

@@ -10,7 +10,8 @@ import pytest
 from PIL import Image
 
 from protocols.images import packing
-from protocols.images.packing import BrokenImageError, decode, pack_arrays, pack_files
+from protocols.images.decoding import BrokenImageError, decode
+from protocols.images.packing import pack_arrays, pack_files
 
 FORMATS = ("png", "jpg", "bmp", "gif", "webp", "tiff", "ppm")
 
@@ -92,9 +93,12 @@ def test_a_pack_holds_all_files_in_order(pictures: tuple[Path, list[str]], tmp_p
     for i, name in enumerate(names):
         assert (packed.images.image(i) == decode(root / name, 8)).all()
     assert seen[-1] == (10, 10)
-    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("pack") and path.suffix != ".lock"] == [
-        "pack"
-    ]
+    assert {path for path in tmp_path.glob("pack*") if path.is_dir()} == {packed.images.folder}
+
+
+def packs_in(folder: Path) -> list[Path]:
+    """The complete packs of a folder."""
+    return [path.parent for path in folder.glob("pack-*/description.json")]
 
 
 def _counting(monkeypatch: pytest.MonkeyPatch, fails: Callable[[Path], bool] = lambda path: False) -> list[str]:
@@ -132,7 +136,7 @@ def test_an_interrupted_packing_goes_on_where_it_stopped(
     with pytest.raises(KeyboardInterrupt):
         pack_files(root, names, 8, tmp_path / "pack")
     assert set(names[:4]) <= set(before)
-    assert not (tmp_path / "pack").exists()
+    assert packs_in(tmp_path) == []
     after = _counting(monkeypatch)
     resumed = pack_files(root, names, 8, tmp_path / "pack")
     assert sorted(before + after) == sorted(names)
@@ -203,7 +207,7 @@ def test_a_broken_image_is_named_and_nothing_is_kept(
     assert message.startswith(f"{root / '4.png'}: cannot be decoded; repair or remove it")
     assert "--skip-broken-images" in message
     assert "\n" not in message
-    assert not (tmp_path / "pack").exists()
+    assert packs_in(tmp_path) == []
 
 
 @pytest.mark.parametrize("how", ["header", "empty", "body"])
@@ -263,16 +267,16 @@ def test_arrays_are_packed_as_they_are(tmp_path: Path, channels: int) -> None:
     assert packed.images.channels == channels
     assert packed.skipped == ()
     assert (np.stack([packed.images.image(i) for i in range(len(packed.images))]) == images).all()
-    assert [path.name for path in (tmp_path / "deep").iterdir() if path.suffix != ".lock"] == ["pack"]
+    assert [path for path in (tmp_path / "deep").iterdir() if path.suffix != ".lock"] == [packed.images.folder]
 
 
 def test_equal_arrays_are_not_written_again_and_others_are(tmp_path: Path) -> None:
     images = np.random.default_rng(0).integers(0, 256, (5, 6, 7, 1), dtype=np.uint8)
     first = pack_arrays(images, tmp_path / "pack")
-    inode = (tmp_path / "pack" / "pixels.bin").stat().st_ino
+    inode = (first.images.folder / "pixels.bin").stat().st_ino
     again = pack_arrays(images[::2].repeat(2, axis=0)[:5] * 0 + images, tmp_path / "pack")
     assert again == first
-    assert (tmp_path / "pack" / "pixels.bin").stat().st_ino == inode
+    assert (first.images.folder / "pixels.bin").stat().st_ino == inode
     other = pack_arrays(images[::-1], tmp_path / "pack")
     assert other.content_hash != first.content_hash
     assert (other.images.image(0) == images[-1]).all()
@@ -283,14 +287,14 @@ def test_a_folder_without_a_description_is_no_pack(
 ) -> None:
     root, names = pictures
 
-    def killed(*arguments: object) -> None:
+    def killed(*arguments: object, **arrays: object) -> None:
         raise KeyboardInterrupt
 
     # Killed after the last image and before the rename.
-    monkeypatch.setattr(packing.json, "dumps", killed)
+    monkeypatch.setattr(packing.np, "savez", killed)
     with pytest.raises(KeyboardInterrupt):
         pack_files(root, names, 8, tmp_path / "pack")
-    assert not (tmp_path / "pack").exists()
+    assert packs_in(tmp_path) == []
     monkeypatch.undo()
     finished = _counting(monkeypatch)
     packed = pack_files(root, names, 8, tmp_path / "pack")
