@@ -118,6 +118,7 @@ BY_MAKE = [
     "make bench",
     "make test",
     "make test-fast",
+    "make test-faults",
     "make check",
     "make docs",
     "make calibrate",
