@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
+import optuna
 from optuna.storages import BaseStorage
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
