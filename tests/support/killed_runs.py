@@ -21,7 +21,7 @@ _once, _folder = os.environ["KILL_ONCE"], os.environ["KILL_IN"]
 def _hook(event, arguments):
     global _left
     writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR)
-    if not (writes or event == "os.rename") or not str(arguments[0]).startswith(_folder):
+    if not (writes or event == "os.rename") or not os.path.abspath(str(arguments[0])).startswith(_folder):
         return
     _left -= 1
     if _left == 0:
