@@ -78,6 +78,9 @@ ADDED_OPTIONS = {
     "python -m reproduce run proxy_isa_table1/cub200 --data CUB_200_2011": TINY_CUB,
     "python -m reproduce run mlrc_cub200 --data CUB_200_2011": TINY_CUB,
     "python -m reproduce status": [],
+    "python -m reproduce store check": [],
+    "python -m reproduce store check --records-only": [],
+    "python -m reproduce verify quickstart --sample 5": ["--sample", "1", "--workers", "1"],
     "python -m reproduce run mlrc_cub200 --data CUB_200_2011 --methods untrained,contrastive,proxy_anchor "
     "--trials 10 --reproductions 3": TINY_CUB,
     "python -m reproduce run cub200_small --data CUB_200_2011 --subset": TINY_CUB,
@@ -118,6 +121,7 @@ BY_MAKE = [
     "make bench",
     "make test",
     "make test-fast",
+    "make test-faults",
     "make check",
     "make docs",
     "make calibrate",

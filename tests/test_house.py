@@ -159,6 +159,7 @@ def test_every_imported_package_is_declared(path):
         "reports.tables.result_table, reports.page.render, reports.page.sections.origins, reports.page.build",
         "reproduce.outputs.export_tables, reproduce.commands.export, reproduce.outputs.tables",
         "reports.paper_figures.registry, reproduce.outputs.paper_figures, reproduce.commands.figure",
+        "results.record_check, results.record_merge, reproduce.commands.store, reproduce.commands.verify",
         "reproduce.config.experiment_file, reproduce.config.method_card, reproduce.config.deviations",
     ],
 )

@@ -1,7 +1,6 @@
 """Executors on this machine: one carries out tasks in this process, the other in several local processes."""
 
 import multiprocessing
-import os
 import signal
 import threading
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -11,6 +10,7 @@ from typing import Any
 from reproduce.execution.carry_out import carry_out
 from reproduce.execution.devices import prepare_process, threads_in_environment
 from reproduce.execution.executor import Executor
+from reproduce.execution.parent_watch import end_with_parent
 from reproduce.execution.tasks import Done, Task
 from reproduce.monitoring.observer import Tick
 
@@ -122,17 +122,9 @@ def _start_worker(queue: Any, device: str, cuda_graphs: bool) -> None:
     """Set up a worker process when it starts."""
     # Ctrl-C reaches the whole process group, but only the parent process decides which workers end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     _worker.update(queue=queue, device=device, cuda_graphs=cuda_graphs)
     prepare_process(device)
-
-
-def _end_with_parent() -> None:
-    """End this worker when its parent ends. A parent that was killed cannot end its workers."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def _carry_out_in_worker(task: Task) -> Done:

@@ -10,6 +10,7 @@ from multiprocessing import get_context
 
 from reports.page.build import BuiltPage, build_page
 from reports.page.material import Material
+from reproduce.execution.parent_watch import end_with_parent
 
 _OBJECTS = 100_000
 """New objects between two searches for garbage. Python's own number is 700, and a figure has many thousands."""
@@ -25,7 +26,7 @@ def build_quickly(material: Material) -> BuiltPage:
         if material.exhibits and (os.cpu_count() or 1) > 1:
             try:
                 # A process that is forked from one with threads can hang, so the helper starts from nothing.
-                with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as helper:
+                with ProcessPoolExecutor(1, get_context("spawn"), end_with_parent) as helper:
                     return build_page(material, helper)
             except BrokenProcessPool:
                 pass  # The helper was killed, or it cannot import the main program of the caller.

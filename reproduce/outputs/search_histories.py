@@ -41,15 +41,21 @@ def searches(storage: optuna.storages.BaseStorage, measured: MeasuredExperiment)
     for study in optuna.get_all_study_summaries(storage, include_best_trial=False):
         identity = study.user_attrs.get("identity")
         key = identity["method"]["name"] if isinstance(identity, dict) else ""
-        if isinstance(identity, dict) and _belongs(identity, experiment.for_row(key), data):
+        if isinstance(identity, dict) and belongs_to(identity, experiment.for_row(key), data):
             search = _search(storage, study, identity, trials)
             if key in measured.summary.methods and search.trials and _led_to(search, measured, key):
                 by_method[key] = search
     return by_method
 
 
-def _belongs(identity: Mapping[str, Any], experiment: Experiment, data: set[str]) -> bool:
-    """Return whether a study belongs to the experiment. `data` holds the data fingerprints of the runs."""
+def belongs_to(identity: Mapping[str, Any], experiment: Experiment, data: set[str]) -> bool:
+    """Return whether a study belongs to an experiment.
+
+    Args:
+        identity: The attribute `identity` of the study.
+        experiment: The experiment, with the conditions of the row that the study's method is in.
+        data: Data fingerprints of the experiment's runs; empty if there are no runs yet.
+    """
     settings = experiment.without_folder()
     return (
         identity.get("version") == SEARCH_VERSION
