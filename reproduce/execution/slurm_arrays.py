@@ -114,9 +114,7 @@ class SlurmArrays:
         try:
             executor = submitit.AutoExecutor(self._folder, cluster=self.cluster, **limits)
         except RuntimeError as error:
-            raise InputError(
-                f"--slurm: {first_line(error)} Run the command on a machine that can submit jobs"
-            ) from error
+            raise InputError(f"--slurm: jobs cannot be submitted from this machine ({first_line(error)})") from error
         executor.update_parameters(
             name="reproduce",
             timeout_min=settings.time,
