@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from concurrent.futures.process import BrokenProcessPool
+from typing import Any
 
 import pytest
 import torch
@@ -131,6 +132,60 @@ def test_a_killed_worker_costs_one_retry_and_changes_no_number(tmp_path):
     for method in ("triplet", "cosface"):
         assert without_time(found["calm"][method]) == without_time(found["killed"][method])
     assert len(stores["killed"].folds()) == 4
+
+
+class LosesOneNode(RayCluster):
+    """Kills a whole node when a training on it first reports progress."""
+
+    nodes: Any = None
+    lost: Any = None
+
+    def ticks(self):
+        ticks = super().ticks()
+        if ticks and self.lost is None:
+            # The last node that was added is not the one that this process is connected to.
+            self.lost = self.nodes.list_all_nodes()[-1]
+            self.nodes.remove_node(self.lost, allow_graceful=False)
+        return ticks
+
+
+@pytest.fixture
+def two_nodes(needs_ray, monkeypatch):
+    """A cluster of two raylets on this machine with one core each."""
+    from ray.cluster_utils import Cluster
+
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    nodes = Cluster()
+    try:
+        for _ in range(2):
+            nodes.add_node(num_cpus=threads_per_training(), object_store_memory=128 * 2**20, include_dashboard=False)
+        yield nodes
+    finally:
+        nodes.shutdown()
+
+
+@pytest.mark.slow
+def test_a_killed_node_costs_retries_and_changes_no_number(tmp_path, two_nodes, monkeypatch):
+    monkeypatch.setattr(LosesOneNode, "nodes", two_nodes)
+    problem = long_problem(tmp_path / "cache")
+    folders = (tmp_path / "cache", tmp_path / "artifacts")
+    stores, runs = {}, {}
+    executors = {"calm": lambda: InProcess("cpu"), "lost": lambda: LosesOneNode(two_nodes.address, "cpu", 2, folders)}
+    for name, start in executors.items():
+        stores[name] = Store(f"sqlite:///{tmp_path}/{name}.sqlite", tmp_path / name)
+        executor = start()
+        try:
+            assert executor.workers == {"calm": 1, "lost": 2}[name]
+            runs[name] = Scheduler(problem, stores[name], executor, Observer()).run(
+                {"triplet": reproduction(problem), "cosface": reproduction(problem, COSFACE)}
+            )
+        finally:
+            executor.close()
+    assert executor.lost is not None
+    assert len(stores["lost"].failures()) >= 1
+    for method in ("triplet", "cosface"):
+        assert without_time(runs["calm"][method]) == without_time(runs["lost"][method])
+    assert len(stores["lost"].folds()) == 4
 
 
 @with_ray
