@@ -167,7 +167,8 @@ def two_nodes(needs_ray, monkeypatch):
 @pytest.mark.slow
 def test_a_killed_node_costs_retries_and_changes_no_number(tmp_path, two_nodes, monkeypatch):
     monkeypatch.setattr(LosesOneNode, "nodes", two_nodes)
-    problem = long_problem(tmp_path / "cache")
+    longer = long_problem(tmp_path / "cache").training.model_copy(update={"max_epochs": 40, "patience": 40})
+    problem = small_problem(tmp_path / "cache", training=longer)
     folders = (tmp_path / "cache", tmp_path / "artifacts")
     stores, runs = {}, {}
     executors = {"calm": lambda: InProcess("cpu"), "lost": lambda: LosesOneNode(two_nodes.address, "cpu", 2, folders)}
