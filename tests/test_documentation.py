@@ -29,6 +29,7 @@ from reports.tables.result_table import result_cells, table_of
 from reproduce.config.checked_card import load_card
 from reproduce.errors import InputError
 from reproduce.execution.session import open_session
+from reproduce.execution.slurm_settings import read_slurm_settings
 from reproduce.outputs.new_method import write_method
 from reproduce.storage import storage_paths
 from results.experiment_results import FOLDER, MeasuredExperiment
@@ -126,13 +127,17 @@ BY_MAKE = [
     "make docs",
     "make calibrate",
 ]
-BY_PIP = ["pip install -e '.[torchvision]'", "pip install -e '.[faiss-gpu]'", "pip install -e '.[ray]'"]
+BY_PIP = [f"pip install -e '.[{extra}]'" for extra in ("torchvision", "faiss-gpu", "ray", "slurm")]
 BY_PYTEST = [
     ".venv/bin/python -m pytest -q tests/losses/test_proxy_anchor.py",
     ".venv/bin/python -m pytest -q tests/test_house.py -k circle",
 ]
 # Over a gigabyte from a publisher's server; tests/reproduce/commands/test_data.py fetches from a server of its own.
 DOWNLOADS = ["python -m reproduce data fetch cub200 --to ."]
+# Needs a cluster; tests/reproduce/execution/test_slurm_arrays.py runs such jobs on this machine.
+ON_CLUSTERS = [
+    "python -m reproduce run mlrc_cub200 --data CUB_200_2011 --slurm partition=gpu,time=240,gpus=1,mem=16 --workers 48"
+]
 # Two minutes; tests/reproduce/commands/test_bench.py and the tests of its measurements call it at tiny sizes.
 MINUTES = ["python -m reproduce bench"]
 
@@ -142,7 +147,7 @@ DIRECTIVES = {"text", "{toctree}", "{eval-rst}", "{include}"}
 
 
 def test_every_command_has_a_rule() -> None:
-    assert set(all_commands()) == {*ADDED_OPTIONS, *BY_MAKE, *BY_PIP, *BY_PYTEST, *DOWNLOADS, *MINUTES}
+    assert set(all_commands()) == {*ADDED_OPTIONS, *BY_MAKE, *BY_PIP, *BY_PYTEST, *DOWNLOADS, *ON_CLUSTERS, *MINUTES}
 
 
 def test_the_commands_that_are_not_run_here_exist() -> None:
@@ -152,6 +157,8 @@ def test_the_commands_that_are_not_run_here_exist() -> None:
     assert "make test" in (ROOT / ".ci" / "run").read_text()
     extras = project()["optional-dependencies"]
     assert all(re.fullmatch(r"pip install -e '\.\[(.+)\]'", command)[1] in extras for command in BY_PIP)
+    for command in ON_CLUSTERS:
+        assert read_slurm_settings(command.split(" --slurm ")[1].split()[0])
     for command in BY_PYTEST:
         file, *words = command.split("-q ")[1].split(" -k ")
         assert all(re.search(rf"def test_\w*{word}", (ROOT / file).read_text()) for word in words) or not words

@@ -141,7 +141,7 @@ def test_rooms_form_no_circle():
 @pytest.mark.parametrize("path", FILES, ids=ids(FILES))
 def test_every_imported_package_is_declared(path):
     extras = PROJECT["optional-dependencies"]
-    extra_names = ("faiss-cpu", "torchvision", "timm", "wandb", "ray", "onnx")
+    extra_names = ("faiss-cpu", "torchvision", "timm", "wandb", "ray", "slurm", "onnx")
     optional = [line for name in extra_names for line in extras[name]]
     wanted = [*PROJECT["dependencies"], *optional]
     declared = {canonicalize_name(Requirement(line).name) for line in wanted}

@@ -78,6 +78,15 @@ Ray = Annotated[
         "must see the checkout, the cache and the artifacts. Without --workers the whole cluster is used.",
     ),
 ]
+Slurm = Annotated[
+    str | None,
+    typer.Option(
+        "--slurm",
+        help="Train as job arrays of a SLURM cluster; every job asks for time=MINUTES, and if given partition=, gpus=, "
+        "cpus=, mem=GB; batch= is the number of trainings per job. Example: partition=gpu,time=240,gpus=1. --workers "
+        "is the number of jobs at a time.",
+    ),
+]
 StoreAt = Annotated[str, typer.Option("--store", help="File for studies and results, or a SQLAlchemy URL.")]
 Artifacts = Annotated[
     Path | None, typer.Option("--artifacts", help="Folder of checkpoints. Default: beside the store.")

@@ -17,7 +17,7 @@ from protocols.source_files import SourceError
 from protocols.splits import SplitError
 from protocols.training.build_method import MethodError
 from protocols.verified_files import ChangedFileError
-from reproduce.errors import WorkFailedError
+from reproduce.errors import InputError, WorkFailedError
 from reproduce.execution.checkpoints import has_checkpoint, report_difference
 from reproduce.execution.executor import Executor
 from reproduce.execution.tasks import Done, EvaluateTask, Exhibition, Task, Trained, TrainTask
@@ -264,7 +264,7 @@ class Scheduler:
                 f"{track.method}, {description}: the disk is full; free some space and run the same command again, "
                 "everything finished is kept"
             ) from error
-        if isinstance(error, MethodError | SplitError | SourceError | ChangedFileError):
+        if isinstance(error, MethodError | SplitError | SourceError | ChangedFileError | InputError):
             raise WorkFailedError(f"{track.method}, {description}: {error}") from error
         self.store.put_failure(name, reason)
         self._attempts[name] = self._attempts.get(name, 0) + 1

@@ -10,7 +10,7 @@ from protocols.datasets.dataset import DataError, DataRequest, Dataset
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.embedded import EMBEDDED
 from protocols.features.frozen_features import FrozenTrunk, with_features
-from protocols.images.packing import BrokenImageError
+from protocols.images.decoding import BrokenImageError
 from protocols.jobs import TrainJob
 from protocols.progress import Progress
 from protocols.source_files import SourceError
