@@ -308,7 +308,7 @@ def test_tests_across_modules_have_folders_that_say_so():
         "test_documentation.py",
         "test_packaging.py",
     }
-    assert {path.parts[0] for path in tests if len(path.parts) > 1} <= {*ROOMS, "contracts", "end_to_end"}
+    assert {path.parts[0] for path in tests if len(path.parts) > 1} <= {*ROOMS, "contracts", "end_to_end", "faults"}
     folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir() and any(path.rglob("*.*"))}
     assert folders - {"__pycache__"} == {*ROOMS, "contracts", "end_to_end", "support", "benchmarks", "golden"}
 
