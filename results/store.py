@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 from pydantic import ValidationError
 
-from results.contents import StoreContents, read_contents
+from results.contents import StoreContents, read_contents, start_after_all
 from results.database import Database
 from results.experiment_names import current_name
 from results.experiment_summary import ExperimentSummary
@@ -138,9 +138,9 @@ class Store:
             summary: Its content.
         """
         text = json.dumps(summary.model_dump(mode="json"))
-        row = {"name": name, "settings": text, "last_started": datetime.now(UTC).isoformat()}
-        update = sa.update(EXPERIMENTS).where(EXPERIMENTS.c.fingerprint == fingerprint).values(row)
         with self._database.writing() as connection:
+            row = {"name": name, "settings": text, "last_started": start_after_all(connection).isoformat()}
+            update = sa.update(EXPERIMENTS).where(EXPERIMENTS.c.fingerprint == fingerprint).values(row)
             if not connection.execute(update).rowcount:
                 connection.execute(sa.insert(EXPERIMENTS).values(fingerprint=fingerprint, **row))
 
