@@ -20,15 +20,7 @@ from results.database import Database
 from results.experiment_names import current_name
 from results.experiment_summary import ExperimentSummary
 from results.records import EVALUATION_VERSION, FoldResult, RunRecord, TestCurve
-from results.schema import (
-    EXPERIMENT_RUNS,
-    EXPERIMENTS,
-    FAILURES,
-    FOLD_RESULTS,
-    RUNS,
-    RUNS_OF_A_SEARCH,
-    TEST_CURVES,
-)
+from results.schema import EXPERIMENT_RUNS, EXPERIMENTS, FAILURES, FOLD_RESULTS, RUNS, RUNS_OF_A_SEARCH, TEST_CURVES
 from results.store_error import IncompleteExperimentError, StoreError
 from results.stored_json import parsed, unreadable
 from results.timing import Timing
