@@ -3,19 +3,24 @@
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import ConfigDict, Field, JsonValue, model_validator
+from pydantic import ConfigDict, Field, FiniteFloat, JsonValue, model_validator
 
 from results.experiment_names import first_name
 from results.feature_settings import check_feature_settings, with_no_trunk
 from results.mlrc_constants import FOLDS, REPRODUCTIONS, TRIALS
 from results.recording_settings import RecordingSettings
 from results.row_conditions import ROW_CONDITIONS, with_conditions
+from results.search_bounds import check_bounds
 from results.training_spec import ImageSettings, TrainingSettings
 from results.trunk_spec import EmbedderSpec, TrunkSpec
 from results.values import Record, canonical_json, fingerprint_of
 
 FEWEST_FIRST_REPRODUCTIONS = 3
 """Fewest runs before the first look. After two, a method that varies far more than the others is stopped too often."""
+
+
+MOST_REPRODUCTIONS, MOST_TRIALS, MOST_SEARCHES = 1000, 10_000, 100
+"""Largest budgets. A larger number is a slip of the keyboard, and its trainings could not even be listed."""
 
 
 class SamplerSettings(Record):
@@ -37,8 +42,8 @@ class SamplerSettings(Record):
 class Bounds(Record):
     """A search range that replaces the range of the method card."""
 
-    low: float
-    high: float
+    low: FiniteFloat
+    high: FiniteFloat
 
     @model_validator(mode="after")
     def _ordered(self) -> "Bounds":
@@ -99,12 +104,12 @@ class SearchSettings(Record):
 
     later = frozenset({"ranges", "published", "searches", "network_lr", "racing"})
 
-    trials: int = Field(default=TRIALS, ge=0)
+    trials: int = Field(default=TRIALS, ge=0, le=MOST_TRIALS)
     bounds: Literal["widened", "initial"] = "widened"
     sampler: SamplerSettings = SamplerSettings()
     ranges: dict[str, dict[str, Bounds]] = Field(default={})
     published: str | None = None
-    searches: int = Field(default=1, ge=1)
+    searches: int = Field(default=1, ge=1, le=MOST_SEARCHES)
     racing: bool = False
     network_lr: Bounds | None = None
 
@@ -201,7 +206,7 @@ class Experiment(Record):
     images: ImageSettings = ImageSettings()
     training: TrainingSettings = TrainingSettings()
     search: SearchSettings = SearchSettings()
-    reproductions: int = Field(default=REPRODUCTIONS, ge=1)
+    reproductions: int = Field(default=REPRODUCTIONS, ge=1, le=MOST_REPRODUCTIONS)
     folds: int = Field(default=FOLDS, ge=1, le=FOLDS)
     seed: int = 0
     split: Literal["mlrc", "mlrc_conventional", "conventional"] | None = None
@@ -227,6 +232,8 @@ class Experiment(Record):
     @model_validator(mode="after")
     def _settings_have_an_effect(self) -> "Experiment":
         check_feature_settings(self.dataset.name, self.trunk, self.images)
+        if self.search.network_lr is not None:
+            check_bounds("log", self.search.network_lr.low, self.search.network_lr.high)
         if self.proxies is not None and self.search.network_lr is not None:
             raise ValueError("search: network_lr has no fixed rate for proxies: lr_multiplier to multiply; remove one")
         if self.embedder.init == "pca" and not self.embedder_bias:

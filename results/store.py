@@ -15,21 +15,14 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 from pydantic import ValidationError
 
-from results.contents import StoreContents, read_contents
+from results.contents import StoreContents, read_contents, start_after_all
 from results.database import Database
 from results.experiment_names import current_name
 from results.experiment_summary import ExperimentSummary
 from results.records import EVALUATION_VERSION, FoldResult, RunRecord, TestCurve
-from results.schema import (
-    EXPERIMENT_RUNS,
-    EXPERIMENTS,
-    FAILURES,
-    FOLD_RESULTS,
-    RUNS,
-    RUNS_OF_A_SEARCH,
-    TEST_CURVES,
-)
+from results.schema import EXPERIMENT_RUNS, EXPERIMENTS, FAILURES, FOLD_RESULTS, RUNS, RUNS_OF_A_SEARCH, TEST_CURVES
 from results.store_error import IncompleteExperimentError, StoreError
+from results.stored_json import parsed, unreadable
 from results.timing import Timing
 from results.training_spec import FoldSpec
 
@@ -71,7 +64,7 @@ class Store:
         query = sa.select(FOLD_RESULTS.c.result).where(FOLD_RESULTS.c.fingerprint == fingerprint)
         with self._database.reading() as connection:
             text = connection.execute(query).scalar_one_or_none()
-        return None if text is None else FoldResult.model_validate_json(text)
+        return None if text is None else parsed(FoldResult, text, self.url)
 
     def trainings_of(self, dataset: str, method: str) -> list[tuple[FoldSpec, FoldResult]]:
         """Return the specs and the results of all finished trainings of a method on a dataset."""
@@ -80,14 +73,14 @@ class Store:
         )
         with self._database.reading() as connection:
             rows = list(connection.execute(query))
-        return [(FoldSpec.model_validate_json(spec), FoldResult.model_validate_json(result)) for spec, result in rows]
+        return [(parsed(FoldSpec, spec, self.url), parsed(FoldResult, result, self.url)) for spec, result in rows]
 
     def timings(self) -> list[Timing]:
         """Return the specs, iterations and durations of all finished trainings."""
         columns = FOLD_RESULTS.c
         with self._database.reading() as connection:
             rows = list(connection.execute(sa.select(columns.spec, columns.iterations, columns.wall_time)))
-        return [Timing(FoldSpec.model_validate_json(spec), iterations, seconds) for spec, iterations, seconds in rows]
+        return [Timing(parsed(FoldSpec, spec, self.url), iterations, seconds) for spec, iterations, seconds in rows]
 
     def put_fold(self, spec: FoldSpec, result: FoldResult) -> None:
         """Store the result of a finished training. If the training has a stored result, that one stays."""
@@ -114,7 +107,7 @@ class Store:
         query = sa.select(RUNS.c.record).where(RUNS.c.fingerprint == fingerprint)
         with self._database.reading() as connection:
             text = connection.execute(query).scalar_one_or_none()
-        return None if text is None else RunRecord.model_validate_json(text)
+        return None if text is None else parsed(RunRecord, text, self.url)
 
     def put_run(self, record: RunRecord) -> None:
         """Store the test evaluation of a reproduction. If it is stored already, the stored one stays."""
@@ -137,9 +130,9 @@ class Store:
             summary: Its content.
         """
         text = json.dumps(summary.model_dump(mode="json"))
-        row = {"name": name, "settings": text, "last_started": datetime.now(UTC).isoformat()}
-        update = sa.update(EXPERIMENTS).where(EXPERIMENTS.c.fingerprint == fingerprint).values(row)
         with self._database.writing() as connection:
+            row = {"name": name, "settings": text, "last_started": start_after_all(connection).isoformat()}
+            update = sa.update(EXPERIMENTS).where(EXPERIMENTS.c.fingerprint == fingerprint).values(row)
             if not connection.execute(update).rowcount:
                 connection.execute(sa.insert(EXPERIMENTS).values(fingerprint=fingerprint, **row))
 
@@ -179,7 +172,7 @@ class Store:
         columns = FOLD_RESULTS.c
         rows = self._database.rows(fingerprints, FOLD_RESULTS, columns.fingerprint, columns.spec, columns.result)
         return {
-            row.fingerprint: (FoldSpec.model_validate_json(row.spec), FoldResult.model_validate_json(row.result))
+            row.fingerprint: (parsed(FoldSpec, row.spec, self.url), parsed(FoldResult, row.result, self.url))
             for row in rows
         }
 
@@ -192,7 +185,7 @@ class Store:
         with self._database.writing() as connection:
             stored = connection.execute(sa.select(TEST_CURVES.c.curve).where(key)).scalar_one_or_none()
             if stored is not None:
-                if TestCurve.model_validate_json(stored).evaluation_version == curve.evaluation_version:
+                if parsed(TestCurve, stored, self.url).evaluation_version == curve.evaluation_version:
                     return
                 connection.execute(sa.delete(TEST_CURVES).where(key))
             row = {"fingerprint": curve.fingerprint, "curve": curve.model_dump_json()}
@@ -205,7 +198,7 @@ class Store:
     def test_curves(self, fingerprints: Iterable[str]) -> dict[str, TestCurve]:
         """Return `test_curve` of many trainings by fingerprint. Trainings without a curve are left out."""
         rows = self._database.rows(fingerprints, TEST_CURVES, TEST_CURVES.c.curve)
-        curves = [TestCurve.model_validate_json(row.curve) for row in rows]
+        curves = [parsed(TestCurve, row.curve, self.url) for row in rows]
         return {curve.fingerprint: curve for curve in curves if curve.evaluation_version == EVALUATION_VERSION}
 
     def contents(self) -> StoreContents:
@@ -231,7 +224,7 @@ class Store:
 
         with self._database.reading() as connection:
             texts = connection.execute(sa.select(FOLD_RESULTS.c.result)).scalars().all()
-        return curves_frame(FoldResult.model_validate_json(text) for text in texts)
+        return curves_frame(parsed(FoldResult, text, self.url) for text in texts)
 
     def test_points(self) -> pd.DataFrame:
         """Return all tests along trainings, one row each.
@@ -275,7 +268,10 @@ class Store:
         try:
             return ExperimentSummary.model_validate_json(row.settings)
         except ValidationError as error:
-            lacking = ", ".join(sorted({str(complaint["loc"][0]) for complaint in error.errors()}))
+            complaints = error.errors()
+            if any(complaint["type"] != "missing" for complaint in complaints):
+                raise unreadable(ExperimentSummary, error, self.url) from error
+            lacking = ", ".join(sorted({str(complaint["loc"][0]) for complaint in complaints}))
             raise IncompleteExperimentError(
                 f"experiment {current_name(row.name)!r} in {self.url} was kept without its {lacking}; start it again "
                 "with `reproduce run`, which trains nothing twice"
@@ -298,7 +294,7 @@ class Store:
             .order_by(EXPERIMENT_RUNS.c.method, EXPERIMENT_RUNS.c.run)
         )
         with self._database.reading() as connection:
-            return [RunRecord.model_validate_json(text) for text in connection.execute(query).scalars()]
+            return [parsed(RunRecord, text, self.url) for text in connection.execute(query).scalars()]
 
     def runs(self) -> pd.DataFrame:
         """Return all test evaluations, one row each; `frames.runs_frame` lists the columns."""
@@ -315,4 +311,4 @@ class Store:
     def _records(self) -> list[RunRecord]:
         query = sa.select(RUNS.c.record).order_by(RUNS.c.dataset, RUNS.c.method)
         with self._database.reading() as connection:
-            return [RunRecord.model_validate_json(text) for text in connection.execute(query).scalars()]
+            return [parsed(RunRecord, text, self.url) for text in connection.execute(query).scalars()]

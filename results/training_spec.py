@@ -22,6 +22,11 @@ class Component(Record):
     name: str
     arguments: dict[str, JsonValue] = Field(default={})
 
+    @model_validator(mode="after")
+    def _nested_components_have_names(self) -> Self:
+        _check_nested(self.arguments)
+        return self
+
     def renamed(self, rename: Callable[[str], str]) -> Self:
         """Return a copy with new names of the class and of all components that are arguments.
 
@@ -31,6 +36,28 @@ class Component(Record):
         return self.model_copy(
             update={"name": rename(self.name), "arguments": _renamed_arguments(self.arguments, rename)}
         )
+
+
+KINDS = ("loss", "miner", "regularizer", "distance", "reducer")
+"""The kinds of components that a method can have."""
+
+
+def _check_nested(arguments: dict[str, JsonValue]) -> None:
+    """Refuse components among arguments that have no name, an unknown kind or an unknown key."""
+    for key, value in arguments.items():
+        if not isinstance(value, dict) or set(value) != {"component"}:
+            continue
+        nested = value["component"]
+        if not isinstance(nested, dict) or not isinstance(nested.get("name"), str):
+            raise ValueError(f"the component in argument {key!r} needs the name of a class, as in {{name: LpDistance}}")
+        if unknown := sorted(nested.keys() - {"kind", "name", "arguments"}):
+            raise ValueError(f"the component in argument {key!r} takes kind, name and arguments, not {unknown[0]!r}")
+        if nested.get("kind", "loss") not in KINDS:
+            raise ValueError(f"the component in argument {key!r} has kind {nested['kind']!r}; use {', '.join(KINDS)}")
+        inner = nested.get("arguments", {})
+        if not isinstance(inner, dict):
+            raise ValueError(f"the arguments of the component in argument {key!r} must be keys and values")
+        _check_nested(inner)
 
 
 def _renamed_arguments(arguments: dict[str, JsonValue], rename: Callable[[str], str]) -> dict[str, JsonValue]:

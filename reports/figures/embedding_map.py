@@ -7,12 +7,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
-from reports.figures.style import COLOURS, INK, MARKERS, WIDTH, FigureError, Look, new_figure, styled
+from reports.figures.style import COLOURS, INK, MARKERS, WIDTH, FigureError, Look, UndrawableError, new_figure, styled
 
 NAMED = 10
 """Largest number of classes for which the figure has a key. With more classes a key does not help."""
 
 _RASTER = 1500
+_EQUAL = 1e-9
+"""Largest difference of unit vectors that count as equal."""
+
 _WARNING = "t-SNE of cosine distances: only small distances have a meaning"
 
 
@@ -31,7 +34,8 @@ def tsne_places(
         Places of the embeddings (n x 2) and of the proxies (p x 2).
 
     Raises:
-        FigureError: For fewer than four points, or for rows that are not finite.
+        FigureError: For fewer than four points.
+        UndrawableError: The rows are not finite, or they all point in the same direction.
     """
     from sklearn.manifold import TSNE  # Takes long to import, and only a process that draws maps needs it.
 
@@ -39,9 +43,12 @@ def tsne_places(
     if len(points) < 4:
         raise FigureError(f"t-SNE needs at least four points, not {len(points)}")
     if not np.isfinite(points).all():
-        raise FigureError("t-SNE needs finite embeddings and proxies; some are NaN or infinite")
+        raise UndrawableError("t-SNE needs finite embeddings and proxies; some are NaN or infinite")
     lengths = np.linalg.norm(points, axis=1, keepdims=True)
     unit = points / np.where(lengths > 0, lengths, 1)
+    if np.ptp(unit, axis=0).max() < _EQUAL:
+        # scikit-learn's t-SNE divides by the width of these points, which is 0, and ends the whole process.
+        raise UndrawableError("all embeddings are equal: the model has collapsed, and t-SNE has nothing to spread out")
     # For unit vectors the squared Euclidean distance is twice the cosine distance, so TSNE can start from PCA.
     projection = TSNE(perplexity=min(perplexity, (len(points) - 1) / 3), init="pca", random_state=seed, n_jobs=1)
     places = projection.fit_transform(unit.astype(np.float64))

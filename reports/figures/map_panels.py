@@ -64,7 +64,8 @@ def tsne_panel(
         proxy_labels: Class of each proxy, p.
 
     Raises:
-        FigureError: For fewer than four points, or for rows that are not finite.
+        FigureError: For fewer than four points.
+        UndrawableError: The rows are not finite, or they all point in the same direction.
     """
     if proxies is None or proxy_labels is None or not len(proxies):
         return MapPanel(title, tsne_places(embeddings)[0], labels)

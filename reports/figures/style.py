@@ -67,6 +67,10 @@ class FigureError(ValueError):
     """A figure cannot be drawn from the given values. The message names what the figure needs."""
 
 
+class UndrawableError(FigureError):
+    """There are values, but they cannot be drawn, such as equal embeddings. The page says so in the figure's place."""
+
+
 def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
     """Decorate a drawing function, so that it draws with the common settings."""
 

@@ -70,9 +70,9 @@ class FigureView:
 
     Attributes:
         title: Title of the figure.
-        image: The image as a data URI.
+        image: The image as a data URI; empty for a figure that cannot be drawn.
         alt: Description of the image, for readers who cannot see it.
-        caption: Explains how to read the figure.
+        caption: Explains how to read the figure, or why it cannot be drawn.
         fold: Heading of the collapsed group that the figure belongs to; empty for a figure that is always visible.
         part: Part of the page that the figure belongs to.
     """

@@ -6,7 +6,6 @@ the dataset, the trunk and the metrics exist.
 
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from pydantic import ValidationError
@@ -14,7 +13,7 @@ from pydantic import ValidationError
 from reproduce.config.method_card import card_names
 from reproduce.config.relative_paths import with_paths
 from reproduce.config.sweeps import with_sweeps
-from reproduce.config.yaml_files import EXPERIMENTS, describe, merged, named_file, names_in, read_mapping
+from reproduce.config.yaml_files import EXPERIMENTS, describe, merged, named_file, names_in, not_finite, read_mapping
 from reproduce.errors import InputError
 from results.experiment_names import current_name
 from results.experiment_spec import Experiment
@@ -44,15 +43,17 @@ def load_experiments(name: str, overrides: Mapping[str, Any]) -> dict[str, Exper
     if panels is None:
         if selected is not None:
             raise InputError(f"{path} has no panels; leave out {selected!r}")
-        return {path.stem: _validated(path, "", content, overrides)}
+        return {path.stem: _validated(path, "", content, overrides, _methods_named(content))}
     if not isinstance(panels, dict) or not all(isinstance(panel, dict) for panel in panels.values()):
         raise InputError(f"{path}: panels must be a mapping from each panel's name to its keys and values")
     if selected is not None and selected not in panels:
         raise InputError(f"{path}: there is no panel {selected!r}; the panels are {', '.join(panels)}")
-    contents = {key: merged(content, with_paths(panel, path.parent)) for key, panel in panels.items()}
+    named = _methods_named(content).union(*(_methods_named(panel) for panel in panels.values()))
     return {
-        f"{path.stem}/{key}": _validated(path, f"panels.{key}: ", panel, overrides, contents)
-        for key, panel in contents.items()
+        f"{path.stem}/{key}": _validated(
+            path, f"panels.{key}: ", merged(content, with_paths(panel, path.parent)), overrides, named
+        )
+        for key, panel in panels.items()
         if selected in (None, key)
     }
 
@@ -66,17 +67,36 @@ def _file_and_panel(name: str) -> tuple[Path, str | None]:
     return named_file(file, [EXPERIMENTS], "experiment"), panel
 
 
+def _methods_named(content: Any) -> set[str]:
+    """Return the keys of the methods and variants that the keys and values of a file or a panel name."""
+    if not isinstance(content, dict):
+        return set()
+    methods, variants = content.get("methods"), content.get("variants")
+    keys = {Path(name).stem for name in methods if isinstance(name, str)} if isinstance(methods, list) else set()
+    rows = variants if isinstance(variants, list) else []
+    return keys | {str(row["key"]) for row in rows if isinstance(row, dict) and "key" in row}
+
+
 def _validated(
-    path: Path,
-    where: str,
-    content: dict[str, Any],
-    overrides: Mapping[str, Any],
-    panels: Mapping[str, dict[str, Any]] = MappingProxyType({}),
+    path: Path, where: str, content: dict[str, Any], overrides: Mapping[str, Any], named: set[str]
 ) -> Experiment:
-    """Return the experiment with the overrides; `where` is the panel's prefix in messages."""
-    experiment = _as_written(path, where, content)
-    _check_conditions(path, where, experiment)
-    _check_row_names(path, where, experiment, panels)
+    """Return the experiment with the overrides.
+
+    Args:
+        path: The file, for messages.
+        where: The panel's prefix in messages.
+        content: Keys and values of the experiment.
+        overrides: New values by dotted key.
+        named: Keys of all methods that the file names, those of other panels included.
+    """
+    content = with_sweeps(path, where, content)
+    try:
+        experiment = Experiment.model_validate(content)
+    except ValidationError as error:
+        raise InputError(f"{path}: {where}{describe(error)}") from error
+    if (problem := not_finite(experiment)) is not None:
+        raise InputError(f"{path}: {where}{problem}")
+    _check_rows(path, where, experiment, named)
     values = experiment.model_dump(mode="json")
     size = overrides.get("image_size")
     if size is not None:
@@ -98,39 +118,22 @@ def _validated(
         raise InputError(f"options on top of {path.name}: {describe(error)}") from error
 
 
-def _as_written(path: Path, where: str, content: dict[str, Any]) -> Experiment:
-    content = with_sweeps(path, where, content)
-    try:
-        return Experiment.model_validate(content)
-    except ValidationError as error:
-        raise InputError(f"{path}: {where}{describe(error)}") from error
-
-
-def _rows(experiment: Experiment) -> set[str]:
-    """Keys of the rows. A method can be the path of a card."""
-    return {*experiment.rows, *(Path(method).stem for method in experiment.methods)}
-
-
-def _check_row_names(path: Path, where: str, experiment: Experiment, panels: Mapping[str, dict[str, Any]]) -> None:
-    """Refuse settings and search ranges of rows that no panel has, unless `--methods` can name them."""
+def _check_rows(path: Path, where: str, experiment: Experiment, named: set[str]) -> None:
+    """Refuse settings, ranges and conditions of rows that do not exist, and conditions that a row cannot have."""
+    # A method can be the path of a card.
+    rows = {*experiment.rows, *(Path(method).stem for method in experiment.methods)}
+    # Panels share the settings of their file, so these may name methods of another panel.
+    known = rows | named | set(card_names())
     for key, by_row in (("settings", experiment.settings), ("search.ranges", experiment.search.ranges)):
-        if unknown := [row for row in by_row if row not in _rows(experiment)]:
-            # The common keys of a file can have settings for the rows of other panels.
-            others = (_as_written(path, f"panels.{name}: ", panel) for name, panel in panels.items())
-            known = _rows(experiment).union(card_names(), *(_rows(other) for other in others))
-            for row in unknown:
-                if row not in known:
-                    names = ", ".join(experiment.rows)
-                    raise InputError(f"{path}: {where}{key}: there is no row {row!r}; the rows are {names}")
-
-
-def _check_conditions(path: Path, where: str, experiment: Experiment) -> None:
-    """Refuse conditions of rows that do not exist, and conditions that a row cannot have."""
+        if unknown := [row for row in by_row if row not in known]:
+            names = ", ".join(experiment.rows)
+            raise InputError(f"{path}: {where}{key}: there is no row {unknown[0]!r}; the rows are {names}")
     for row in experiment.conditions:
         try:
-            if row not in _rows(experiment):
+            if row not in rows:
                 raise ValueError(f"there is no row {row!r}; the rows are {', '.join(experiment.rows)}")
-            experiment.for_row(row)
+            if (problem := not_finite(experiment.for_row(row))) is not None:
+                raise ValueError(problem)
         except ValidationError as error:
             raise InputError(f"{path}: {where}with.{row}: {describe(error)}") from error
         except ValueError as error:

@@ -15,6 +15,7 @@ from pydantic import Field, JsonValue, model_validator
 from reproduce.config.yaml_files import METHODS, named_file, names_in, read_model
 from reproduce.errors import InputError
 from results.experiment_spec import Bounds
+from results.search_bounds import Scale, check_bounds
 from results.source_names import relative_name
 from results.training_spec import Component, WeightedComponent
 from results.values import Record
@@ -41,7 +42,7 @@ class SearchRange(Record):
         published_as: Name of the hyperparameter in the published tables.
     """
 
-    scale: Literal["linear", "log", "int", "int_log", "choice"] = "linear"
+    scale: Scale = "linear"
     low: float | None = None
     high: float | None = None
     choices: tuple[JsonValue, ...] | None = None
@@ -55,10 +56,14 @@ class SearchRange(Record):
         if self.scale == "choice":
             if not self.choices:
                 raise ValueError("scale choice needs choices")
+            if self.low is not None or self.high is not None or self.datasets or self.initial:
+                raise ValueError("scale choice has choices, not bounds; remove the bounds")
         elif self.low is None or self.high is None or self.low >= self.high:
             raise ValueError("needs low and high with low < high")
-        elif "log" in self.scale and self.low <= 0:
-            raise ValueError("a log scale needs low > 0")
+        else:
+            check_bounds(self.scale, self.low, self.high)
+            for bounds in (*self.datasets.values(), *self.initial.values()):
+                check_bounds(self.scale, bounds.low, bounds.high)
         if self.exhaustive and self.scale != "int":
             raise ValueError("exhaustive needs scale int")
         return self

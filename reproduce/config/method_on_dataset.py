@@ -1,5 +1,7 @@
 """Applies an experiment's settings to method cards: decides which hyperparameters are searched, set or published."""
 
+from collections.abc import Sequence
+
 from pydantic import JsonValue, ValidationError
 
 from protocols.search.open_method import HyperparameterError, OpenMethod
@@ -29,15 +31,11 @@ def open_method(experiment: Experiment, card: MethodCard) -> OpenMethod:
     """
     opened = open_card(card, experiment.dataset.name, experiment.search.bounds)
     given = given_hyperparameters(experiment, card)
-    ranges = experiment.search.ranges.get(card.key, {})
-    for target in ranges:
-        if target not in card.search:
-            known = f"the searched ones are {', '.join(card.search)}" if card.search else "it has none to search"
-            raise InputError(f"search.ranges of method {card.key!r}: unknown hyperparameter {target!r}; {known}")
     searched = () if experiment.search.trials == 0 else opened.space
+    parameters = [*searched, *_network_lr(experiment, card)]
     space = tuple(
-        parameter.model_copy(update=dict(ranges[parameter.target])) if parameter.target in ranges else parameter
-        for parameter in (*searched, *_network_lr(experiment, card))
+        parameter
+        for parameter in _with_ranges(experiment, card, parameters, tuple(card.search))
         if parameter.target not in given
     )
     check_protocol(experiment, card)
@@ -52,6 +50,27 @@ def open_method(experiment: Experiment, card: MethodCard) -> OpenMethod:
     except ValidationError as error:
         raise InputError(f"settings of method {card.key!r}: {describe(error)}") from error
     return OpenMethod(method=with_versions(method), space=space, given=given)
+
+
+def _with_ranges(
+    experiment: Experiment, card: MethodCard, parameters: Sequence[SearchParameter], known: Sequence[str]
+) -> list[SearchParameter]:
+    """Return search parameters with the ranges of the experiment in place of the card's."""
+    ranges = experiment.search.ranges.get(card.key, {})
+    known = (*known, *(parameter.target for parameter in parameters))
+    replaced = []
+    try:
+        for target in ranges:
+            if target not in known:
+                raise ValueError(f"there is no searched {target!r}; searched are {', '.join(known) or 'none'}")
+        for parameter in parameters:
+            bounds = dict(ranges.get(parameter.target, {}))
+            replaced.append(SearchParameter.model_validate({**parameter.model_dump(), **bounds}))
+    except ValidationError as error:
+        raise InputError(f"search.ranges of method {card.key!r}: {parameter.target}: {describe(error)}") from error
+    except ValueError as error:
+        raise InputError(f"search.ranges of method {card.key!r}: {error}") from error
+    return replaced
 
 
 def _network_lr(experiment: Experiment, card: MethodCard) -> tuple[SearchParameter, ...]:

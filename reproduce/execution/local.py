@@ -3,7 +3,10 @@
 import multiprocessing
 import signal
 import threading
+from collections import deque
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from queue import Empty
 from typing import Any
 
@@ -52,8 +55,14 @@ class InProcess:
         """Do nothing: there are no workers to end."""
 
 
+class WorkerDiedError(RuntimeError):
+    """The process of a task ended without a result, for instance because the system had no memory left."""
+
+
 class LocalProcesses:
     """Carries out tasks in several processes on this machine.
+
+    Each process has a pool of its own. So a process that dies costs its own task a retry, and no other task.
 
     Args:
         device: cpu, cuda or cuda:N.
@@ -66,12 +75,14 @@ class LocalProcesses:
         self.device, self.workers, self.capacity = device, workers, 2 * workers
         self._context = multiprocessing.get_context("spawn")
         self._queue: Any = self._context.Queue()
-        self._pool = self._start()
+        self._pools = [self._start() for _ in range(workers)]
+        self._tasks: list[Future[Done] | None] = [None] * workers
+        self._waiting: deque[tuple[Task, Future[Done]]] = deque()
 
     def _start(self) -> ProcessPoolExecutor:
         with threads_in_environment():
             return ProcessPoolExecutor(
-                self.workers,
+                1,
                 mp_context=self._context,
                 initializer=_start_worker,
                 initargs=(self._queue, self.device, self.cuda_graphs),
@@ -79,16 +90,36 @@ class LocalProcesses:
 
     def submit(self, task: Task) -> "Future[Done]":
         """Give the task to the next free process."""
+        future: Future[Done] = Future()
+        self._waiting.append((task, future))
+        self._use_free_processes()
+        return future
+
+    def _use_free_processes(self) -> None:
+        for number, running in enumerate(self._tasks):
+            if self._waiting and (running is None or running.done()):
+                task, future = self._waiting.popleft()
+                self._tasks[number] = begun = self._begin(number, task)
+                begun.add_done_callback(partial(_pass_on, future))
+
+    def _begin(self, number: int, task: Task) -> "Future[Done]":
+        """Give a task to a process. A process that has died is replaced."""
         with threads_in_environment():
-            return self._pool.submit(_carry_out_in_worker, task)
+            try:
+                return self._pools[number].submit(_carry_out_in_worker, task)
+            except BrokenProcessPool:
+                self._pools[number].shutdown(wait=False)
+                self._pools[number] = self._start()
+                return self._pools[number].submit(_carry_out_in_worker, task)
 
     def restart(self) -> None:
-        """Start a new pool after a process died. Unfinished tasks must be submitted again."""
+        """Start all processes anew. Unfinished tasks must be submitted again."""
         self._stop()
-        self._pool = self._start()
+        self._pools = [self._start() for _ in range(self.workers)]
 
     def ticks(self) -> list[Tick]:
-        """Return the progress that was reported since the last call."""
+        """Return the progress that was reported since the last call, and give waiting tasks to free processes."""
+        self._use_free_processes()
         ticks = []
         try:
             while True:
@@ -97,22 +128,40 @@ class LocalProcesses:
             return ticks
 
     def _stop(self) -> None:
-        processes = list((self._pool._processes or {}).values())
-        manager: threading.Thread | None = self._pool._executor_manager_thread  # type: ignore[assignment]  # wrong stub
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._waiting.clear()
+        self._tasks = [None] * self.workers
+        processes = [process for pool in self._pools for process in (pool._processes or {}).values()]
+        managers: list[threading.Thread | None] = [pool._executor_manager_thread for pool in self._pools]  # type: ignore[misc]  # wrong stub
+        for pool in self._pools:
+            pool.shutdown(wait=False, cancel_futures=True)
         for process in processes:
             process.terminate()
         for process in processes:
             process.join(5)
-        # The pool's own thread waits for the same processes. Until it is done, an ended process can still look alive.
-        if manager is not None:
-            manager.join(5)
+        # A pool's own thread waits for the same process. Until it is done, an ended process can still look alive.
+        for manager in managers:
+            if manager is not None:
+                manager.join(5)
 
     def close(self) -> None:
         """End the processes and the trainings that they run."""
         self._stop()
         self._queue.close()
         self._queue.cancel_join_thread()
+
+
+def _pass_on(future: "Future[Done]", ended: "Future[Done]") -> None:
+    """Set the outcome of a task on the future that was returned for it."""
+    if ended.cancelled():
+        future.cancel()
+        return
+    error = ended.exception()
+    if isinstance(error, BrokenProcessPool):
+        error = WorkerDiedError("the process of this task ended; the system may have had too little memory")
+    if error is None:
+        future.set_result(ended.result())
+    else:
+        future.set_exception(error)
 
 
 _worker: dict[str, Any] = {}

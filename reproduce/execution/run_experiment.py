@@ -139,7 +139,7 @@ def unrecorded(store: Store, experiment: str) -> int:
 def _say_start(session: Session, executor: Executor, console: Console) -> None:
     """Print the title, the dataset with its split, the device and the store."""
     dataset, problem = session.problem.dataset, session.problem
-    console.print(f"[bold]{session.experiment.title}[/bold]")
+    console.print(session.experiment.title, style="bold", markup=False, highlight=False)
     split = problem.split
     fold = split.folds[0]
     samples = "rows" if dataset.name == FEATURES else "images"

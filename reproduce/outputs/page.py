@@ -73,12 +73,11 @@ def _draw(material: Material, page_folder: Path) -> Path:
 
     built = build_quickly(material)
     page = page_folder / _PAGE
-    figures = [f"figures/{figure.name}.{kind}" for figure in built.figures for kind in ("svg", "png")]
     try:
         forget(page_folder)
-        _write_figures(built.figures, page_folder / "figures")
+        figures = _write_figures(built.figures, page_folder / "figures")
         write_whole(page, render_page(built.content))
-        remember(page_folder, page_fingerprint(material), [_PAGE, *figures])
+        remember(page_folder, page_fingerprint(material), [_PAGE, *(f"figures/{name}" for name in figures)])
     except OSError as error:
         reason = f"{page_folder}: cannot be written ({error.strerror or error})"
         raise InputError(f"{reason}; choose another folder with --to") from error
@@ -177,14 +176,14 @@ def _origin_line(fingerprint: str) -> str:
     return f"Drawn on {now}{version} from experiment {fingerprint} of the store."
 
 
-def _write_figures(figures: tuple[Drawn, ...], folder: Path) -> None:
+def _write_figures(figures: tuple[Drawn, ...], folder: Path) -> list[str]:
+    """Write the files of the figures, remove those of an earlier page, and return the names of the files."""
     folder.mkdir(parents=True, exist_ok=True)
-    names = {figure.name for figure in figures}
+    names = {figure.name for figure in figures if figure.svg is not None}
     for path in folder.iterdir():
         if path.suffix in (".svg", ".png") and path.stem not in names:
             path.unlink()
-    for figure in figures:
-        figure.save(folder)
+    return [name for figure in figures for name in figure.save(folder)]
 
 
 def page_or_reason(name: str, fingerprint: str, where: StoragePaths) -> str:
