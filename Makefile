@@ -8,7 +8,7 @@ PIP := $(RUN) -m pip --disable-pip-version-check install
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: quickstart test test-fast check docs diagrams bench bench-images calibrate clean
+.PHONY: quickstart test test-fast check docs diagrams bench bench-images bench-racing calibrate clean
 
 quickstart: $(VENV)/runtime.stamp
 	$(RUN) -m reproduce run quickstart $(ARGS)
@@ -44,6 +44,10 @@ bench-images: $(VENV)/dev.stamp
 calibrate: $(VENV)/dev.stamp
 	$(RUN) -m tests.benchmarks.calibration $(ARGS)
 	$(RUN) -m tests.benchmarks.stopping
+
+# Replays searches of stores (ARGS="--store sqlite:///runs/store.sqlite") or of the kept record, and simulates searches.
+bench-racing: $(VENV)/dev.stamp
+	$(RUN) -m tests.benchmarks.racing $(ARGS)
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -5,6 +5,8 @@ SQLAlchemy and Optuna are imported by the functions that need them, so that `--h
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -122,6 +124,31 @@ def open_studies(where: StoragePaths) -> BaseStorage:
         return optuna.storages.RDBStorage(where.store, engine_kwargs=arguments)
     except (SQLAlchemyError, RuntimeError) as error:
         raise StoreError(f"store {where.store}: Optuna cannot use it ({str(error).splitlines()[0]})") from error
+
+
+def readable_studies(where: StoragePaths) -> BaseStorage | None:
+    """Open Optuna's storage for reading; return None if the store has no studies yet. Nothing is written."""
+    import sqlalchemy as sa
+
+    engine = sa.create_engine(where.store)
+    try:
+        has_studies = sa.inspect(engine).has_table("alembic_version")
+    except sa.exc.SQLAlchemyError as error:
+        raise StoreError(f"store {where.store}: {str(error).splitlines()[0]}") from error
+    finally:
+        engine.dispose()
+    return open_studies(where) if has_studies else None
+
+
+@contextmanager
+def with_writable_cache(where: StoragePaths) -> Iterator[StoragePaths]:
+    """Yield the paths; if the folder of the cache cannot be written, with a temporary folder in its place."""
+    existing = next(folder for folder in (where.cache, *where.cache.absolute().parents) if folder.exists())
+    if os.access(existing, os.W_OK):
+        yield where
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield replace(where, cache=Path(folder))
 
 
 def existing_store_at(store: str, artifacts: Path | None) -> Store | None:

@@ -89,9 +89,11 @@ class SearchSettings(Record):
             dataset. MLRC published other values for batches of 256.
         searches: How often each method is searched, each time from other seeds. The reproductions are made for every
             search.
+        racing: Whether a trial that is clearly behind the best trial on the same folds gets no more folds
+            (`results.racing`). MLRC trains every trial on all folds.
     """
 
-    later = frozenset({"ranges", "published", "searches"})
+    later = frozenset({"ranges", "published", "searches", "racing"})
 
     trials: int = Field(default=TRIALS, ge=0)
     bounds: Literal["widened", "initial"] = "widened"
@@ -99,6 +101,7 @@ class SearchSettings(Record):
     ranges: dict[str, dict[str, Bounds]] = Field(default={})
     published: str | None = None
     searches: int = Field(default=1, ge=1)
+    racing: bool = False
 
 
 class ProxySettings(Record):

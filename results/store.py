@@ -30,6 +30,7 @@ from results.schema import (
     TEST_CURVES,
 )
 from results.store_error import IncompleteExperimentError, StoreError
+from results.timing import Timing
 from results.training_spec import FoldSpec
 
 if TYPE_CHECKING:
@@ -81,13 +82,12 @@ class Store:
             rows = list(connection.execute(query))
         return [(FoldSpec.model_validate_json(spec), FoldResult.model_validate_json(result)) for spec, result in rows]
 
-    def wall_times(self, dataset: str, method: str) -> list[tuple[FoldSpec, float]]:
-        """Return the specs and the durations, in seconds, of all finished trainings of a method on a dataset."""
-        query = sa.select(FOLD_RESULTS.c.spec, FOLD_RESULTS.c.wall_time).where(
-            (FOLD_RESULTS.c.dataset == dataset) & (FOLD_RESULTS.c.method == method)
-        )
+    def timings(self) -> list[Timing]:
+        """Return the specs, iterations and durations of all finished trainings."""
+        columns = FOLD_RESULTS.c
         with self._database.reading() as connection:
-            return [(FoldSpec.model_validate_json(spec), seconds) for spec, seconds in connection.execute(query)]
+            rows = list(connection.execute(sa.select(columns.spec, columns.iterations, columns.wall_time)))
+        return [Timing(FoldSpec.model_validate_json(spec), iterations, seconds) for spec, iterations, seconds in rows]
 
     def put_fold(self, spec: FoldSpec, result: FoldResult) -> None:
         """Store the result of a finished training. If the training has a stored result, that one stays."""

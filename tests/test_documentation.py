@@ -62,6 +62,7 @@ ADDED_OPTIONS = {
     "python -m reproduce data check folder --data my_images": [],
     "python -m reproduce plan folder --data my_images": ["--rate", "800"],
     "python -m reproduce plan mlrc_cub200": TINY,
+    "python -m reproduce plan mlrc_cub200 --gpu a100 --workers 1": [],
     "python -m reproduce plan mlrc_cub200 --rate 800": [],
     "python -m reproduce plan proxy_isa_table1 --rate 800": [],
     "python -m reproduce run proxy_isa_table1/cub200 --data CUB_200_2011": TINY_CUB,
@@ -224,6 +225,27 @@ def test_the_kept_records_show_trained_methods_far_above_the_untrained_trunk() -
     for cell in rows.values():
         assert cell.half_width is not None
         assert cell.value - cell.half_width > 3 * untrained.value
+
+
+def test_the_figures_of_racing_are_those_of_the_record() -> None:
+    recorded = json.loads((ROOT / "results" / "measured" / "racing.json").read_text())
+    replay, text = recorded["replay"], " ".join(text_of(ROOT / "docs" / "comparisons.md").split())
+    in_order, orders = replay["in_their_order"], replay["random_orders"]
+    trained = round(in_order["share_trained"] * replay["trainings"])
+    assert f"racing needs {trained} of {replay['trainings']} trainings, and no winner changes" in text
+    assert in_order["winner_changed"] == 0
+    assert f"it needs {100 * orders['share_trained']:.0f} % of the trainings" in text
+    assert f"changes in {100 * orders['winner_changed']:.1f} % of these orders" in text
+    assert f"at most {100 * orders['most_lost']:.2f} points" in text
+    outcomes = {(row["noise"], row["kind"]): row for row in recorded["simulation"]["outcomes"]}
+    for noise in sorted({noise for noise, _ in outcomes}):
+        raced, plain = (
+            outcomes[noise, f"raced, told the {value}"] for value in ("expected score", "mean of its folds")
+        )
+        cells = [
+            f"{100 * row['difference_to_all_folds']:+.2f} ± {100 * row['standard_error']:.2f}" for row in (raced, plain)
+        ]
+        assert f"| {100 * noise:.0f} | {100 * raced['share_trained']:.0f} % | {cells[0]} | {cells[1]} |" in text
 
 
 def test_the_shares_of_the_comparison_page_are_those_of_the_recorded_calibration() -> None:

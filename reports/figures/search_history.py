@@ -14,7 +14,8 @@ from reports.figures.trials import TrialPoint, finished
 def search_history(trials: Sequence[TrialPoint], metric: str = "validation MAP@R", startup: int = 0) -> Figure:
     """Draw the value of every trial against its number from 1, and the best value up to each trial as a step line.
 
-    A failed trial is a cross on the lower edge.
+    A failed trial is a cross on the lower edge. A trial that got no more folds in a race is an empty circle at its
+    expected score.
 
     Args:
         trials: Trials of one search.
@@ -36,7 +37,11 @@ def search_history(trials: Sequence[TrialPoint], metric: str = "validation MAP@R
     last = max(trial.number for trial in trials) + 1
     steps = np.append(np.maximum.accumulate(values), values.max())
     axes.step(np.append(numbers, last), steps, where="post", color=INK, label="best so far")
-    axes.plot(numbers, values, "o", color=BLUE, label="trial")
+    raced = np.array([trial.raced for trial, _ in done])
+    axes.plot(numbers[~raced], values[~raced], "o", color=BLUE, label="trial")
+    if raced.any():
+        label = "clearly behind, expected value"
+        axes.plot(numbers[raced], values[raced], "o", color=BLUE, markerfacecolor="none", label=label)
     best = int(values.argmax())
     axes.plot(numbers[best], values[best], "*", color=ORANGE, markersize=13, label=f"best: {values[best]:.2f} %")
     failed = [trial.number + 1 for trial in trials if trial.value is None]

@@ -20,9 +20,10 @@ def result_notes(measured: MeasuredExperiment) -> tuple[str, ...]:
         measured: The experiment. Its trainings and the scores of its trials are used if they are known.
 
     Returns:
-        Notes on the search, on close trials and on cut-off trainings.
+        Notes on the search, on races and early stops, on close trials and on cut-off trainings.
     """
-    return (*search_notes(measured), *look_notes(measured), *close_trials(measured), *cut_off_notes(measured))
+    of_searches = (*search_notes(measured), *race_notes(measured))
+    return (*of_searches, *look_notes(measured), *close_trials(measured), *cut_off_notes(measured))
 
 
 def search_notes(measured: MeasuredExperiment) -> list[str]:
@@ -36,6 +37,19 @@ def search_notes(measured: MeasuredExperiment) -> list[str]:
     return [
         f"Every method was searched {count} times from other seeds. Intervals and tests use the mean of each search's "
         "runs, so they contain the variation of the search. Methods without hyperparameters have runs only."
+    ]
+
+
+def race_notes(measured: MeasuredExperiment) -> list[str]:
+    """Say that the trials of the searches were raced."""
+    experiment = measured.summary.experiment
+    searched = measured.summary.trials > 0 and any(record.hyperparameters for record in measured.records)
+    if experiment is None or not experiment.search.racing or not searched:
+        return []
+    return [
+        "The trials of the searches were raced: a trial that was clearly behind the best trial on the same folds got "
+        "no more folds. It cannot be the best trial, and the search was told its expected score. MLRC trains every "
+        "trial on all folds."
     ]
 
 

@@ -38,6 +38,14 @@ Searches = Annotated[
     int | None,
     typer.Option("--searches", help="How often each method's search is repeated from other seeds, each with its runs."),
 ]
+Racing = Annotated[
+    bool,
+    typer.Option(
+        "--racing",
+        help="Give no more folds to a trial of the search that is clearly behind the best trial on the same folds. "
+        "MLRC trains every trial on all folds.",
+    ),
+]
 Folds = Annotated[int | None, typer.Option("--folds", help="How many of the four folds to train.")]
 Seed = Annotated[int | None, typer.Option("--seed", help="Base seed; all other seeds derive from it.")]
 ImageSize = Annotated[
@@ -92,6 +100,7 @@ class Choices:
     trials: Trials = None
     reproductions: Reproductions = None
     searches: Searches = None
+    racing: Racing = False
     folds: Folds = None
     seed: Seed = None
     image_size: ImageSize = None
@@ -106,6 +115,7 @@ class Choices:
             "search.trials": self.trials,
             "reproductions": self.reproductions,
             "search.searches": self.searches,
+            "search.racing": self.racing or None,
             "folds": self.folds,
             "seed": self.seed,
             "image_size": self.image_size,

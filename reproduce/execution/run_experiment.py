@@ -70,9 +70,9 @@ def run(
         store, studies = open_store(session.paths), open_studies(session.paths)
         methods = session.studies(studies)
         keep_sources(session.paths.artifacts)
-        totals = {key: session.protocol.trainings_of(study) for key, study in methods.items()}
-        forecast = Forecast(totals, executor.workers)
         with studies_in_one_line(session.paths):
+            totals = {key: session.protocol.trainings_of(study) for key, study in methods.items()}
+            forecast = Forecast(totals, executor.workers)
             count_told_trials(methods, store, forecast)
         _say_start(session, executor, console)
         summary = session.summary().model_copy(update={"known_after": known_after(session, store)})

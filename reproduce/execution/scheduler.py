@@ -29,15 +29,24 @@ ATTEMPTS = 3
 """How often a job is tried if it fails for reasons outside the method."""
 
 
-@dataclass
+@dataclass(eq=False)
 class _Track:
-    """The protocol of one method, the jobs that it waits for, and their outcomes by index."""
+    """The protocol of one method, the jobs that it waits for, and their outcomes by index.
+
+    Attributes:
+        ahead: Trainings for idle workers, which the protocol may need next. It does not wait for them.
+    """
 
     method: str
     problem: Problem
     work: Work[list[RunRecord]]
     jobs: list[Job] = field(default_factory=list)
     outcomes: dict[int, Outcome] = field(default_factory=dict)
+    ahead: list[TrainJob] = field(default_factory=list)
+
+    def awaited(self, fingerprint: str) -> list[int]:
+        """Indices of the jobs with this fingerprint that have no outcome yet."""
+        return [i for i, job in enumerate(self.jobs) if i not in self.outcomes and job.fingerprint == fingerprint]
 
 
 class Scheduler:
@@ -70,8 +79,10 @@ class Scheduler:
         self.experiment, self.test_curves, self.recordings = experiment, test_curves, recordings
         self.store, self.executor, self.observer = store, executor, observer
         self.problem, self.row_problems = problem, row_problems or {}
-        self._waiting: deque[tuple[_Track, int]] = deque()
-        self._running: dict[Future[Done], tuple[_Track, int]] = {}
+        self._waiting: deque[tuple[_Track, Job]] = deque()
+        self._running: dict[Future[Done], tuple[_Track, Job]] = {}
+        self._tracks: list[_Track] = []
+        self._made_ahead: set[str] = set()
         self._attempts: dict[str, int] = {}
         self._finished: dict[str, list[RunRecord]] = {}
 
@@ -88,12 +99,17 @@ class Scheduler:
             WorkFailedError: A job cannot be done; everything finished before is in the store.
             StoreError: The store cannot be read or written.
         """
-        for method, work in protocols.items():
-            self._start(_Track(method, self.row_problems.get(method, self.problem), work))
+        self._tracks = [
+            _Track(method, self.row_problems.get(method, self.problem), work) for method, work in protocols.items()
+        ]
+        for track in self._tracks:
+            self._start(track)
         while self._waiting or self._running:
             while self._waiting and len(self._running) < self.executor.capacity:
-                if not self._submit():
+                if not self._submit(*self._waiting[0]):
                     break
+                self._waiting.popleft()
+            self._use_idle_workers()
             done, _ = wait(self._running, timeout=0.5, return_when=FIRST_COMPLETED)
             self.observer.ticks(self.executor.ticks())
             self._collect(done)
@@ -108,16 +124,40 @@ class Scheduler:
     def _take_jobs(self, track: _Track, jobs: list[Job]) -> None:
         """Queue a protocol's jobs that are not in the store. If the store has all outcomes, continue the protocol."""
         while True:
-            track.jobs, track.outcomes = jobs, {}
-            for index, job in enumerate(jobs):
+            ahead = [job for job in jobs if isinstance(job, TrainJob) and job.if_idle]
+            track.jobs, track.outcomes = [job for job in jobs if job not in ahead], {}
+            self._replace_ahead(track, ahead)
+            under_way = {job.fingerprint for running, job in self._running.values() if running is track}
+            for index, job in enumerate(track.jobs):
                 outcome = self._stored_outcome(job)
-                if outcome is None:
-                    self._waiting.append((track, index))
-                else:
-                    self._add_outcome(track, index, outcome, from_store=True)
-            if len(track.outcomes) < len(jobs):
+                if outcome is not None:
+                    self._add_outcome(track, index, outcome, from_store=job.fingerprint not in self._made_ahead)
+                elif job.fingerprint not in under_way:
+                    self._waiting.append((track, job))
+            if len(track.outcomes) < len(track.jobs):
                 return
-            jobs = track.work.send([track.outcomes[index] for index in range(len(jobs))])
+            jobs = track.work.send([track.outcomes[index] for index in range(len(track.jobs))])
+
+    def _replace_ahead(self, track: _Track, ahead: list[TrainJob]) -> None:
+        """Set the trainings for idle workers, and tell the observer which of the former ones are not needed."""
+        kept = {job.fingerprint for job in (*track.jobs, *ahead)}
+        spared = [job.fingerprint for job in track.ahead if job.fingerprint not in kept]
+        track.ahead = ahead
+        if spared:
+            self.observer.spared(track.method, spared)
+
+    def _use_idle_workers(self) -> None:
+        """Submit trainings that may be needed next, as long as a worker would be idle."""
+        under_way = {job.fingerprint for _, job in self._running.values()}
+        candidates = [(track, job) for track in self._tracks for job in track.ahead]
+        # First the next fold of every method, then the folds after it.
+        for track, job in sorted(candidates, key=lambda candidate: candidate[0].ahead.index(candidate[1])):
+            if self._waiting or len(self._running) >= self.executor.workers:
+                return
+            if job.fingerprint in under_way or self._stored_outcome(job) is not None:
+                continue
+            if not self._submit(track, job):
+                return
 
     def _stored_outcome(self, job: Job) -> Outcome | None:
         """Return a job's outcome from the store; None if the job must be executed."""
@@ -130,18 +170,16 @@ class Scheduler:
         tested = self.store.run(job.run) is not None
         return result if tested or weights_path(self.store.artifacts, job.spec).exists() else None
 
-    def _submit(self) -> bool:
-        """Submit the next job of the queue; return False if a worker has died."""
-        track, index = self._waiting[0]
+    def _submit(self, track: _Track, job: Job) -> bool:
+        """Submit a job; return False if a worker has died."""
         try:
-            future = self.executor.submit(self._task(track.problem, track.jobs[index]))
+            future = self.executor.submit(self._task(track.problem, job))
         except BrokenProcessPool as error:
             if not self._running:
-                self._handle_failure(track, track.jobs[index], error)
+                self._handle_failure(track, job, error)
                 self.executor.restart()
             return False
-        self._waiting.popleft()
-        self._running[future] = (track, index)
+        self._running[future] = (track, job)
         return True
 
     def _task(self, problem: Problem, job: Job) -> Task:
@@ -166,17 +204,19 @@ class Scheduler:
         pool_broke = False
         # Successes first: a failure may end the run, and finished work must be stored before that.
         for future in sorted(done, key=lambda future: future.exception() is not None):
-            track, index = self._running.pop(future)
-            job = track.jobs[index]
+            track, job = self._running.pop(future)
             error = future.exception()
             if error is None:
-                self._store(track, index, future.result())
+                self._store(track, job, future.result())
                 continue
             pool_broke |= isinstance(error, BrokenProcessPool)
-            self._handle_failure(track, job, error)
-            self._waiting.appendleft((track, index))
+            if track.awaited(job.fingerprint):
+                self._handle_failure(track, job, error)
+                self._waiting.appendleft((track, job))
         if pool_broke:
-            self._waiting.extendleft(self._running.values())
+            self._waiting.extendleft(
+                (track, job) for track, job in self._running.values() if track.awaited(job.fingerprint)
+            )
             self._running.clear()
             self.executor.restart()
 
@@ -187,9 +227,8 @@ class Scheduler:
             self.store.enlist(self.experiment, track.method, outcome.run, outcome.fingerprint, outcome.search)
         self.observer.job_done(track.method, track.jobs[index], outcome, from_store=from_store)
 
-    def _store(self, track: _Track, index: int, done: Done) -> None:
+    def _store(self, track: _Track, job: Job, done: Done) -> None:
         """Store a new outcome. If it is the last one that the protocol waits for, continue the protocol."""
-        job = track.jobs[index]
         if isinstance(done, Trained):
             assert isinstance(job, TrainJob)
             # The curve first: once the result is stored, the training is never repeated, and a curve would be lost.
@@ -199,8 +238,12 @@ class Scheduler:
         else:
             self.store.put_run(done)
         outcome: Outcome = done.result if isinstance(done, Trained) else done
-        self._add_outcome(track, index, outcome, from_store=False)
-        if len(track.outcomes) == len(track.jobs):
+        awaited = track.awaited(job.fingerprint)
+        if not awaited:
+            self._made_ahead.add(job.fingerprint)
+        for index in awaited:
+            self._add_outcome(track, index, outcome, from_store=False)
+        if awaited and len(track.outcomes) == len(track.jobs):
             try:
                 self._take_jobs(track, track.work.send([track.outcomes[i] for i in range(len(track.jobs))]))
             except StopIteration as stop:
@@ -208,7 +251,7 @@ class Scheduler:
 
     def _handle_failure(self, track: _Track, job: Job, error: BaseException) -> None:
         """Store a failure. Return if the job may be tried again; raise WorkFailedError if not."""
-        name = job.spec.fingerprint if isinstance(job, TrainJob) else job.fingerprint
+        name = job.fingerprint
         description = f"fold {job.spec.fold}" if isinstance(job, TrainJob) else f"test of {job.run_name}"
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:

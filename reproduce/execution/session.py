@@ -74,9 +74,11 @@ class Session:
 
     def studies(self, storage: optuna.storages.BaseStorage) -> dict[str, Study]:
         """Return one study per method, by key. `storage` is read only when the trials of a study are needed."""
-        sampler = self.experiment.search.sampler
+        search = self.experiment.search
         return {
-            key: Study(self.row_problems.get(key, self.problem), method, self.budget, sampler, storage)
+            key: Study(
+                self.row_problems.get(key, self.problem), method, self.budget, search.sampler, storage, search.racing
+            )
             for key, method in self.open_methods().items()
         }
 

@@ -24,6 +24,7 @@ _OPTIONS: dict[str, Callable[[Experiment], object]] = {
     "--image-size": lambda experiment: experiment.images.crop,
 }
 _FLAGS: dict[str, Callable[[Experiment], bool]] = {
+    "--racing": lambda experiment: experiment.search.racing,
     "--subset": lambda experiment: experiment.dataset.subset,
     "--skip-broken-images": lambda experiment: experiment.dataset.skip_broken_images,
 }
@@ -82,6 +83,8 @@ def _reachable_file(name: str, experiment: Experiment) -> Experiment | None:
         return None
     different = {deviation.key for deviation in compared(experiment, in_file)}
     reachable = {"search.trials", "folds", "images.crop"}
+    if experiment.search.racing:
+        reachable.add("search.racing")
     if "images.crop" in different:
         # The option for the crop also scales the resize before it.
         reachable |= {"images.resize", "images.evaluation_resize"}

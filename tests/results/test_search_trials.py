@@ -95,3 +95,18 @@ def test_a_store_gives_the_scores_with_the_trainings(tmp_path):
 def test_the_first_search_has_the_seed_of_the_experiment():
     assert search_seed(7, 0) == 7
     assert len({search_seed(seed, search) for seed in range(3) for search in range(3)}) == 9
+
+
+def test_a_race_is_known_again_from_the_store_whatever_idle_workers_trained():
+    racing = EXPERIMENT.model_copy(update={"search": SearchSettings(trials=3, racing=True)})
+    scores = {0: (0.5, 0.6), 1: (0.1,), 2: (0.52, 0.64)}
+    stored = [training("search", t, fold, score) for t, folds in scores.items() for fold, score in enumerate(folds)]
+    winner, _ = training("reproduction", 0, 0, 0.5, method=method(2))
+    # The second trial stopped after the first fold, 0.4 behind the best.
+    expected = pytest.approx((0.55, 0.15, 0.58))
+    assert trial_scores(racing, RUN, winner, stored) == expected
+    ahead = training("search", 1, 1, 0.9)
+    assert trial_scores(racing, RUN, winner, [*stored, ahead]) == expected
+    # Without racing the trial is incomplete, and in a race the best trial needs all folds.
+    assert trial_scores(EXPERIMENT, RUN, winner, stored) == ()
+    assert trial_scores(racing, RUN, winner, stored[:-1]) == ()

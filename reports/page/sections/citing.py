@@ -52,6 +52,8 @@ def _paragraph(material: Material) -> str:
             f"Hyperparameters were searched with {trials} per method on validation classes, and the setting found was "
             f"trained again with new seeds ({repeated} per method)."
         )
+        if summary.experiment is not None and summary.experiment.search.racing:
+            sentences.append("Trials that were clearly behind the best trial on the same folds got no more folds.")
     else:
         sentences.append(f"Hyperparameters were not searched; there are {repeated} per method.")
     models = "1 model" if material.folds == 1 else f"{material.folds} models"

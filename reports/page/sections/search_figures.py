@@ -32,7 +32,7 @@ def _of_search(name: str, title: str, search: SearchHistory) -> Iterator[Drawn]:
         lambda: search_history(trials, startup=min(search.startup, len(trials))),
         lambda: of_search(trials),
         "Each trial is one setting, trained on every fold. The best trial is chosen by this value, so the value is "
-        "too high on average. The tables show new trainings with the best setting.",
+        "too high on average. The tables show new trainings with the best setting." + _about_raced(trials),
         fold,
     )
     searched = {parameter.name for parameter in search.parameters}
@@ -61,6 +61,13 @@ def _of_search(name: str, title: str, search: SearchHistory) -> Iterator[Drawn]:
         + (" The other hyperparameters of the trials differ too." if len(search.parameters) > 2 else ""),
         fold,
     )
+
+
+def _about_raced(trials: Sequence[TrialPoint]) -> str:
+    count = sum(trial.raced for trial in trials)
+    if not count:
+        return ""
+    return f" {count} of {len(trials)} trials were clearly behind and got no more folds; their value is an estimate."
 
 
 def _two_strongest(trials: Sequence[TrialPoint], parameters: Sequence[Parameter]) -> tuple[Parameter, Parameter]:

@@ -1,4 +1,4 @@
-"""Warnings above the numbers: small budget, few runs, close trials, short trainings, flags, code and machines."""
+"""Warnings above the numbers: small budget, few runs, raced or close trials, short trainings, flags, code, machines."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from reports.page.material import Material
 from reports.page.sections.headline import small_budget
 from reports.page.sections.wording import listed, runs
 from reports.tables.peeking import NOTHING_TO_CHOOSE
-from reports.tables.result_notes import close_trials, cut_off_notes
+from reports.tables.result_notes import close_trials, cut_off_notes, race_notes
 from results.provenance import mixed_versions
 from results.statistics.peeking import peeking
 
@@ -68,9 +68,9 @@ def _units(material: Material, count: int) -> str:
 
 
 def _of_trainings(material: Material) -> Iterator[tuple[str, str]]:
-    """Close trials and cut-off trainings, as in the notes of the table."""
+    """Raced trials, close trials and cut-off trainings, as in the notes of the table."""
     measured, titles = material.measured, material.titles
-    for note in close_trials(measured, titles):
+    for note in (*race_notes(measured), *close_trials(measured, titles)):
         yield note, ""
     hidden = [titles[gain.method] for gain in peeking(measured) if gain.nothing_to_choose]
     detail = f"The gain from peeking of {listed(hidden)} is not shown. {NOTHING_TO_CHOOSE}" if hidden else ""

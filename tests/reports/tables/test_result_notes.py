@@ -2,11 +2,20 @@
 
 from dataclasses import replace
 
+from reports.page.material import Material
 from reports.page.sections.warnings import warnings_of
-from reports.tables.result_notes import SETTINGS_FOUND, close_trials, cut_off_notes, result_notes, search_notes
+from reports.tables.result_notes import (
+    SETTINGS_FOUND,
+    close_trials,
+    cut_off_notes,
+    race_notes,
+    result_notes,
+    search_notes,
+)
 from reports.tables.result_table import result_cells, table_of
 from results.experiment_results import MeasuredExperiment
 from results.statistics.intervals import student_t_interval
+from tests.support.experiment_files import load_experiment
 from tests.support.measured_experiment import TITLES, measured, with_trainings
 from tests.support.page_material import material, said
 from tests.support.sample_page import measured as kept
@@ -31,6 +40,18 @@ def test_one_search_is_called_one_setting_found():
     assert search_notes(measured(hyperparameters={})) == []
     without_search = replace(measured(), summary=some_summary(methods=TITLES, trials=0))
     assert search_notes(without_search) == []
+
+
+def test_raced_searches_are_named_below_the_table_and_on_the_page():
+    plain = measured()
+    assert race_notes(plain) == []
+    settings = load_experiment("quickstart", {"search.racing": True})
+    raced = replace(plain, summary=plain.summary.model_copy(update={"settings": settings}))
+    (note,) = race_notes(raced)
+    assert "a trial that was clearly behind the best trial on the same folds got no more folds" in note
+    assert note in table_of(raced).notes
+    assert note in [verdict.sentence for verdict in warnings_of(Material("some", raced), partial=False)]
+    assert race_notes(replace(raced, summary=raced.summary.model_copy(update={"trials": 0}))) == []
 
 
 def test_repeated_searches_are_the_unit_of_the_intervals():
