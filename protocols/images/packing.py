@@ -1,7 +1,8 @@
 """Decoding of a dataset into one memory map, with the shorter side resized (specification, section 3).
 
 MLRC's first transform is deterministic. Its uint8 output is therefore stored, and a training on it is equal, bit for
-bit, to a training that decodes every image in every epoch. An interrupted packing is continued by the next call.
+bit, to a training that decodes every image in every epoch. Images that the resize enlarges are stored as they are and
+enlarged when they are read, which gives the same pixels. An interrupted packing is continued by the next call.
 """
 
 import hashlib
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from protocols.images.packed_images import PackedImages
+from protocols.images.resize import resized_to, size_after
 from protocols.progress import Progress
 from results.whole_files import put_in_place, whole_folder
 
@@ -132,11 +134,6 @@ def decode(path: Path, resize: int | None) -> NDArray[np.uint8]:
     return np.asarray(rgb if resize is None else resized_to(rgb, resize))
 
 
-def resized_to(picture: Image.Image, shorter_side: int) -> Image.Image:
-    """Resize a picture bilinearly with Pillow so that its shorter side has `shorter_side` pixels."""
-    return picture.resize(_shorter_side_to(picture.size, shorter_side), Image.Resampling.BILINEAR)
-
-
 def _write(
     root: Path,
     names: Sequence[str],
@@ -146,8 +143,12 @@ def _write(
     skip_broken: bool,
     progress: Progress | None,
 ) -> None:
-    shapes = _shapes([root / name for name in names], resize)
-    offsets = _offsets(shapes)
+    own = _shapes([root / name for name in names])
+    shapes = _resized_shapes(own, resize)
+    # An enlarged image has no more information, but many times the bytes.
+    enlarged = shapes.prod(axis=1) > own.prod(axis=1)
+    stored = np.where(enlarged[:, None], own, shapes)
+    offsets = _offsets(stored)
     # The name is fixed, so that the next call continues an interrupted one. The lock excludes other processes.
     partial = folder.with_name(folder.name + ".partial")
     _prepare_partial(partial, stamp, int(offsets[-1]), len(names))
@@ -158,7 +159,7 @@ def _write(
     def work(row: int) -> None:
         path = root / names[row]
         try:
-            image = decode(path, resize)
+            image = decode(path, None if enlarged[row] else resize)
         except BrokenImageError:
             _refuse_unless(skip_broken, path)
             state[row] = _BROKEN
@@ -177,34 +178,36 @@ def _write(
     pixels.flush()
     skipped = [name for name, flag in zip(names, state, strict=True) if flag == _BROKEN]
     content = hashlib.sha256(hashes[state == _DONE].tobytes()).hexdigest()
-    _describe(partial, shapes, {"stamp": stamp, "skipped": skipped, "content": content})
+    _describe(partial, shapes, {"stamp": stamp, "skipped": skipped, "content": content}, stored)
     for name in ("state.bin", "hashes.bin", "stamp"):
         (partial / name).unlink()
     put_in_place(partial, folder)
 
 
-def _shorter_side_to(size: tuple[int, int], target: int) -> tuple[int, int]:
-    """Width and height after the resize; the longer side is rounded down, as in torchvision."""
-    width, height = size
-    if width <= height:
-        return target, int(target * height / width)
-    return int(target * width / height), target
-
-
-def _shapes(paths: Sequence[Path], resize: int | None) -> NDArray[np.int64]:
-    """Height, width and channels after the resize, from the files' headers; height and width 0 if it is broken."""
+def _shapes(paths: Sequence[Path]) -> NDArray[np.int64]:
+    """Height, width and channels of the files, from their headers; height and width 0 if a file is broken."""
 
     def shape(path: Path) -> tuple[int, int, int]:
         try:
             with Image.open(path) as image:
-                size = image.size
+                width, height = image.size
         except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
             return (0, 0, 3)
-        width, height = size if resize is None else _shorter_side_to(size, resize)
         return (height, width, 3)
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         return np.asarray(list(pool.map(shape, paths)), dtype=np.int64).reshape(-1, 3)
+
+
+def _resized_shapes(shapes: NDArray[np.int64], resize: int | None) -> NDArray[np.int64]:
+    """Return the shapes after the resize. Broken files keep their shape without pixels."""
+    if resize is None:
+        return shapes
+    resized = shapes.copy()
+    for row, (height, width, _) in enumerate(shapes.tolist()):
+        if height:
+            resized[row, 1], resized[row, 0] = size_after((width, height), resize)
+    return resized
 
 
 def _offsets(shapes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -257,7 +260,13 @@ def _prepare_partial(partial: Path, stamp: str, n_bytes: int, n_images: int) -> 
     stamp_file.write_text(f"{stamp} {n_bytes}")
 
 
-def _describe(folder: Path, shapes: NDArray[np.int64], description: dict[str, object]) -> None:
-    """Write the position of each image in the pixels, and the description of the pack."""
-    np.savez(folder / "layout.npz", offsets=_offsets(shapes)[:-1], shapes=shapes)
+def _describe(
+    folder: Path,
+    shapes: NDArray[np.int64],
+    description: dict[str, object],
+    stored: NDArray[np.int64] | None = None,
+) -> None:
+    """Write position and shape of each image, its stored shape where images are enlarged later, and the description."""
+    stored = shapes if stored is None else stored
+    np.savez(folder / "layout.npz", offsets=_offsets(stored)[:-1], shapes=shapes, stored=stored)
     (folder / "description.json").write_text(json.dumps(description))
