@@ -7,6 +7,9 @@ from results.training_spec import NO_TRUNK, ImageSettings, TrunkSpec
 FEATURES = "features"
 """Name of the dataset that is a file of features, without images and without a trunk."""
 
+OWN_DATA = ("folder", FEATURES)
+"""Names of the datasets that a user brings, which nobody published."""
+
 _AUGMENTATION = ("area", "ratio", "flip", "augmentation")
 """Settings of the crops for training. A frozen trunk gets the centre crop of each image, once."""
 

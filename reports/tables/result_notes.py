@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from reports.tables.name_lists import joined
+from results.data_choice import DrawnSplit
 from results.experiment_results import MeasuredExperiment
+from results.feature_settings import OWN_DATA
 from results.statistics.cut_off import CutOff, cut_offs
 from results.statistics.runner_up import RunnerUp, runners_up
 
@@ -20,10 +22,36 @@ def result_notes(measured: MeasuredExperiment) -> tuple[str, ...]:
         measured: The experiment. Its trainings and the scores of its trials are used if they are known.
 
     Returns:
-        Notes on the search, on races and early stops, on close trials and on cut-off trainings.
+        Notes on split, features, search, races and early stops, close trials and cut-off trainings.
     """
-    of_searches = (*search_notes(measured), *race_notes(measured))
+    of_searches = (*split_notes(measured), *feature_notes(measured), *search_notes(measured), *race_notes(measured))
     return (*of_searches, *look_notes(measured), *close_trials(measured), *cut_off_notes(measured))
+
+
+def split_notes(measured: MeasuredExperiment) -> list[str]:
+    """Say that the test classes were drawn at random, or are those of the user's split file."""
+    experiment = measured.summary.experiment
+    if experiment is None:
+        return []
+    if isinstance(experiment.split, DrawnSplit):
+        return [
+            f"The test classes are a half of the classes, drawn at random with the seed {experiment.split.seed}. In "
+            "MLRC they are the second half in the order of the classes."
+        ]
+    given = experiment.split is None and experiment.dataset.name in OWN_DATA
+    if given and any(spec.split == "mlrc_conventional" for spec, _ in measured.trainings.values()):
+        return ["Training and test classes are those of the user's split file, not the halves of MLRC."]
+    return []
+
+
+def feature_notes(measured: MeasuredExperiment) -> list[str]:
+    """Say that the trainings got fixed features, and what differs from MLRC by that."""
+    experiment = measured.summary.experiment
+    if experiment is None or not experiment.trunk.is_input_features:
+        return []
+    return [
+        "The trainings got fixed features: unlike in MLRC, the trunk is not fine-tuned and images are not augmented."
+    ]
 
 
 def search_notes(measured: MeasuredExperiment) -> list[str]:
