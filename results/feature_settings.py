@@ -10,7 +10,7 @@ FEATURES = "features"
 OWN_DATA = ("folder", FEATURES)
 """Names of the datasets that a user brings, which nobody published."""
 
-_AUGMENTATION = ("area", "ratio", "flip", "augmentation")
+AUGMENTATION = ("area", "ratio", "flip", "augmentation")
 """Settings of the crops for training. A frozen trunk gets the centre crop of each image, once."""
 
 
@@ -51,7 +51,7 @@ def check_feature_settings(dataset: str, trunk: TrunkSpec, images: ImageSettings
     elif trunk.width is not None:
         raise ValueError("trunk: width is set by the suite; remove it")
     if trunk.frozen:
-        for key in _AUGMENTATION:
+        for key in AUGMENTATION:
             if getattr(images, key) != ImageSettings.model_fields[key].default:
                 raise ValueError(
                     f"images: {key} has no effect on a frozen trunk, since there is no augmentation; remove it"
