@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -60,7 +61,19 @@ ADDED_OPTIONS = {
     "python -m reproduce data check cub200 --data CUB_200_2011": ["--subset"],
     "python -m reproduce data prepare cub200 --data CUB_200_2011": ["--subset"],
     "python -m reproduce data check folder --data my_images": [],
+    "python -m reproduce data check features --data my_features": [],
     "python -m reproduce plan folder --data my_images": ["--rate", "800"],
+    "python -m reproduce run folder_small --data my_images": BRIEF,
+    "python -m reproduce new method my_loss": [],
+    "python -m reproduce run folder_small --data my_images --methods contrastive,proxy_anchor,my_loss.yaml": [
+        *(*BRIEF, "--methods", "my_loss.yaml", "--epochs", "2"),
+    ],
+    "python -m reproduce table folder_small --what differences": [],
+    "python -m reproduce plan my_experiment.yaml --gpu cpu": [],
+    "python -m reproduce run my_experiment.yaml": [*BRIEF, "--epochs", "2"],
+    "python -m reproduce plan my_features.yaml --gpu cpu": [],
+    "python -m reproduce run my_features.yaml": [*BRIEF, "--methods", "untrained,contrastive", "--epochs", "2"],
+    "python -m reproduce table my_features --what differences": [],
     "python -m reproduce plan mlrc_cub200": TINY,
     "python -m reproduce plan mlrc_cub200 --gpu a100 --workers 1": [],
     "python -m reproduce plan mlrc_cub200 --rate 800": [],
@@ -78,7 +91,6 @@ ADDED_OPTIONS = {
     "python -m reproduce table quickstart --what differences": [],
     "python -m reproduce table quickstart --what doubt": [],
     "python -m reproduce table quickstart --what peeking": [],
-    "python -m reproduce table folder --what differences": [],
     "python -m reproduce figure": [],
     "python -m reproduce plan proxy_gml_figure5 --rate 800": [],
     "python -m reproduce claims": [],
@@ -87,12 +99,9 @@ ADDED_OPTIONS = {
     "python -m reproduce coverage": [],
     "python -m reproduce coverage proxy_isa_table1": [],
     "python -m reproduce report quickstart": [],
-    "python -m reproduce report folder": [],
     "python -m reproduce export runs --to exported": [],
     "python -m reproduce export model folder --method contrastive --to best_model": ["--method", "untrained"],
     "python -m reproduce run folder --data my_images": TINY,
-    "python -m reproduce run folder --data my_images --methods untrained,contrastive,proxy_anchor "
-    "--trials 4 --reproductions 3": TINY,
     "python -m reproduce run quickstart --methods contrastive,angular.yaml": [*BRIEF, "--methods", "angular.yaml"],
 }
 BY_MAKE = ["make quickstart", "make test", "make test-fast", "make check", "make docs", "make calibrate"]
@@ -298,7 +307,7 @@ def project() -> dict:
 
 def dataset_row(name: str, entry: DatasetEntry) -> str:
     """A row of the README's table of datasets."""
-    what = entry.description.split(";")[0].split(": one folder")[0]
+    what = re.split(r";|: one folder|: features\.npy", entry.description)[0]
     if entry.publication is None:
         classes = str(len(ALPHABET)) if name == "glyphs" else ""
         return f"| `{name}` | {what} | {classes} |  | {'embedded' if name in EMBEDDED else 'your own'} |"
@@ -313,6 +322,9 @@ def make_inputs(folder: Path) -> None:
     image_folders.make_cub(folder / "CUB_200_2011")
     for number in range(16):
         image_folders.paint(folder / "my_images" / f"class_{number // 2}" / f"{number}.png", number)
+    (folder / "my_features").mkdir()
+    np.save(folder / "my_features" / "features.npy", np.random.default_rng(0).standard_normal((16, 24), np.float32))
+    np.save(folder / "my_features" / "labels.npy", np.repeat(np.arange(8), 2))
     torch.manual_seed(0)
     torch.save(BNInception().state_dict(), folder / "weights.pth")
     for page in PAGES:
