@@ -1,10 +1,10 @@
 """The specification of an experiment: the methods that are compared, the dataset, and the settings."""
 
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, FiniteFloat, JsonValue, model_validator
 
+from results.data_choice import DataChoice, DrawnSplit
 from results.experiment_names import first_name
 from results.feature_settings import check_feature_settings, with_no_trunk
 from results.mlrc_constants import FOLDS, REPRODUCTIONS, TRIALS
@@ -66,22 +66,6 @@ class Variant(Record):
     key: str
     title: str
     set: dict[str, JsonValue]
-
-
-class DataChoice(Record):
-    """The dataset of an experiment.
-
-    Attributes:
-        name: Name of the dataset.
-        root: Folder of its images, usually given with --data; None for an embedded dataset.
-        subset: Whether the folder holds only a part of the published dataset.
-        skip_broken_images: Whether to leave out images that cannot be decoded.
-    """
-
-    name: str
-    root: Path | None = None
-    subset: bool = False
-    skip_broken_images: bool = False
 
 
 class SearchSettings(Record):
@@ -170,7 +154,7 @@ class Experiment(Record):
             that are clearly behind the leader get no more. None makes all re-trainings of every method.
         folds: How many of the four folds are trained.
         seed: Base of all seeds.
-        split: The split of the classes; None takes the protocol's default.
+        split: The split of the classes; None takes the protocol's default, and `{seed: 3}` draws its halves at random.
         embedder_bias: Whether the embedder's linear layer has a bias.
         proxies: Training of losses that have their own learning rate; None takes the values of the cards.
         settings: Hyperparameters that are set instead of searched, by method.
@@ -209,7 +193,7 @@ class Experiment(Record):
     reproductions: int = Field(default=REPRODUCTIONS, ge=1, le=MOST_REPRODUCTIONS)
     folds: int = Field(default=FOLDS, ge=1, le=FOLDS)
     seed: int = 0
-    split: Literal["mlrc", "mlrc_conventional", "conventional"] | None = None
+    split: Literal["mlrc", "mlrc_conventional", "conventional"] | DrawnSplit | None = None
     embedder_bias: bool = True
     proxies: ProxySettings | None = None
     settings: dict[str, dict[str, JsonValue]] = Field(default={})
@@ -301,10 +285,10 @@ class Experiment(Record):
 
         Args:
             name: The experiment's name. A renamed experiment counts under its first name, so that its rows are found.
-            data_fingerprint: Fingerprint of the dataset. The folder of the images is not part of the hash.
+            data_fingerprint: Fingerprint of the dataset. The paths of images and split are not part of the hash.
         """
         left_out = dict.fromkeys(("title", "methods", "variants", "peeking_metric"), True)
-        settings = self.model_dump(mode="json", exclude={**left_out, "dataset": {"root"}})
+        settings = self.model_dump(mode="json", exclude={**left_out, "dataset": {"root", "split"}})
         return fingerprint_of([first_name(name), data_fingerprint, settings])
 
     def without_folder(self) -> dict[str, Any]:

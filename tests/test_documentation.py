@@ -72,6 +72,17 @@ ADDED_OPTIONS = {
     "python -m reproduce run mine.yaml": BRIEF,
     "python -m reproduce run mlrc_frozen_cub200/pca_start --data CUB_200_2011": TINY_CUB,
     "python -m reproduce plan folder --data my_images": ["--rate", "800"],
+    "python -m reproduce run folder_small --data my_images": BRIEF,
+    "python -m reproduce new method my_loss": [],
+    "python -m reproduce run folder_small --data my_images --methods contrastive,proxy_anchor,my_loss.yaml": [
+        *(*BRIEF, "--methods", "my_loss.yaml", "--epochs", "2"),
+    ],
+    "python -m reproduce table folder_small --what differences": [],
+    "python -m reproduce plan my_experiment.yaml --gpu cpu": [],
+    "python -m reproduce run my_experiment.yaml": [*BRIEF, "--epochs", "2"],
+    "python -m reproduce plan my_features.yaml --gpu cpu": [],
+    "python -m reproduce run my_features.yaml": [*BRIEF, "--methods", "untrained,contrastive", "--epochs", "2"],
+    "python -m reproduce table my_features --what differences": [],
     "python -m reproduce plan mlrc_cub200": TINY,
     "python -m reproduce plan mlrc_cub200 --gpu a100 --workers 1": [],
     "python -m reproduce plan mlrc_cub200 --rate 800": [],
@@ -92,7 +103,6 @@ ADDED_OPTIONS = {
     "python -m reproduce table quickstart --what differences": [],
     "python -m reproduce table quickstart --what doubt": [],
     "python -m reproduce table quickstart --what peeking": [],
-    "python -m reproduce table folder --what differences": [],
     "python -m reproduce figure": [],
     "python -m reproduce plan proxy_gml_figure5 --rate 800": [],
     "python -m reproduce claims": [],
@@ -101,17 +111,13 @@ ADDED_OPTIONS = {
     "python -m reproduce coverage": [],
     "python -m reproduce coverage proxy_isa_table1": [],
     "python -m reproduce report quickstart": [],
-    "python -m reproduce report folder": [],
     "python -m reproduce export runs --to exported": [],
     "python -m reproduce export embeddings frozen --method contrastive --data my_images --to embeddings": [
         *("--method", "untrained")
     ],
     "python -m reproduce export model folder --method contrastive --to best_model": ["--method", "untrained"],
     "python -m reproduce run folder --data my_images": TINY,
-    "python -m reproduce run folder --data my_images --methods untrained,contrastive,proxy_anchor "
-    "--trials 4 --reproductions 3": TINY,
     "python -m reproduce run quickstart --methods contrastive,angular.yaml": [*BRIEF, "--methods", "angular.yaml"],
-    "python -m reproduce new method my_loss": [],
     "python -m reproduce methods my_loss.yaml": [],
     "python -m reproduce run quickstart --methods contrastive,my_loss.yaml": [*BRIEF, "--methods", "my_loss.yaml"],
     "python -m reproduce run my_comparison.yaml": [*BRIEF, "--methods", "my_loss.yaml"],
@@ -357,7 +363,7 @@ def project() -> dict:
 
 def dataset_row(name: str, entry: DatasetEntry) -> str:
     """A row of the README's table of datasets."""
-    what = entry.description.split(";")[0].split(": one folder")[0].split(": features.npy")[0]
+    what = re.split(r";|: one folder|: features\.npy", entry.description)[0]
     if entry.publication is None:
         classes = str(len(ALPHABET)) if name == "glyphs" else ""
         return f"| `{name}` | {what} | {classes} |  | {'embedded' if name in EMBEDDED else 'your own'} |"

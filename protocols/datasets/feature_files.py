@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.datasets.dataset import DataError, DataRequest, Dataset, check_classes
+from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageListing, check_listing
 from protocols.datasets.listing import root_of
+from protocols.datasets.split_file import with_split
 from protocols.features.packed_features import LabelledFeatures, PackedFeatures
 from protocols.progress import Progress
 from protocols.verified_files import FileRecord, put_away, record_of, stamp_of
@@ -39,24 +40,32 @@ def open_features(request: DataRequest) -> Dataset:
         request: Folder, cache and progress.
 
     Returns:
-        The dataset. The conventional split trains on the first half of the classes.
+        The dataset. Without a split file the conventional split trains on the first half of the classes.
 
     Raises:
         DataError: A file is missing or cannot be used. The message names the file and the row.
     """
     root = root_of(request, f"the folder with {FEATURES_FILE} and {LABELS_TABLE} or {LABELS_FILE}").resolve()
-    if (root / "split.csv").exists():
-        raise DataError(f"{root / 'split.csv'}: a split of one's own is not read; remove the file to use MLRC's split")
     shape = _shape(root / FEATURES_FILE)
     given, names = _given_labels(root, shape[0])
     class_names, labels = _ranked(given)
-    check_classes(FEATURES, class_names, labels, "row")
+    listing = ImageListing(FEATURES, root, class_names, names, labels, len(class_names) - len(class_names) // 2)
+    listing = with_split(listing, request.split)
+    check_listing(listing, "row")
     content, record = _content(root / FEATURES_FILE, request.cache, request.progress)
-    features = LabelledFeatures(PackedFeatures(root / FEATURES_FILE, record), np.arange(shape[0]), labels)
-    identity = [class_names, hashlib.sha256(labels.tobytes()).hexdigest(), names, content]
-    conventional = len(class_names) - len(class_names) // 2
+    identity: list[Any] = [listing.class_names, hashlib.sha256(listing.labels.tobytes()).hexdigest(), names, content]
+    if listing.is_split_given:
+        queries = None if listing.is_query is None else listing.is_query.tolist()
+        identity.append({"trainval_classes": listing.trainval_classes, "queries": queries})
     return Dataset(
-        FEATURES, class_names, features, fingerprint_of(identity), trainval_classes=conventional, names=names
+        FEATURES,
+        listing.class_names,
+        LabelledFeatures(PackedFeatures(root / FEATURES_FILE, record), np.arange(shape[0]), listing.labels),
+        fingerprint_of(identity),
+        trainval_classes=listing.trainval_classes,
+        is_query=listing.is_query,
+        names=names,
+        is_split_given=listing.is_split_given,
     )
 
 

@@ -41,6 +41,10 @@ class NoiseImages(PackedImages):
         """Return the same noise for every index."""
         return self._noise
 
+    def shape_of(self, index: int) -> tuple[int, int, int]:
+        """Return the one shape of all images."""
+        return self.shape
+
     @cached_property
     def _noise(self) -> NDArray[np.uint8]:
         return np.random.default_rng(0).integers(0, 256, self.shape, dtype=np.uint8)

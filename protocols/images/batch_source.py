@@ -128,8 +128,8 @@ class _ResidentImages:
 
     def __init__(self, images: LabelledImages, side: int, device: torch.device) -> None:
         self.channels, self.side = images.images.channels, side
-        sizes = np.asarray([images.image(i).size for i in range(len(images))])
-        self.widths = np.asarray([images.image(i).shape[1] for i in range(len(images))])
+        shapes = np.asarray([images.shape_of(i) for i in range(len(images))], dtype=np.int64)
+        sizes, self.widths = shapes.prod(axis=1), shapes[:, 1]
         self.starts = np.cumsum(sizes) - sizes
         self.pixels = torch.empty(int(sizes.sum()), dtype=torch.uint8, device=device)
         for i, (start, size) in enumerate(zip(self.starts, sizes, strict=True)):

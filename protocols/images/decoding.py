@@ -1,10 +1,12 @@
-"""Decoding of image files as RGB with 8 bits per channel, and the deterministic resize (specification, section 3)."""
+"""Decoding of image files as RGB with 8 bits per channel, and MLRC's first transform."""
 
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+
+from protocols.images.resize import resized_to
 
 _BITS_PER_SAMPLE = 258
 """TIFF's tag of the number of bits per channel."""
@@ -47,12 +49,11 @@ def decode(path: Path, resize: int | None) -> NDArray[np.uint8]:
     return np.asarray(rgb if resize is None else resized_to(rgb, resize))
 
 
-def header_of(path: Path, resize: int | None) -> tuple[int, int, bool]:
-    """Read height and width after the resize, and whether a grey image has more than 8 bits, from a file's header.
+def header_of(path: Path) -> tuple[int, int, bool]:
+    """Read height and width, and whether a grey image has more than 8 bits, from a file's header.
 
     Args:
         path: The file.
-        resize: As for `decode`.
 
     Returns:
         Height, width and the depth; 0, 0 and False if the header cannot be read.
@@ -62,7 +63,7 @@ def header_of(path: Path, resize: int | None) -> tuple[int, int, bool]:
     try:
         with Image.open(path) as image:
             deep = has_deep_grey(image)
-            width, height = image.size if resize is None else _shorter_side_to(image.size, resize)
+            width, height = image.size
     except _UNREADABLE:
         return 0, 0, False
     return height, width, deep
@@ -72,11 +73,6 @@ def has_deep_grey(image: Image.Image) -> bool:
     """Return whether a picture is grey with 9 to 16 bits. Pillow's conversion to RGB would make it white."""
     # Pillow opens a PGM file with 16 bits in the mode of 32 bits.
     return image.mode.startswith("I;16") or (image.mode == "I" and image.format in ("PPM", "PNG"))
-
-
-def resized_to(picture: Image.Image, shorter_side: int) -> Image.Image:
-    """Resize a picture bilinearly with Pillow so that its shorter side has `shorter_side` pixels."""
-    return picture.resize(_shorter_side_to(picture.size, shorter_side), Image.Resampling.BILINEAR)
 
 
 def _check_range(path: Path, image: Image.Image) -> None:
@@ -94,11 +90,3 @@ def _upper_bytes(image: Image.Image) -> Image.Image:
     bits = int(tags.get(_BITS_PER_SAMPLE, (16,))[0])
     values = np.asarray(image).astype(np.int64) >> (bits - 8)
     return Image.fromarray(values.clip(0, 255).astype(np.uint8))
-
-
-def _shorter_side_to(size: tuple[int, int], target: int) -> tuple[int, int]:
-    """Width and height after the resize; the longer side is rounded down, as in torchvision."""
-    width, height = size
-    if width <= height:
-        return target, int(target * height / width)
-    return int(target * width / height), target

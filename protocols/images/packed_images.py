@@ -1,6 +1,7 @@
 """Decoded images of a dataset in one memory map. All processes share it, so no process has a copy."""
 
 import json
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from protocols.verified_files import changed, check_file
 from results.values import fingerprint_of
@@ -18,6 +20,8 @@ PIXELS, LAYOUT, DESCRIPTION = "pixels.bin", "layout.npz", "description.json"
 @dataclass(frozen=True)
 class PackedImages:
     """uint8 images of different sizes, one after another in `folder`/pixels.bin.
+
+    An image whose stored shape differs from its shape is enlarged when it is read.
 
     Only the folder and the identity are pickled. A worker process opens the same memory map, and checks first that the
     folder still holds the pack that its task was made for.
@@ -31,9 +35,11 @@ class PackedImages:
     identity: str
 
     @cached_property
-    def _layout(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _layout(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Offsets, shapes and stored shapes of the images. Packs of older versions store the enlarged images."""
         with np.load(self._checked(LAYOUT)) as layout:
-            return layout["offsets"], layout["shapes"]
+            shapes = layout["shapes"]
+            return layout["offsets"], shapes, layout.get("stored", shapes)
 
     @cached_property
     def _pixels(self) -> NDArray[np.uint8]:
@@ -56,11 +62,19 @@ class PackedImages:
         return {"folder": self.folder, "identity": self.identity}
 
     def image(self, index: int) -> NDArray[np.uint8]:
-        """Return image `index` as uint8 (height, width, channels), a view of the memory map."""
-        offsets, shapes = self._layout
-        height, width, channels = shapes[index]
-        start = offsets[index]
-        return self._pixels[start : start + height * width * channels].reshape(height, width, channels)
+        """Return image `index` as uint8 (height, width, channels): a view of the memory map, or an enlarged copy."""
+        offsets, shapes, stored = self._layout
+        shape, start = stored[index], offsets[index]
+        pixels = self._pixels[start : start + shape.prod()].reshape(shape)
+        height, width, _ = shapes[index].tolist()
+        if pixels.shape[:2] == (height, width):
+            return pixels
+        return np.asarray(Image.fromarray(pixels).resize((width, height), Image.Resampling.BILINEAR))
+
+    def shape_of(self, index: int) -> tuple[int, int, int]:
+        """Return height, width and channels of image `index` without reading it."""
+        height, width, channels = self._layout[1][index].tolist()
+        return height, width, channels
 
     @property
     def channels(self) -> int:
@@ -115,14 +129,25 @@ class LabelledImages:
         Raises:
             IndexError: The selection has no such image.
         """
+        return self.images.image(self._row(index))
+
+    def shape_of(self, index: int) -> tuple[int, int, int]:
+        """Return height, width and channels of image `index` of this selection without reading it.
+
+        Raises:
+            IndexError: The selection has no such image.
+        """
+        return self.images.shape_of(self._row(index))
+
+    def _row(self, index: int) -> int:
         if not 0 <= index < len(self.rows):
             raise IndexError(f"image {index} of {len(self.rows)}")
-        return self.images.image(int(self.rows[index]))
+        return int(self.rows[index])
 
     @property
     def n_bytes(self) -> int:
         """Size of the decoded pixels in bytes."""
-        return sum(self.image(index).size for index in range(len(self)))
+        return sum(math.prod(self.shape_of(index)) for index in range(len(self)))
 
     def of_classes(self, ranks: tuple[int, ...]) -> "LabelledImages":
         """Return the images whose class rank is in `ranks`."""

@@ -1,7 +1,8 @@
 """Decoding of a dataset into one memory map, with the shorter side resized (specification, section 3).
 
 MLRC's first transform is deterministic. Its uint8 output is therefore stored, and a training on it is equal, bit for
-bit, to a training that decodes every image in every epoch. An interrupted packing is continued by the next call.
+bit, to a training that decodes every image in every epoch. Images that the resize enlarges are stored as they are and
+enlarged when they are read, which gives the same pixels. An interrupted packing is continued by the next call.
 
 A pack is never changed or replaced: its folder has a hash of what it holds in the name. Other images give another
 folder, so a run keeps the pack that it started with.
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 from protocols.images.decoding import BrokenImageError, UnknownRangeError, decode, header_of
 from protocols.images.image_files import HASH_BYTES, ImageFiles, in_threads
 from protocols.images.packed_images import DESCRIPTION, LAYOUT, PIXELS, PackedImages
+from protocols.images.resize import size_after
 from protocols.progress import Progress
 from protocols.verified_files import ChangedFileError, put_away, record_of
 from results.values import fingerprint_of
@@ -173,19 +175,23 @@ def _note(folder: Path, stamp: str, identity: str) -> None:
 
 def _write(files: ImageFiles, stamp: str, folder: Path, skip_broken: bool, progress: Progress | None) -> PackedImages:
     """Decode the files into a new pack."""
-    shapes, deep = _headers(files)
-    offsets = _offsets(shapes)
+    own, deep = _headers(files)
+    shapes = _resized_shapes(own, files.resize)
+    # An enlarged image has no more information, but many times the bytes.
+    enlarged = shapes.prod(axis=1) > own.prod(axis=1)
+    stored = np.where(enlarged[:, None], own, shapes)
+    offsets = _offsets(stored)
     # The name is fixed, so that the next call continues an interrupted one. The lock excludes other processes.
     partial = folder.with_name(folder.name + ".partial")
     _prepare_partial(partial, stamp, int(offsets[-1]), len(files))
-    state, hashes = _decode_all(files, partial, offsets, skip_broken, progress)
+    state, hashes = _decode_all(files, partial, offsets, enlarged, skip_broken, progress)
     skipped = [name for name, flag in zip(files.names, state, strict=True) if flag == _BROKEN]
     if files.stamp() != stamp:
         shutil.rmtree(partial)
         raise BrokenImageError(f"{files.root}: files changed while they were decoded; run the same command again")
     identity = files.identity([row.tobytes() for row in hashes])
     content = _content_hash(hashes, state == _DONE, deep)
-    _describe(partial, shapes, {"identity": identity, "skipped": skipped, "content": content})
+    _describe(partial, shapes, {"identity": identity, "skipped": skipped, "content": content}, stored)
     for name in ("state.bin", "hashes.bin", "stamp"):
         (partial / name).unlink()
     images = sound_pack(folder, identity)
@@ -199,7 +205,12 @@ def _write(files: ImageFiles, stamp: str, folder: Path, skip_broken: bool, progr
 
 
 def _decode_all(
-    files: ImageFiles, partial: Path, offsets: NDArray[np.int64], skip_broken: bool, progress: Progress | None
+    files: ImageFiles,
+    partial: Path,
+    offsets: NDArray[np.int64],
+    enlarged: NDArray[np.bool_],
+    skip_broken: bool,
+    progress: Progress | None,
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Decode the files that an interrupted packing has not decoded; return the state and the hash of each file."""
     pixels = np.memmap(partial / PIXELS, dtype=np.uint8, mode="r+")
@@ -210,7 +221,7 @@ def _decode_all(
     def work(row: int) -> None:
         hashes[row] = np.frombuffer(files.hash_of(row), dtype=np.uint8)
         try:
-            image = decode(files.path(row), files.resize)
+            image = decode(files.path(row), None if enlarged[row] else files.resize)
         except UnknownRangeError:
             if not skip_broken:
                 raise
@@ -247,10 +258,21 @@ def _content_hash(hashes: NDArray[np.uint8], done: NDArray[np.bool_], deep: NDAr
 
 
 def _headers(files: ImageFiles) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Height, width and channels after the resize, and the depth of grey images; 0, 0 and 3 if a file is broken."""
-    headers = in_threads(lambda row: header_of(files.path(row), files.resize), range(len(files)))
+    """Height, width and channels, and the depth of grey images; 0, 0 and 3 if a file is broken."""
+    headers = in_threads(lambda row: header_of(files.path(row)), range(len(files)))
     shapes = np.asarray([(height, width, 3) for height, width, _ in headers], dtype=np.int64).reshape(-1, 3)
     return shapes, np.asarray([deep for *_, deep in headers], dtype=np.bool_)
+
+
+def _resized_shapes(shapes: NDArray[np.int64], resize: int | None) -> NDArray[np.int64]:
+    """Return the shapes after the resize. Broken files keep their shape without pixels."""
+    if resize is None:
+        return shapes
+    resized = shapes.copy()
+    for row, (height, width, _) in enumerate(shapes.tolist()):
+        if height:
+            resized[row, 1], resized[row, 0] = size_after((width, height), resize)
+    return resized
 
 
 def _offsets(shapes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -287,8 +309,14 @@ def _prepare_partial(partial: Path, stamp: str, n_bytes: int, n_images: int) -> 
     stamp_file.write_bytes(stamp.encode())
 
 
-def _describe(folder: Path, shapes: NDArray[np.int64], description: dict[str, Any]) -> None:
-    """Write the position of each image in the pixels, and the description of the pack with a record of each file."""
-    np.savez(folder / LAYOUT, offsets=_offsets(shapes)[:-1], shapes=shapes)
+def _describe(
+    folder: Path,
+    shapes: NDArray[np.int64],
+    description: dict[str, Any],
+    stored: NDArray[np.int64] | None = None,
+) -> None:
+    """Write position and shape of each image, its stored shape where images are enlarged later, and the description."""
+    stored = shapes if stored is None else stored
+    np.savez(folder / LAYOUT, offsets=_offsets(stored)[:-1], shapes=shapes, stored=stored)
     complete = {**description, "files": {name: record_of(folder / name) for name in (PIXELS, LAYOUT)}}
     (folder / DESCRIPTION).write_text(json.dumps({**complete, "checksum": fingerprint_of(complete)}))

@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from reports.tables.name_lists import joined, joined_with_and
+from results.data_choice import DrawnSplit
 from results.experiment_results import MeasuredExperiment
+from results.feature_settings import OWN_DATA
 from results.statistics.cut_off import CutOff, cut_offs
 from results.statistics.runner_up import RunnerUp, runners_up
 
@@ -20,9 +22,10 @@ def result_notes(measured: MeasuredExperiment) -> tuple[str, ...]:
         measured: The experiment. Its trainings and the scores of its trials are used if they are known.
 
     Returns:
-        Notes on what was trained, on the search, on races and early stops, on close trials and on cut-off trainings.
+        Notes on the split, on what was trained, on searches, races and early stops, and on close and cut-off trials.
     """
     return (
+        *split_notes(measured),
         *trained_part_notes(measured),
         *search_notes(measured),
         *race_notes(measured),
@@ -57,6 +60,22 @@ def trained_part_notes(measured: MeasuredExperiment) -> list[str]:
             "features. MLRC's embedder starts at random."
         )
     return notes
+
+
+def split_notes(measured: MeasuredExperiment) -> list[str]:
+    """Say that the test classes were drawn at random, or are those of the user's split file."""
+    experiment = measured.summary.experiment
+    if experiment is None:
+        return []
+    if isinstance(experiment.split, DrawnSplit):
+        return [
+            f"The test classes are a half of the classes, drawn at random with the seed {experiment.split.seed}. In "
+            "MLRC they are the second half in the order of the classes."
+        ]
+    given = experiment.split is None and experiment.dataset.name in OWN_DATA
+    if given and any(spec.split == "mlrc_conventional" for spec, _ in measured.trainings.values()):
+        return ["Training and test classes are those of the user's split file, not the halves of MLRC."]
+    return []
 
 
 def search_notes(measured: MeasuredExperiment) -> list[str]:

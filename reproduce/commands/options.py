@@ -51,6 +51,20 @@ Seed = Annotated[int | None, typer.Option("--seed", help="Base seed; all other s
 ImageSize = Annotated[
     int | None, typer.Option("--image-size", help="Side of the crop in pixels; the resize before it scales with it.")
 ]
+Trunk = Annotated[
+    str | None,
+    typer.Option(
+        "--trunk", help="Another trunk with its own weights: a name of the suite, timm:MODEL, or ./my_trunk.py:build."
+    ),
+]
+Frozen = Annotated[
+    bool,
+    typer.Option("--frozen", help="Keep the trunk as it is: compute its features once and train only the embedder."),
+]
+Epochs = Annotated[int | None, typer.Option("--epochs", help="Largest number of epochs of a training.")]
+LearningRate = Annotated[float | None, typer.Option("--lr", help="Learning rate of the network.")]
+BatchSize = Annotated[int | None, typer.Option("--batch-size", help="Images per batch.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Start without a question, even if the run takes more than an hour.")]
 Weights = Annotated[
     Path | None, typer.Option("--weights", help="File with the trunk's weights, or the folder that holds it.")
 ]
@@ -120,6 +134,11 @@ class Choices:
     folds: Folds = None
     seed: Seed = None
     image_size: ImageSize = None
+    trunk: Trunk = None
+    frozen: Frozen = False
+    epochs: Epochs = None
+    lr: LearningRate = None
+    batch_size: BatchSize = None
     weights: Weights = None
 
     def overrides(self) -> dict[str, Any]:
@@ -135,6 +154,11 @@ class Choices:
             "folds": self.folds,
             "seed": self.seed,
             "image_size": self.image_size,
+            "trunk": self.trunk,
+            "frozen": self.frozen or None,
+            "training.max_epochs": self.epochs,
+            "training.optimizer.lr": self.lr,
+            "training.batch_size": self.batch_size,
         }
 
     def root_of(self, dataset: str, all_datasets: set[str]) -> Path | None:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from reproduce.commands.ask_before_run import ask_before_run
 from reproduce.commands.open_sessions import open_sessions
 from reproduce.commands.options import (
     STORE,
@@ -19,6 +20,7 @@ from reproduce.commands.options import (
     Tables,
     Track,
     Workers,
+    Yes,
     check_workers,
     with_choices,
 )
@@ -47,14 +49,16 @@ def run(
     cache: Cache = None,
     tables: Tables = None,
     track: Track = None,
+    yes: Yes = False,
 ) -> None:
     """Run an experiment, print its table and write its page. Trainings that are in the store are not repeated.
 
+    Before the first training the run says how long it will take, and asks on a terminal if that is more than an hour.
     You can stop a run with Ctrl-C at any time; the same command continues it.
     """
     from reproduce.commands.terminal import show_table
     from reproduce.execution import run_experiment
-    from reproduce.execution.devices import check_device
+    from reproduce.execution.devices import check_device, default_workers
     from reproduce.monitoring.trackers import open_trackers
     from reproduce.storage import storage_paths
 
@@ -75,6 +79,9 @@ def run(
     # The features of a frozen trunk are computed on this machine; the nodes of a cluster read them from the cache.
     features_on = check_device("auto" if on_cluster else device)
     for session in open_sessions(experiment, choices, where, console, plan=False, device=features_on):
+        # A cluster's number of workers and their speed are not known before it is open.
+        if ray is None:
+            ask_before_run(session, features_on, workers or default_workers(), yes=yes, console=console)
         started = time.perf_counter()
         finished = run_experiment.run(session, start_executor, console, trackers)
         show_table(finished.table, console)

@@ -11,12 +11,16 @@ from typing import Any
 from pydantic import ValidationError
 
 from reproduce.config.method_card import card_names
+from reproduce.config.overrides import with_overrides
 from reproduce.config.relative_paths import with_paths
 from reproduce.config.sweeps import with_sweeps
 from reproduce.config.yaml_files import EXPERIMENTS, describe, merged, named_file, names_in, not_finite, read_mapping
 from reproduce.errors import InputError
 from results.experiment_names import current_name
 from results.experiment_spec import Experiment
+
+PANEL_BY_SIZE = "panel_by_image_size"
+"""Key of an experiment file: for each panel, up to which median shorter side of the images in pixels it is run."""
 
 
 def load_experiments(name: str, overrides: Mapping[str, Any]) -> dict[str, Experiment]:
@@ -28,8 +32,7 @@ def load_experiments(name: str, overrides: Mapping[str, Any]) -> dict[str, Exper
     Args:
         name: Name of a file that comes with the suite (former names work too), or a path; `/panel` behind it selects
             one panel.
-        overrides: New values by dotted key, such as {"search.trials": 2}; None changes nothing. `image_size` sets
-            the crop and scales the resize before it, so that the crop shows the same part of an image.
+        overrides: New values by dotted key, such as {"search.trials": 2}, as `with_overrides` takes them.
 
     Returns:
         The experiments, by their names in the store.
@@ -39,6 +42,7 @@ def load_experiments(name: str, overrides: Mapping[str, Any]) -> dict[str, Exper
     """
     path, selected = _file_and_panel(name)
     content = with_paths(read_mapping(path), path.parent)
+    content.pop(PANEL_BY_SIZE, None)
     panels = content.pop("panels", None)
     if panels is None:
         if selected is not None:
@@ -56,6 +60,29 @@ def load_experiments(name: str, overrides: Mapping[str, Any]) -> dict[str, Exper
         for key, panel in panels.items()
         if selected in (None, key)
     }
+
+
+def panels_by_size(name: str) -> dict[str, int | None]:
+    """Return the panels of a file that are run for images up to a size, smaller sizes first.
+
+    Args:
+        name: Name or path of the file. With `/panel` behind it nothing has to be chosen.
+
+    Returns:
+        For each panel, by its name in the store, the largest median of the images' shorter sides in pixels; None is for
+        images of any size. Empty if the file does not choose by size.
+
+    Raises:
+        InputError: The file cannot be read, or the key is wrong.
+    """
+    path, selected = _file_and_panel(name)
+    content = read_mapping(path)
+    limits = content.get(PANEL_BY_SIZE)
+    if selected is not None or limits is None:
+        return {}
+    if not isinstance(limits, dict) or not set(limits) <= set(content.get("panels") or {}):
+        raise InputError(f"{path}: {PANEL_BY_SIZE} must give a size, or null, for panels of the file")
+    return {f"{path.stem}/{panel}": limit for panel, limit in limits.items()}
 
 
 def _file_and_panel(name: str) -> tuple[Path, str | None]:
@@ -97,23 +124,8 @@ def _validated(
     if (problem := not_finite(experiment)) is not None:
         raise InputError(f"{path}: {where}{problem}")
     _check_rows(path, where, experiment, named)
-    values = experiment.model_dump(mode="json")
-    size = overrides.get("image_size")
-    if size is not None:
-        images = values["images"]
-        for key in ("resize", "evaluation_resize"):
-            if images.get(key) is not None:
-                images[key] = round(images[key] * size / images["crop"])
-        images["crop"] = size
-    for key, value in overrides.items():
-        if value is not None and key != "image_size":
-            *outer, last = key.split(".")
-            settings = values
-            for part in outer:
-                settings = settings[part]
-            settings[last] = value
     try:
-        return Experiment.model_validate(values)
+        return Experiment.model_validate(with_overrides(experiment.model_dump(mode="json"), overrides))
     except ValidationError as error:
         raise InputError(f"options on top of {path.name}: {describe(error)}") from error
 

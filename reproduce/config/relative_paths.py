@@ -1,4 +1,4 @@
-"""Takes the paths of cards, metrics, trunks and weights in an experiment file relative to the folder of the file."""
+"""Takes the paths of cards, data, metrics, trunks and weights in an experiment file relative to the file's folder."""
 
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ def with_paths(content: dict[str, Any], folder: Path) -> dict[str, Any]:
         changed["methods"] = [_card(method, folder) for method in methods]
     if isinstance(metrics := content.get("metrics"), list):
         changed["metrics"] = [relative_name(name, folder) if isinstance(name, str) else name for name in metrics]
+    if isinstance(dataset := content.get("dataset"), dict):
+        changed["dataset"] = {**dataset, **_joined(dataset, ("root", "split"), folder)}
     if isinstance(trunk := content.get("trunk"), dict):
         changed["trunk"] = _trunk(trunk, folder)
     for key in ("variants", "sweeps"):
@@ -30,6 +32,11 @@ def with_paths(content: dict[str, Any], folder: Path) -> dict[str, Any]:
 def _row(row: Any, folder: Path) -> Any:
     """Join the path of the card in `of` of a variant or sweep."""
     return {**row, "of": _card(row["of"], folder)} if isinstance(row, dict) and "of" in row else row
+
+
+def _joined(values: dict[str, Any], keys: tuple[str, ...], folder: Path) -> dict[str, str]:
+    """Join the paths under some keys to a folder."""
+    return {key: str(folder / values[key]) for key in keys if isinstance(values.get(key), str)}
 
 
 def _card(name: Any, folder: Path) -> Any:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from protocols.training.torch_state import device_name
 from protocols.trunks.embedding_model import model_of, without_published_weights
 from results.training_spec import FoldSpec
 
@@ -37,10 +38,17 @@ MACHINES = {
 }
 
 
+def machine_of(device: str) -> str | None:
+    """Return the key of the table for a device of this machine (cpu, cuda or cuda:N); None if the table lacks it."""
+    name = device_name(torch.device(device)).lower()
+    return next((key for key in MACHINES if key in name), None)
+
+
 def images_per_second(machine: Machine, spec: FoldSpec) -> float:
     """Estimate the images per second in training: ResNet-50's rate, scaled by the operations of the trunk.
 
-    Networks with many small operations per weight, such as EfficientNet, are slower than this says.
+    Trainings on features compute no trunk; only the number of optimizer steps limits them. Networks with many small
+    operations per weight, such as EfficientNet, are slower than this says.
 
     Args:
         machine: The machine.
@@ -49,8 +57,11 @@ def images_per_second(machine: Machine, spec: FoldSpec) -> float:
     Raises:
         TrunkError: The trunk cannot be built here.
     """
+    most = machine.steps * spec.training.batch_size
+    if spec.trunk.is_input_features:
+        return most
     rate = machine.resnet50 * RESNET50_OPERATIONS / operations(spec)
-    return min(rate, machine.steps * spec.training.batch_size)
+    return min(rate, most)
 
 
 def operations(spec: FoldSpec) -> float:

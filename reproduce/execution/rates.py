@@ -64,6 +64,8 @@ def machine_rates(name: str, problem: Problem) -> Rates | str:
         rate = images_per_second(machine, problem.fold_specs(_ANY_METHOD, "calibration", 0)[0])
     except TrunkError as error:
         return str(error)
+    if problem.trunk.is_input_features:
+        return Rates(rate, f"for {name}: {machine.steps:.0f} optimizer steps a second (estimated)")
     source = "estimated" if machine.source == "estimated" else f"from {machine.source}"
     return Rates(rate, f"for {name}: ResNet-50's rate ({source}), scaled by the operations of this trunk")
 
@@ -90,7 +92,8 @@ def stored_rates(problem: Problem, stored: Sequence[Timing]) -> Rates | str:
 
 
 def _is_alike(spec: FoldSpec, problem: Problem) -> bool:
-    same_trunk = (spec.trunk.name, spec.trunk.batch_norm) == (problem.trunk.name, problem.trunk.batch_norm)
+    trunk, other = spec.trunk, problem.trunk
+    same_trunk = (trunk.name, trunk.batch_norm, trunk.frozen) == (other.name, other.batch_norm, other.frozen)
     same_precision = spec.training.precision == problem.training.precision
     return same_trunk and same_precision and spec.images.crop == problem.images.crop
 

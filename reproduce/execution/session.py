@@ -18,7 +18,7 @@ from protocols.progress import Progress
 from protocols.protocol_registry import PROTOCOLS, Protocol
 from protocols.search.open_method import OpenMethod
 from protocols.search.study import Budget, Study
-from protocols.splits import ClassSplit, SplitError, named_split
+from protocols.splits import ClassSplit, SplitError, drawn_name, named_split
 from protocols.trunks.embedding_model import check_images_fit
 from protocols.trunks.trunk_registry import settled_trunk, trunk_entry
 from protocols.trunks.weights import TrunkError
@@ -27,6 +27,7 @@ from reproduce.config.method_card import MethodCard
 from reproduce.config.method_on_dataset import open_method
 from reproduce.errors import InputError
 from reproduce.storage import StoragePaths
+from results.data_choice import DrawnSplit
 from results.experiment_spec import Experiment
 from results.experiment_summary import ExperimentSummary
 from results.training_spec import ImageSettings
@@ -205,6 +206,7 @@ def _open_images(experiment: Experiment, where: StoragePaths, progress: Progress
             subset=experiment.dataset.subset,
             skip_broken=experiment.dataset.skip_broken_images,
             progress=progress,
+            split=experiment.dataset.split,
         )
     )
 
@@ -232,8 +234,9 @@ def problem_of(experiment: Experiment, dataset: Dataset) -> Problem:
         SplitError: The dataset's classes do not fit the split.
     """
     name = experiment.split or PROTOCOLS[experiment.protocol].split
-    queries_given = dataset.is_query is not None
-    split = named_split(name, dataset.n_classes, dataset.trainval_classes, queries_given=queries_given)
+    if isinstance(name, DrawnSplit):
+        name = drawn_name(PROTOCOLS[experiment.protocol].split, name.seed)
+    split = named_split(name, dataset.n_classes, dataset.trainval_classes, test_given=dataset.are_test_classes_given)
     return Problem(
         dataset,
         split,

@@ -182,6 +182,7 @@ def _test_images(run: StoredRun, spec: FoldSpec, images: Images) -> tuple[Datase
             choice.subset,
             choice.skip_broken_images,
             images.progress,
+            choice.split,
         )
     )
     if dataset.fingerprint != spec.data_fingerprint:
@@ -189,8 +190,9 @@ def _test_images(run: StoredRun, spec: FoldSpec, images: Images) -> tuple[Datase
             f"{images.root or choice.name}: not the images that {run.called} was tested on (data "
             f"{dataset.fingerprint[:12]} instead of {spec.data_fingerprint[:12]}); give their folder with --data"
         )
-    queries_given = dataset.is_query is not None
-    split = named_split(spec.split, dataset.n_classes, dataset.trainval_classes, queries_given=queries_given)
+    split = named_split(
+        spec.split, dataset.n_classes, dataset.trainval_classes, test_given=dataset.are_test_classes_given
+    )
     if spec.trunk.frozen:
         trunk = FrozenTrunk(spec.trunk, spec.images)
         dataset = with_features(dataset, trunk, images.cache, images.device, images.progress)

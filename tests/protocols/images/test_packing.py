@@ -4,14 +4,20 @@ import os
 from collections.abc import Callable
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from protocols.images import packing
+from protocols.images.batch_source import BatchSource
+from protocols.images.crops import evaluation_batch
 from protocols.images.decoding import BrokenImageError, decode
+from protocols.images.packed_images import LabelledImages, PackedImages
 from protocols.images.packing import pack_arrays, pack_files
+from results.training_spec import ImageSettings
 
 FORMATS = ("png", "jpg", "bmp", "gif", "webp", "tiff", "ppm")
 
@@ -45,6 +51,37 @@ def pictures(tmp_path: Path) -> tuple[Path, list[str]]:
     for i, name in enumerate(names):
         _picture("RGB", 12 + i, 9 + 2 * i, seed=i).save(root / name)
     return root, names
+
+
+@pytest.mark.parametrize("augmentation", ["faithful", "device"])
+def test_enlarged_images_take_the_bytes_of_their_files_and_give_the_same_pixels(
+    tmp_path: Path, augmentation: Literal["faithful", "device"]
+) -> None:
+    sizes, target = [(12, 9), (9, 20), (40, 30), (16, 16)], 16
+    for number, size in enumerate(sizes):
+        _picture("RGB", *size, seed=number).save(tmp_path / f"{number}.png")
+    names = [f"{number}.png" for number in range(len(sizes))]
+    images = pack_files(tmp_path, names, target, tmp_path / "pack").images
+    expected = [_resized_by_hand(tmp_path / name, target) for name in names]
+    assert (tmp_path / "pack" / "pixels.bin").stat().st_size == 3 * (12 * 9 + 9 * 20 + 21 * 16 + 16 * 16)
+    for number, pixels in enumerate(expected):
+        assert (images.image(number) == pixels).all()
+        assert images.shape_of(number) == pixels.shape
+    # Crops of a pack of an older version, which holds the enlarged images, are the same.
+    older = tmp_path / "older"
+    older.mkdir()
+    np.concatenate([pixels.reshape(-1) for pixels in expected]).tofile(older / "pixels.bin")
+    shapes = np.asarray([pixels.shape for pixels in expected])
+    np.savez(older / "layout.npz", offsets=np.cumsum([0, *shapes.prod(axis=1)])[:-1], shapes=shapes)
+    rows, settings = np.arange(len(sizes)), ImageSettings(resize=target, crop=14, augmentation=augmentation)
+    crops = []
+    for pack in (images, PackedImages(older)):
+        labelled = LabelledImages(pack, rows, rows)
+        source = BatchSource(labelled, settings, torch.device("cpu"), resident=augmentation == "device")
+        random = source.training_batch(rows, torch.Generator().manual_seed(0))
+        crops.append(torch.cat([random, evaluation_batch(labelled, rows, settings)]))
+        assert labelled.n_bytes == sum(pixels.size for pixels in expected)
+    assert torch.equal(*crops)
 
 
 @pytest.mark.parametrize("size", [(40, 30), (30, 40), (33, 33), (17, 90), (256, 341), (7, 5)], ids=str)

@@ -11,6 +11,7 @@ from reports.tables.result_notes import (
     race_notes,
     result_notes,
     search_notes,
+    split_notes,
 )
 from reports.tables.result_table import result_cells, table_of
 from results.experiment_results import MeasuredExperiment
@@ -52,6 +53,30 @@ def test_raced_searches_are_named_below_the_table_and_on_the_page():
     assert note in table_of(raced).notes
     assert note in [verdict.sentence for verdict in warnings_of(Material("some", raced), partial=False)]
     assert race_notes(replace(raced, summary=raced.summary.model_copy(update={"trials": 0}))) == []
+
+
+def with_settings(overrides, **changes):
+    plain = measured(**changes)
+    settings = load_experiment("quickstart", overrides)
+    return replace(plain, summary=plain.summary.model_copy(update={"settings": settings}))
+
+
+def test_a_drawn_split_is_named_below_the_table():
+    assert split_notes(with_settings({})) == []
+    (note,) = split_notes(with_settings({"split": {"seed": 3}}))
+    assert "drawn at random with the seed 3" in note
+    assert note in table_of(with_settings({"split": {"seed": 3}})).notes
+
+
+def test_a_users_split_is_named_below_the_table():
+    with_halves = replace(with_trainings(), summary=with_settings({"dataset.name": "folder"}).summary)
+    assert split_notes(with_halves) == []
+    trainings = {
+        name: (spec.model_copy(update={"split": "mlrc_conventional"}), result)
+        for name, (spec, result) in with_halves.trainings.items()
+    }
+    (note,) = split_notes(replace(with_halves, trainings=trainings))
+    assert "those of the user's split file" in note
 
 
 def test_repeated_searches_are_the_unit_of_the_intervals():
