@@ -19,7 +19,7 @@ from results.schema import (
     TEST_CURVES,
 )
 
-Row = Mapping[str, Any]
+StoredRow = Mapping[str, Any]
 
 _CIRCUMSTANCES = ("wall_time", "provenance")
 """Parts of a record that may differ between two machines that had the same outcome."""
@@ -51,8 +51,8 @@ class RecordMerge:
     """
 
     conflicts: list[Conflict] = field(default_factory=list)
-    rows: dict[sa.Table, list[Row]] = field(default_factory=dict)
-    later_starts: list[Row] = field(default_factory=list)
+    rows: dict[sa.Table, list[StoredRow]] = field(default_factory=dict)
+    later_starts: list[StoredRow] = field(default_factory=list)
     conflicting: set[str] = field(default_factory=set)
     equal: set[str] = field(default_factory=set)
 
@@ -186,11 +186,11 @@ def _differing(text: str, stored: str) -> list[str]:
     return [name for name in names if name not in _CIRCUMSTANCES and first.get(name) != second.get(name)]
 
 
-def _without_number(row: Row) -> tuple[str, str, str]:
+def _without_number(row: StoredRow) -> tuple[str, str, str]:
     return row["fold_fingerprint"], row["reason"], row["at"]
 
 
-def _rows(table: sa.Table, database: Database) -> Iterator[Row]:
+def _rows(table: sa.Table, database: Database) -> Iterator[StoredRow]:
     with database.reading() as connection:
         for row in connection.execute(sa.select(table)):
             yield row._asdict()
@@ -201,13 +201,13 @@ def _fingerprints(table: sa.Table, database: Database) -> set[str]:
         return set(connection.execute(sa.select(table.c.fingerprint)).scalars())
 
 
-def _new_rows(table: sa.Table, into: Database, other: Database) -> list[Row]:
+def _new_rows(table: sa.Table, into: Database, other: Database) -> list[StoredRow]:
     """Return the rows of the other store whose fingerprints the first store does not have."""
     known = _fingerprints(table, into)
     return [row for row in _rows(table, other) if row["fingerprint"] not in known]
 
 
-def _common_rows(table: sa.Table, into: Database, other: Database) -> Iterator[tuple[Row, Row]]:
+def _common_rows(table: sa.Table, into: Database, other: Database) -> Iterator[tuple[StoredRow, StoredRow]]:
     """Yield the other store's and the first store's row of each fingerprint that both have."""
     known = _fingerprints(table, other)
     stored = {row["fingerprint"]: row for row in _rows(table, into) if row["fingerprint"] in known}

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from protocols.images.decoding import BrokenImageError, UnknownRangeError, decode, header_of
 from protocols.images.image_files import HASH_BYTES, ImageFiles, in_threads
 from protocols.images.packed_images import DESCRIPTION, LAYOUT, PIXELS, PackedImages
-from protocols.images.resize import size_after
+from protocols.images.resize import resized_shapes
 from protocols.progress import Progress
 from protocols.verified_files import ChangedFileError, put_away, record_of
 from results.values import fingerprint_of
@@ -176,7 +176,7 @@ def _note(folder: Path, stamp: str, identity: str) -> None:
 def _write(files: ImageFiles, stamp: str, folder: Path, skip_broken: bool, progress: Progress | None) -> PackedImages:
     """Decode the files into a new pack."""
     own, deep = _headers(files)
-    shapes = _resized_shapes(own, files.resize)
+    shapes = resized_shapes(own, files.resize)
     # An enlarged image has no more information, but many times the bytes.
     enlarged = shapes.prod(axis=1) > own.prod(axis=1)
     stored = np.where(enlarged[:, None], own, shapes)
@@ -262,17 +262,6 @@ def _headers(files: ImageFiles) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     headers = in_threads(lambda row: header_of(files.path(row)), range(len(files)))
     shapes = np.asarray([(height, width, 3) for height, width, _ in headers], dtype=np.int64).reshape(-1, 3)
     return shapes, np.asarray([deep for *_, deep in headers], dtype=np.bool_)
-
-
-def _resized_shapes(shapes: NDArray[np.int64], resize: int | None) -> NDArray[np.int64]:
-    """Return the shapes after the resize. Broken files keep their shape without pixels."""
-    if resize is None:
-        return shapes
-    resized = shapes.copy()
-    for row, (height, width, _) in enumerate(shapes.tolist()):
-        if height:
-            resized[row, 1], resized[row, 0] = size_after((width, height), resize)
-    return resized
 
 
 def _offsets(shapes: NDArray[np.int64]) -> NDArray[np.int64]:

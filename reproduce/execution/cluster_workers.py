@@ -16,10 +16,6 @@ from reproduce.execution.tasks import Done, Task
 from reproduce.monitoring.observer import Tick
 
 
-class WorkerDiedError(Exception):
-    """A node, a job or a process ended while it ran a task. The other tasks continue."""
-
-
 def environment_of_workers(threads: int) -> dict[str, str]:
     """Return the environment variables of the processes on the nodes.
 

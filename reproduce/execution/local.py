@@ -12,7 +12,7 @@ from typing import Any
 
 from reproduce.execution.carry_out import carry_out
 from reproduce.execution.devices import prepare_process, threads_in_environment
-from reproduce.execution.executor import Executor
+from reproduce.execution.executor import Executor, WorkerDiedError
 from reproduce.execution.parent_watch import end_with_parent
 from reproduce.execution.tasks import Done, Task
 from reproduce.monitoring.observer import Tick
@@ -53,10 +53,6 @@ class InProcess:
 
     def close(self) -> None:
         """Do nothing: there are no workers to end."""
-
-
-class WorkerDiedError(RuntimeError):
-    """The process of a task ended without a result, for instance because the system had no memory left."""
 
 
 class LocalProcesses:

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from reproduce.errors import InputError, WorkFailedError
-from reproduce.execution.cluster_workers import WorkerDiedError, environment_of_workers, first_line, outcome_of
+from reproduce.execution.cluster_workers import environment_of_workers, first_line, outcome_of
 from reproduce.execution.devices import prepare_process, threads_per_training
+from reproduce.execution.executor import WorkerDiedError
 from reproduce.execution.ray_capacity import Room, room_in, usable_nodes
 from reproduce.execution.ray_shared_folders import check_nodes
 from reproduce.execution.tasks import Done, Task

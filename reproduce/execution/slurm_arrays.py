@@ -22,15 +22,10 @@ from typing import Any, ClassVar
 from uuid import uuid4
 
 from reproduce.errors import InputError
-from reproduce.execution.cluster_workers import (
-    WorkerDiedError,
-    cannot_import,
-    environment_of_workers,
-    first_line,
-    mark,
-)
+from reproduce.execution.cluster_workers import cannot_import, environment_of_workers, first_line, mark
 from reproduce.execution.code_version import code_version
 from reproduce.execution.devices import threads_per_training
+from reproduce.execution.executor import WorkerDiedError
 from reproduce.execution.slurm_batch import SlurmBatch, outcome_path, progress_path
 from reproduce.execution.slurm_settings import SlurmSettings
 from reproduce.execution.tasks import Done, Task

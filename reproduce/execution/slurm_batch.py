@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from reproduce.errors import InputError
-from reproduce.execution.cluster_workers import WorkerDiedError, first_line, other_code, outcome_of, unseen_folder
+from reproduce.execution.cluster_workers import first_line, other_code, outcome_of, unseen_folder
 from reproduce.execution.code_version import CodeVersion, code_version, difference
 from reproduce.execution.devices import prepare_process
+from reproduce.execution.executor import WorkerDiedError
 from reproduce.execution.tasks import Done, Task
 from reproduce.monitoring.observer import Tick
 from results.whole_files import write_whole

@@ -14,9 +14,10 @@ import torch
 
 from protocols.jobs import TrainJob
 from reproduce.errors import InputError
-from reproduce.execution.cluster_workers import WorkerDiedError, environment_of_workers
+from reproduce.execution.cluster_workers import environment_of_workers
 from reproduce.execution.code_version import CodeVersion, code_version
 from reproduce.execution.devices import threads_per_training
+from reproduce.execution.executor import WorkerDiedError
 from reproduce.execution.local import InProcess, LocalProcesses
 from reproduce.execution.ray_cluster import RayCluster
 from reproduce.execution.scheduler import Scheduler

@@ -15,8 +15,8 @@ import torch
 
 from protocols.jobs import TrainJob
 from reproduce.errors import InputError
-from reproduce.execution.cluster_workers import WorkerDiedError
 from reproduce.execution.devices import threads_per_training
+from reproduce.execution.executor import WorkerDiedError
 from reproduce.execution.local import InProcess, LocalProcesses
 from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.slurm_arrays import SlurmArrays

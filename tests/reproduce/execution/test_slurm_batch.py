@@ -7,8 +7,9 @@ import pytest
 from protocols.jobs import TrainJob
 from reproduce.errors import InputError
 from reproduce.execution import slurm_batch
-from reproduce.execution.cluster_workers import WorkerDiedError, mark
+from reproduce.execution.cluster_workers import mark
 from reproduce.execution.code_version import CodeVersion, code_version
+from reproduce.execution.executor import WorkerDiedError
 from reproduce.execution.slurm_batch import SlurmBatch, outcome_path, progress_path
 from reproduce.execution.tasks import Trained, TrainTask
 from tests.support.small_problem import TRIPLET, small_problem
