@@ -8,7 +8,7 @@ PIP := $(RUN) -m pip --disable-pip-version-check install
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: quickstart example test test-fast test-faults check docs diagrams bench bench-images bench-racing bench-gpu calibrate clean
+.PHONY: quickstart example test test-fast test-cluster test-faults check docs diagrams bench bench-images bench-racing bench-gpu calibrate clean
 
 quickstart: $(VENV)/runtime.stamp
 	$(RUN) -m reproduce run quickstart $(ARGS)
@@ -22,7 +22,11 @@ test: $(VENV)/dev.stamp check docs
 	$(RUN) -m pytest -n 2 --dist loadfile
 
 test-fast: $(VENV)/dev.stamp
-	$(RUN) -m pytest -m "not slow and not faults"
+	$(RUN) -m pytest -m "not slow and not faults and not cluster"
+
+# Nodes of Ray and jobs of SLURM's local executor, some of which are killed. CI runs it after `make test`.
+test-cluster: $(VENV)/dev.stamp
+	$(RUN) -m pytest -m cluster --durations 5 tests/reproduce/execution $(ARGS)
 
 # Kills, power cuts, damaged input and concurrent runs in large numbers. `make test` runs a few of each.
 test-faults: $(VENV)/dev.stamp

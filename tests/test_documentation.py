@@ -129,6 +129,7 @@ BY_MAKE = [
     "make test",
     "make test-fast",
     "make test-faults",
+    "make test-cluster",
     "make check",
     "make docs",
     "make calibrate",

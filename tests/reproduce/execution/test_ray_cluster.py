@@ -29,7 +29,7 @@ from tests.support.processes import HAS_PROC, descendants, parents, titled, wait
 from tests.support.scheduling import Observer, carry_out_all, reproduction, without_time
 from tests.support.small_problem import COSFACE, TRIPLET, small_problem
 
-pytestmark = pytest.mark.usefixtures("same_threads_afterwards")
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("same_threads_afterwards")]
 
 
 @pytest.fixture
