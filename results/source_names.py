@@ -5,12 +5,10 @@ that it is part of the fingerprints, and old results are never taken for results
 """
 
 import re
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pydantic import JsonValue
-
+from results.nested_components import nested_components
 from results.training_spec import FoldSpec, MethodSpec
 
 _NAME = re.compile(r"(?P<source>.+):(?P<attribute>[^\W\d]\w*)(?: \(sha256 (?P<digest>[0-9a-f]{16})\))?")
@@ -66,7 +64,7 @@ def sources_of(method: MethodSpec) -> tuple[str, ...]:
         name
         for component in (method.loss, method.miner, method.embedding_regularizer)
         if component is not None
-        for name in (component.name, *_nested_names(component.arguments))
+        for name in (component.name, *(str(nested["name"]) for _, nested in nested_components(component.arguments)))
     ]
     return tuple(dict.fromkeys(name for name in names if SourceName.parse(name)))
 
@@ -76,15 +74,3 @@ def sources_of_training(spec: FoldSpec) -> tuple[str, ...]:
     trunk = SourceName.parse(spec.trunk.name)
     # Only names with a hash: those of libraries, such as `torchvision:resnet18`, have none.
     return (*sources_of(spec.method), *([spec.trunk.name] if trunk is not None and trunk.digest else []))
-
-
-def _nested_names(arguments: Mapping[str, JsonValue]) -> Iterator[str]:
-    """Yield the names of components that are arguments, such as a wrapper's base loss."""
-    for value in arguments.values():
-        if isinstance(value, dict) and set(value) == {"component"}:
-            nested = value["component"]
-            assert isinstance(nested, dict)
-            yield str(nested["name"])
-            inner = nested.get("arguments", {})
-            assert isinstance(inner, dict)
-            yield from _nested_names(inner)

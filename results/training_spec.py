@@ -6,6 +6,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
+from results.nested_components import nested_components, renamed_components
 from results.trunk_spec import EmbedderSpec, TrunkSpec
 from results.values import Record, fingerprint_of
 
@@ -24,7 +25,8 @@ class Component(Record):
 
     @model_validator(mode="after")
     def _nested_components_have_names(self) -> Self:
-        _check_nested(self.arguments)
+        for _ in nested_components(self.arguments):
+            pass  # The iteration checks each of them.
         return self
 
     def renamed(self, rename: Callable[[str], str]) -> Self:
@@ -34,42 +36,8 @@ class Component(Record):
             rename: Function that takes a name and returns the new one.
         """
         return self.model_copy(
-            update={"name": rename(self.name), "arguments": _renamed_arguments(self.arguments, rename)}
+            update={"name": rename(self.name), "arguments": renamed_components(self.arguments, rename)}
         )
-
-
-KINDS = ("loss", "miner", "regularizer", "distance", "reducer")
-"""The kinds of components that a method can have."""
-
-
-def _check_nested(arguments: dict[str, JsonValue]) -> None:
-    """Refuse components among arguments that have no name, an unknown kind or an unknown key."""
-    for key, value in arguments.items():
-        if not isinstance(value, dict) or set(value) != {"component"}:
-            continue
-        nested = value["component"]
-        if not isinstance(nested, dict) or not isinstance(nested.get("name"), str):
-            raise ValueError(f"the component in argument {key!r} needs the name of a class, as in {{name: LpDistance}}")
-        if unknown := sorted(nested.keys() - {"kind", "name", "arguments"}):
-            raise ValueError(f"the component in argument {key!r} takes kind, name and arguments, not {unknown[0]!r}")
-        if nested.get("kind", "loss") not in KINDS:
-            raise ValueError(f"the component in argument {key!r} has kind {nested['kind']!r}; use {', '.join(KINDS)}")
-        inner = nested.get("arguments", {})
-        if not isinstance(inner, dict):
-            raise ValueError(f"the arguments of the component in argument {key!r} must be keys and values")
-        _check_nested(inner)
-
-
-def _renamed_arguments(arguments: dict[str, JsonValue], rename: Callable[[str], str]) -> dict[str, JsonValue]:
-    """Rename the components among arguments, such as a wrapper's base loss."""
-    renamed = dict(arguments)
-    for key, value in arguments.items():
-        if isinstance(value, dict) and set(value) == {"component"} and isinstance(nested := value["component"], dict):
-            inner = nested.get("arguments", {})
-            assert isinstance(inner, dict)
-            names = {**nested, "name": rename(str(nested["name"]))}
-            renamed[key] = {"component": {**names, "arguments": _renamed_arguments(inner, rename)} if inner else names}
-    return renamed
 
 
 class WeightedComponent(Component):

@@ -379,7 +379,8 @@ def make_inputs(folder: Path) -> None:
     image_folders.make_cub(folder / "CUB_200_2011")
     for number in range(16):
         image_folders.paint(folder / "my_images" / f"class_{number // 2}" / f"{number}.png", number)
-    write_features(folder / "my_features", some_features(), np.repeat(np.arange(16), 4))
+    # The embedder has 128 dimensions, so principal components need 128 features and training images.
+    write_features(folder / "my_features", some_features(per_class=40, width=130), np.repeat(np.arange(16), 40))
     torch.manual_seed(0)
     torch.save(BNInception().state_dict(), folder / "weights.pth")
     for page in PAGES:

@@ -36,10 +36,9 @@ class PackedImages:
 
     @cached_property
     def _layout(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Offsets, shapes and stored shapes of the images. Packs of older versions store the enlarged images."""
+        """Offsets, shapes and stored shapes of the images."""
         with np.load(self._checked(LAYOUT)) as layout:
-            shapes = layout["shapes"]
-            return layout["offsets"], shapes, layout.get("stored", shapes)
+            return layout["offsets"], layout["shapes"], layout["stored"]
 
     @cached_property
     def _pixels(self) -> NDArray[np.uint8]:

@@ -6,17 +6,17 @@ Then its version changes, so that results of the old class are never taken for r
 
 import hashlib
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from pydantic import JsonValue
 from torch import nn
 
 from losses import meaning_of
 from protocols.source_files import SourceError, settled_name
 from protocols.training.build_method import MethodError, component_class
+from results.nested_components import nested_components
 from results.source_names import SourceName
 from results.training_spec import MethodSpec
 
@@ -93,17 +93,6 @@ def _classes(method: MethodSpec) -> Iterator[type[nn.Module]]:
         if component is not None:
             if SourceName.parse(component.name) is None:
                 yield component_class(kind, component.name)
-            yield from _nested_classes(component.arguments)
-
-
-def _nested_classes(arguments: Mapping[str, JsonValue]) -> Iterator[type[nn.Module]]:
-    """The classes of components that are arguments, such as a wrapper's base loss."""
-    for value in arguments.values():
-        if isinstance(value, dict) and set(value) == {"component"}:
-            component = value["component"]
-            assert isinstance(component, dict)
-            if SourceName.parse(str(component["name"])) is None:
-                yield component_class(str(component.get("kind", "loss")), str(component["name"]))
-            inner = component.get("arguments", {})
-            assert isinstance(inner, dict)
-            yield from _nested_classes(inner)
+            for _, nested in nested_components(component.arguments):
+                if SourceName.parse(str(nested["name"])) is None:
+                    yield component_class(str(nested.get("kind", "loss")), str(nested["name"]))

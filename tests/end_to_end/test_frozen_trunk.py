@@ -1,11 +1,13 @@
 """A frozen trunk and a folder of features, from the experiment file to tables, page and exports."""
 
 import json
+import os
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+import torch
 import yaml
 
 from reproduce.outputs.find_runs import find_run
@@ -97,14 +99,17 @@ def test_features_are_trained_without_images_and_without_a_trunk(say, tmp_path):
     assert np.load(tmp_path / "e" / "features.npy").shape == (32, 32)
 
 
-def test_the_loader_of_a_model_without_images_says_what_it_takes(say, tmp_path):
-    write_features(tmp_path / "data", some_features(width=24), np.repeat(np.arange(16), 4))
+def test_the_exported_model_of_features_embeds_features_and_has_no_script_for_images(say, tmp_path):
+    features = some_features(width=24)
+    write_features(tmp_path / "data", features, np.repeat(np.arange(16), 4))
     say("run", "mine.yaml", "--workers", 1, "--device", "cpu")
-    assert say("export", "model", "mine", "--method", "contrastive", "--to", "model").code == 0
-    command = [sys.executable, "model/load_model.py", "images"]
-    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert "embeds rows of 24 features and no images" in done.stderr
+    assert say("export", "model", "mine", "--method", "contrastive", "--fold", 1, "--to", "model").code == 0
+    assert sorted(os.listdir(tmp_path / "model")) == ["model.json", "model.pt", "model.pt2"]
+    embedded = ("export", "embeddings", "mine", "--method", "contrastive", "--fold", 1, "--data", "data", "--to", "e")
+    assert say(*embedded).code == 0
+    tested = np.load(tmp_path / "e" / "features.npy")
+    embeddings = torch.export.load(tmp_path / "model" / "model.pt2").module()(torch.from_numpy(features)).numpy()
+    np.testing.assert_allclose(embeddings[-len(tested) :], tested, atol=1e-5)
 
 
 def test_an_experiment_on_features_needs_their_folder(say, tmp_path):

@@ -4,7 +4,7 @@ from typing import get_args
 
 from protocols.protocol_registry import PROTOCOLS
 from protocols.splits import SPLITS
-from results.experiment_spec import Experiment
+from results.experiment_spec import DrawnSplit, Experiment
 
 
 def test_an_experiment_can_name_every_protocol_and_no_other():
@@ -12,8 +12,9 @@ def test_an_experiment_can_name_every_protocol_and_no_other():
 
 
 def test_an_experiment_can_name_every_split_or_leave_it_to_its_protocol():
-    named, absent = get_args(Experiment.model_fields["split"].annotation)
+    named, drawn, absent = get_args(Experiment.model_fields["split"].annotation)
     assert get_args(named) == SPLITS
+    assert drawn is DrawnSplit
     assert absent is type(None)
 
 

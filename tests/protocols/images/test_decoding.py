@@ -34,7 +34,7 @@ def test_grey_images_with_16_bits_are_scaled(tmp_path: Path, suffix: str, factor
     else:
         Image.fromarray(values).save(path)
     assert as_grey(decode(path, None))
-    assert header_of(path, None) == (9, 14, True)
+    assert header_of(path) == (9, 14, True)
     assert as_grey(np.asarray(as_rgb(Image.open(path))))
 
 
@@ -90,7 +90,7 @@ def test_ordinary_images_are_those_of_pillow(tmp_path: Path, mode: str, suffix: 
     (picture.convert("RGB").convert(mode) if mode in ("P", "CMYK", "1") else picture.convert(mode)).save(path)
     expected = Image.open(path).convert("RGB")
     assert (decode(path, None) == np.asarray(expected)).all()
-    assert header_of(path, None) == (9, 14, False)
+    assert header_of(path) == (9, 14, False)
     assert (np.asarray(as_rgb(Image.open(path))) == np.asarray(expected)).all()
 
 

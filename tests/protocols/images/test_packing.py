@@ -15,7 +15,7 @@ from protocols.images import packing
 from protocols.images.batch_source import BatchSource
 from protocols.images.crops import evaluation_batch
 from protocols.images.decoding import BrokenImageError, decode
-from protocols.images.packed_images import LabelledImages, PackedImages
+from protocols.images.packed_images import LabelledImages
 from protocols.images.packing import pack_arrays, pack_files
 from results.training_spec import ImageSettings
 
@@ -63,19 +63,18 @@ def test_enlarged_images_take_the_bytes_of_their_files_and_give_the_same_pixels(
     names = [f"{number}.png" for number in range(len(sizes))]
     images = pack_files(tmp_path, names, target, tmp_path / "pack").images
     expected = [_resized_by_hand(tmp_path / name, target) for name in names]
-    assert (tmp_path / "pack" / "pixels.bin").stat().st_size == 3 * (12 * 9 + 9 * 20 + 21 * 16 + 16 * 16)
+    assert (images.folder / "pixels.bin").stat().st_size == 3 * (12 * 9 + 9 * 20 + 21 * 16 + 16 * 16)
     for number, pixels in enumerate(expected):
         assert (images.image(number) == pixels).all()
         assert images.shape_of(number) == pixels.shape
-    # Crops of a pack of an older version, which holds the enlarged images, are the same.
-    older = tmp_path / "older"
-    older.mkdir()
-    np.concatenate([pixels.reshape(-1) for pixels in expected]).tofile(older / "pixels.bin")
-    shapes = np.asarray([pixels.shape for pixels in expected])
-    np.savez(older / "layout.npz", offsets=np.cumsum([0, *shapes.prod(axis=1)])[:-1], shapes=shapes)
+    # Crops of a pack that holds the enlarged images are the same.
+    (tmp_path / "enlarged").mkdir()
+    for name, pixels in zip(names, expected, strict=True):
+        Image.fromarray(pixels).save(tmp_path / "enlarged" / name)
+    enlarged = pack_files(tmp_path / "enlarged", names, None, tmp_path / "pack").images
     rows, settings = np.arange(len(sizes)), ImageSettings(resize=target, crop=14, augmentation=augmentation)
     crops = []
-    for pack in (images, PackedImages(older)):
+    for pack in (images, enlarged):
         labelled = LabelledImages(pack, rows, rows)
         source = BatchSource(labelled, settings, torch.device("cpu"), resident=augmentation == "device")
         random = source.training_batch(rows, torch.Generator().manual_seed(0))

@@ -54,6 +54,9 @@ def test_images_of_different_sizes_are_cropped_together(tmp_path):
         def image(self, index: int) -> np.ndarray:
             return parts[index // 2].image(index % 2)
 
+        def shape_of(self, index: int) -> tuple[int, int, int]:
+            return parts[index // 2].images.shape_of(index % 2)
+
     rows = np.arange(6)
     images = LabelledImages(Mixed(), rows, rows)  # type: ignore[arg-type]
     cuts = random_cuts(images, rows, ImageSettings(resize=None, crop=10), torch.Generator().manual_seed(1))

@@ -287,7 +287,7 @@ def test_a_folder_that_cannot_be_written_gives_one_line(export, tmp_path):
     for to, said in (
         (tmp_path / "full", "the folder is not empty; give a new folder"),
         (tmp_path / "file", "cannot be written (Not a directory)"),
-        (tmp_path / "file" / "below", "cannot be written (Not a directory)"),
+        (tmp_path / "file" / "below", "cannot be written (File exists)"),
     ):
         answer = export("runs", "--to", to)
         assert answer.code == 2

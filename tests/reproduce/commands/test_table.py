@@ -298,8 +298,8 @@ def test_an_experiment_is_drawn_in_every_kind_and_format(say, store):
 def test_marks_are_readable_without_bold(say, store):
     keep_quickstart(store)
     terminal = say("quickstart").out
-    assert "**39.37 ±1.66**" in terminal
-    assert "*39.30 ±1.45*" in terminal
+    assert "**39.48 ±1.27**" in terminal
+    assert "*38.48 ±2.23*" in terminal
 
 
 def test_a_wide_table_is_split_into_parts_that_fit(say, store):
