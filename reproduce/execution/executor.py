@@ -1,6 +1,7 @@
 """The interface of executors, which carry out tasks in this process, in local processes or on a cluster."""
 
-from concurrent.futures import Future
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Protocol
 
 from reproduce.execution.tasks import Done, Task
@@ -41,7 +42,24 @@ class Executor(Protocol):
         """Make the executor usable again after a worker died. Unfinished tasks must be submitted again."""
 
     def ticks(self) -> list[Tick]:
-        """Return the progress that was reported since the last call."""
+        """Return the progress that was reported since the last call.
+
+        Some executors also start waiting tasks here. So call it at least whenever a task ends.
+        """
 
     def close(self) -> None:
         """End all workers and the trainings that they run."""
+
+
+def in_order(executor: Executor, futures: "Sequence[Future[Done]]") -> "Iterator[Future[Done]]":
+    """Wait for tasks and yield their futures in the given order, each as soon as it and those before it are done.
+
+    Args:
+        executor: The executor that the tasks were submitted to.
+        futures: The futures of all tasks that are not finished.
+    """
+    for future in futures:
+        while not future.done():
+            wait([other for other in futures if not other.done()], timeout=0.5, return_when=FIRST_COMPLETED)
+            executor.ticks()
+        yield future

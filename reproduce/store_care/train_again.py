@@ -2,7 +2,6 @@
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import as_completed
 from contextlib import closing
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from protocols.training.fold_data import FoldData, fold_data
 from protocols.trunks.trunk_registry import settled_trunk
 from protocols.trunks.weights import TrunkError
 from reproduce.errors import InputError, WorkFailedError
-from reproduce.execution.executor import Executor
+from reproduce.execution.executor import Executor, in_order
 from reproduce.execution.tasks import Trained, TrainTask
 from reproduce.store_care.compare_trainings import Comparison, compare_training
 from reproduce.store_care.sample_trainings import StoredTraining
@@ -121,18 +120,18 @@ def train_again(
         progress: Called with the number of trainings that are done, and of all trainings.
 
     Yields:
-        Each training with its comparison, as it is done.
+        Each training with its comparison, in the given order.
 
     Raises:
         WorkFailedError: A training cannot be made again.
     """
     with closing(executor), tempfile.TemporaryDirectory() as folder:
-        futures = {}
+        futures, new_files = [], []
         for training in trainings:
-            weights = Path(folder) / f"{training.spec.fingerprint}.pt"
-            futures[executor.submit(TrainTask(TrainJob(training.spec), data.of(training), weights))] = training, weights
-        for number, future in enumerate(as_completed(futures)):
-            training, new_weights = futures[future]
+            new_files.append(Path(folder) / f"{training.spec.fingerprint}.pt")
+            futures.append(executor.submit(TrainTask(TrainJob(training.spec), data.of(training), new_files[-1])))
+        for number, future in enumerate(in_order(executor, futures)):
+            training, new_weights = trainings[number], new_files[number]
             try:
                 trained = future.result()
             except (MethodError, SplitError, SourceError, TrunkError, OSError, RuntimeError) as error:

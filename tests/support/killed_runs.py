@@ -122,7 +122,8 @@ def table(folder: Path, name: str) -> bytes:
 
 
 def _rows(columns: str) -> list[list[str]]:
-    listed = subprocess.run(["ps", "-eo", columns], capture_output=True, text=True, check=True).stdout
+    # Without -ww the lines are cut where COLUMNS says, before the part of the command that tells a worker.
+    listed = subprocess.run(["ps", "-ww", "-eo", columns], capture_output=True, text=True, check=True).stdout
     return [line.split(maxsplit=3) for line in listed.splitlines()]
 
 

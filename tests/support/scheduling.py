@@ -1,12 +1,10 @@
 """Trainings handed to a scheduler or an executor, and what an observer was told of them."""
 
-import time
-from concurrent.futures import FIRST_COMPLETED, wait
-
 import torch
 
 from protocols.evaluation.test_data import test_data
 from protocols.jobs import EvaluateJob, TrainJob, evaluations, trainings
+from reproduce.execution.executor import in_order
 from reproduce.execution.tasks import EvaluateTask, TrainTask
 from results.artifacts import weights_path
 from results.records import run_fingerprint
@@ -42,11 +40,10 @@ def specs_of(problem):
 
 def carry_out_all(executor, problem, folder):
     """The results of all methods' trainings and tests, and the checkpoints' bytes."""
-    ticks = []
     try:
         specs = specs_of(problem)
         tasks = [TrainTask(TrainJob(s, "r"), problem.training_data(s), weights_path(folder, s)) for s in specs]
-        folds = [trained.result for trained in _results_of(tasks, executor, ticks)]
+        folds = [future.result().result for future in in_order(executor, [executor.submit(task) for task in tasks])]
         jobs = [EvaluateJob(tuple(specs[i : i + 2]), "mlrc", {}, 0, 5, 1.0) for i in range(0, len(specs), 2)]
         tests = [
             EvaluateTask(
@@ -54,22 +51,11 @@ def carry_out_all(executor, problem, folder):
             )
             for job in jobs
         ]
-        runs = _results_of(tests, executor, ticks)
+        runs = [future.result() for future in in_order(executor, [executor.submit(task) for task in tests])]
     finally:
         executor.close()
     weights = [torch.load(weights_path(folder, spec), weights_only=True) for spec in specs]
-    return folds, runs, weights, ticks
-
-
-def _results_of(tasks, executor, ticks):
-    """The results of tasks; like the scheduler, it asks for progress, which also starts waiting tasks."""
-    futures, deadline = [executor.submit(task) for task in tasks], time.monotonic() + 120
-    while not all(future.done() for future in futures):
-        assert time.monotonic() < deadline, "the tasks do not end"
-        wait([future for future in futures if not future.done()], timeout=0.5, return_when=FIRST_COMPLETED)
-        ticks += executor.ticks()
-    ticks += executor.ticks()
-    return [future.result() for future in futures]
+    return folds, runs, weights
 
 
 def without_time(records):

@@ -54,6 +54,12 @@ def test_all_trainings_of_a_run_are_equal_and_the_store_stays_as_it_is(runs, ver
     assert contents(runs) == before
 
 
+def test_there_can_be_more_trainings_than_workers(runs, verify):
+    answer = verify("--sample", "5", "--workers", "2")
+    assert answer.code == 0, answer.out + answer.err
+    assert "5 of 5 equal bit for bit" in answer.out
+
+
 def test_the_seed_decides_the_sample(runs, verify):
     first, again, other = (verify("--sample", "2", "--seed", seed).out.splitlines()[1:3] for seed in ("1", "1", "4"))
     assert first == again != other
