@@ -46,7 +46,7 @@ def cluster(folder, workers=2, device="cpu"):
 
 
 def long_problem(folder):
-    training = small_problem(folder).training.model_copy(update={"iterations_per_epoch": 30, "max_epochs": 3})
+    training = small_problem(folder).training.model_copy(update={"iterations_per_epoch": 100, "max_epochs": 3})
     return small_problem(folder, training=training)
 
 
