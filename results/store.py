@@ -19,6 +19,7 @@ from results.contents import StoreContents, read_contents
 from results.database import Database
 from results.experiment_names import current_name
 from results.experiment_summary import ExperimentSummary
+from results.leases import Leases
 from results.records import EVALUATION_VERSION, FoldResult, RunRecord, TestCurve
 from results.schema import (
     EXPERIMENT_RUNS,
@@ -31,6 +32,7 @@ from results.schema import (
 )
 from results.store_error import IncompleteExperimentError, StoreError
 from results.training_spec import FoldSpec
+from results.upserts import insert_or_replace, insert_unless_present
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,11 +47,11 @@ class Store:
 
     Args:
         url: SQLAlchemy URL of the database, such as `sqlite:///runs/store.sqlite`. Missing tables are created; a store
-            of schema version 1 is upgraded.
+            of an older schema version is upgraded.
         artifacts: Folder of weights and exhibits.
 
     Attributes:
-        url: The URL.
+        url: The URL with its password hidden, for messages.
         artifacts: The folder.
 
     Raises:
@@ -57,9 +59,13 @@ class Store:
     """
 
     def __init__(self, url: str, artifacts: Path) -> None:
-        self.url = url
         self.artifacts = artifacts
         self._database = Database(url)
+        self.url = self._database.url
+
+    def leases(self) -> Leases:
+        """Return the leases of one run, with which runs on the same store divide the work."""
+        return Leases(self._database)
 
     def fold_result(self, fingerprint: str) -> FoldResult | None:
         """Return the result of a training, or None if it was never finished.
@@ -137,11 +143,10 @@ class Store:
             summary: Its content.
         """
         text = json.dumps(summary.model_dump(mode="json"))
-        row = {"name": name, "settings": text, "last_started": datetime.now(UTC).isoformat()}
-        update = sa.update(EXPERIMENTS).where(EXPERIMENTS.c.fingerprint == fingerprint).values(row)
+        now = datetime.now(UTC).isoformat()
+        row = {"fingerprint": fingerprint, "name": name, "settings": text, "last_started": now}
         with self._database.writing() as connection:
-            if not connection.execute(update).rowcount:
-                connection.execute(sa.insert(EXPERIMENTS).values(fingerprint=fingerprint, **row))
+            insert_or_replace(connection, EXPERIMENTS, row)
 
     def enlist(self, experiment: str, method: str, run: int, run_fingerprint: str, search: int = 0) -> None:
         """Store which run is an experiment's reproduction number `run` of a method's search.
@@ -154,15 +159,9 @@ class Store:
             search: Number of the search, from 0.
         """
         number = search * RUNS_OF_A_SEARCH + run
-        key = (
-            (EXPERIMENT_RUNS.c.experiment == experiment)
-            & (EXPERIMENT_RUNS.c.method == method)
-            & (EXPERIMENT_RUNS.c.run == number)
-        )
         row = {"experiment": experiment, "method": method, "run": number, "run_fingerprint": run_fingerprint}
         with self._database.writing() as connection:
-            connection.execute(sa.delete(EXPERIMENT_RUNS).where(key))
-            connection.execute(sa.insert(EXPERIMENT_RUNS).values(row))
+            insert_or_replace(connection, EXPERIMENT_RUNS, row)
 
     def put_failure(self, fold_fingerprint: str, reason: str) -> None:
         """Store that a training failed for a reason outside the method; it is trained again and gets no score."""
@@ -189,14 +188,13 @@ class Store:
         A stored curve of the same evaluation version stays; one of another version is replaced.
         """
         key = TEST_CURVES.c.fingerprint == curve.fingerprint
+        row = {"fingerprint": curve.fingerprint, "curve": curve.model_dump_json()}
         with self._database.writing() as connection:
-            stored = connection.execute(sa.select(TEST_CURVES.c.curve).where(key)).scalar_one_or_none()
-            if stored is not None:
-                if TestCurve.model_validate_json(stored).evaluation_version == curve.evaluation_version:
-                    return
-                connection.execute(sa.delete(TEST_CURVES).where(key))
-            row = {"fingerprint": curve.fingerprint, "curve": curve.model_dump_json()}
-            connection.execute(sa.insert(TEST_CURVES).values(row))
+            if insert_unless_present(connection, TEST_CURVES, row):
+                return
+            stored = connection.execute(sa.select(TEST_CURVES.c.curve).where(key)).scalar_one()
+            if TestCurve.model_validate_json(stored).evaluation_version != curve.evaluation_version:
+                insert_or_replace(connection, TEST_CURVES, row)
 
     def test_curve(self, fingerprint: str) -> TestCurve | None:
         """Return the test scores along a training, or None if none of the current evaluation version are stored."""

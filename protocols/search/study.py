@@ -76,6 +76,10 @@ class Study:
         count = self.budget.searches if self.method.space else 1
         return tuple(replace(self, problem=replace(self.problem, search=number)) for number in range(count))
 
+    def study_names(self) -> tuple[str, ...]:
+        """Return the names of the studies of all searches in Optuna's storage; none without a search space."""
+        return tuple(study.open().name for study in self.searches()) if self.method.space else ()
+
     @property
     def n_runs(self) -> int:
         """Number of reproductions of all searches."""

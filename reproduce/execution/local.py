@@ -5,9 +5,11 @@ import os
 import signal
 import threading
 from concurrent.futures import Future, ProcessPoolExecutor
+from multiprocessing import resource_tracker
 from queue import Empty
 from typing import Any
 
+from reproduce import interrupts
 from reproduce.execution.carry_out import carry_out
 from reproduce.execution.devices import prepare_process, threads_in_environment
 from reproduce.execution.executor import Executor
@@ -34,7 +36,8 @@ class InProcess:
         """Carry out the task at once and return a future that is done."""
         future: Future[Done] = Future()
         try:
-            future.set_result(carry_out(task, self.device, self._ticks.append))
+            with interrupts.immediate():
+                future.set_result(carry_out(task, self.device, self._ticks.append))
         except Exception as error:
             future.set_exception(error)
         return future
@@ -62,6 +65,7 @@ class LocalProcesses:
     def __init__(self, device: str, workers: int) -> None:
         self.device, self.workers, self.capacity = device, workers, 2 * workers
         self._context = multiprocessing.get_context("spawn")
+        _start_quiet_tracker()
         self._queue: Any = self._context.Queue()
         self._pool = self._start()
 
@@ -76,7 +80,8 @@ class LocalProcesses:
 
     def submit(self, task: Task) -> "Future[Done]":
         """Give the task to the next free process."""
-        with threads_in_environment():
+        # A process of the pool starts when there is a task for it.
+        with threads_in_environment(), interrupts.kept_from_children():
             return self._pool.submit(_carry_out_in_worker, task)
 
     def restart(self) -> None:
@@ -110,6 +115,19 @@ class LocalProcesses:
         self._stop()
         self._queue.close()
         self._queue.cancel_join_thread()
+
+
+def _start_quiet_tracker() -> None:
+    """Start the process that removes semaphores after a killed parent, without its warning that there were some."""
+    before = os.environ.get("PYTHONWARNINGS")
+    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, (before, "ignore:resource_tracker")))
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        if before is None:
+            del os.environ["PYTHONWARNINGS"]
+        else:
+            os.environ["PYTHONWARNINGS"] = before
 
 
 _worker: dict[str, Any] = {}

@@ -1,11 +1,13 @@
 """Runs the protocols of all methods: looks up each job in the store, executes missing jobs, stores every outcome.
 
-Methods run at the same time: while one method waits for the last fold of a trial, the workers train for another.
+Methods run at the same time: while one method waits for the last fold of a trial, the workers train for another. Work
+that another run on the same store is doing is put off.
 """
 
 import errno
+import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -16,8 +18,10 @@ from protocols.problem import Problem
 from protocols.source_files import SourceError
 from protocols.splits import SplitError
 from protocols.training.build_method import MethodError
+from reproduce import interrupts
 from reproduce.errors import WorkFailedError
 from reproduce.execution.executor import Executor
+from reproduce.execution.shared_work import SharedWork
 from reproduce.execution.tasks import Done, EvaluateTask, Exhibition, Task, Trained, TrainTask
 from reproduce.monitoring.observer import Observer
 from results.artifacts import exhibit_path, weights_path
@@ -28,6 +32,9 @@ from results.store import Store
 ATTEMPTS = 3
 """How often a job is tried if it fails for reasons outside the method."""
 
+_LOOK_AGAIN_SECONDS = 1.0
+"""How often the work of other runs is looked at again."""
+
 
 @dataclass
 class _Track:
@@ -36,6 +43,7 @@ class _Track:
     method: str
     problem: Problem
     work: Work[list[RunRecord]]
+    studies: tuple[str, ...]
     jobs: list[Job] = field(default_factory=list)
     outcomes: dict[int, Outcome] = field(default_factory=dict)
 
@@ -53,6 +61,7 @@ class Scheduler:
         row_problems: The problems of methods with conditions of their own, by method.
         test_curves: Whether test scores are recorded during the trainings of the reproductions.
         recordings: Embeddings to keep during the trainings of the reproductions; None keeps none.
+        say: Prints a line about work that another run does.
     """
 
     def __init__(
@@ -66,20 +75,28 @@ class Scheduler:
         row_problems: Mapping[str, Problem] | None = None,
         test_curves: bool = False,
         recordings: RecordingSettings | None = None,
+        say: Callable[[str], None] = lambda line: None,
     ) -> None:
         self.experiment, self.test_curves, self.recordings = experiment, test_curves, recordings
         self.store, self.executor, self.observer = store, executor, observer
-        self.problem, self.row_problems = problem, row_problems or {}
+        self.problem, self.row_problems, self.say = problem, row_problems or {}, say
+        self._not_started: list[_Track] = []
+        self._elsewhere: list[tuple[_Track, int]] = []
+        self._next_look = 0.0
         self._waiting: deque[tuple[_Track, int]] = deque()
         self._running: dict[Future[Done], tuple[_Track, int]] = {}
         self._attempts: dict[str, int] = {}
         self._finished: dict[str, list[RunRecord]] = {}
 
-    def run(self, protocols: Mapping[str, Work[list[RunRecord]]]) -> dict[str, list[RunRecord]]:
+    def run(
+        self, protocols: Mapping[str, Work[list[RunRecord]]], studies: Mapping[str, tuple[str, ...]] | None = None
+    ) -> dict[str, list[RunRecord]]:
         """Run the protocols to their end.
 
         Args:
             protocols: The protocols by the methods' keys.
+            studies: Names of the studies that the methods' searches write to, by the methods' keys. A method starts
+                when no other run works on its studies.
 
         Returns:
             The runs of every method, by the method's key.
@@ -87,23 +104,57 @@ class Scheduler:
         Raises:
             WorkFailedError: A job cannot be done; everything finished before is in the store.
             StoreError: The store cannot be read or written.
+            KeyboardInterrupt: Somebody asked this process to stop.
         """
-        for method, work in protocols.items():
-            self._start(_Track(method, self.row_problems.get(method, self.problem), work))
-        while self._waiting or self._running:
-            while self._waiting and len(self._running) < self.executor.capacity:
-                if not self._submit():
-                    break
-            done, _ = wait(self._running, timeout=0.5, return_when=FIRST_COMPLETED)
-            self.observer.ticks(self.executor.ticks())
-            self._collect(done)
+        names, self._next_look = studies or {}, 0.0
+        self._not_started = [
+            _Track(method, self.row_problems.get(method, self.problem), work, names.get(method, ()))
+            for method, work in protocols.items()
+        ]
+        with self.store.leases() as leases:
+            self._shared = SharedWork(leases, self.say)
+            while self._not_started or self._elsewhere or self._waiting or self._running:
+                self._look_at_other_runs()
+                while self._waiting and len(self._running) < self.executor.capacity and not interrupts.requested():
+                    if not self._submit():
+                        break
+                done = self._wait()
+                if interrupts.requested():
+                    self._keep_finished(done)
+                    raise KeyboardInterrupt
+                self.observer.ticks(self.executor.ticks())
+                self._collect(done)
         return self._finished
+
+    def _look_at_other_runs(self) -> None:
+        """Start the methods that no other run searches for, and queue the jobs that others had taken again."""
+        if time.monotonic() < self._next_look:
+            return
+        for track in list(self._not_started):
+            if not interrupts.requested() and self._shared.begin_searches(track.method, track.studies):
+                self._not_started.remove(track)
+                self._start(track)
+        self._waiting.extend(self._elsewhere)
+        self._elsewhere.clear()
+        self._next_look = time.monotonic() + _LOOK_AGAIN_SECONDS
+
+    def _wait(self) -> set[Future[Done]]:
+        """Wait a moment for a job to finish, but not if another job can be submitted already."""
+        if self._running:
+            return wait(self._running, timeout=0.5, return_when=FIRST_COMPLETED)[0]
+        if not self._waiting and (self._not_started or self._elsewhere):
+            time.sleep(0.1)
+        return set()
 
     def _start(self, track: _Track) -> None:
         try:
             self._take_jobs(track, next(track.work))
         except StopIteration as stop:
-            self._finished[track.method] = stop.value
+            self._finish(track, stop.value)
+
+    def _finish(self, track: _Track, records: list[RunRecord]) -> None:
+        self._finished[track.method] = records
+        self._shared.end_searches(track.studies)
 
     def _take_jobs(self, track: _Track, jobs: list[Job]) -> None:
         """Queue a protocol's jobs that are not in the store. If the store has all outcomes, continue the protocol."""
@@ -131,13 +182,25 @@ class Scheduler:
         return result if tested or weights_path(self.store.artifacts, job.spec).exists() else None
 
     def _submit(self) -> bool:
-        """Submit the next job of the queue; return False if a worker has died."""
+        """Submit the next job of the queue, unless another run does it or did it; return False if a worker has died."""
         track, index = self._waiting[0]
+        job = track.jobs[index]
+        if not self._shared.begin_job(track.method, job):
+            self._elsewhere.append(self._waiting.popleft())
+            return True
+        outcome = self._stored_outcome(job)
+        if outcome is not None:
+            self._waiting.popleft()
+            self._shared.end_job(job)
+            self._add_outcome(track, index, outcome, from_store=True)
+            self._continue(track)
+            return True
         try:
-            future = self.executor.submit(self._task(track.problem, track.jobs[index]))
+            future = self.executor.submit(self._task(track.problem, job))
         except BrokenProcessPool as error:
+            self._shared.end_job(job)
             if not self._running:
-                self._handle_failure(track, track.jobs[index], error)
+                self._handle_failure(track, job, error)
                 self.executor.restart()
             return False
         self._waiting.popleft()
@@ -172,11 +235,14 @@ class Scheduler:
             if error is None:
                 self._store(track, index, future.result())
                 continue
+            self._shared.end_job(job)
             pool_broke |= isinstance(error, BrokenProcessPool)
             self._handle_failure(track, job, error)
             self._waiting.appendleft((track, index))
         if pool_broke:
-            self._waiting.extendleft(self._running.values())
+            for track, index in self._running.values():
+                self._shared.end_job(track.jobs[index])
+                self._waiting.appendleft((track, index))
             self._running.clear()
             self.executor.restart()
 
@@ -190,21 +256,37 @@ class Scheduler:
     def _store(self, track: _Track, index: int, done: Done) -> None:
         """Store a new outcome. If it is the last one that the protocol waits for, continue the protocol."""
         job = track.jobs[index]
-        if isinstance(done, Trained):
-            assert isinstance(job, TrainJob)
-            # The curve first: once the result is stored, the training is never repeated, and a curve would be lost.
-            if done.test_curve is not None:
-                self.store.put_test_curve(done.test_curve)
-            self.store.put_fold(job.spec, done.result)
-        else:
+        self._put(job, done)
+        self._shared.end_job(job)
+        self._add_outcome(track, index, done.result if isinstance(done, Trained) else done, from_store=False)
+        self._continue(track)
+
+    def _put(self, job: Job, done: Done) -> None:
+        if not isinstance(done, Trained):
             self.store.put_run(done)
-        outcome: Outcome = done.result if isinstance(done, Trained) else done
-        self._add_outcome(track, index, outcome, from_store=False)
-        if len(track.outcomes) == len(track.jobs):
-            try:
-                self._take_jobs(track, track.work.send([track.outcomes[i] for i in range(len(track.jobs))]))
-            except StopIteration as stop:
-                self._finished[track.method] = stop.value
+            return
+        assert isinstance(job, TrainJob)
+        # The curve first: once the result is stored, the training is never repeated, and a curve would be lost.
+        if done.test_curve is not None:
+            self.store.put_test_curve(done.test_curve)
+        self.store.put_fold(job.spec, done.result)
+
+    def _keep_finished(self, done: set[Future[Done]]) -> None:
+        """Store what was finished when the run was stopped."""
+        for future in done:
+            if future.exception() is None:
+                track, index = self._running[future]
+                self._put(track.jobs[index], future.result())
+
+    def _continue(self, track: _Track) -> None:
+        """Continue a method's protocol if it has all outcomes that it waits for."""
+        if len(track.outcomes) < len(track.jobs):
+            return
+        self._shared.check_searches(track.method, track.studies)
+        try:
+            self._take_jobs(track, track.work.send([track.outcomes[index] for index in range(len(track.jobs))]))
+        except StopIteration as stop:
+            self._finish(track, stop.value)
 
     def _handle_failure(self, track: _Track, job: Job, error: BaseException) -> None:
         """Store a failure. Return if the job may be tried again; raise WorkFailedError if not."""
