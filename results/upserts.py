@@ -18,8 +18,9 @@ def insert_unless_present(connection: sa.Connection, table: sa.Table, row: Mappi
     Returns:
         Whether the row was inserted.
     """
-    statement = _insert(connection, table).values(row).on_conflict_do_nothing()
-    return bool(connection.execute(statement).rowcount)
+    # Drivers count the rows of such an insert in different ways, so the inserted row is asked for.
+    statement = _insert(connection, table).values(row).on_conflict_do_nothing().returning(*table.primary_key)
+    return connection.execute(statement).first() is not None
 
 
 def insert_or_replace(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> None:
