@@ -8,7 +8,7 @@ PIP := $(RUN) -m pip --disable-pip-version-check install
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: quickstart test test-fast check docs diagrams bench bench-images calibrate clean
+.PHONY: quickstart test test-fast test-faults check docs diagrams bench bench-images calibrate clean
 
 quickstart: $(VENV)/runtime.stamp
 	$(RUN) -m reproduce run quickstart $(ARGS)
@@ -18,6 +18,10 @@ test: $(VENV)/dev.stamp check docs
 
 test-fast: $(VENV)/dev.stamp
 	$(RUN) -m pytest -m "not slow"
+
+# Kills, interrupts and overlapping runs for some minutes; the short ones are a part of `make test`.
+test-faults: $(VENV)/dev.stamp
+	LONG_FAULTS=1 $(RUN) -m pytest -m faults
 
 check: $(VENV)/dev.stamp
 	$(VENV)/bin/ruff check .

@@ -264,7 +264,9 @@ def test_the_gpu_extra_asks_for_the_same_faiss():
 def test_ci_runs_what_a_developer_runs():
     script = ROOT / ".ci" / "run"
     commands = [line for line in script.read_text().splitlines() if line and not line.startswith(("#", "set ", "cd "))]
-    assert commands == ["make test"]
+    # Before the tests, the script only installs a server that they use.
+    assert commands[-1] == "make test"
+    assert [line for line in commands[:-1] if "make" in line or "pytest" in line] == []
     assert script.stat().st_mode & 0o100, ".ci/run must be executable"
 
 
@@ -299,9 +301,9 @@ def test_tests_across_modules_have_folders_that_say_so():
         "test_documentation.py",
         "test_packaging.py",
     }
-    assert {path.parts[0] for path in tests if len(path.parts) > 1} <= {*ROOMS, "contracts", "end_to_end"}
+    assert {path.parts[0] for path in tests if len(path.parts) > 1} <= {*ROOMS, "contracts", "end_to_end", "faults"}
     folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir() and any(path.rglob("*.*"))}
-    assert folders - {"__pycache__"} == {*ROOMS, "contracts", "end_to_end", "support", "benchmarks", "golden"}
+    assert folders - {"__pycache__"} == {*ROOMS, "contracts", "end_to_end", "faults", "support", "benchmarks", "golden"}
 
 
 def test_no_helper_is_imported_from_a_test():

@@ -133,7 +133,11 @@ def test_an_experiments_runs_come_by_method_and_run(any_store):
     for method, run in (("triplet", 1), ("triplet", 0), ("cosface", 0)):
         any_store.put_run(some_run(method, run))
         any_store.enlist("x", method, run, f"{method}-{run}")
-    assert [(r.method, r.run) for r in any_store.experiment_runs("x")] == [("cosface", 0), ("triplet", 0), ("triplet", 1)]
+    assert [(r.method, r.run) for r in any_store.experiment_runs("x")] == [
+        ("cosface", 0),
+        ("triplet", 0),
+        ("triplet", 1),
+    ]
     assert any_store.experiment_runs("y") == []
 
 
