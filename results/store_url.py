@@ -7,7 +7,9 @@ _HIDDEN = "***"
 # Greedy, so that a password with an unescaped @ is hidden whole.
 _IN_URL = re.compile(r"(?P<before>[\w+.-]+://[^\s:/@?]*:)(?P<secret>.*)@", re.DOTALL)
 _IN_TEXT = re.compile(r"([\w+.-]+://[^\s:/@?]*:)\S*@")
-_PARAMETER = re.compile(r"(?P<before>[?&][^=&\s]*password[^=&\s]*=)(?P<secret>[^&\s]*)", re.IGNORECASE)
+_PARAMETER = re.compile(
+    r"(?P<before>[?&][^=&\s]*password[^=&\s]*=)(?P<secret>[^&\s]*?)(?=[:;,]?(?:[&\s]|$))", re.IGNORECASE
+)
 
 
 def shown_url(url: str) -> str:
