@@ -142,7 +142,7 @@ def open_studies(where: StoragePaths) -> BaseStorage:
     except (SQLAlchemyError, RuntimeError) as error:
         reason = without_passwords(str(error), where.store).splitlines()[0]
         raise StoreError(f"store {where.shown_store}: Optuna cannot use it ({reason})") from None
-    wait_for_restarts(storage.engine)
+    wait_for_restarts(storage.engine, reached=True)
     return storage
 
 

@@ -72,15 +72,15 @@ def engine_arguments(url: sa.URL) -> dict[str, Any]:
     return {"pool_pre_ping": True}
 
 
-def wait_for_restarts(engine: sa.Engine) -> None:
+def wait_for_restarts(engine: sa.Engine, *, reached: bool = False) -> None:
     """Let later connections wait up to a minute for a server that was reached before. SQLite has no server.
 
     Args:
         engine: The database.
+        reached: Whether the server was reached already. The first connection does not wait.
     """
     if engine.dialect.name == "sqlite":
         return
-    reached = False
 
     def connect(dialect: Dialect, _record: Any, arguments: list[Any], options: dict[str, Any]) -> DBAPIConnection:
         nonlocal reached
