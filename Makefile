@@ -8,20 +8,29 @@ PIP := $(RUN) -m pip --disable-pip-version-check install
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: quickstart test test-fast test-faults check docs diagrams bench bench-images calibrate clean
+.PHONY: quickstart example test test-fast test-cluster test-faults check docs diagrams bench bench-images bench-racing bench-gpu calibrate clean
 
 quickstart: $(VENV)/runtime.stamp
 	$(RUN) -m reproduce run quickstart $(ARGS)
+
+# Draws docs/example.html from the store of `make quickstart`; ARGS="--store FILE" names another store.
+example: $(VENV)/runtime.stamp
+	$(RUN) -m reproduce report quickstart --to docs/_build/example $(ARGS)
+	cp docs/_build/example/quickstart/index.html docs/example.html
 
 test: $(VENV)/dev.stamp check docs
 	$(RUN) -m pytest -n 2 --dist loadfile
 
 test-fast: $(VENV)/dev.stamp
-	$(RUN) -m pytest -m "not slow"
+	$(RUN) -m pytest -m "not slow and not faults and not cluster"
 
-# Kills, interrupts and overlapping runs for some minutes; the short ones are a part of `make test`.
+# Nodes of Ray, jobs of SLURM's local executor and a PostgreSQL server; some are killed. CI runs it after `make test`.
+test-cluster: $(VENV)/dev.stamp
+	$(RUN) -m pytest -m cluster --durations 5 tests/reproduce/execution tests/results tests/faults $(ARGS)
+
+# Kills, power cuts, damaged input and concurrent runs in large numbers. `make test` runs a few of each.
 test-faults: $(VENV)/dev.stamp
-	LONG_FAULTS=1 $(RUN) -m pytest -m faults
+	$(RUN) -m pytest -m faults --durations 0 tests/faults $(ARGS)
 
 check: $(VENV)/dev.stamp
 	$(VENV)/bin/ruff check .
@@ -38,16 +47,25 @@ diagrams: docs/images/rooms.svg docs/images/way_of_a_number.svg docs/images/way_
 docs/images/%.svg: docs/images/%.dot
 	dot -Tsvg $< -o $@
 
+# Measures the suite beside other code for some minutes; writes results/measured/bench_cpu.json and its tables in the docs.
 bench: $(VENV)/dev.stamp
-	$(RUN) -m tests.benchmarks
+	$(RUN) -m tests.benchmarks $(ARGS)
 
 bench-images: $(VENV)/dev.stamp
 	$(RUN) -m tests.benchmarks.images $(ARGS)
+
+# At most 9 minutes on a GPU; writes results/measured/bench_gpu.json. ARGS='--images FOLDER' adds a short run on CUB.
+bench-gpu: $(VENV)/dev.stamp
+	$(RUN) -m tests.benchmarks.gpu $(ARGS)
 
 # Simulates tables for some minutes; writes results/measured/calibration.json and its figure in the docs.
 calibrate: $(VENV)/dev.stamp
 	$(RUN) -m tests.benchmarks.calibration $(ARGS)
 	$(RUN) -m tests.benchmarks.stopping
+
+# Replays searches of stores (ARGS="--store sqlite:///runs/store.sqlite") or of the kept record, and simulates searches.
+bench-racing: $(VENV)/dev.stamp
+	$(RUN) -m tests.benchmarks.racing $(ARGS)
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -1,5 +1,7 @@
 """Losses of deep metric learning. They need torch and pytorch-metric-learning, and no other package of the suite."""
 
+from .angular_margins import ArcFaceLoss, CosFaceLoss
+from .attach import attach
 from .ccp import CCPLoss
 from .coupling_flow import CouplingFlow
 from .hierarchical_proxy import HierarchicalProxyLoss
@@ -13,12 +15,15 @@ from .proxy_anchor import ProxyAnchorLoss
 from .proxy_gml import ProxyGMLLoss
 from .proxy_isa import ProxyISALoss
 from .proxy_nca import ProxyNCALoss
+from .schedule import Schedule
 from .soft_triple import SoftTripleLoss
 from .xbm import XBMLoss
 
 __all__ = [
+    "ArcFaceLoss",
     "CCPLoss",
     "Clock",
+    "CosFaceLoss",
     "CosineContrastiveLoss",
     "CouplingFlow",
     "HierarchicalProxyLoss",
@@ -29,11 +34,13 @@ __all__ = [
     "ProxyGMLLoss",
     "ProxyISALoss",
     "ProxyNCALoss",
+    "Schedule",
     "SignalToNoiseRatioContrastiveLoss",
     "SoftTripleLoss",
     "TrainingContext",
     "TrainingPlugin",
     "XBMLoss",
+    "attach",
     "greedy_k_center",
     "meaning_of",
 ]

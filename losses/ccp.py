@@ -13,7 +13,10 @@ from torch import Tensor, nn
 
 from .binding import Binding
 from .checks import checked_labels
+from .dense_pairs import pair_loss
+from .hook_reminder import HookReminder
 from .k_center import greedy_k_center
+from .known_on_host import KnownOnHost
 from .near_proxies import near_proxies
 from .pair_losses import BatchSumReducer, EuclideanDistance
 from .plugin import Clock, Needs, TrainingContext
@@ -45,7 +48,7 @@ def _triplet(margin: float = 0.0961) -> Any:
     return pml_losses.TripletMarginLoss(margin, distance=EuclideanDistance(normalize_embeddings=False))
 
 
-class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
+class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossFunction):
     """A pair loss between samples and K proxies per class, solved repeatedly with new proxies.
 
     With `ball(v) = v / max(1, |v|)`, raw embeddings e (B, d), proxies Q (K C, d; row k C + c is proxy k of class c)::
@@ -143,7 +146,7 @@ class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         self.proxies = nn.Parameter(torch.empty(proxies_per_class * num_classes, embedding_size))
         nn.init.kaiming_normal_(self.proxies)
         self._register_state()
-        self._binding = Binding()
+        self._binding, self._known = Binding(), KnownOnHost()
         recorded = ["embedding_size", "proxies_per_class", "pool_size", "lam", "lam_decay", "w_sample", "w_proxy"]
         self.add_to_recordable_attributes(list_of_names=recorded, is_stat=False)
 
@@ -163,27 +166,39 @@ class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         """PML's hook: the weighted sub-losses `proxy_loss` and `sample_loss`, both already reduced."""
         c_f.ref_not_supported(embeddings, labels, ref_emb, ref_labels)
         labels = checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
-        samples, proxies, proxy_labels = ball(embeddings), self.proxies.to(embeddings.dtype), self.proxy_labels
+        if self.training:
+            self._count_call()
+        samples, proxies = ball(embeddings), self.proxies.to(embeddings.dtype)
+        proxy_loss = pair_loss(self.base_loss, samples, labels, ball(proxies), self.proxy_labels)
+        if proxy_loss is None:
+            proxy_loss = self._listed_proxy_loss(samples, labels, proxies)
+        sample_loss = pair_loss(self.base_loss, samples, labels) if indices_tuple is None else None
+        if sample_loss is None:
+            sample_loss = self.base_loss(samples, labels, indices_tuple)
+        terms = {"proxy_loss": self.w_proxy * proxy_loss, "sample_loss": self.w_sample * sample_loss}
+        return {name: {"losses": v, "indices": None, "reduction_type": "already_reduced"} for name, v in terms.items()}
+
+    def _listed_proxy_loss(self, samples: Tensor, labels: Tensor, proxies: Tensor) -> Tensor:
+        """The base loss with lists of pairs, for which proxies that add nothing are left out first."""
+        proxy_labels = self.proxy_labels
         near = near_proxies(self.base_loss, samples, labels, proxies, self.num_classes)
         if near is not None:
             proxies, proxy_labels = proxies[near], proxy_labels[near]
-        terms = {
-            "proxy_loss": self.w_proxy * self.base_loss(samples, labels, None, ball(proxies), proxy_labels),
-            "sample_loss": self.w_sample * self.base_loss(samples, labels, indices_tuple),
-        }
-        return {name: {"losses": v, "indices": None, "reduction_type": "already_reduced"} for name, v in terms.items()}
+        value: Tensor = self.base_loss(samples, labels, None, ball(proxies), proxy_labels)
+        return value
 
     def _sub_loss_names(self) -> list[str]:
         return ["proxy_loss", "sample_loss"]
 
     def strength(self) -> float:
         """lam_n, the coefficient of the proximal term in the current problem."""
-        n = int(self.instance)
+        n = self._known.read("instance", self.instance)
         return self.lam * self.lam_decay**n if n > 0 else 0.0
 
     def bind(self, context: TrainingContext) -> None:
         """Pick the first proxies, far from the origin. A loss with loaded state keeps it and only takes the trunk."""
         super().bind(context)
+        self._hook_was_called = True
         self._binding = Binding(context)
         if self.started:
             return
@@ -191,6 +206,9 @@ class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         self.previous_weights = torch.zeros_like(self.best_weights)
         self._pick_proxies(context)
         self.started.fill_(True)
+
+    def _missing_without_hooks(self) -> str | None:
+        return None if self.started else "random proxies, and no further problems"
 
     def on_gradients(self, clock: Clock) -> bool:
         """Add the gradient of `lam_n / 2 |theta - theta_prev|^2` to that of the trunk."""

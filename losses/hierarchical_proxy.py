@@ -9,12 +9,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from .binding import Binding
+from .hook_reminder import HookReminder
+from .known_on_host import KnownOnHost
 from .plugin import Clock, Needs, TrainingContext
 from .proxy_anchor import ProxyAnchorLoss
 from .spherical_k_means import spherical_k_means
 
 
-class HierarchicalProxyLoss(ProxyAnchorLoss):
+class HierarchicalProxyLoss(HookReminder, ProxyAnchorLoss):
     """Proxy-Anchor to the proxies of classes, and again to the proxies of groups of classes.
 
     With Proxy-Anchor L_PA, class proxies P (C, d), groups `g: classes -> 0..G-1` and group proxies R (G, d)::
@@ -80,7 +82,7 @@ class HierarchicalProxyLoss(ProxyAnchorLoss):
         )
         self.register_buffer("groups", torch.full((num_classes,), -1))
         self.register_buffer("clustered_at", torch.tensor(-1))
-        self._binding = Binding()
+        self._binding, self._known = Binding(), KnownOnHost()
         self.add_to_recordable_attributes(list_of_names=["num_groups", "coarse_weight", "period"], is_stat=False)
 
     def bind(self, context: TrainingContext) -> None:
@@ -89,11 +91,16 @@ class HierarchicalProxyLoss(ProxyAnchorLoss):
 
     def on_epoch_start(self, clock: Clock) -> None:
         """Cluster the proxies after the warm-up, and again after every `period` passes."""
+        self._hook_was_called = True
         if clock.warmup or clock.passes < self.needs.warmup_epochs:
             return
-        if self.clustered_at < 0 or clock.passes - self.clustered_at >= self.period:
+        last = self._known.read("clustered_at", self.clustered_at)
+        if last < 0 or clock.passes - last >= self.period:
             self.cluster()
-            self.clustered_at.fill_(clock.passes)
+            self._known.write("clustered_at", self.clustered_at, clock.passes)
+
+    def _missing_without_hooks(self) -> str | None:
+        return None if self._grouped() else "no groups of classes"
 
     @torch.no_grad()
     def cluster(self) -> None:
@@ -120,7 +127,7 @@ class HierarchicalProxyLoss(ProxyAnchorLoss):
             self.coarse_proxies.copy_(self.centroids(functional.normalize(self.proxies, dim=1)))
 
     def _grouped(self) -> bool:
-        return bool(self.groups[0] >= 0)
+        return bool(self._known.read("clustered", self.groups, lambda groups: groups[0] >= 0))
 
     def centroids(self, unit: Tensor) -> Tensor:
         """Normalised means (G, d) of the unit proxies (C, d) in each group; zero for a group without a class."""
@@ -141,6 +148,8 @@ class HierarchicalProxyLoss(ProxyAnchorLoss):
     ) -> dict[str, Any]:
         """PML's hook: the two sub-losses of Proxy-Anchor for classes, and the same two for groups."""
         terms = super().compute_loss(embeddings, labels, indices_tuple, ref_emb, ref_labels)
+        if self.training:
+            self._count_call()
         zero = {"losses": 0, "indices": None, "reduction_type": "already_reduced"}
         if not self._grouped():
             return {**terms, "coarse_pos_loss": zero, "coarse_neg_loss": zero}
@@ -154,7 +163,7 @@ class HierarchicalProxyLoss(ProxyAnchorLoss):
             -self.alpha * (cosine - self.margin) + offset, keep_mask=members, add_one=True, dim=0
         )
         repulsion = lmu.logsumexp(self.alpha * (cosine + self.margin) + offset, keep_mask=~members, add_one=True, dim=0)
-        present = int(members.any(dim=0).sum())
+        present = members.any(dim=0).sum()
         parts = {"coarse_pos_loss": (attraction, present), "coarse_neg_loss": (repulsion, self.num_groups)}
         return {
             name: {

@@ -53,27 +53,44 @@ class MemoryQueue(nn.Module):
         self.register_buffer("filled", torch.tensor(0))
 
     @torch.no_grad()
-    def push(self, embeddings: Tensor, labels: Tensor) -> None:
-        """Append rows (q, d) with labels (q,) in their order; of more than T rows the last T are stored."""
+    def push(self, embeddings: Tensor, labels: Tensor, keep: Tensor | None = None) -> None:
+        """Append rows; of more than T rows the last T are stored. No transfer from the device if q <= T.
+
+        Args:
+            embeddings: Rows (q, d).
+            labels: Labels (q,).
+            keep: Mask (q,) of the rows to append, in their order; None, the default, appends all.
+        """
+        if keep is not None and len(labels) > self.memory_size:
+            embeddings, labels, keep = embeddings[keep], labels[keep], None
         embeddings, labels = embeddings[-self.memory_size :], labels[-self.memory_size :]
-        self._write(self._next_slots(len(labels)), embeddings, labels)
+        if keep is None:
+            keep = torch.ones_like(labels, dtype=torch.bool)
+        number = keep.sum()
+        self._write(self._next_slots(keep, number), embeddings, labels, keep)
         # Both orders write every slot once before they write any of them again.
-        self.filled.add_(len(labels)).clamp_(max=self.memory_size)
+        self.filled.add_(number).clamp_(max=self.memory_size)
 
-    def _write(self, slots: Tensor, embeddings: Tensor, labels: Tensor) -> None:
-        self.embeddings[slots] = embeddings.to(self.embeddings.dtype)
-        self.labels[slots] = labels
+    def _write(self, slots: Tensor, embeddings: Tensor, labels: Tensor, keep: Tensor) -> None:
+        # A row that is not kept writes back what its slot holds.
+        rows = embeddings.to(self.embeddings.dtype)
+        self.embeddings[slots] = torch.where(keep.unsqueeze(1), rows, self.embeddings[slots])
+        self.labels[slots] = torch.where(keep, labels, self.labels[slots])
 
-    def _next_slots(self, rows: int) -> Tensor:
-        """Slots (rows,) to write, in order; moves the write position without a transfer from the device."""
-        offsets = torch.arange(rows, device=self.position.device)
-        end = self.position + rows
+    def _next_slots(self, keep: Tensor, number: Tensor) -> Tensor:
+        """A slot of its own for each row (q,); moves the write position by the number of kept rows.
+
+        Kept rows have the next slots, in order. The others have the slots behind, which they leave as they are.
+        """
+        kept_before, others_before = keep.cumsum(0) - 1, (~keep).cumsum(0) - 1
+        offsets = torch.where(keep, kept_before, number + others_before)
+        end = self.position + number
         if self.order == "fifo":
             slots = (self.position + offsets) % self.memory_size
             self.position.copy_(end % self.memory_size)
             return slots
         overflow = end > self.memory_size
-        slots = torch.where(overflow, self.memory_size - rows, self.position) + offsets
+        slots = (torch.where(overflow, self.memory_size - number, self.position) + offsets) % self.memory_size
         self.position.copy_(torch.where(overflow, 0, end))
         return slots
 

@@ -9,7 +9,9 @@ from pytorch_metric_learning.reducers import AvgNonZeroReducer, MultipleReducers
 from torch import Tensor
 
 from .pair_losses import BatchSumReducer, EuclideanDistance
+from .waitless_reducers import WaitlessMeanAboveZero
 
+_KNOWN_REDUCERS = (AvgNonZeroReducer, WaitlessMeanAboveZero, BatchSumReducer)
 _SLACK = 0.01  # far above the rounding error of a distance; a proxy too many changes nothing
 
 
@@ -70,12 +72,12 @@ def _zero_beyond_margin(base_loss: Any) -> bool:
     """Whether this is a loss of pytorch-metric-learning in which pairs beyond the margin neither add nor count."""
     reducer, distance = base_loss.reducer, base_loss.distance
     reducers = list(reducer.reducers.values()) if isinstance(reducer, MultipleReducers) else [reducer]
-    if base_loss.collect_stats or any(type(r) not in (AvgNonZeroReducer, BatchSumReducer) for r in reducers):
+    if base_loss.collect_stats or any(type(r) not in _KNOWN_REDUCERS for r in reducers):
         return False
     if distance.p != 2 or distance.power != 1 or distance.normalize_embeddings:
         return False
     euclidean = type(distance) in (LpDistance, EuclideanDistance)
     if type(base_loss) is pml_losses.TripletMarginLoss:
         plain = not base_loss.swap and not base_loss.smooth_loss and base_loss.triplets_per_anchor == "all"
-        return euclidean and plain and type(reducers[0]) is AvgNonZeroReducer
+        return euclidean and plain and isinstance(reducers[0], AvgNonZeroReducer)
     return type(base_loss) is pml_losses.ContrastiveLoss and (euclidean or type(distance) is DotProductSimilarity)

@@ -5,11 +5,14 @@ from typing import Any
 import torch
 from pytorch_metric_learning import losses as pml_losses
 from pytorch_metric_learning.utils import common_functions as c_f
+from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from .checks import checked_labels, require_similarity
 from .plugin import TrainingPlugin
 from .precision import FullPrecisionForward, at_least_float32
+from .waitless_reducers import WaitlessDivisor
 
 
 class ProxyAnchorLoss(FullPrecisionForward, TrainingPlugin, pml_losses.ProxyAnchorLoss):
@@ -53,8 +56,29 @@ class ProxyAnchorLoss(FullPrecisionForward, TrainingPlugin, pml_losses.ProxyAnch
     ) -> dict[str, Any]:
         """PML's hook: the sub-losses (C,) for embeddings (B, d) and labels (B,)."""
         labels = self._checked(embeddings, labels, ref_emb, ref_labels)
-        sub_losses: dict[str, Any] = super().compute_loss(embeddings, labels, indices_tuple, embeddings, labels)
+        mined = lmu.convert_to_weights(indices_tuple, labels, dtype=embeddings.dtype).unsqueeze(1) - 1
+        cosine = self.get_logits(embeddings)
+        own_class = one_hot(labels, self.num_classes).bool()
+        pull = self.alpha * self.distance.margin(cosine, self.margin) + mined
+        push = self.alpha * self.distance.margin(-self.margin, cosine) + mined
+        # pytorch-metric-learning counts the classes of the batch on the host.
+        divisors = {"pos_loss": own_class.any(0).sum(), "neg_loss": self.num_classes}
+        masked = {"pos_loss": (pull, own_class), "neg_loss": (push, ~own_class)}
+        sub_losses = {
+            name: {
+                "losses": lmu.logsumexp(exponents, keep_mask=mask, add_one=True, dim=0).squeeze(0),
+                "indices": c_f.torch_arange_from_size(self.proxies),
+                "reduction_type": "element",
+                "divisor": divisors[name],
+            }
+            for name, (exponents, mask) in masked.items()
+        }
+        self.add_weight_regularization_to_loss_dict(sub_losses, self.proxies)
         return sub_losses
+
+    def get_default_reducer(self) -> WaitlessDivisor:
+        """Sum divided by the number of classes that takes part."""
+        return WaitlessDivisor()
 
     def _checked(self, embeddings: Tensor, labels: Tensor, ref_emb: Tensor, ref_labels: Tensor) -> Tensor:
         c_f.ref_not_supported(embeddings, labels, ref_emb, ref_labels)

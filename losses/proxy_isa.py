@@ -9,6 +9,8 @@ from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from .hook_reminder import HookReminder
+from .known_on_host import KnownOnHost
 from .memory_queue import QueueOrder
 from .plugin import Clock
 from .proxy_anchor import ProxyAnchorLoss
@@ -35,7 +37,7 @@ class ClassStatus(NamedTuple):
     outlier_below: Tensor
 
 
-class ProxyISALoss(ProxyAnchorLoss):
+class ProxyISALoss(HookReminder, ProxyAnchorLoss):
     """Proxy-Anchor with higher weights for informative samples (Proxy-ISA, Eqs. 8-17).
 
     With S_ic the cosine of sample i and proxy c, n_c the number of clean samples of class c seen before, and l_c its
@@ -142,6 +144,7 @@ class ProxyISALoss(ProxyAnchorLoss):
         self.filter_needs_memory = filter_needs_memory
         self.queue = SummedMemoryQueue(memory_size, embedding_size, num_classes, queue)
         self._register_state(num_classes)
+        self._known = KnownOnHost()
         self.add_to_recordable_attributes(list_of_names=["V", "k", "lam", "h", "tau"], is_stat=False)
 
     def _register_state(self, num_classes: int) -> None:
@@ -154,18 +157,26 @@ class ProxyISALoss(ProxyAnchorLoss):
 
     def start_memory(self) -> None:
         """Switch the memory on: from the next call on it stores embeddings."""
-        self.memory_on.fill_(True)
+        self._known.write("memory_on", self.memory_on, True)
 
     def start_filter(self) -> None:
         """Switch the filter on: from the next call on positives are weighted and outliers are not stored."""
-        self.filter_on.fill_(True)
+        self._known.write("filter_on", self.filter_on, True)
 
     def on_step_start(self, clock: Clock) -> None:
         """Switch memory and filter on by completed passes; a start given in steps uses the loss's count of calls."""
+        self._hook_was_called = True
         if self.memory_start_step is None and clock.passes >= self.memory_start_pass:
             self.start_memory()
         if self.filter_start_step is None and clock.passes >= self.filter_start_pass:
             self.start_filter()
+
+    def _missing_without_hooks(self) -> str | None:
+        waits = zip(
+            ("memory", "filter"), self.switches(), (self.memory_start_step, self.filter_start_step), strict=True
+        )
+        missing = [name for name, is_on, start_step in waits if not is_on and start_step is None]
+        return f"{' and '.join(missing)} off" if missing else None
 
     def class_status(self, dtype: torch.dtype) -> ClassStatus:
         """Thresholds and penalties of all classes in the current state, in `dtype`."""
@@ -225,10 +236,12 @@ class ProxyISALoss(ProxyAnchorLoss):
 
     def switches(self) -> tuple[bool, bool]:
         """Whether memory and filter are on in the next call."""
-        memory_on, filter_on, calls = torch.stack([self.memory_on.long(), self.filter_on.long(), self.calls]).tolist()
-        memory_due = self.memory_start_step is not None and calls >= self.memory_start_step
-        filter_due = self.filter_start_step is not None and calls >= self.filter_start_step
-        return bool(memory_on) or memory_due, bool(filter_on) or filter_due
+        memory_on = self._known.read("memory_on", self.memory_on) or self._due(self.memory_start_step)
+        filter_on = self._known.read("filter_on", self.filter_on) or self._due(self.filter_start_step)
+        return memory_on, filter_on
+
+    def _due(self, start_step: int | None) -> bool:
+        return start_step is not None and self._known.read("calls", self.calls) >= start_step
 
     def compute_loss(
         self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
@@ -253,13 +266,20 @@ class ProxyISALoss(ProxyAnchorLoss):
     @torch.no_grad()
     def _observe(self, embeddings: Tensor, similarity: Tensor, labels: Tensor, own_class: Tensor) -> None:
         """Count and store the clean samples, then update the learned similarity of their classes (Algorithm 1)."""
+        self._count_call()
         memory_on, _ = self.switches()
         clean = ~self.filtered(similarity, labels)
         self.counts += (own_class & clean.unsqueeze(1)).sum(0)
         if memory_on:
-            self.queue.push(self.distance.maybe_normalize(embeddings[clean]), labels[clean])
+            self.queue.push(self.distance.maybe_normalize(embeddings), labels, clean)
             self._measure(labels)
-        self.calls += 1
+        self._advance_calls()
+
+    def _advance_calls(self) -> None:
+        if self.memory_start_step is None and self.filter_start_step is None:
+            self.calls += 1
+        else:
+            self._known.write("calls", self.calls, self._known.read("calls", self.calls) + 1)
 
     def _measure(self, labels: Tensor) -> None:
         """Update the learned similarity of the batch's classes (B,) as far as the memory holds them (Eq. 10)."""

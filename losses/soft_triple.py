@@ -10,13 +10,12 @@ from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor
 from torch.nn import functional
 
+from .center_cosines import cosines_and_spread, root_distances
 from .checks import checked_labels, require_similarity
 from .plugin import TrainingPlugin
 from .precision import FullPrecisionForward, at_least_float32
 
 SoftTripleRegularizer = Literal["halved", "mean"]
-
-_ROOT_OFFSET = 1e-5  # from the authors' code; keeps the gradient finite where two centres coincide
 
 
 def center_spread(centers: Tensor) -> Tensor:
@@ -31,20 +30,9 @@ def center_spread(centers: Tensor) -> Tensor:
     Returns:
         R, a scalar.
     """
-    return _spread(centers @ centers.transpose(1, 2))
-
-
-def _spread(cosines: Tensor) -> Tensor:
-    """R from the cosines (C, K, K) between the centres of a class."""
-    n_classes, n_centers, _ = cosines.shape
-    first, second = torch.triu_indices(n_centers, n_centers, offset=1, device=cosines.device)
-    distances = (2 + _ROOT_OFFSET - 2 * cosines[:, first, second]).sqrt()
-    return distances.sum() / (n_classes * n_centers * (n_centers - 1))
-
-
-def _norms(products: Tensor) -> Tensor:
-    """Norms (C, K) of the centres from their products (C, K, K); the bound is that of torch's `normalize`."""
-    return torch.diagonal(products, dim1=1, dim2=2).clamp(min=1e-24).sqrt()
+    n_classes, n_centers, _ = centers.shape
+    distances = root_distances(centers @ centers.transpose(1, 2))
+    return distances.triu(1).sum() / (n_classes * n_centers * (n_centers - 1))
 
 
 class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTripleLoss):
@@ -64,8 +52,7 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
 
     Embeddings (B, d) may have any norm, labels (B,) are in 0..C-1. `indices_tuple` weights the samples as in
     pytorch-metric-learning. Its `SparseCentersRegularizer` is not used, because it has no offset under the root and
-    gives NaN where centres coincide. Both terms divide products of raw centres by the norms: this is faster than unit
-    centres, which cost more than the rest of the loss.
+    gives NaN where centres coincide. With the cosine as `distance`, `cosines_and_spread` computes both terms.
 
     Args:
         num_classes: C.
@@ -151,22 +138,21 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
 
     def get_logits(self, embeddings: Tensor) -> Tensor:
         """Similarities S (B, C) between embeddings (B, d) and classes, without `la` and margin."""
-        embeddings = at_least_float32(embeddings)
-        return self._logits(embeddings, *self._products(embeddings.dtype))
+        return self._logits(self._similarity_and_spread(at_least_float32(embeddings))[0])
 
-    def _products(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """Raw centres (C K, d) and the products (C, K, K) of the centres of each class."""
-        centers = self.fc.t().to(dtype).contiguous()  # products of the transposed view are slower than this copy
-        by_class = centers.view(self.num_classes, self.centers_per_class, -1)
-        return centers, by_class @ by_class.transpose(1, 2)
-
-    def _logits(self, embeddings: Tensor, centers: Tensor, products: Tensor) -> Tensor:
+    def _similarity_and_spread(self, embeddings: Tensor) -> tuple[Tensor, Tensor]:
+        """Similarities (B, C K) to the centres, and R, which is 0 where it is not wanted."""
+        with_spread = self.tau > 0 and self.centers_per_class > 1
         if _is_cosine(self.distance):
-            similarity = functional.normalize(embeddings, dim=1) @ centers.t() / _norms(products).view(-1)
-        else:
-            similarity = self.distance(embeddings, centers)
-        similarity = similarity.view(-1, self.num_classes, self.centers_per_class)
-        return (functional.softmax(similarity * self.gamma, dim=2) * similarity).sum(dim=2)
+            unit, centers = functional.normalize(embeddings, dim=1), self.fc.to(embeddings.dtype)
+            return cosines_and_spread(unit, centers, self.centers_per_class, with_spread=with_spread)
+        similarity = self.distance(embeddings, self.fc.t().to(embeddings.dtype))
+        return similarity, center_spread(self.centers(embeddings.dtype)) if with_spread else similarity.new_zeros(())
+
+    def _logits(self, similarity: Tensor) -> Tensor:
+        # torch's softmax over a short last dimension is several times slower than over another one.
+        by_center = similarity.view(-1, self.num_classes, self.centers_per_class).transpose(1, 2).contiguous()
+        return (functional.softmax(by_center * self.gamma, dim=1) * by_center).sum(dim=1)
 
     def compute_loss(
         self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
@@ -174,9 +160,9 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
         """PML's hook: sub-losses `loss` (B,) and `center_loss` (already reduced)."""
         c_f.ref_not_supported(embeddings, labels, ref_emb, ref_labels)
         labels = checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
-        centers, products = self._products(embeddings.dtype)
-        logits = self._logits(embeddings, centers, products)
-        margins = self.margin * functional.one_hot(labels, self.num_classes).to(logits.dtype)
+        similarity, spread = self._similarity_and_spread(embeddings)
+        logits = self._logits(similarity)
+        margins = torch.zeros_like(logits).scatter_(1, labels.unsqueeze(1), self.margin)
         losses = functional.cross_entropy(self.la * (logits - margins), labels, reduction="none")
         terms: dict[str, Any] = {
             "loss": {
@@ -186,12 +172,9 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
             }
         }
         self.add_weight_regularization_to_loss_dict(terms, self.fc.t())
-        spread: Tensor | int = 0
-        if self.tau > 0 and self.centers_per_class > 1:
-            norms = _norms(products)
-            factor = 2 if self.regularizer == "mean" else 1
-            spread = factor * self.tau * _spread(products / (norms.unsqueeze(1) * norms.unsqueeze(2)))
-        terms["center_loss"] = {"losses": spread, "indices": None, "reduction_type": "already_reduced"}
+        factor = 2 if self.regularizer == "mean" else 1
+        center_loss = factor * self.tau * spread
+        terms["center_loss"] = {"losses": center_loss, "indices": None, "reduction_type": "already_reduced"}
         return terms
 
     def _sub_loss_names(self) -> list[str]:

@@ -54,12 +54,12 @@ class SummedMemoryQueue(MemoryQueue):
         group = torch.where(self.labels[-1] > 0, 0, 1)
         return self.sums[group, classes], self.numbers[group, classes]
 
-    def _write(self, slots: Tensor, embeddings: Tensor, labels: Tensor) -> None:
+    def _write(self, slots: Tensor, embeddings: Tensor, labels: Tensor, keep: Tensor) -> None:
         old_labels = self.labels[slots]
-        written = (old_labels >= 0).long()
-        self._add(0, -self.embeddings[slots].double(), old_labels.clamp(min=0), -written)
-        super()._write(slots, embeddings, labels)
-        rows, ones = self.embeddings[slots].double(), torch.ones_like(labels)
+        replaced = ((old_labels >= 0) & keep).long()
+        self._add(0, -self.embeddings[slots].double() * keep.unsqueeze(1), old_labels.clamp(min=0), -replaced)
+        super()._write(slots, embeddings, labels, keep)
+        rows, ones = self.embeddings[slots].double() * keep.unsqueeze(1), keep.long()
         self._add(0, rows, labels, ones)
         if self.order == "authors":
             # At the start of a push the prefix is what was before the position, which is now 0 after an overflow.

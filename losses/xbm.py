@@ -12,6 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from .checks import checked_labels
+from .dense_pairs import pair_loss
+from .known_on_host import KnownOnHost
 from .memory_queue import MemoryQueue
 from .pair_losses import CosineContrastiveLoss, EuclideanDistance
 from .plugin import Clock, Needs
@@ -82,6 +84,7 @@ class XBMLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         self.embedding_size, self.memory_size = embedding_size, memory_size
         self.start_iteration, self.weight = start_iteration, weight
         self.queue = MemoryQueue(memory_size, embedding_size)
+        self._known = KnownOnHost()
         self.register_buffer("iteration", torch.tensor(0))
         self.add_to_recordable_attributes(
             list_of_names=["embedding_size", "memory_size", "start_iteration", "weight"], is_stat=False
@@ -89,7 +92,7 @@ class XBMLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
 
     def on_step_start(self, clock: Clock) -> None:
         """Take the step from the clock; the memory is on from step `start_iteration` on."""
-        self.iteration.fill_(clock.step)
+        self._known.write("iteration", self.iteration, clock.step)
         super().on_step_start(clock)
 
     def compute_loss(
@@ -101,19 +104,33 @@ class XBMLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         if len(labels) > self.memory_size:
             raise ValueError(f"a batch of {len(labels)} does not fit into a memory of {self.memory_size}")
         unit = functional.normalize(embeddings, dim=1)
-        terms = {
-            "batch_loss": self.base_loss(unit, labels, indices_tuple),
-            "memory_loss": self._memory_loss(unit, labels),
-        }
+        batch_loss = pair_loss(self.base_loss, unit, labels) if indices_tuple is None else None
+        if batch_loss is None:
+            batch_loss = self.base_loss(unit, labels, indices_tuple)
+        terms = {"batch_loss": batch_loss, "memory_loss": self._memory_loss(unit, labels)}
         return {name: {"losses": v, "indices": None, "reduction_type": "already_reduced"} for name, v in terms.items()}
 
     def _memory_loss(self, unit: Tensor, labels: Tensor) -> Tensor | int:
-        active = bool(self.iteration >= self.start_iteration)
+        step = self._known.read("iteration", self.iteration)
+        active = step >= self.start_iteration
         own_slots = self._enqueue(unit, labels) if self.training and active else None
         if self.training:
-            self.iteration += 1
-        if not active or not self.queue.filled:
+            self._known.write("iteration", self.iteration, step + 1)
+        # A row that was just stored fills the queue; otherwise the host looks, as in evaluation.
+        if not active or (own_slots is None and not self.queue.filled):
             return 0
+        dense = self._dense_memory_loss(unit, labels, own_slots)
+        return self._listed_memory_loss(unit, labels, own_slots) if dense is None else dense
+
+    def _dense_memory_loss(self, unit: Tensor, labels: Tensor, own_slots: Tensor | None) -> Tensor | None:
+        memory, memory_labels = self.queue.embeddings.to(unit.dtype), self.queue.labels
+        ignored = ~self.queue.visible().expand(len(labels), -1)
+        if own_slots is not None:
+            ignored = ignored.scatter(1, own_slots.unsqueeze(1), True)
+        value = pair_loss(self.base_loss, unit, labels, memory, memory_labels, ignored)
+        return None if value is None else self.weight * value
+
+    def _listed_memory_loss(self, unit: Tensor, labels: Tensor, own_slots: Tensor | None) -> Tensor:
         stored = self.queue.visible()
         memory, memory_labels = self.queue.embeddings[stored].to(unit.dtype), self.queue.labels[stored]
         pairs = _pairs(labels, memory_labels, own_slots)

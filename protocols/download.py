@@ -6,8 +6,10 @@ have more than a gigabyte.
 
 import gzip
 import hashlib
+import lzma
 import shutil
 import stat
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -29,7 +31,16 @@ _CHUNK = 1 << 20
 _AGENT = "metric-learning-reproductions"
 _RANGE_NOT_SATISFIABLE, _PARTIAL_CONTENT = 416, 206
 # zipfile raises RuntimeError for an encrypted file and for an unknown compression.
-_BROKEN = (tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, EOFError, RuntimeError)
+_BROKEN = (
+    *(tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, lzma.LZMAError, struct.error),
+    *(EOFError, RuntimeError, ValueError, OverflowError, LookupError),
+)
+
+LARGEST_GROWTH = 50
+"""Most bytes of unpacked members per byte of an archive. Texts shrink to a tenth; images hardly shrink."""
+
+_ALWAYS_ALLOWED, _MEMBER = 64 << 20, 512
+"""Bytes that any archive may unpack to, and bytes that each member counts in addition to its content."""
 
 
 def download(
@@ -123,13 +134,15 @@ def unpack(archive: Path, to: Path, progress: Progress | None = None) -> None:
         progress: Called with the number of members unpacked and the number of all members (None for a tar file).
 
     Raises:
-        DownloadError: The archive is broken or unsafe, or a member exists in the folder already.
+        DownloadError: The archive is broken or unsafe, it unpacks to far more bytes than it has, or a member exists in
+            the folder already.
         OSError: A file cannot be written.
     """
     to.mkdir(parents=True, exist_ok=True)
     # On the same disk as the target, so that members can be renamed.
     unpacking = to / f".{archive.name}.unpacking"
     shutil.rmtree(unpacking, ignore_errors=True)
+    unpacking.mkdir()
     try:
         if archive.name.endswith(".zip"):
             _unzip(archive, unpacking, progress)
@@ -141,12 +154,33 @@ def unpack(archive: Path, to: Path, progress: Progress | None = None) -> None:
                 f"{to / existing}: exists already, and {archive.name} holds it too; move it away and try again"
             )
         for entry in entries:
-            entry.rename(to / entry.name)
+            put_in_place(entry, to / entry.name)
+    except DownloadError:
+        raise
     except _BROKEN as error:
         reason = str(error).partition("\n")[0].rstrip(":")
         raise DownloadError(f"{archive}: cannot be unpacked ({reason}); get the file again") from error
     finally:
         shutil.rmtree(unpacking, ignore_errors=True)
+
+
+class _MemberCheck:
+    """Refuses a member without a name, and an archive that unpacks to far more bytes than images and texts do."""
+
+    def __init__(self, archive: Path) -> None:
+        self._archive = archive
+        self._left = LARGEST_GROWTH * archive.stat().st_size + _ALWAYS_ALLOWED
+
+    def add(self, name: str, size: int, *, is_dir: bool) -> None:
+        """Count a member before it is unpacked; raise DownloadError if it is refused."""
+        if not is_dir and not PurePosixPath(name.replace("\\", "/")).parts:
+            raise DownloadError(f"{self._archive}: a member has no name ({name!r}); get the file again")
+        self._left -= size + _MEMBER
+        if self._left < 0:
+            raise DownloadError(
+                f"{self._archive}: unpacks to more than {LARGEST_GROWTH} times its size, as no archive of images "
+                "does; get the file again"
+            )
 
 
 def _receive_whole(url: str, partial: Path, progress: Progress | None, timeout: float, *, resume: bool) -> None:
@@ -210,21 +244,25 @@ def _next_step(partial: Path) -> str:
 
 def _unzip(archive: Path, to: Path, progress: Progress | None) -> None:
     with zipfile.ZipFile(archive) as file:
-        members = file.infolist()
+        members, check = file.infolist(), _MemberCheck(archive)
         for done, member in enumerate(members, start=1):
             path = PurePosixPath(member.filename.replace("\\", "/"))
             link = stat.S_ISLNK(member.external_attr >> 16)
-            if path.is_absolute() or ".." in path.parts or ":" in path.parts[0] or link:
+            check.add(member.filename, member.file_size, is_dir=member.filename.endswith("/"))
+            if path.is_absolute() or ".." in path.parts or ":" in "".join(path.parts[:1]) or link:
                 raise DownloadError(f"{archive}: member {member.filename!r} would leave the folder; get the file again")
-            file.extract(member, to)
+            if path.parts:
+                file.extract(member, to)
             if progress:
                 progress(done, len(members))
 
 
 def _untar(archive: Path, to: Path, progress: Progress | None) -> None:
     with tarfile.open(archive) as file:
+        check = _MemberCheck(archive)
         # The number of members is known only at the end of a compressed file.
         for done, member in enumerate(file, start=1):
+            check.add(member.name, member.size, is_dir=member.isdir())
             try:
                 file.extract(member, to, filter="data")
             except tarfile.FilterError as error:

@@ -2,6 +2,7 @@
 
 A protocol is a generator. It yields lists of jobs that may run in parallel and receives their outcomes in the same
 order. The protocol does not depend on where the jobs run, nor on whether their outcomes were in the store already.
+Trainings that are marked `if_idle` only tell what may be needed next. The protocol receives no outcome for them.
 """
 
 from collections.abc import Generator, Sequence
@@ -23,11 +24,19 @@ class TrainJob:
         spec: All that decides its outcome.
         run: Fingerprint of the test evaluation that needs the weights; None if no test needs them.
         chooses_epoch: Whether its validations choose the epoch of a reproduction.
+        if_idle: Whether the protocol may need it later, but does not wait for it now. It is started only on a worker
+            that would be idle, and its outcome is not sent back.
     """
 
     spec: FoldSpec
     run: str | None = None
     chooses_epoch: bool = False
+    if_idle: bool = False
+
+    @property
+    def fingerprint(self) -> str:
+        """Fingerprint of the training."""
+        return self.spec.fingerprint
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,13 @@
 """Copies of users' source files beside the checkpoints, so that stored models can be used after the files are gone."""
 
 import os
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
 from protocols.source_digest import source_digest, source_files
 from protocols.source_files import known_files, remember_files
 from results.source_names import SourceName
+from results.whole_files import write_whole
 
 _FOLDER = "sources"
 
@@ -26,9 +26,9 @@ def keep_sources(artifacts: Path) -> None:
         common = Path(os.path.commonpath([path.parent for path in files]))
         for path in files:
             target = folder / path.relative_to(common)
-            if not target.is_file():
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(path, target)
+            content = path.read_bytes()
+            if not target.is_file() or target.read_bytes() != content:
+                write_whole(target, content)
 
 
 def remember_kept_sources(artifacts: Path, names: Iterable[str]) -> None:

@@ -16,12 +16,14 @@ from torch import Tensor
 
 from losses.plugin import Normalization
 from protocols.datasets.folder import images_below
+from protocols.images.decoding import BrokenImageError
 from protocols.images.packed_images import LabelledImages
-from protocols.images.packing import BrokenImageError, pack_files
+from protocols.images.packing import pack_files
 from protocols.metrics.retrieval import normalized
 from protocols.trunks.embed import embed
 from protocols.trunks.embedding_model import EmbeddingModel, model_of, with_trunk, without_published_weights
-from results.training_spec import NO_TRUNK, FoldSpec
+from results.training_spec import FoldSpec
+from results.trunk_spec import NO_TRUNK
 
 
 class UnreadableImageError(ValueError):

@@ -45,7 +45,8 @@ def mlrc(study: Study) -> Work[list[RunRecord]]:
 def _search_and_reproduce(study: Study) -> Work[list[RunRecord]]:
     """Run the protocol once: one search and the reproductions of the setting that it found."""
     # Search (7): Bayesian, one trial after another. A trial trains one setting on every fold; its score is the mean
-    # over the folds of the best MAP@R on validation classes.
+    # over the folds of the best MAP@R on validation classes. Racing, an option that MLRC does not have, gives no more
+    # folds to a trial that is clearly behind.
     hyperparameters = yield from study.best_hyperparameters()
 
     # Reproductions (8): the best setting is trained again from scratch, with fresh seeds, on every fold. The trial that
@@ -77,8 +78,11 @@ def reproductions(study: Study, hyperparameters: dict[str, JsonValue]) -> list[t
 
 
 def trainings_of(study: Study) -> int:
-    """Total number of trainings for one method: searches x folds x (trials + reproductions)."""
-    return len(study.searches()) * study.problem.folds * (study.n_trials + study.n_reproductions)
+    """Total number of trainings for one method: searches x folds x (trials + reproductions).
+
+    With racing, the trainings that trials did not get so far are left out.
+    """
+    return len(study.searches()) * study.problem.folds * (study.n_trials + study.n_reproductions) - study.spared()
 
 
 def foreseeable(study: Study) -> list[FoldSpec]:

@@ -10,7 +10,8 @@ from protocols.splits import ClassSplit, FoldClasses, SplitError, as_ranges, fro
 from protocols.training.fold_data import FoldData, fold_data
 from results.records import run_fingerprint
 from results.seeds import Purpose, search_seed, training_seed
-from results.training_spec import EmbedderSpec, FoldSpec, ImageSettings, MethodSpec, TrainingSettings, TrunkSpec
+from results.training_spec import FoldSpec, ImageSettings, MethodSpec, TrainingSettings
+from results.trunk_spec import EmbedderSpec, TrunkSpec
 
 
 @dataclass(frozen=True)

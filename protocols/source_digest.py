@@ -3,7 +3,7 @@
 import ast
 import hashlib
 import os
-from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 _SUITE = frozenset({"losses", "results", "protocols", "reports", "reproduce"})
@@ -48,33 +48,40 @@ def source_files(file: Path) -> tuple[Path, ...]:
         path = pending.pop()
         if path not in reached:
             reached[path] = None
-            pending += _imported_files(path, ast.parse(path.read_bytes(), filename=str(path)))
+            pending += _imported_files(path, path.read_bytes())
     return tuple(reached)
 
 
-def _imported_files(file: Path, tree: ast.Module) -> Iterator[Path]:
-    """Yield the files below the file's folder, or its package's, that the file imports anywhere."""
-    for node in ast.walk(tree):
+@lru_cache(maxsize=4096)
+def _imported_files(file: Path, content: bytes) -> tuple[Path, ...]:
+    """Return the files beside a file, or in its package, that the file imports anywhere."""
+    files: list[Path] = []
+    for node in ast.walk(ast.parse(content, filename=str(file))):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield from _files_of([file.parent, _package_root(file)], alias.name.split("."))
+                files += _files_of(_package_root(file), alias.name.split("."), file)
         elif isinstance(node, ast.ImportFrom):
-            folders = [file.parents[node.level - 1]] if node.level else [file.parent, _package_root(file)]
             module = node.module.split(".") if node.module else []
             for alias in node.names:  # An imported name can be a module too.
-                yield from _files_of(folders, [*module, alias.name])
+                if node.level:
+                    files += _existing(file.parents[node.level - 1], [*module, alias.name])
+                else:
+                    files += _files_of(_package_root(file), [*module, alias.name], file)
+    return tuple(files)
 
 
-def _files_of(folders: list[Path], module: list[str]) -> Iterator[Path]:
-    """Yield the files of a module and of the packages around it, in the first folder that has them."""
-    if module[0] in _SUITE:
-        return
-    for folder in folders:
-        steps = [folder.joinpath(*module[: length + 1]) for length in range(len(module))]
-        files = [file for step in steps for file in (step.with_name(f"{step.name}.py"), step / "__init__.py")]
-        if existing := [file for file in files if file.is_file()]:
-            yield from existing
-            return
+def _files_of(root: Path, module: list[str], importer: Path) -> list[Path]:
+    """Return the files of an absolute import; none for the suite's packages and for packages other than the file's."""
+    # An installed module without a package has all installed packages beside it.
+    installed = root.name in ("site-packages", "dist-packages") and root == importer.parent
+    other_package = installed or (root != importer.parent and module[0] != importer.relative_to(root).parts[0])
+    return [] if module[0] in _SUITE or other_package else _existing(root, module)
+
+
+def _existing(folder: Path, module: list[str]) -> list[Path]:
+    """Return the files of a module below a folder, and of the packages around it."""
+    steps = [folder.joinpath(*module[: length + 1]) for length in range(len(module))]
+    return [f for step in steps for f in (step.with_name(f"{step.name}.py"), step / "__init__.py") if f.is_file()]
 
 
 def _package_root(file: Path) -> Path:

@@ -142,7 +142,7 @@ def _module_of_file(file: Path, digest: str) -> ModuleType:
     except SourceError:
         del sys.modules[name]
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # A script may call sys.exit.
         del sys.modules[name]
         raise SourceError(raised_in(file, error)) from error
     finally:

@@ -2,16 +2,20 @@
 
 Classes are ranked by id. MLRC tests every fold on the second half of the classes. It cuts the first half ("trainval")
 four times into a training and a validation part; both are contiguous blocks with wrap-around. Some datasets have fixed
-training classes (In-Shop; SOP as used by CCP). There these are the trainval classes (specification, section 11).
+training classes (In-Shop; SOP as used by CCP; a split of the user's own). There these are the trainval classes
+(specification, section 11). A drawn split puts the classes into a random order first.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from results.mlrc_constants import FOLDS
+from results.values import fingerprint_of
 
 SPLITS = ("mlrc", "mlrc_conventional", "conventional")
 """Names of the splits that an experiment can use."""
+
+_DRAWN = "_drawn_"
 
 MIN_CLASSES = 8
 """With fewer classes, floor(n / 8) is 0 and there is no validation class."""
@@ -41,7 +45,7 @@ class ClassSplit:
     """A split of a dataset's classes.
 
     Attributes:
-        name: `mlrc`, `mlrc_conventional` or `conventional`.
+        name: `mlrc`, `mlrc_conventional`, `conventional`, or the name of a drawn split.
         test: Ranks of the test classes, equal for every fold.
         folds: Training and validation classes of every fold.
     """
@@ -96,28 +100,58 @@ def conventional_split(n_classes: int, trainval: int) -> ClassSplit:
     return replace(mlrc_split(n_classes, trainval), name="conventional")
 
 
-def named_split(name: str, n_classes: int, trainval_classes: int | None, *, queries_given: bool = False) -> ClassSplit:
+def drawn_name(rule: str, seed: int) -> str:
+    """Name the split that applies a rule, `mlrc` or `conventional`, to the classes in an order drawn with a seed."""
+    return f"{rule}{_DRAWN}{seed}"
+
+
+def drawn_order(n_classes: int, seed: int) -> tuple[int, ...]:
+    """Return all class ranks in an order that depends only on the seed and the number of classes.
+
+    The order is that of hashes, so that it is the same on every machine and with every release of numpy.
+    """
+    return tuple(sorted(range(n_classes), key=lambda rank: fingerprint_of(["split", seed, n_classes, rank])))
+
+
+def named_split(name: str, n_classes: int, trainval_classes: int | None, *, test_given: bool = False) -> ClassSplit:
     """Split a dataset's classes by the rule of that name.
 
     Args:
-        name: `mlrc`, `mlrc_conventional` or `conventional`.
+        name: `mlrc`, `mlrc_conventional`, `conventional`, or the name of a drawn split (`drawn_name`).
         n_classes: Number of classes.
         trainval_classes: Number of trainval classes by the dataset's convention; None if it has none.
-        queries_given: Whether the publisher divides the test images into queries and gallery (In-Shop). Then only the
-            publisher's test classes can be tested, and `mlrc` means `mlrc_conventional`.
+        test_given: Whether only the dataset's test classes can be tested, because the publisher divides their images
+            into queries and gallery (In-Shop) or because the user gives a split. Then `mlrc` means `mlrc_conventional`.
 
     Raises:
-        SplitError: The name is unknown, there are too few classes, or the dataset has no conventional split.
+        SplitError: The name is unknown, there are too few classes, or the dataset does not allow the split.
     """
-    if name not in SPLITS:
+    rule, drawn, seed = name.partition(_DRAWN)
+    if rule not in SPLITS or (drawn and not seed.isdigit()):
         raise SplitError(f"unknown split {name!r}; known are {', '.join(SPLITS)}")
-    if name == "mlrc" and not queries_given:
+    if drawn:
+        if test_given:
+            raise SplitError(f"split: seed {seed}: the dataset says which classes are for the test; remove the seed")
+        return _reordered(
+            named_split(rule, n_classes, n_classes - n_classes // 2), name, drawn_order(n_classes, int(seed))
+        )
+    if name == "mlrc" and not test_given:
         return mlrc_split(n_classes)
     if trainval_classes is None:
         raise SplitError(f"split {name!r}: the dataset has no conventional training classes; use mlrc")
     if name == "conventional":
         return conventional_split(n_classes, trainval_classes)
     return mlrc_split(n_classes, trainval_classes)
+
+
+def _reordered(split: ClassSplit, name: str, order: Sequence[int]) -> ClassSplit:
+    """Replace each rank of a split by the class at that position of an order."""
+
+    def moved(ranks: Sequence[int]) -> tuple[int, ...]:
+        return tuple(order[rank] for rank in ranks)
+
+    folds = tuple(FoldClasses(fold.fold, moved(fold.train), moved(fold.validation)) for fold in split.folds)
+    return ClassSplit(name, moved(split.test), folds)
 
 
 def _validation_of(n_classes: int, trainval: int) -> int:

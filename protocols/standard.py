@@ -79,9 +79,11 @@ def trainings_of(study: Study) -> int:
     """Total number of trainings for one method.
 
     A search has folds x trials trainings, and each of its runs has one per fold that chooses the epoch and a final one.
+    With racing, the trainings that trials did not get so far are left out.
     """
     per_run = study.problem.folds + 1 if _has_choice(study) else 1
-    return len(study.searches()) * (study.problem.folds * study.n_trials + per_run * study.n_reproductions)
+    per_search = study.problem.folds * study.n_trials + per_run * study.n_reproductions
+    return len(study.searches()) * per_search - study.spared()
 
 
 def foreseeable(study: Study) -> list[FoldSpec]:

@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from reproduce import interrupts
+from reproduce.commands.bench import bench
 from reproduce.commands.claims import claims
 from reproduce.commands.coverage import coverage
 from reproduce.commands.data import app as data_app
@@ -21,7 +22,9 @@ from reproduce.commands.plan import plan
 from reproduce.commands.report import report
 from reproduce.commands.run import run
 from reproduce.commands.status import status
+from reproduce.commands.store import app as store_app
 from reproduce.commands.table import table
+from reproduce.commands.verify import verify
 from reproduce.errors import InputError
 from results.store_error import StoreError
 from results.store_url import without_passwords
@@ -47,9 +50,12 @@ app.command()(claims)
 app.command()(methods)
 app.command()(datasets)
 app.command()(experiments)
+app.command()(verify)
+app.command()(bench)
 app.add_typer(data_app)
 app.add_typer(export_app)
 app.add_typer(new_app)
+app.add_typer(store_app)
 
 _INTERRUPTED = 130
 """Exit code that typer returns after Ctrl-C."""

@@ -5,6 +5,8 @@ SQLAlchemy and Optuna are imported by the functions that need them, so that `--h
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from results.store import Store
+
+
+_EXAMPLE = "runs/store.sqlite"
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,11 @@ def storage_paths(store: str, artifacts: Path | None, cache: Path | None, tables
         artifacts: Folder of the checkpoints, or None.
         cache: Folder of the decoded images, or None.
         tables: Folder for tables, or None.
+
+    Raises:
+        InputError: The store would be lost at the end of the run.
     """
+    _refuse_store_in_memory(store)
     base = beside(store)
     if "://" not in store:
         store = f"sqlite:///{store}"
@@ -72,6 +81,16 @@ def storage_paths(store: str, artifacts: Path | None, cache: Path | None, tables
         tables or base / "tables",
         base / "reports",
     )
+
+
+def _refuse_store_in_memory(store: str) -> None:
+    """Refuse a store without a file. SQLite would hold it in memory, and nothing would be kept."""
+    dialect, is_url, rest = store.partition("://")
+    if is_url and not dialect.startswith("sqlite"):
+        return
+    file = (rest.removeprefix("/") if is_url else store).partition("?")[0].strip()
+    if not file or ":memory:" in file or "mode=memory" in store:
+        raise InputError(f"--store {store!r}: names no file, so nothing would be kept; name one, such as {_EXAMPLE}")
 
 
 def beside(store: str) -> Path:
@@ -178,6 +197,34 @@ def _has_studies(engine: Engine) -> bool:
         if not sa.inspect(connection).has_table(revisions):
             return False
         return connection.execute(sa.select(sa.func.count()).select_from(sa.table(revisions))).scalar_one() > 0
+
+
+def readable_studies(where: StoragePaths) -> BaseStorage | None:
+    """Open Optuna's storage for reading; return None if the store has no studies yet. Nothing is written."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from results.engine import open_engine
+
+    engine = open_engine(where.store)
+    try:
+        has_studies = _has_studies(engine)
+    except SQLAlchemyError as error:
+        reason = without_passwords(str(error), where.store).splitlines()[0]
+        raise StoreError(f"store {where.shown_store}: {reason}") from None
+    finally:
+        engine.dispose()
+    return open_studies(where) if has_studies else None
+
+
+@contextmanager
+def with_writable_cache(where: StoragePaths) -> Iterator[StoragePaths]:
+    """Yield the paths; if the folder of the cache cannot be written, with a temporary folder in its place."""
+    existing = next(folder for folder in (where.cache, *where.cache.absolute().parents) if folder.exists())
+    if os.access(existing, os.W_OK):
+        yield where
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield replace(where, cache=Path(folder))
 
 
 def existing_store_at(store: str, artifacts: Path | None) -> Store | None:

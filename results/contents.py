@@ -1,6 +1,7 @@
 """Counts of what a store holds, made by the database: no record is parsed, so a large store answers quickly."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 import sqlalchemy as sa
 
@@ -124,3 +125,10 @@ def _trainings(connection: sa.Connection) -> tuple[TrainingGroup, ...]:
 def _latest_failures(connection: sa.Connection) -> tuple[Failure, ...]:
     query = sa.select(FAILURES.c.at, FAILURES.c.reason).order_by(FAILURES.c.id.desc()).limit(_LATEST_FAILURES)
     return tuple(Failure(*row) for row in reversed(connection.execute(query).all()))
+
+
+def start_after_all(connection: sa.Connection) -> datetime:
+    """Return the time now; or, if the clock was set back, a time just after the latest stored start."""
+    latest = connection.execute(sa.select(sa.func.max(EXPERIMENTS.c.last_started))).scalar_one()
+    now = datetime.now(UTC)
+    return now if latest is None else max(now, datetime.fromisoformat(latest) + timedelta(microseconds=1))

@@ -56,8 +56,15 @@ def open_engine(url: str) -> sa.Engine:
         ) from None
     except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError, ImportError, TypeError, ValueError) as error:
         raise _unusable(url, str(error)) from None
+    if parsed.get_backend_name() == "sqlite":
+        sa.event.listen(engine, "connect", _sync_whole_commits)
     wait_for_restarts(engine)
     return engine
+
+
+def _sync_whole_commits(connection: Any, _record: Any) -> None:
+    # A commit is on the disk when it returns, also after a power cut.
+    connection.execute("PRAGMA synchronous = EXTRA")
 
 
 def engine_arguments(url: sa.URL) -> dict[str, Any]:

@@ -1,19 +1,26 @@
 """The specification of an experiment: the methods that are compared, the dataset, and the settings."""
 
-from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import ConfigDict, Field, JsonValue, model_validator
+from pydantic import ConfigDict, Field, FiniteFloat, JsonValue, model_validator
 
+from results.data_choice import DataChoice, DrawnSplit
 from results.experiment_names import first_name
 from results.feature_settings import check_feature_settings, with_no_trunk
 from results.mlrc_constants import FOLDS, REPRODUCTIONS, TRIALS
+from results.recording_settings import RecordingSettings
 from results.row_conditions import ROW_CONDITIONS, with_conditions
-from results.training_spec import EmbedderSpec, ImageSettings, TrainingSettings, TrunkSpec
+from results.search_bounds import check_bounds
+from results.training_spec import ImageSettings, TrainingSettings
+from results.trunk_spec import EmbedderSpec, TrunkSpec
 from results.values import Record, canonical_json, fingerprint_of
 
 FEWEST_FIRST_REPRODUCTIONS = 3
 """Fewest runs before the first look. After two, a method that varies far more than the others is stopped too often."""
+
+
+MOST_REPRODUCTIONS, MOST_TRIALS, MOST_SEARCHES = 1000, 10_000, 100
+"""Largest budgets. A larger number is a slip of the keyboard, and its trainings could not even be listed."""
 
 
 class SamplerSettings(Record):
@@ -35,8 +42,8 @@ class SamplerSettings(Record):
 class Bounds(Record):
     """A search range that replaces the range of the method card."""
 
-    low: float
-    high: float
+    low: FiniteFloat
+    high: FiniteFloat
 
     @model_validator(mode="after")
     def _ordered(self) -> "Bounds":
@@ -61,22 +68,6 @@ class Variant(Record):
     set: dict[str, JsonValue]
 
 
-class DataChoice(Record):
-    """The dataset of an experiment.
-
-    Attributes:
-        name: Name of the dataset.
-        root: Folder of its images, usually given with --data; None for an embedded dataset.
-        subset: Whether the folder holds only a part of the published dataset.
-        skip_broken_images: Whether to leave out images that cannot be decoded.
-    """
-
-    name: str
-    root: Path | None = None
-    subset: bool = False
-    skip_broken_images: bool = False
-
-
 class SearchSettings(Record):
     """The hyperparameter search.
 
@@ -87,18 +78,24 @@ class SearchSettings(Record):
         ranges: Search ranges of this experiment, by method and hyperparameter.
         published: Name of the published values that are used where nothing is searched; None takes those for the
             dataset. MLRC published other values for batches of 256.
+        network_lr: Range in which the learning rate of trunk and embedder is searched for every method, on a log scale;
+            None takes that of the training settings.
         searches: How often each method is searched, each time from other seeds. The reproductions are made for every
             search.
+        racing: Whether a trial that is clearly behind the best trial on the same folds gets no more folds
+            (`results.racing`). MLRC trains every trial on all folds.
     """
 
-    later = frozenset({"ranges", "published", "searches"})
+    later = frozenset({"ranges", "published", "searches", "network_lr", "racing"})
 
-    trials: int = Field(default=TRIALS, ge=0)
+    trials: int = Field(default=TRIALS, ge=0, le=MOST_TRIALS)
     bounds: Literal["widened", "initial"] = "widened"
     sampler: SamplerSettings = SamplerSettings()
     ranges: dict[str, dict[str, Bounds]] = Field(default={})
     published: str | None = None
-    searches: int = Field(default=1, ge=1)
+    searches: int = Field(default=1, ge=1, le=MOST_SEARCHES)
+    racing: bool = False
+    network_lr: Bounds | None = None
 
 
 class ProxySettings(Record):
@@ -136,31 +133,6 @@ class PrimaryScore(Record):
     margin: float = Field(default=0.5, gt=0)
 
 
-class RecordingSettings(Record):
-    """Embeddings to keep during the trainings of the reproductions, for figures. They change no training.
-
-    Attributes:
-        images: Whose embeddings are kept. The final training of protocol `standard` has no validation images.
-        per_class: Number of images of each class, drawn at random; None takes all.
-        classes: Number of classes, at equal intervals; None takes all.
-        epochs: Epochs after which embeddings and proxies are kept; 0 is the untrained network.
-        problems: Whether to keep the solution of each problem of CCP, with its numbers: the network with the best
-            validation score of the problem.
-    """
-
-    images: Literal["training", "validation"] = "training"
-    per_class: int | None = Field(default=None, ge=1)
-    classes: int | None = Field(default=None, ge=2)
-    epochs: tuple[int, ...] = ()
-    problems: bool = False
-
-    @model_validator(mode="after")
-    def _not_empty(self) -> "RecordingSettings":
-        if not self.epochs and not self.problems:
-            raise ValueError("needs epochs, or problems: true")
-        return self
-
-
 class Experiment(Record):
     """A comparison of methods on one dataset under equal conditions.
 
@@ -182,7 +154,7 @@ class Experiment(Record):
             that are clearly behind the leader get no more. None makes all re-trainings of every method.
         folds: How many of the four folds are trained.
         seed: Base of all seeds.
-        split: The split of the classes; None takes the protocol's default.
+        split: The split of the classes; None takes the protocol's default, and `{seed: 3}` draws its halves at random.
         embedder_bias: Whether the embedder's linear layer has a bias.
         proxies: Training of losses that have their own learning rate; None takes the values of the cards.
         settings: Hyperparameters that are set instead of searched, by method.
@@ -218,10 +190,10 @@ class Experiment(Record):
     images: ImageSettings = ImageSettings()
     training: TrainingSettings = TrainingSettings()
     search: SearchSettings = SearchSettings()
-    reproductions: int = Field(default=REPRODUCTIONS, ge=1)
+    reproductions: int = Field(default=REPRODUCTIONS, ge=1, le=MOST_REPRODUCTIONS)
     folds: int = Field(default=FOLDS, ge=1, le=FOLDS)
     seed: int = 0
-    split: Literal["mlrc", "mlrc_conventional", "conventional"] | None = None
+    split: Literal["mlrc", "mlrc_conventional", "conventional"] | DrawnSplit | None = None
     embedder_bias: bool = True
     proxies: ProxySettings | None = None
     settings: dict[str, dict[str, JsonValue]] = Field(default={})
@@ -244,6 +216,10 @@ class Experiment(Record):
     @model_validator(mode="after")
     def _settings_have_an_effect(self) -> "Experiment":
         check_feature_settings(self.dataset.name, self.trunk, self.images)
+        if self.search.network_lr is not None:
+            check_bounds("log", self.search.network_lr.low, self.search.network_lr.high)
+        if self.proxies is not None and self.search.network_lr is not None:
+            raise ValueError("search: network_lr has no fixed rate for proxies: lr_multiplier to multiply; remove one")
         if self.embedder.init == "pca" and not self.embedder_bias:
             raise ValueError("embedder: init: pca needs the bias, which centres the features; remove embedder_bias")
         return self
@@ -309,10 +285,10 @@ class Experiment(Record):
 
         Args:
             name: The experiment's name. A renamed experiment counts under its first name, so that its rows are found.
-            data_fingerprint: Fingerprint of the dataset. The folder of the images is not part of the hash.
+            data_fingerprint: Fingerprint of the dataset. The paths of images and split are not part of the hash.
         """
         left_out = dict.fromkeys(("title", "methods", "variants", "peeking_metric"), True)
-        settings = self.model_dump(mode="json", exclude={**left_out, "dataset": {"root"}})
+        settings = self.model_dump(mode="json", exclude={**left_out, "dataset": {"root", "split"}})
         return fingerprint_of([first_name(name), data_fingerprint, settings])
 
     def without_folder(self) -> dict[str, Any]:

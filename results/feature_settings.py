@@ -2,12 +2,16 @@
 
 from typing import Any
 
-from results.training_spec import NO_TRUNK, ImageSettings, TrunkSpec
+from results.training_spec import ImageSettings
+from results.trunk_spec import NO_TRUNK, TrunkSpec
 
 FEATURES = "features"
 """Name of the dataset that is a file of features, without images and without a trunk."""
 
-_AUGMENTATION = ("area", "ratio", "flip", "augmentation")
+OWN_DATA = ("folder", FEATURES)
+"""Names of the datasets that a user brings, which nobody published."""
+
+AUGMENTATION = ("area", "ratio", "flip", "augmentation")
 """Settings of the crops for training. A frozen trunk gets the centre crop of each image, once."""
 
 
@@ -48,7 +52,7 @@ def check_feature_settings(dataset: str, trunk: TrunkSpec, images: ImageSettings
     elif trunk.width is not None:
         raise ValueError("trunk: width is set by the suite; remove it")
     if trunk.frozen:
-        for key in _AUGMENTATION:
+        for key in AUGMENTATION:
             if getattr(images, key) != ImageSettings.model_fields[key].default:
                 raise ValueError(
                     f"images: {key} has no effect on a frozen trunk, since there is no augmentation; remove it"

@@ -201,13 +201,14 @@ class RunRecord(Record):
         last_epoch: Test scores after the last epoch of the same trainings, mean over folds (protocol `standard`). None
             for the untrained trunk, for a training that diverged, and in old records. Shown beside the scores of the
             chosen epoch, never instead of them.
+        training_version: The `TRAINING_VERSION` of the trainings; 1 in old records.
         provenance: Origin of the scores.
     """
 
     later: ClassVar[frozenset[str]] = frozenset(
         {
             *("metrics_separated", "metrics_concatenated", "class_scores", "steps", "iterations"),
-            *("search", "chosen_by", "last_epoch"),
+            *("search", "chosen_by", "last_epoch", "training_version"),
         }
     )
 
@@ -236,6 +237,7 @@ class RunRecord(Record):
     chosen_by: tuple[str, ...] = ()
     last_epoch: Scores | None = None
     search: int = 0
+    training_version: int = 1
     provenance: Provenance
 
     @property

@@ -6,9 +6,11 @@ hyperparameters.
 
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import takewhile
 
 from results.experiment_spec import Experiment
 from results.mlrc_constants import FOLDS
+from results.racing import raced
 from results.records import FoldResult, RunRecord
 from results.seeds import training_seed
 from results.training_spec import FoldSpec, MethodSpec
@@ -28,8 +30,9 @@ def trial_scores(
         stored: All stored trainings of the method on the dataset.
 
     Returns:
-        The validation scores by trial, fractions of 1. Empty if the store does not show which trainings belong to the
-        search, for example because it holds two searches with equal seeds.
+        The validation scores by trial, fractions of 1; in a race the expected score of a trial that got no more folds.
+        Empty if the store does not show which trainings belong to the search, for example because it holds two searches
+        with equal seeds.
     """
     numbers = [(trial, fold) for trial in range(experiment.search.trials) for fold in range(FOLDS)]
     trials = {training_seed(experiment.seed, run.search, "search", *number): number[0] for number in numbers}
@@ -43,12 +46,23 @@ def trial_scores(
                 return ()
             settings[trial].append(spec.method)
             values[trial][spec.fold] = result.objective
-    folds = max((len(scores) for scores in values.values()), default=0)
-    complete = all(len(scores) == folds for scores in values.values())
-    if not values or not complete or sorted(values) != list(range(len(values))):
+    if not values or sorted(values) != list(range(len(values))):
         return ()
-    scores = tuple(sum(values[trial].values()) / folds for trial in range(len(values)))
-    return scores if settings[scores.index(max(scores))][0] == reproduction.method else ()
+    scores = _scores([values[trial] for trial in range(len(values))], racing=experiment.search.racing)
+    return scores if scores and settings[scores.index(max(scores))][0] == reproduction.method else ()
+
+
+def _scores(trials: list[dict[int, float]], *, racing: bool) -> tuple[float, ...]:
+    """Scores of trials from their values by fold; empty if a trial lacks a fold."""
+    folds = max(len(values) for values in trials)
+    if racing:
+        in_order = [[values[fold] for fold in takewhile(values.__contains__, range(folds))] for values in trials]
+        try:
+            return tuple(trial.score for trial in raced(in_order, folds))
+        except ValueError:
+            return ()
+    complete = all(len(values) == folds for values in trials)
+    return tuple(sum(values.values()) / folds for values in trials) if complete else ()
 
 
 def _conditions(spec: FoldSpec) -> dict[str, object]:

@@ -15,22 +15,16 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 from pydantic import ValidationError
 
-from results.contents import StoreContents, read_contents
+from results.contents import StoreContents, read_contents, start_after_all
 from results.database import Database
 from results.experiment_names import current_name
 from results.experiment_summary import ExperimentSummary
 from results.leases import Leases
 from results.records import EVALUATION_VERSION, FoldResult, RunRecord, TestCurve
-from results.schema import (
-    EXPERIMENT_RUNS,
-    EXPERIMENTS,
-    FAILURES,
-    FOLD_RESULTS,
-    RUNS,
-    RUNS_OF_A_SEARCH,
-    TEST_CURVES,
-)
+from results.schema import EXPERIMENT_RUNS, EXPERIMENTS, FAILURES, FOLD_RESULTS, RUNS, RUNS_OF_A_SEARCH, TEST_CURVES
 from results.store_error import IncompleteExperimentError, StoreError
+from results.stored_json import parsed, unreadable
+from results.timing import Timing
 from results.training_spec import FoldSpec
 from results.upserts import insert_or_replace, insert_unless_present
 
@@ -76,7 +70,7 @@ class Store:
         query = sa.select(FOLD_RESULTS.c.result).where(FOLD_RESULTS.c.fingerprint == fingerprint)
         with self._database.reading() as connection:
             text = connection.execute(query).scalar_one_or_none()
-        return None if text is None else FoldResult.model_validate_json(text)
+        return None if text is None else parsed(FoldResult, text, self.url)
 
     def trainings_of(self, dataset: str, method: str) -> list[tuple[FoldSpec, FoldResult]]:
         """Return the specs and the results of all finished trainings of a method on a dataset."""
@@ -85,15 +79,14 @@ class Store:
         )
         with self._database.reading() as connection:
             rows = list(connection.execute(query))
-        return [(FoldSpec.model_validate_json(spec), FoldResult.model_validate_json(result)) for spec, result in rows]
+        return [(parsed(FoldSpec, spec, self.url), parsed(FoldResult, result, self.url)) for spec, result in rows]
 
-    def wall_times(self, dataset: str, method: str) -> list[tuple[FoldSpec, float]]:
-        """Return the specs and the durations, in seconds, of all finished trainings of a method on a dataset."""
-        query = sa.select(FOLD_RESULTS.c.spec, FOLD_RESULTS.c.wall_time).where(
-            (FOLD_RESULTS.c.dataset == dataset) & (FOLD_RESULTS.c.method == method)
-        )
+    def timings(self) -> list[Timing]:
+        """Return the specs, iterations and durations of all finished trainings."""
+        columns = FOLD_RESULTS.c
         with self._database.reading() as connection:
-            return [(FoldSpec.model_validate_json(spec), seconds) for spec, seconds in connection.execute(query)]
+            rows = list(connection.execute(sa.select(columns.spec, columns.iterations, columns.wall_time)))
+        return [Timing(parsed(FoldSpec, spec, self.url), iterations, seconds) for spec, iterations, seconds in rows]
 
     def put_fold(self, spec: FoldSpec, result: FoldResult) -> None:
         """Store the result of a finished training. If the training has a stored result, that one stays."""
@@ -120,7 +113,7 @@ class Store:
         query = sa.select(RUNS.c.record).where(RUNS.c.fingerprint == fingerprint)
         with self._database.reading() as connection:
             text = connection.execute(query).scalar_one_or_none()
-        return None if text is None else RunRecord.model_validate_json(text)
+        return None if text is None else parsed(RunRecord, text, self.url)
 
     def put_run(self, record: RunRecord) -> None:
         """Store the test evaluation of a reproduction. If it is stored already, the stored one stays."""
@@ -143,9 +136,9 @@ class Store:
             summary: Its content.
         """
         text = json.dumps(summary.model_dump(mode="json"))
-        now = datetime.now(UTC).isoformat()
-        row = {"fingerprint": fingerprint, "name": name, "settings": text, "last_started": now}
         with self._database.writing() as connection:
+            started = start_after_all(connection).isoformat()
+            row = {"fingerprint": fingerprint, "name": name, "settings": text, "last_started": started}
             insert_or_replace(connection, EXPERIMENTS, row)
 
     def enlist(self, experiment: str, method: str, run: int, run_fingerprint: str, search: int = 0) -> None:
@@ -178,7 +171,7 @@ class Store:
         columns = FOLD_RESULTS.c
         rows = self._database.rows(fingerprints, FOLD_RESULTS, columns.fingerprint, columns.spec, columns.result)
         return {
-            row.fingerprint: (FoldSpec.model_validate_json(row.spec), FoldResult.model_validate_json(row.result))
+            row.fingerprint: (parsed(FoldSpec, row.spec, self.url), parsed(FoldResult, row.result, self.url))
             for row in rows
         }
 
@@ -193,7 +186,7 @@ class Store:
             if insert_unless_present(connection, TEST_CURVES, row):
                 return
             stored = connection.execute(sa.select(TEST_CURVES.c.curve).where(key)).scalar_one()
-            if TestCurve.model_validate_json(stored).evaluation_version != curve.evaluation_version:
+            if parsed(TestCurve, stored, self.url).evaluation_version != curve.evaluation_version:
                 insert_or_replace(connection, TEST_CURVES, row)
 
     def test_curve(self, fingerprint: str) -> TestCurve | None:
@@ -203,7 +196,7 @@ class Store:
     def test_curves(self, fingerprints: Iterable[str]) -> dict[str, TestCurve]:
         """Return `test_curve` of many trainings by fingerprint. Trainings without a curve are left out."""
         rows = self._database.rows(fingerprints, TEST_CURVES, TEST_CURVES.c.curve)
-        curves = [TestCurve.model_validate_json(row.curve) for row in rows]
+        curves = [parsed(TestCurve, row.curve, self.url) for row in rows]
         return {curve.fingerprint: curve for curve in curves if curve.evaluation_version == EVALUATION_VERSION}
 
     def contents(self) -> StoreContents:
@@ -229,7 +222,7 @@ class Store:
 
         with self._database.reading() as connection:
             texts = connection.execute(sa.select(FOLD_RESULTS.c.result)).scalars().all()
-        return curves_frame(FoldResult.model_validate_json(text) for text in texts)
+        return curves_frame(parsed(FoldResult, text, self.url) for text in texts)
 
     def test_points(self) -> pd.DataFrame:
         """Return all tests along trainings, one row each.
@@ -273,7 +266,10 @@ class Store:
         try:
             return ExperimentSummary.model_validate_json(row.settings)
         except ValidationError as error:
-            lacking = ", ".join(sorted({str(complaint["loc"][0]) for complaint in error.errors()}))
+            complaints = error.errors()
+            if any(complaint["type"] != "missing" for complaint in complaints):
+                raise unreadable(ExperimentSummary, error, self.url) from error
+            lacking = ", ".join(sorted({str(complaint["loc"][0]) for complaint in complaints}))
             raise IncompleteExperimentError(
                 f"experiment {current_name(row.name)!r} in {self.url} was kept without its {lacking}; start it again "
                 "with `reproduce run`, which trains nothing twice"
@@ -296,7 +292,7 @@ class Store:
             .order_by(EXPERIMENT_RUNS.c.method, EXPERIMENT_RUNS.c.run)
         )
         with self._database.reading() as connection:
-            return [RunRecord.model_validate_json(text) for text in connection.execute(query).scalars()]
+            return [parsed(RunRecord, text, self.url) for text in connection.execute(query).scalars()]
 
     def runs(self) -> pd.DataFrame:
         """Return all test evaluations, one row each; `frames.runs_frame` lists the columns."""
@@ -313,4 +309,4 @@ class Store:
     def _records(self) -> list[RunRecord]:
         query = sa.select(RUNS.c.record).order_by(RUNS.c.dataset, RUNS.c.method)
         with self._database.reading() as connection:
-            return [RunRecord.model_validate_json(text) for text in connection.execute(query).scalars()]
+            return [parsed(RunRecord, text, self.url) for text in connection.execute(query).scalars()]

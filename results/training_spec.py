@@ -2,23 +2,18 @@
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
-from pydantic import Field, FiniteFloat, JsonValue, model_validator
+from pydantic import Field, JsonValue, model_validator
 
+from results.trunk_spec import EmbedderSpec, TrunkSpec
 from results.values import Record, fingerprint_of
 
-TRAINING_VERSION = 1
-"""Version of the training. Raise it with every change that alters outcomes: old results then no longer match."""
+TRAINING_VERSION = 2
+"""Version of the training. Raise it with every change that alters outcomes: old results then no longer match.
 
-PRETRAINED = "pretrained"
-"""The weights that a library, or a user's file, gives a trunk."""
-
-WEIGHT_FILES = frozenset({".pth", ".pt", ".bin"})
-"""Endings of files with weights."""
-
-NO_TRUNK = "none"
-"""Name of the trunk where the dataset has features and no images."""
+Version 1 used slower kernels on a CPU (memory layout, optimizer), which round differently.
+"""
 
 
 class Component(Record):
@@ -26,6 +21,11 @@ class Component(Record):
 
     name: str
     arguments: dict[str, JsonValue] = Field(default={})
+
+    @model_validator(mode="after")
+    def _nested_components_have_names(self) -> Self:
+        _check_nested(self.arguments)
+        return self
 
     def renamed(self, rename: Callable[[str], str]) -> Self:
         """Return a copy with new names of the class and of all components that are arguments.
@@ -36,6 +36,28 @@ class Component(Record):
         return self.model_copy(
             update={"name": rename(self.name), "arguments": _renamed_arguments(self.arguments, rename)}
         )
+
+
+KINDS = ("loss", "miner", "regularizer", "distance", "reducer")
+"""The kinds of components that a method can have."""
+
+
+def _check_nested(arguments: dict[str, JsonValue]) -> None:
+    """Refuse components among arguments that have no name, an unknown kind or an unknown key."""
+    for key, value in arguments.items():
+        if not isinstance(value, dict) or set(value) != {"component"}:
+            continue
+        nested = value["component"]
+        if not isinstance(nested, dict) or not isinstance(nested.get("name"), str):
+            raise ValueError(f"the component in argument {key!r} needs the name of a class, as in {{name: LpDistance}}")
+        if unknown := sorted(nested.keys() - {"kind", "name", "arguments"}):
+            raise ValueError(f"the component in argument {key!r} takes kind, name and arguments, not {unknown[0]!r}")
+        if nested.get("kind", "loss") not in KINDS:
+            raise ValueError(f"the component in argument {key!r} has kind {nested['kind']!r}; use {', '.join(KINDS)}")
+        inner = nested.get("arguments", {})
+        if not isinstance(inner, dict):
+            raise ValueError(f"the arguments of the component in argument {key!r} must be keys and values")
+        _check_nested(inner)
 
 
 def _renamed_arguments(arguments: dict[str, JsonValue], rename: Callable[[str], str]) -> dict[str, JsonValue]:
@@ -73,9 +95,10 @@ class MethodSpec(Record):
             had before versions were written. A new version changes the fingerprints of the method's trainings.
         embedder: How the embedder of a method without loss is computed. `principal_components` projects the trunk's
             features on their principal components over the training images. None leaves out the embedder.
+        lr: Learning rate of trunk and embedder; None takes that of the training settings.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"versions", "warmup_steps", "embedder"})
+    later: ClassVar[frozenset[str]] = frozenset({"versions", "warmup_steps", "embedder", "lr"})
 
     name: str
     loss: Component | None
@@ -88,6 +111,7 @@ class MethodSpec(Record):
     warmup_steps: int | None = Field(default=None, ge=0)
     versions: dict[str, str] = Field(default={})
     embedder: Literal["principal_components"] | None = None
+    lr: float | None = None
 
     @property
     def has_embedder(self) -> bool:
@@ -118,109 +142,6 @@ class ImageSettings(Record):
     flip: bool = True
     evaluation_resize: int | None = Field(default=None, ge=1)
     augmentation: Literal["faithful", "device"] = "faithful"
-
-
-class InputFormat(Record):
-    """The numbers that a trunk gets for an image: each channel is (pixel * scale - mean) / std, with pixels in 0..1.
-
-    Attributes:
-        channels: Order of the channels. `grey` is one channel, the mean of the three colours.
-        mean: Mean of each channel, in the order of `channels`.
-        std: Standard deviation of each channel, in the same order.
-        scale: Factor of the pixels; with 255 they are in 0..255.
-    """
-
-    channels: Literal["RGB", "BGR", "grey"]
-    mean: tuple[FiniteFloat, ...]
-    std: tuple[Annotated[float, Field(gt=0, allow_inf_nan=False)], ...]
-    scale: float = Field(default=1.0, gt=0, allow_inf_nan=False)
-
-    @property
-    def n_channels(self) -> int:
-        """Number of channels."""
-        return 1 if self.channels == "grey" else 3
-
-    @model_validator(mode="after")
-    def _one_value_per_channel(self) -> "InputFormat":
-        if not len(self.mean) == len(self.std) == self.n_channels:
-            raise ValueError(f"mean and std of {self.channels} need {self.n_channels} value(s) each")
-        return self
-
-
-class TrunkSpec(Record):
-    """The trunk, its weights, its input, and which part of its batch normalization trains.
-
-    Attributes:
-        name: Name of the trunk.
-        weights: Identity of the weights. The default is `imagenet`, or `pretrained` for a trunk of a library or of a
-            user's file.
-        batch_norm: `statistics_frozen` is MLRC's setting: running statistics are fixed, scale and shift train.
-            `frozen` fixes both. `training` fixes neither.
-        pooling: Pooling of the last feature map. `average_max` is the sum of average and maximum (Proxy-Anchor's code).
-        input_format: Format of the images; None takes that of the trunk.
-        batch_norm_momentum: Weight of a new batch in the running statistics, between 0 and 1, as in torch: new =
-            (1 - momentum) * old + momentum * batch. None takes that of the network. Only with `batch_norm: training`,
-            because otherwise the running statistics are fixed.
-        frozen: Whether the trunk stays as it is. Its features of the images are computed once, and trainings see only
-            the features: only the embedder and the loss train.
-        width: Number of features of an image where there is no trunk; None for a trunk, which has its own number.
-    """
-
-    later: ClassVar[frozenset[str]] = frozenset({"pooling", "input_format", "batch_norm_momentum", "frozen", "width"})
-
-    name: str
-    weights: str = "imagenet"
-    batch_norm: Literal["statistics_frozen", "frozen", "training"] = "statistics_frozen"
-    pooling: Literal["average", "average_max"] = "average"
-    input_format: InputFormat | None = None
-    batch_norm_momentum: float | None = Field(default=None, gt=0, le=1)
-    frozen: bool = False
-    width: int | None = Field(default=None, ge=1)
-
-    @property
-    def is_input_features(self) -> bool:
-        """Whether trainings get features instead of images: the trunk is frozen, or there is none."""
-        return self.frozen or self.name == NO_TRUNK
-
-    @model_validator(mode="before")
-    @classmethod
-    def _default_weights(cls, values: Any) -> Any:
-        if isinstance(values, dict) and "weights" not in values and ":" in str(values.get("name")):
-            return {**values, "weights": PRETRAINED}
-        return values
-
-    @model_validator(mode="after")
-    def _frozen_trunk_does_not_train(self) -> "TrunkSpec":
-        if self.frozen and self.batch_norm != "statistics_frozen":
-            raise ValueError(f"batch_norm: {self.batch_norm} has no effect on a frozen trunk; remove it")
-        if self.frozen and self.weights == "random":
-            raise ValueError("a frozen trunk needs trained weights, since its random weights would never train")
-        return self
-
-    @model_validator(mode="after")
-    def _momentum_has_an_effect(self) -> "TrunkSpec":
-        if self.batch_norm_momentum is not None and self.batch_norm != "training":
-            raise ValueError("batch_norm_momentum needs batch_norm: training, which updates running statistics")
-        return self
-
-
-class EmbedderSpec(Record):
-    """The embedder between the trunk's pooled features and the embedding.
-
-    Attributes:
-        hidden: Sizes of the hidden layers, each followed by a ReLU. Empty gives MLRC's single linear layer.
-        init: Start of the linear layer. `random` is torch's default and MLRC's. `pca` projects the features on their
-            principal components over the fold's training images.
-    """
-
-    hidden: tuple[Annotated[int, Field(ge=1)], ...] = ()
-    init: Literal["random", "pca"] = "random"
-
-    @model_validator(mode="after")
-    def _components_are_linear(self) -> "EmbedderSpec":
-        if self.hidden and self.init == "pca":
-            raise ValueError("init: pca is for a linear embedder; leave out hidden, or set init: random")
-        return self
 
 
 class OptimizerSettings(Record):

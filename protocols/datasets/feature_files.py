@@ -16,10 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.datasets.dataset import DataError, DataRequest, Dataset, check_classes
+from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageListing, check_listing
 from protocols.datasets.listing import root_of
+from protocols.datasets.split_file import with_split
 from protocols.features.packed_features import LabelledFeatures, PackedFeatures
 from protocols.progress import Progress
+from protocols.verified_files import FileRecord, put_away, record_of, stamp_of
 from results.feature_settings import FEATURES
 from results.values import fingerprint_of
 from results.whole_files import write_whole
@@ -32,30 +34,38 @@ def open_features(request: DataRequest) -> Dataset:
     """Open a folder of features.
 
     The first look reads and checks the whole file. Its hash is kept in the cache, so later looks read only the labels
-    as long as size and modification time of the file stay the same.
+    as long as the file stays the same in size, times of change and its number in the file system.
 
     Args:
         request: Folder, cache and progress.
 
     Returns:
-        The dataset. The conventional split trains on the first half of the classes.
+        The dataset. Without a split file the conventional split trains on the first half of the classes.
 
     Raises:
         DataError: A file is missing or cannot be used. The message names the file and the row.
     """
     root = root_of(request, f"the folder with {FEATURES_FILE} and {LABELS_TABLE} or {LABELS_FILE}").resolve()
-    if (root / "split.csv").exists():
-        raise DataError(f"{root / 'split.csv'}: a split of one's own is not read; remove the file to use MLRC's split")
     shape = _shape(root / FEATURES_FILE)
     given, names = _given_labels(root, shape[0])
     class_names, labels = _ranked(given)
-    check_classes(FEATURES, class_names, labels, "row")
-    content = _content(root / FEATURES_FILE, request.cache, request.progress)
-    features = LabelledFeatures(PackedFeatures(root / FEATURES_FILE), np.arange(shape[0]), labels)
-    identity = [class_names, hashlib.sha256(labels.tobytes()).hexdigest(), names, content]
-    conventional = len(class_names) - len(class_names) // 2
+    listing = ImageListing(FEATURES, root, class_names, names, labels, len(class_names) - len(class_names) // 2)
+    listing = with_split(listing, request.split)
+    check_listing(listing, "row")
+    content, record = _content(root / FEATURES_FILE, request.cache, request.progress)
+    identity: list[Any] = [listing.class_names, hashlib.sha256(listing.labels.tobytes()).hexdigest(), names, content]
+    if listing.is_split_given:
+        queries = None if listing.is_query is None else listing.is_query.tolist()
+        identity.append({"trainval_classes": listing.trainval_classes, "queries": queries})
     return Dataset(
-        FEATURES, class_names, features, fingerprint_of(identity), trainval_classes=conventional, names=names
+        FEATURES,
+        listing.class_names,
+        LabelledFeatures(PackedFeatures(root / FEATURES_FILE, record), np.arange(shape[0]), listing.labels),
+        fingerprint_of(identity),
+        trainval_classes=listing.trainval_classes,
+        is_query=listing.is_query,
+        names=names,
+        is_split_given=listing.is_split_given,
     )
 
 
@@ -129,18 +139,25 @@ def _ranked(given: Sequence[Any]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
     return tuple(class_names), np.asarray([ranks[text] for text in texts], dtype=np.int64)
 
 
-def _content(path: Path, cache: Path, progress: Progress | None) -> str:
-    """Return the hash of the features, from the cache if the file is unchanged. The first look checks every value."""
-    status = path.stat()
-    stamp = f"{status.st_size} {status.st_mtime_ns}"
-    described = cache / f"features-file-{fingerprint_of(str(path))}.json"
-    if described.exists():
-        known = json.loads(described.read_text())
-        if known["stamp"] == stamp:
-            return str(known["content"])
-    content = _checked_hash(path, progress)
-    write_whole(described, json.dumps({"stamp": stamp, "content": content}))
-    return content
+def _content(path: Path, cache: Path, progress: Progress | None) -> tuple[str, FileRecord]:
+    """Return the hash of the features and the record of their file, from the cache if the file is unchanged.
+
+    The first look checks every value.
+    """
+    note = cache / f"features-file-{fingerprint_of(str(path))}.json"
+    stamp = stamp_of(path)
+    if note.exists():
+        try:
+            known = json.loads(note.read_bytes())
+            if known["stamp"] == stamp and "hash" in known:
+                return str(known["content"]), {"hash": str(known["hash"]), "stamp": stamp}
+        except (OSError, ValueError, KeyError, TypeError):
+            put_away(note, "the note about the features")
+    content, record = _checked_hash(path, progress), record_of(path)
+    if record["stamp"] != stamp:
+        raise DataError(f"{path}: changed while it was read; run the same command again")
+    write_whole(note, json.dumps({**record, "content": content}))
+    return content, record
 
 
 def _checked_hash(path: Path, progress: Progress | None) -> str:

@@ -1,39 +1,63 @@
-"""Any folder of images: `root/class_name/*.jpg`, classes in the alphabetical order of their folders."""
+"""Any folder of images: `root/class_name/*.jpg`, classes in the alphabetical order of their folders.
+
+Folders may be nested: a class is the first folder on the way down that holds an image itself, and its name is the whole
+path, such as `alphabet/character`.
+"""
 
 from pathlib import Path
 
 import numpy as np
 
 from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageListing, from_listing
+from protocols.datasets.split_file import with_split
 
 SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".gif"})
 
 
-def list_folder(root: Path, name: str = "folder") -> ImageListing:
+def list_folder(root: Path, name: str = "folder", split: Path | None = None) -> ImageListing:
     """List the images of a folder with one folder per class.
 
     Args:
-        root: The folder. Images lie at any depth below a class folder; hidden files and other suffixes are ignored.
+        root: The folder. A class has all images at any depth below its folder; hidden files and other suffixes are
+            ignored.
         name: Name of the dataset.
+        split: File with the split of the classes; None takes `split.csv` in the folder, if there is one.
 
     Returns:
-        The images. The conventional split trains on the first half of the classes.
+        The images. Without a split file the conventional split trains on the first half of the classes.
 
     Raises:
-        DataError: There is no such folder.
+        DataError: There is no such folder, or the split cannot be used.
     """
     if not root.is_dir():
         raise DataError(f"{root}: no such folder; give the folder that holds one folder of images per class")
-    folders = sorted(entry for entry in root.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+    folders = [folder for entry in _folders_in(root) for folder in _class_folders(entry)]
     names: list[str] = []
     labels: list[int] = []
     for rank, folder in enumerate(folders):
         for path in images_below(folder):
             names.append(path.relative_to(root).as_posix())
             labels.append(rank)
-    class_names = tuple(folder.name for folder in folders)
+    class_names = tuple(folder.relative_to(root).as_posix() for folder in folders)
     conventional = len(folders) - len(folders) // 2
-    return ImageListing(name, root, class_names, tuple(names), np.asarray(labels, dtype=np.int64), conventional)
+    listing = ImageListing(name, root, class_names, tuple(names), np.asarray(labels, dtype=np.int64), conventional)
+    return with_split(listing, split)
+
+
+def _class_folders(folder: Path) -> list[Path]:
+    """Return the class folders at and below a folder: the first ones on the way down that hold an image."""
+    inner = _folders_in(folder)
+    if not inner or any(_is_image(path) for path in folder.iterdir()):
+        return [folder]
+    return [found for entry in inner for found in _class_folders(entry)]
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    return sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+
+
+def _is_image(path: Path) -> bool:
+    return path.suffix.lower() in SUFFIXES and not path.name.startswith(".") and path.is_file()
 
 
 def images_below(folder: Path) -> list[Path]:
@@ -53,4 +77,4 @@ def open_folder(request: DataRequest) -> Dataset:
     """
     if request.root is None:
         raise DataError("folder: say where the images lie with --data FOLDER (one folder per class in it)")
-    return from_listing(list_folder(request.root), request)
+    return from_listing(list_folder(request.root, split=request.split), request)

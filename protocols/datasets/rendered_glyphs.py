@@ -9,8 +9,8 @@ import numpy as np
 
 from protocols.datasets import glyph_alphabet, glyphs
 from protocols.datasets.dataset import DataRequest, Dataset, from_packing
-from protocols.images.packed_images import PackedImages
-from protocols.images.packing import Packing, pack_arrays
+from protocols.images.packing import Packing, pack_arrays, sound_pack
+from protocols.verified_files import put_away
 from results.whole_files import write_whole
 
 
@@ -24,16 +24,38 @@ def open_glyphs(request: DataRequest) -> Dataset:
         request: Cache and settings.
     """
     folder = request.cache / f"glyphs-{_stamp()}"
-    names = folder / "names.json"
-    if not names.exists():
-        rendered = glyphs.render()
-        pack_arrays(rendered.images[..., None], folder)
-        listing = [rendered.class_names, rendered.image_names, rendered.labels.tolist()]
-        write_whole(names, json.dumps(listing))
-    class_names, image_names, labels = json.loads(names.read_text())
-    images = PackedImages(folder)
+    return _rendered_before(folder) or _rendered(folder)
+
+
+def _rendered(folder: Path) -> Dataset:
+    """Render the images and pack them; write their classes and names beside the pack."""
+    rendered = glyphs.render()
+    packing = pack_arrays(rendered.images[..., None], folder)
+    listing = [rendered.class_names, rendered.image_names, rendered.labels.tolist()]
+    write_whole(_listing_path(folder), json.dumps([packing.images.identity, *listing]))
+    return from_packing("glyphs", rendered.class_names, rendered.image_names, rendered.labels, packing)
+
+
+def _rendered_before(folder: Path) -> Dataset | None:
+    """Open the images that were rendered before; None if there are none. What is damaged is set aside."""
+    listing = _listing_path(folder)
+    try:
+        identity, class_names, image_names, labels = json.loads(listing.read_bytes())
+        ranks = np.asarray(labels, dtype=np.int64)
+        images = sound_pack(folder, str(identity))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError):
+        put_away(listing, "the list of rendered images")
+        return None
+    if images is None:
+        return None
     packing = Packing(images, (), str(images.description["content"]))
-    return from_packing("glyphs", tuple(class_names), image_names, np.asarray(labels, dtype=np.int64), packing)
+    return from_packing("glyphs", tuple(class_names), image_names, ranks, packing)
+
+
+def _listing_path(folder: Path) -> Path:
+    return folder.with_name(folder.name + ".names.json")
 
 
 def _stamp() -> str:

@@ -18,6 +18,7 @@ class NoiseImages(PackedImages):
 
     Attributes:
         folder: Not used.
+        identity: Not used.
         count: Number of images.
         shape: Height, width and channels of every image.
     """
@@ -29,7 +30,7 @@ class NoiseImages(PackedImages):
         return self.count
 
     def __getstate__(self) -> dict[str, object]:
-        return {"folder": self.folder, "count": self.count, "shape": self.shape}
+        return {"folder": self.folder, "identity": self.identity, "count": self.count, "shape": self.shape}
 
     @property
     def channels(self) -> int:
@@ -39,6 +40,10 @@ class NoiseImages(PackedImages):
     def image(self, index: int) -> NDArray[np.uint8]:
         """Return the same noise for every index."""
         return self._noise
+
+    def shape_of(self, index: int) -> tuple[int, int, int]:
+        """Return the one shape of all images."""
+        return self.shape
 
     @cached_property
     def _noise(self) -> NDArray[np.uint8]:
@@ -60,7 +65,7 @@ def stand_in(name: str, counts: Counts, shorter_side: int) -> Dataset:
     trainval = np.sort(np.arange(counts.trainval_images, dtype=np.int64) % counts.trainval_classes)
     test = np.sort(np.arange(test_images, dtype=np.int64) % test_classes) + counts.trainval_classes
     # Most photographs are 4:3. The longer side decides only how many pixels a crop reads.
-    images = NoiseImages(Path("."), counts.images, (shorter_side, shorter_side * 4 // 3, 3))
+    images = NoiseImages(Path("."), "", counts.images, (shorter_side, shorter_side * 4 // 3, 3))
     rows = np.arange(counts.images, dtype=np.int64)
     is_query = None if counts.queries is None else rows < counts.trainval_images + counts.queries
     return Dataset(

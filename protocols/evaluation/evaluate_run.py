@@ -133,6 +133,7 @@ def _record(
         class_scores=class_scores(queries, joint_queries, labels.unique()),
         chosen_by=job.chosen_by,
         last_epoch=_mean(last_folds) if last_folds else None,
+        training_version=first.training_version,
         wall_time=job.training_time + time.perf_counter() - started,
         provenance=provenance(device_name(torch.device(device)), torch.get_num_threads()),
     )

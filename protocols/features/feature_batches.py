@@ -4,16 +4,13 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from protocols.features.packed_features import LabelledFeatures
-from protocols.images.batch_source import has_room
+from protocols.images.batch_source import Rows, has_room, page_locked
 
 MEMORY_BYTES = 512 * 2**20
 """Largest size in bytes of features that a training keeps in memory as float32; larger ones are read for each batch."""
-
-Rows = NDArray[np.int64]
 
 
 class FeatureSource:
@@ -39,8 +36,11 @@ class FeatureSource:
             The features, float32 (batch, c).
         """
         if self._kept is None:
-            return torch.from_numpy(self._features.take(rows)).to(self._device)
-        return self._kept.index_select(0, torch.from_numpy(rows).to(self._device))
+            return page_locked(torch.from_numpy(self._features.take(rows)), self._device).to(
+                self._device, non_blocking=True
+            )
+        positions = page_locked(torch.from_numpy(rows), self._device)
+        return self._kept.index_select(0, positions.to(self._device, non_blocking=True))
 
     def training_batches(self, rows: Iterable[Rows], generator: torch.Generator) -> Iterator[tuple[Rows, Tensor]]:
         """Yield the positions and the features of each batch; the arguments are those of `training_batch`."""

@@ -8,6 +8,7 @@ next call.
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,10 +25,12 @@ from protocols.progress import Progress
 from protocols.samples import evaluation_batches_of
 from protocols.training.torch_state import device_name, isolated_random_numbers
 from protocols.trunks.embedding_model import EmbeddingModel, trunk_width
+from protocols.verified_files import ChangedFileError, FileRecord, put_away, record_of
 from results.provenance import provenance
-from results.training_spec import ImageSettings, TrunkSpec
+from results.training_spec import ImageSettings
+from results.trunk_spec import TrunkSpec
 from results.values import fingerprint_of
-from results.whole_files import put_in_place
+from results.whole_files import make_folder, put_in_place
 
 FEATURES_VERSION = 1
 """Version of the computation. Raise it, and `TRAINING_VERSION`, with a change that alters features."""
@@ -73,11 +76,14 @@ def with_features(
     images = dataset.images
     assert isinstance(images, LabelledImages), "features have no trunk"
     folder = cache / f"features-{trunk.identity(dataset.fingerprint)}"
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(folder.parent)
     with FileLock(folder.with_name(folder.name + ".lock")):
-        if not folder.exists():
+        features = _computed_before(folder)
+        if features is None:
             _compute(images, trunk, folder, torch.device(device), progress)
-    return featured(dataset, PackedFeatures(folder / "features.npy"))
+            features = _computed_before(folder)
+    assert features is not None
+    return featured(dataset, features)
 
 
 def featured(dataset: Dataset, features: PackedFeatures) -> Dataset:
@@ -85,6 +91,20 @@ def featured(dataset: Dataset, features: PackedFeatures) -> Dataset:
     assert isinstance(dataset.images, LabelledImages)
     rows = np.arange(len(dataset.images))
     return replace(dataset, images=LabelledFeatures(features, rows, dataset.images.labels), pictures=dataset.images)
+
+
+def _computed_before(folder: Path) -> PackedFeatures | None:
+    """Open features that were computed before; None if there are none. Damaged ones are set aside."""
+    if not folder.exists():
+        return None
+    try:
+        record: FileRecord = json.loads((folder / "description.json").read_bytes())["file"]
+        features = PackedFeatures(folder / "features.npy", record)
+        features.check()
+    except (OSError, ValueError, KeyError, TypeError, ChangedFileError):
+        put_away(folder, "the folder of features")
+        return None
+    return features
 
 
 def _compute(
@@ -104,7 +124,12 @@ def _compute(
             if progress:
                 progress(first, len(images))
     origin = provenance(device_name(device), torch.get_num_threads()).model_dump(mode="json")
-    description = {"version": FEATURES_VERSION, "trunk": trunk.spec.model_dump(mode="json"), "provenance": origin}
+    description = {
+        "version": FEATURES_VERSION,
+        "trunk": trunk.spec.model_dump(mode="json"),
+        "provenance": origin,
+        "file": record_of(partial / "features.npy"),
+    }
     (partial / "description.json").write_text(json.dumps(description, indent=1) + "\n")
     (partial / "done").unlink()
     put_in_place(partial, folder)
@@ -114,8 +139,10 @@ def _prepared(partial: Path, count: int, width: int) -> tuple[np.memmap, int]:
     """Open the file to fill, and return it with the number of rows that an interrupted computation has filled."""
     file, done = partial / "features.npy", partial / "done"
     if done.exists():
-        rows: np.memmap = np.lib.format.open_memmap(file, mode="r+")
-        return rows, int(done.read_text() or 0)
+        with suppress(OSError, ValueError):  # After a power cut the file can be incomplete.
+            rows: np.memmap = np.lib.format.open_memmap(file, mode="r+")
+            if rows.shape == (count, width):
+                return rows, int(done.read_text())
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
     return np.lib.format.open_memmap(file, mode="w+", dtype=np.float32, shape=(count, width)), 0
@@ -135,6 +162,7 @@ class NoiseFeatures(PackedFeatures):
 
     Attributes:
         path: Not used.
+        record: Not used.
         shape: Number of rows and of features.
     """
 
@@ -144,7 +172,7 @@ class NoiseFeatures(PackedFeatures):
         return self.shape[0]
 
     def __getstate__(self) -> dict[str, object]:
-        return {"path": self.path, "shape": self.shape}
+        return {"path": self.path, "record": self.record, "shape": self.shape}
 
     @property
     def width(self) -> int:
@@ -166,4 +194,6 @@ def with_noise(dataset: Dataset, spec: TrunkSpec) -> Dataset:
     Raises:
         TrunkError: The trunk is unknown.
     """
-    return featured(dataset, NoiseFeatures(Path("."), (len(dataset.images), trunk_width(spec))))
+    return featured(
+        dataset, NoiseFeatures(Path("."), {"hash": "", "stamp": ""}, (len(dataset.images), trunk_width(spec)))
+    )

@@ -8,26 +8,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from protocols.verified_files import FileRecord, check_file
+
 
 @dataclass(frozen=True)
 class PackedFeatures:
     """A file of features, one row per image.
 
-    Only the path is pickled; a worker process opens the same memory map.
+    Only the path and the record are pickled. A worker process opens the same memory map, and checks first that the file
+    still holds the features that its task was made for.
 
     Attributes:
         path: An .npy file, float16 or float32 (n, c).
+        record: Hash and stamp of the file.
     """
 
     path: Path
+    record: FileRecord
+
+    def check(self) -> None:
+        """Raise ChangedFileError unless the file holds these features."""
+        check_file(self.path, self.record)
 
     @cached_property
     def _rows(self) -> NDArray[np.floating[Any]]:
+        self.check()
         rows: NDArray[np.floating[Any]] = np.load(self.path, mmap_mode="r")
         return rows
 
     def __getstate__(self) -> dict[str, object]:
-        return {"path": self.path}
+        return {"path": self.path, "record": self.record}
 
     def __len__(self) -> int:
         return len(self._rows)

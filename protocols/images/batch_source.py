@@ -1,9 +1,9 @@
 """The crops of a training, made as `ImageSettings.augmentation` and the device decide; all ways give the same pixels.
 
-`faithful`: Pillow resizes each crop on the host. `device`: the network's device resizes a whole batch. The images are
-kept on the device if there is room; otherwise the boxes of each batch are sent there. With a GPU, the work of the host
-is done in advance by threads. It is written to page-locked memory, so that the copy does not wait. On a CPU, `device`
-is several times slower than `faithful`.
+`faithful`: Pillow resizes each crop on the host; on a CPU, small images are cropped a batch at once (`small_crops`).
+`device`: the network's device resizes a whole batch. The images are kept on the device if there is room; otherwise the
+boxes of each batch are sent there. With a GPU, the work of the host is done in advance by threads. It is written to
+page-locked memory, so that the copy does not wait. On a CPU, `device` is several times slower than `faithful`.
 """
 
 import os
@@ -18,6 +18,7 @@ from protocols.images.crops import Cut, cut_crops, random_cuts
 from protocols.images.device_crops import Windows, resized_windows
 from protocols.images.packed_images import LabelledImages
 from protocols.images.prefetch import done_ahead
+from protocols.images.small_crops import SmallCrops, fits
 from results.training_spec import ImageSettings
 
 RESIDENT_BYTES = 8 * 2**30
@@ -54,7 +55,10 @@ class BatchSource:
         self._images, self._settings = images, settings
         self._threads = host_threads(device) if threads is None else threads
         self._make: Callable[[Rows, Sequence[Cut]], OnDevice]
-        if settings.augmentation == "faithful":
+        if settings.augmentation == "faithful" and device.type == "cpu" and fits(images, settings.crop):
+            small = SmallCrops(images, settings.crop)
+            self._make = lambda rows, cuts: lambda: small(rows, cuts)
+        elif settings.augmentation == "faithful":
             self._make = _PillowCrops(images, settings.crop, device)
         elif has_room(device, images.n_bytes, RESIDENT_BYTES) if resident is None else resident:
             self._make = _ResidentImages(images, settings.crop, device)
@@ -124,8 +128,8 @@ class _ResidentImages:
 
     def __init__(self, images: LabelledImages, side: int, device: torch.device) -> None:
         self.channels, self.side = images.images.channels, side
-        sizes = np.asarray([images.image(i).size for i in range(len(images))])
-        self.widths = np.asarray([images.image(i).shape[1] for i in range(len(images))])
+        shapes = np.asarray([images.shape_of(i) for i in range(len(images))], dtype=np.int64)
+        sizes, self.widths = shapes.prod(axis=1), shapes[:, 1]
         self.starts = np.cumsum(sizes) - sizes
         self.pixels = torch.empty(int(sizes.sum()), dtype=torch.uint8, device=device)
         for i, (start, size) in enumerate(zip(self.starts, sizes, strict=True)):

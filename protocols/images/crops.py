@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from protocols.images.packed_images import LabelledImages
-from protocols.images.packing import resized_to
+from protocols.images.resize import resized_to
 from results.training_spec import ImageSettings
 
 _TRIES = 10
@@ -58,7 +58,7 @@ def random_cuts(
     """Draw the cuts of a batch, in the order of `indices`. Only the sizes of the images are read."""
     cuts = []
     for index in indices:
-        height, width, _ = images.image(int(index)).shape
+        height, width, _ = images.shape_of(int(index))
         box = random_box(height, width, settings, generator)
         cuts.append(Cut(box, settings.flip and torch.rand((), generator=generator).item() < 0.5))
     return cuts

@@ -23,7 +23,8 @@ from torch import Tensor
 PIXELS_AT_ONCE = 2**25
 """Largest number of values (pixels times channels, padded to the largest box) of one product; about 0.5 GB."""
 
-_WEIGHT_BITS = 22
+WEIGHT_BITS = 22
+"""Pillow's weights are multiples of 2 to the power of minus this number."""
 _LOW_BITS = 11
 _TALL_BOXES_HEIGHT_FIRST = int(PIL.__version__.split(".")[0]) >= 13
 
@@ -65,7 +66,7 @@ def resized_windows(pixels: Tensor, windows: Windows, channels: int, side: int) 
         The squares, uint8 (n, channels, side, side), on the device of `pixels`.
     """
     down, right, height, width = windows.down, windows.right, windows.height, windows.width
-    turned = (height > side) & (height - side > 2 * (width - side)) & _TALL_BOXES_HEIGHT_FIRST
+    turned = resized_height_first(height, width, side)
     down, right = np.where(turned, right, down), np.where(turned, down, right)
     height, width = np.where(turned, width, height), np.where(turned, height, width)
     columns = np.stack([windows.start, down, right, height, width, turned, windows.flip]).astype(np.int64)
@@ -77,6 +78,17 @@ def resized_windows(pixels: Tensor, windows: Windows, channels: int, side: int) 
     if len(parts) == 1:
         return crops[0]
     return torch.cat(crops)[_moved(np.argsort(np.concatenate(parts)), pixels.device)]
+
+
+def resized_height_first(height: NDArray[np.int64], width: NDArray[np.int64], side: int) -> NDArray[np.bool_]:
+    """Tell which boxes Pillow resizes along the height first.
+
+    Args:
+        height: Heights of the boxes in pixels, (n,).
+        width: Widths of the boxes in pixels, (n,).
+        side: Side of the squares in pixels.
+    """
+    return (height > side) & (height - side > 2 * (width - side)) & _TALL_BOXES_HEIGHT_FIRST
 
 
 def _parts(height: NDArray[np.int64], width: NDArray[np.int64], channels: int) -> Iterator[NDArray[np.int64]]:
@@ -119,7 +131,23 @@ def _offsets(sizes: Tensor, most: int, step: Tensor) -> Tensor:
 
 
 def _weights(sizes: Tensor, most: int, side: int) -> Tensor:
-    """Weight of every input pixel for every output pixel, as whole numbers (n, 2 * side, most), high parts first."""
+    """The weights in two parts of eleven bits, float32 (n, 2 * side, most), high parts first."""
+    whole = axis_weights(sizes, most, side)
+    high = (whole / 2**_LOW_BITS).round()
+    return torch.cat([high, whole - high * 2**_LOW_BITS], dim=1).float()
+
+
+def axis_weights(sizes: Tensor, most: int, side: int) -> Tensor:
+    """Compute the weight of every input pixel for every output pixel of an axis.
+
+    Args:
+        sizes: Length of the axis of each box in pixels, int64 (n,).
+        most: Largest length; shorter axes are padded with weight zero.
+        side: Length of the axis after the resize.
+
+    Returns:
+        Weights times 2 to the power of `WEIGHT_BITS`, whole numbers in float64, (n, side, most).
+    """
     # In float64 and in the order of Pillow's operations, since Pillow rounds the results.
     scale = sizes.double()[:, None] / side
     filter_scale = scale.clamp(min=1.0)
@@ -137,12 +165,11 @@ def _weights(sizes: Tensor, most: int, side: int) -> Tensor:
         total = total + triangle(first + tap, centre, per_pixel, first, last)
     pixel = torch.arange(most, device=sizes.device)
     dense = triangle(pixel, centre[..., None], per_pixel[..., None], first[..., None], last[..., None])
-    whole = (dense / total[..., None] * 2**_WEIGHT_BITS + 0.5).floor()
-    high = (whole / 2**_LOW_BITS).round()
-    return torch.cat([high, whole - high * 2**_LOW_BITS], dim=1).float()
+    weights: Tensor = (dense / total[..., None] * 2**WEIGHT_BITS + 0.5).floor()
+    return weights
 
 
 def _rounded(high: Tensor, low: Tensor) -> Tensor:
     """Grey levels from the sums of both parts, rounded as in Pillow."""
-    total = high.int() * 2**_LOW_BITS + low.int() + 2 ** (_WEIGHT_BITS - 1)
-    return torch.bitwise_right_shift(total, _WEIGHT_BITS).clamp(0, 255).to(torch.uint8)
+    total = high.int() * 2**_LOW_BITS + low.int() + 2 ** (WEIGHT_BITS - 1)
+    return torch.bitwise_right_shift(total, WEIGHT_BITS).clamp(0, 255).to(torch.uint8)

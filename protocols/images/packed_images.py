@@ -1,47 +1,80 @@
 """Decoded images of a dataset in one memory map. All processes share it, so no process has a copy."""
 
 import json
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
+
+from protocols.verified_files import changed, check_file
+from results.values import fingerprint_of
+
+PIXELS, LAYOUT, DESCRIPTION = "pixels.bin", "layout.npz", "description.json"
 
 
 @dataclass(frozen=True)
 class PackedImages:
     """uint8 images of different sizes, one after another in `folder`/pixels.bin.
 
-    Only the folder's path is pickled; a worker process opens the same memory map.
+    An image whose stored shape differs from its shape is enlarged when it is read.
+
+    Only the folder and the identity are pickled. A worker process opens the same memory map, and checks first that the
+    folder still holds the pack that its task was made for.
 
     Attributes:
         folder: Folder of the pack.
+        identity: Hash of what the pack holds, as in its description.
     """
 
     folder: Path
+    identity: str
 
     @cached_property
-    def _layout(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        with np.load(self.folder / "layout.npz") as layout:
-            return layout["offsets"], layout["shapes"]
+    def _layout(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Offsets, shapes and stored shapes of the images. Packs of older versions store the enlarged images."""
+        with np.load(self._checked(LAYOUT)) as layout:
+            shapes = layout["shapes"]
+            return layout["offsets"], shapes, layout.get("stored", shapes)
 
     @cached_property
     def _pixels(self) -> NDArray[np.uint8]:
-        return np.memmap(self.folder / "pixels.bin", dtype=np.uint8, mode="r")
+        # A plain array on the same memory: every slice of a `memmap` costs several times as much.
+        return np.memmap(self._checked(PIXELS), dtype=np.uint8, mode="r").view(np.ndarray)
+
+    def _checked(self, name: str) -> Path:
+        check_file(self.folder / name, self.description["files"][name])
+        return self.folder / name
+
+    def check(self) -> None:
+        """Raise ChangedFileError unless the folder holds this pack."""
+        for name in (LAYOUT, PIXELS):
+            self._checked(name)
 
     def __len__(self) -> int:
         return len(self._layout[0])
 
     def __getstate__(self) -> dict[str, object]:
-        return {"folder": self.folder}
+        return {"folder": self.folder, "identity": self.identity}
 
     def image(self, index: int) -> NDArray[np.uint8]:
-        """Return image `index` as uint8 (height, width, channels), a view of the memory map."""
-        offsets, shapes = self._layout
-        height, width, channels = shapes[index]
-        start = offsets[index]
-        return self._pixels[start : start + height * width * channels].reshape(height, width, channels)
+        """Return image `index` as uint8 (height, width, channels): a view of the memory map, or an enlarged copy."""
+        offsets, shapes, stored = self._layout
+        shape, start = stored[index], offsets[index]
+        pixels = self._pixels[start : start + shape.prod()].reshape(shape)
+        height, width, _ = shapes[index].tolist()
+        if pixels.shape[:2] == (height, width):
+            return pixels
+        return np.asarray(Image.fromarray(pixels).resize((width, height), Image.Resampling.BILINEAR))
+
+    def shape_of(self, index: int) -> tuple[int, int, int]:
+        """Return height, width and channels of image `index` without reading it."""
+        height, width, channels = self._layout[1][index].tolist()
+        return height, width, channels
 
     @property
     def channels(self) -> int:
@@ -49,9 +82,23 @@ class PackedImages:
         return int(self._layout[1][0, 2])
 
     @cached_property
-    def description(self) -> dict[str, object]:
-        """Description of the pack: `stamp` (identity), `skipped` (names of images left out) and `content` (hash)."""
-        loaded: dict[str, object] = json.loads((self.folder / "description.json").read_text())
+    def description(self) -> dict[str, Any]:
+        """Description of the pack.
+
+        `identity` is the hash of what it holds, `skipped` has the names of images that are left out, `content` is the
+        hash of the images, and `files` has a `FileRecord` of each file.
+
+        Raises:
+            ChangedFileError: The folder does not hold this pack.
+        """
+        path = self.folder / DESCRIPTION
+        try:
+            loaded: dict[str, Any] = json.loads(path.read_bytes())
+            sound = loaded["identity"] == self.identity and loaded.pop("checksum") == fingerprint_of(loaded)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise changed(path) from error
+        if not sound:
+            raise changed(path)
         return loaded
 
 
@@ -82,14 +129,25 @@ class LabelledImages:
         Raises:
             IndexError: The selection has no such image.
         """
+        return self.images.image(self._row(index))
+
+    def shape_of(self, index: int) -> tuple[int, int, int]:
+        """Return height, width and channels of image `index` of this selection without reading it.
+
+        Raises:
+            IndexError: The selection has no such image.
+        """
+        return self.images.shape_of(self._row(index))
+
+    def _row(self, index: int) -> int:
         if not 0 <= index < len(self.rows):
             raise IndexError(f"image {index} of {len(self.rows)}")
-        return self.images.image(int(self.rows[index]))
+        return int(self.rows[index])
 
     @property
     def n_bytes(self) -> int:
         """Size of the decoded pixels in bytes."""
-        return sum(self.image(index).size for index in range(len(self)))
+        return sum(math.prod(self.shape_of(index)) for index in range(len(self)))
 
     def of_classes(self, ranks: tuple[int, ...]) -> "LabelledImages":
         """Return the images whose class rank is in `ranks`."""

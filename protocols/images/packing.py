@@ -1,7 +1,11 @@
 """Decoding of a dataset into one memory map, with the shorter side resized (specification, section 3).
 
 MLRC's first transform is deterministic. Its uint8 output is therefore stored, and a training on it is equal, bit for
-bit, to a training that decodes every image in every epoch. An interrupted packing is continued by the next call.
+bit, to a training that decodes every image in every epoch. Images that the resize enlarges are stored as they are and
+enlarged when they are read, which gives the same pixels. An interrupted packing is continued by the next call.
+
+A pack is never changed or replaced: its folder has a hash of what it holds in the name. Other images give another
+folder, so a run keeps the pack that it started with.
 """
 
 import hashlib
@@ -9,25 +13,25 @@ import json
 import os
 import shutil
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
-from PIL import Image
 
-from protocols.images.packed_images import PackedImages
+from protocols.images.decoding import BrokenImageError, UnknownRangeError, decode, header_of
+from protocols.images.image_files import HASH_BYTES, ImageFiles, in_threads
+from protocols.images.packed_images import DESCRIPTION, LAYOUT, PIXELS, PackedImages
+from protocols.images.resize import resized_shapes
 from protocols.progress import Progress
-from results.whole_files import put_in_place, whole_folder
+from protocols.verified_files import ChangedFileError, put_away, record_of
+from results.values import fingerprint_of
+from results.whole_files import make_folder, put_in_place, whole_folder, write_whole
 
 _BATCH = 256
 _TODO, _DONE, _BROKEN = 0, 1, 2
-
-
-class BrokenImageError(Exception):
-    """An image cannot be decoded. The message names the image and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +60,14 @@ def pack_files(
 ) -> Packing:
     """Decode image files as RGB, resize them and pack them.
 
-    An existing pack of the same files (by name, size and modification time) is opened instead.
+    An existing pack of the same files is opened instead. The files are known by their names, sizes, times of change and
+    numbers in the file system; if one of these differs, by their content. A damaged pack is set aside and made again.
 
     Args:
         root: Folder of the files.
         names: Paths of the files below `root`.
         resize: Shorter side in pixels after the resize; None keeps the size.
-        folder: Folder of the pack.
+        folder: Path of the pack; a hash of what it holds is added to the name.
         skip_broken: Whether to leave out files that cannot be decoded. Their positions in the pack are then empty.
         progress: Called with the number of packed files and the number of all files.
 
@@ -70,15 +75,15 @@ def pack_files(
         The pack.
 
     Raises:
-        BrokenImageError: A file cannot be decoded, and `skip_broken` is False.
+        BrokenImageError: A file cannot be decoded, and `skip_broken` is False. Or the files changed meanwhile.
     """
-    stamp = _stamp(root, names, resize)
+    files = ImageFiles(root, names, resize)
     with _lock(folder):
-        if not _is_pack_of(folder, stamp):
-            _write(root, names, resize, folder, stamp, skip_broken, progress)
-    images = PackedImages(folder)
+        stamp = files.stamp()
+        images = _known_pack(files, stamp, folder)
+        if images is None:
+            images = _write(files, stamp, folder, skip_broken, progress)
     skipped = images.description["skipped"]
-    assert isinstance(skipped, list)
     for name in skipped:
         _refuse_unless(skip_broken, root / name)
     return Packing(images, tuple(skipped), str(images.description["content"]))
@@ -89,122 +94,174 @@ def pack_arrays(images: NDArray[np.uint8], folder: Path) -> Packing:
 
     Args:
         images: uint8 (N, height, width, channels).
-        folder: Folder of the pack.
+        folder: Path of the pack; a hash of what it holds is added to the name.
 
     Returns:
         The pack.
     """
     images = np.ascontiguousarray(images)
     content = hashlib.sha256(images.data).hexdigest()
+    identity = hashlib.sha256(f"{images.shape} {content}".encode()).hexdigest()[:32]
     with _lock(folder):
-        if not _is_pack_of(folder, content):
+        packed = sound_pack(folder, identity)
+        if packed is None:
+            packed = PackedImages(_pack_folder(folder, identity), identity)
             shapes = np.tile(np.asarray(images.shape[1:], dtype=np.int64), (len(images), 1))
-            with whole_folder(folder) as partial:
-                images.tofile(partial / "pixels.bin")
-                _describe(partial, shapes, {"stamp": content, "skipped": [], "content": content})
-    return Packing(PackedImages(folder), (), content)
+            with whole_folder(packed.folder) as partial:
+                images.tofile(partial / PIXELS)
+                _describe(partial, shapes, {"identity": identity, "skipped": [], "content": content})
+    return Packing(packed, (), content)
+
+
+def sound_pack(folder: Path, identity: str) -> PackedImages | None:
+    """Open a pack and check it.
+
+    Args:
+        folder: Path of the pack, as for `pack_files`.
+        identity: Hash of what it holds.
+
+    Returns:
+        The pack; None if there is none. A damaged one is set aside.
+    """
+    images = PackedImages(_pack_folder(folder, identity), identity)
+    if not images.folder.exists():
+        return None
+    try:
+        images.check()
+    except ChangedFileError:
+        put_away(images.folder, "the pack of images")
+        return None
+    return images
+
+
+def _pack_folder(folder: Path, identity: str) -> Path:
+    return folder.with_name(f"{folder.name}-{identity}")
 
 
 def _lock(folder: Path) -> FileLock:
     """A lock, so that two processes do not write the same pack. The second one waits and then opens the pack."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(folder.parent)
     return FileLock(folder.with_name(folder.name + ".lock"))
 
 
-def decode(path: Path, resize: int | None) -> NDArray[np.uint8]:
-    """Decode one file.
-
-    Args:
-        path: The file.
-        resize: Shorter side in pixels after the bilinear resize by Pillow; None keeps the size.
-
-    Returns:
-        The image as RGB, uint8 (height, width, 3).
-
-    Raises:
-        BrokenImageError: The file cannot be decoded.
-    """
+def _known_pack(files: ImageFiles, stamp: str, folder: Path) -> PackedImages | None:
+    """Return the pack of the files; None if there is none."""
+    note = _note_path(folder)
     try:
-        with Image.open(path) as image:
-            rgb = image.convert("RGB")
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise BrokenImageError(f"{path}: cannot be decoded ({error})") from error
-    return np.asarray(rgb if resize is None else resized_to(rgb, resize))
+        noted = json.loads(note.read_bytes())
+        known, identity = noted["stamp"] == stamp, str(noted["identity"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError):
+        put_away(note, "the note about the pack")
+        return None
+    if known:
+        return sound_pack(folder, identity)
+    # The files were copied or touched, which need not change what they hold. To read them is faster than to decode.
+    images = sound_pack(folder, files.identity_now())
+    if images is not None:
+        _note(folder, stamp, images.identity)
+    return images
 
 
-def resized_to(picture: Image.Image, shorter_side: int) -> Image.Image:
-    """Resize a picture bilinearly with Pillow so that its shorter side has `shorter_side` pixels."""
-    return picture.resize(_shorter_side_to(picture.size, shorter_side), Image.Resampling.BILINEAR)
+def _note_path(folder: Path) -> Path:
+    """The file that notes which pack belongs to the files, so that they need not be read to find it."""
+    return folder.with_name(folder.name + ".json")
 
 
-def _write(
-    root: Path,
-    names: Sequence[str],
-    resize: int | None,
-    folder: Path,
-    stamp: str,
-    skip_broken: bool,
-    progress: Progress | None,
-) -> None:
-    shapes = _shapes([root / name for name in names], resize)
-    offsets = _offsets(shapes)
+def _note(folder: Path, stamp: str, identity: str) -> None:
+    write_whole(_note_path(folder), json.dumps({"stamp": stamp, "identity": identity}))
+
+
+def _write(files: ImageFiles, stamp: str, folder: Path, skip_broken: bool, progress: Progress | None) -> PackedImages:
+    """Decode the files into a new pack."""
+    own, deep = _headers(files)
+    shapes = resized_shapes(own, files.resize)
+    # An enlarged image has no more information, but many times the bytes.
+    enlarged = shapes.prod(axis=1) > own.prod(axis=1)
+    stored = np.where(enlarged[:, None], own, shapes)
+    offsets = _offsets(stored)
     # The name is fixed, so that the next call continues an interrupted one. The lock excludes other processes.
     partial = folder.with_name(folder.name + ".partial")
-    _prepare_partial(partial, stamp, int(offsets[-1]), len(names))
-    pixels = np.memmap(partial / "pixels.bin", dtype=np.uint8, mode="r+")
-    state = np.memmap(partial / "state.bin", dtype=np.uint8, mode="r+")
-    hashes = np.memmap(partial / "hashes.bin", dtype=np.uint8, mode="r+").reshape(-1, 32)
-
-    def work(row: int) -> None:
-        path = root / names[row]
-        try:
-            image = decode(path, resize)
-        except BrokenImageError:
-            _refuse_unless(skip_broken, path)
-            state[row] = _BROKEN
-            return
-        pixels[offsets[row] : offsets[row + 1]] = image.reshape(-1)
-        hashes[row] = np.frombuffer(hashlib.sha256(path.read_bytes()).digest(), dtype=np.uint8)
-        state[row] = _DONE
-
-    # Threads are enough, since Pillow's decoders release the interpreter lock.
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        for first in range(0, len(names), _BATCH):
-            rows = [row for row in range(first, min(first + _BATCH, len(names))) if state[row] != _DONE]
-            list(pool.map(work, rows))
-            if progress:
-                progress(min(first + _BATCH, len(names)), len(names))
-    pixels.flush()
-    skipped = [name for name, flag in zip(names, state, strict=True) if flag == _BROKEN]
-    content = hashlib.sha256(hashes[state == _DONE].tobytes()).hexdigest()
-    _describe(partial, shapes, {"stamp": stamp, "skipped": skipped, "content": content})
+    _prepare_partial(partial, stamp, int(offsets[-1]), len(files))
+    state, hashes = _decode_all(files, partial, offsets, enlarged, skip_broken, progress)
+    skipped = [name for name, flag in zip(files.names, state, strict=True) if flag == _BROKEN]
+    if files.stamp() != stamp:
+        shutil.rmtree(partial)
+        raise BrokenImageError(f"{files.root}: files changed while they were decoded; run the same command again")
+    identity = files.identity([row.tobytes() for row in hashes])
+    content = _content_hash(hashes, state == _DONE, deep)
+    _describe(partial, shapes, {"identity": identity, "skipped": skipped, "content": content}, stored)
     for name in ("state.bin", "hashes.bin", "stamp"):
         (partial / name).unlink()
-    put_in_place(partial, folder)
+    images = sound_pack(folder, identity)
+    if images is None:
+        images = PackedImages(_pack_folder(folder, identity), identity)
+        put_in_place(partial, images.folder)
+    else:
+        shutil.rmtree(partial)
+    _note(folder, stamp, identity)
+    return images
 
 
-def _shorter_side_to(size: tuple[int, int], target: int) -> tuple[int, int]:
-    """Width and height after the resize; the longer side is rounded down, as in torchvision."""
-    width, height = size
-    if width <= height:
-        return target, int(target * height / width)
-    return int(target * width / height), target
+def _decode_all(
+    files: ImageFiles,
+    partial: Path,
+    offsets: NDArray[np.int64],
+    enlarged: NDArray[np.bool_],
+    skip_broken: bool,
+    progress: Progress | None,
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Decode the files that an interrupted packing has not decoded; return the state and the hash of each file."""
+    pixels = np.memmap(partial / PIXELS, dtype=np.uint8, mode="r+")
+    state = np.memmap(partial / "state.bin", dtype=np.uint8, mode="r+")
+    hashes = np.memmap(partial / "hashes.bin", dtype=np.uint8, mode="r+", shape=(len(files), HASH_BYTES))
+    decoded: dict[int, int] = {}
 
-
-def _shapes(paths: Sequence[Path], resize: int | None) -> NDArray[np.int64]:
-    """Height, width and channels after the resize, from the files' headers; height and width 0 if it is broken."""
-
-    def shape(path: Path) -> tuple[int, int, int]:
+    def work(row: int) -> None:
+        hashes[row] = np.frombuffer(files.hash_of(row), dtype=np.uint8)
         try:
-            with Image.open(path) as image:
-                size = image.size
-        except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
-            return (0, 0, 3)
-        width, height = size if resize is None else _shorter_side_to(size, resize)
-        return (height, width, 3)
+            image = decode(files.path(row), None if enlarged[row] else files.resize)
+        except UnknownRangeError:
+            if not skip_broken:
+                raise
+            decoded[row] = _BROKEN
+        except BrokenImageError:
+            _refuse_unless(skip_broken, files.path(row))
+            decoded[row] = _BROKEN
+        else:
+            pixels[offsets[row] : offsets[row + 1]] = image.reshape(-1)
+            decoded[row] = _DONE
 
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        return np.asarray(list(pool.map(shape, paths)), dtype=np.int64).reshape(-1, 3)
+    for first in range(0, len(files), _BATCH):
+        last = min(first + _BATCH, len(files))
+        try:
+            in_threads(work, [row for row in range(first, last) if state[row] != _DONE])
+        finally:
+            # The pixels are on the disk before a file counts as decoded: a power cut must not leave empty images.
+            pixels.flush()
+            hashes.flush()
+            state[list(decoded)] = list(decoded.values())
+            state.flush()
+        if progress:
+            progress(last, len(files))
+    return np.array(state), np.array(hashes)
+
+
+def _content_hash(hashes: NDArray[np.uint8], done: NDArray[np.bool_], deep: NDArray[np.bool_]) -> str:
+    """Hash of the decoded files. Deep grey images had other pixels before they were scaled, so they count as others."""
+    digest = hashlib.sha256()
+    for row in np.flatnonzero(done):
+        file_hash = hashes[row].tobytes()
+        digest.update(hashlib.sha256(b"upper byte" + file_hash).digest() if deep[row] else file_hash)
+    return digest.hexdigest()
+
+
+def _headers(files: ImageFiles) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Height, width and channels, and the depth of grey images; 0, 0 and 3 if a file is broken."""
+    headers = in_threads(lambda row: header_of(files.path(row)), range(len(files)))
+    shapes = np.asarray([(height, width, 3) for height, width, _ in headers], dtype=np.int64).reshape(-1, 3)
+    return shapes, np.asarray([deep for *_, deep in headers], dtype=np.bool_)
 
 
 def _offsets(shapes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -218,46 +275,37 @@ def _refuse_unless(skip_broken: bool, path: Path) -> None:
         )
 
 
-def _stamp(root: Path, names: Sequence[str], resize: int | None) -> str:
-    """Identity of the files that is cheap to compute: names, sizes and modification times."""
-    digest = hashlib.sha256(f"{resize}".encode())
-    for name in names:
-        status = (root / name).stat()
-        digest.update(f"\n{name}\t{status.st_size}\t{status.st_mtime_ns}".encode())
-    return digest.hexdigest()
-
-
-def _is_pack_of(folder: Path, stamp: str) -> bool:
-    """Tell whether `folder` holds a complete pack with this stamp. Another pack is removed."""
-    if not (folder / "description.json").exists():
-        return False
-    if PackedImages(folder).description["stamp"] == stamp:
-        return True
-    shutil.rmtree(folder)
-    return False
-
-
 def _prepare_partial(partial: Path, stamp: str, n_bytes: int, n_images: int) -> None:
     """Create empty files for the pack, or keep those of an interrupted packing of the same files.
 
     All bytes are reserved now, so that a full disk is noticed here and not hours later.
     """
+    sizes = {PIXELS: max(n_bytes, 1), "state.bin": n_images, "hashes.bin": HASH_BYTES * n_images}
     stamp_file = partial / "stamp"
-    if stamp_file.exists() and stamp_file.read_text() == f"{stamp} {n_bytes}":
-        return
+    if stamp_file.exists() and stamp_file.read_bytes() == stamp.encode():
+        files = {name: partial / name for name in sizes}
+        if all(file.exists() and file.stat().st_size == sizes[name] for name, file in files.items()):
+            return
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
-    with (partial / "pixels.bin").open("wb") as file:
+    with (partial / PIXELS).open("wb") as file:
         if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(file.fileno(), 0, max(n_bytes, 1))
+            os.posix_fallocate(file.fileno(), 0, sizes[PIXELS])
         else:
-            file.truncate(max(n_bytes, 1))
-    (partial / "state.bin").write_bytes(bytes(n_images))
-    (partial / "hashes.bin").write_bytes(bytes(32 * n_images))
-    stamp_file.write_text(f"{stamp} {n_bytes}")
+            file.truncate(sizes[PIXELS])
+    for name in ("state.bin", "hashes.bin"):
+        (partial / name).write_bytes(bytes(sizes[name]))
+    stamp_file.write_bytes(stamp.encode())
 
 
-def _describe(folder: Path, shapes: NDArray[np.int64], description: dict[str, object]) -> None:
-    """Write the position of each image in the pixels, and the description of the pack."""
-    np.savez(folder / "layout.npz", offsets=_offsets(shapes)[:-1], shapes=shapes)
-    (folder / "description.json").write_text(json.dumps(description))
+def _describe(
+    folder: Path,
+    shapes: NDArray[np.int64],
+    description: dict[str, Any],
+    stored: NDArray[np.int64] | None = None,
+) -> None:
+    """Write position and shape of each image, its stored shape where images are enlarged later, and the description."""
+    stored = shapes if stored is None else stored
+    np.savez(folder / LAYOUT, offsets=_offsets(stored)[:-1], shapes=shapes, stored=stored)
+    complete = {**description, "files": {name: record_of(folder / name) for name in (PIXELS, LAYOUT)}}
+    (folder / DESCRIPTION).write_text(json.dumps({**complete, "checksum": fingerprint_of(complete)}))

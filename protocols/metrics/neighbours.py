@@ -1,39 +1,53 @@
-"""Exact Euclidean nearest neighbours, with faiss if it is installed, else with matrix products in chunks."""
+"""Exact Euclidean nearest neighbours by matrix products in chunks, on a GPU by faiss if its GPU build is installed."""
 
-from collections.abc import Iterator
-from importlib import metadata, util
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import util
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-CHUNK_ELEMENTS = 1 << 26
-"""Largest number of distances in memory at once; 2^26 float32 are 256 MiB."""
+CHUNK_ELEMENTS = 1 << 22
+"""Number of distances in memory at once; 2^22 float32 are 16 MiB, which fits into the cache of many processors."""
 
-FOUND_ELEMENTS = 1 << 23
-"""Largest number of neighbours in one part; 2^23 indices are 64 MiB."""
+LEAST_ROWS = 128
+"""Smallest number of queries at once, even if their distances are more; products with fewer rows are slow."""
+
+_BLOCK = 8
+"""Number of distances in a block of the selection."""
+
+_COLUMN = 0xFFFFFFFF
+"""The bits of a key that hold the column."""
+
+_SORTED_ROWS = 16
+"""Number of rows of distances that are sorted as a whole at once."""
 
 _FAISS_GPU_MAX_K = 2048
 
+_Search = Callable[[Tensor, int, Tensor | None], Tensor]
+"""Takes queries (q, d), k and the reference that each query must not find (None allows all); returns indices (q, k)."""
 
-def backend() -> str:
-    """Return the library that searches on this machine, for display: `faiss-gpu 1.8.0`, `torch (...)` or similar."""
-    if util.find_spec("faiss") is None:
-        return "torch (faiss is not installed)"
-    for package in ("faiss-gpu-cu12", "faiss-gpu", "faiss-cpu", "faiss"):
-        try:
-            return f"{package} {metadata.version(package)}"
-        except metadata.PackageNotFoundError:
-            continue
-    return "faiss"
+
+def backend(device: str) -> str:
+    """Return the library that searches on a device, for display: `torch 2.13.0`, `faiss 1.8.0 (GPU)` or similar.
+
+    Args:
+        device: Name of the device, such as `cpu` or `cuda:0`.
+    """
+    if device.startswith("cuda") and _has_faiss_gpu():
+        import faiss
+
+        return f"faiss {faiss.__version__} (GPU)"
+    return f"torch {torch.__version__}"
 
 
 def nearest(queries: Tensor, references: Tensor, k: int, *, exclude_self: bool) -> Tensor:
     """Find the k nearest references of each query.
 
-    faiss searches float32 embeddings if it is installed (on a GPU: the GPU version, for few neighbours); torch searches
-    the others.
+    torch searches. Of equally near references, the first comes first. On a GPU, faiss searches float32 embeddings if
+    its GPU build is installed and k is at most 2,047.
 
     Args:
         queries: (q, d).
@@ -48,70 +62,165 @@ def nearest(queries: Tensor, references: Tensor, k: int, *, exclude_self: bool) 
     Raises:
         ValueError: There are fewer than k references.
     """
-    return torch.cat(list(nearest_in_parts(queries, references, k, exclude_self=exclude_self)))
+    if not 1 <= k <= len(references) - int(exclude_self):
+        raise ValueError(f"cannot find {k} neighbours among {len(references)} references")
+    depths = torch.full((len(queries),), k)
+    return torch.cat([part for _, part in nearest_in_parts(queries, references, depths, exclude_self=exclude_self)])
 
 
-def nearest_in_parts(queries: Tensor, references: Tensor, k: int, *, exclude_self: bool) -> Iterator[Tensor]:
-    """Find neighbours like `nearest`, for a part of the queries at a time, so that the memory is limited.
+def nearest_in_parts(
+    queries: Tensor, references: Tensor, depths: Tensor, *, exclude_self: bool
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Find neighbours like `nearest`, as many as each query needs, for a part of the queries at a time.
+
+    Queries that need few neighbours are searched apart from those that need many. A part has about `CHUNK_ELEMENTS`
+    distances.
 
     Args:
         queries: (q, d).
         references: (r, d).
-        k: Number of neighbours.
+        depths: (q,) int64 on the CPU, the number of neighbours that each query needs. A query of depth 0 is left out.
         exclude_self: As in `nearest`.
 
     Yields:
-        Indices for the next queries, in order: int64 (part, k) on the CPU.
+        Indices of the next queries, int64 (part,), and their neighbours, the nearest first, int64 (part, k). k is the
+        largest depth of the part. Both are on the CPU.
 
     Raises:
-        ValueError: There are fewer than k references.
+        ValueError: A depth is above the number of references.
     """
-    wanted = k + 1 if exclude_self else k
-    if not 1 <= wanted <= len(references):
-        raise ValueError(f"cannot find {k} neighbours among {len(references)} references")
-    use_faiss = queries.dtype == torch.float32 and util.find_spec("faiss") is not None
-    if queries.device.type == "cuda":
-        use_faiss = use_faiss and wanted <= _FAISS_GPU_MAX_K and "gpu" in backend()
-    index = _faiss_index(references) if use_faiss else None
-    first = 0
-    for part in queries.split(max(1, FOUND_ELEMENTS // wanted)):
-        neighbours = _by_torch(part, references, wanted) if index is None else _by_faiss(part, index, wanted)
-        yield _without_self(neighbours, first) if exclude_self else neighbours
-        first += len(part)
+    available = len(references) - int(exclude_self)
+    if len(depths) and int(depths.max()) > available:
+        raise ValueError(f"cannot find {int(depths.max())} neighbours among {len(references)} references")
+    search = _search(queries, references, int(depths.max()) + 1 if len(depths) else 1)
+    rows_of_a_part = max(LEAST_ROWS, CHUNK_ELEMENTS // max(1, len(references)))
+    # Depths 1, 2, 3 to 4, 5 to 8, ... are one group each.
+    group_of_query = depths.double().log2().ceil()
+    for group in group_of_query[depths > 0].unique():
+        of_group = (group_of_query == group).nonzero().flatten()
+        k = int(depths[of_group].max())
+        for rows in of_group.split(rows_of_a_part):
+            yield rows, search(queries[rows.to(queries.device)], k, rows if exclude_self else None).cpu()
 
 
-def _faiss_index(references: Tensor) -> Any:
+def _search(queries: Tensor, references: Tensor, largest_k: int) -> _Search:
+    """Choose the library that searches."""
+    on_gpu = queries.device.type == "cuda"
+    if on_gpu and queries.dtype == torch.float32 and largest_k <= _FAISS_GPU_MAX_K and _has_faiss_gpu():
+        return _faiss_search(references)
+    return _torch_search(references)
+
+
+def _torch_search(references: Tensor) -> _Search:
+    norms = references.square().sum(1)
+    # New memory for each part would cost as much time as the selection.
+    memory = references.new_empty(0)
+
+    def search(queries: Tensor, k: int, without: Tensor | None) -> Tensor:
+        nonlocal memory
+        if len(memory) < len(queries):
+            memory = references.new_empty(len(queries), len(references))
+        # The squared distance without the query's own norm, which does not change the order.
+        distances = torch.addmm(norms, queries, references.T, alpha=-2, out=memory[: len(queries)])
+        if without is not None:
+            distances[torch.arange(len(queries)), without] = torch.inf
+        return _smallest(distances, k)
+
+    return search
+
+
+def _smallest(distances: Tensor, k: int) -> Tensor:
+    """Columns of the k smallest distances of each row (q, r), in order; of equal ones, the first column comes first."""
+    if distances.dtype != torch.float32:
+        return distances.argsort(dim=1, stable=True)[:, :k]
+    n = distances.shape[1]
+    if (k + 1) * _BLOCK * 2 > n:
+        return _first(_keys(distances, torch.arange(n, device=distances.device)), k) & _COLUMN
+    columns = _candidates(distances, k + 1)
+    keys = _first(_keys(distances.gather(1, columns), columns), k + 1)
+    # If the distance at rank k occurs again at rank k + 1, the first of its columns may not be among the candidates.
+    cut_ties = (keys[:, k - 1] >> 32 == keys[:, k] >> 32).nonzero().flatten()
+    neighbours = keys[:, :k] & _COLUMN
+    for rows in cut_ties.split(_SORTED_ROWS):
+        neighbours[rows] = distances[rows].argsort(dim=1, stable=True)[:, :k]
+    return neighbours
+
+
+def _keys(distances: Tensor, columns: Tensor) -> Tensor:
+    """Whole numbers in the order of float32 distances and then of columns, int64. The lower 32 bits are the column.
+
+    The distances are overwritten, because new memory for each step would take as long as the steps.
+    """
+    # Zero is added because -0.0 has other bits than 0.0. Of negative numbers, the larger one has the smaller bits.
+    bits = distances.add_(0.0).view(torch.int32)
+    bits ^= (bits >> 31).bitwise_and_(0x7FFFFFFF)
+    return bits.long().bitwise_left_shift_(32).bitwise_or_(columns)
+
+
+def _first(keys: Tensor, k: int) -> Tensor:
+    """The k smallest keys of each row, in order."""
+    if keys.device.type != "cpu":
+        return keys.topk(k, dim=1, largest=False).values
+    # numpy sorts several times faster than torch on a CPU.
+    rows = keys.numpy()
+    rows.partition(k - 1, axis=1)
+    return torch.from_numpy(np.sort(rows[:, :k], axis=1))
+
+
+def _candidates(distances: Tensor, k: int) -> Tensor:
+    """A few columns of each row, among which are k smallest distances: those of the k blocks with the smallest minima.
+
+    A selection from all columns takes several times as long. A block takes every m-th column, because minima of
+    neighbouring columns are slow.
+    """
+    n = distances.shape[1]
+    m = n // _BLOCK
+    in_blocks = torch.arange(0, m * _BLOCK, m, device=distances.device)
+    blocks = distances[:, : m * _BLOCK].unflatten(1, (_BLOCK, m)).amin(1).topk(k, dim=1, largest=False).indices
+    columns = (in_blocks[:, None] + blocks[:, None]).flatten(1)
+    rest = torch.arange(m * _BLOCK, n, device=distances.device).expand(len(distances), -1)
+    return torch.cat([columns, rest], dim=1)
+
+
+@cache
+def _has_faiss_gpu() -> bool:
+    """Whether faiss is installed and can search on a GPU. The names of its packages do not tell."""
+    if util.find_spec("faiss") is None:
+        return False
     import faiss
 
-    # By default, faiss starts one thread per core, but several trainings share the cores.
-    faiss.omp_set_num_threads(torch.get_num_threads())
-    index: Any = faiss.IndexFlatL2(references.shape[1])
-    if references.device.type == "cuda":
-        index = faiss.index_cpu_to_gpu(faiss.StandardGpuResources(), references.device.index or 0, index)
+    return hasattr(faiss, "StandardGpuResources")
+
+
+@cache
+def _gpu_resources(device: int) -> Any:
+    """Memory and streams of faiss on a GPU. Each process makes them once per device, as they are large."""
+    import faiss
+
+    return faiss.StandardGpuResources()
+
+
+def _faiss_search(references: Tensor) -> _Search:
+    import faiss
+
+    device = references.device.index or 0
+    index: Any = faiss.index_cpu_to_gpu(_gpu_resources(device), device, faiss.IndexFlatL2(references.shape[1]))
     index.add(_float32(references))
-    return index
 
+    def search(queries: Tensor, k: int, without: Tensor | None) -> Tensor:
+        wanted = k if without is None else k + 1
+        neighbours = torch.from_numpy(index.search(_float32(queries), wanted)[1])
+        return neighbours if without is None else _without(neighbours, without)
 
-def _by_faiss(queries: Tensor, index: Any, k: int) -> Tensor:
-    return torch.from_numpy(index.search(_float32(queries), k)[1])
+    return search
 
 
 def _float32(rows: Tensor) -> "np.ndarray[tuple[int, int], np.dtype[np.float32]]":
     return np.ascontiguousarray(rows.detach().cpu().numpy(), dtype=np.float32)
 
 
-def _by_torch(queries: Tensor, references: Tensor, k: int) -> Tensor:
-    norms = references.square().sum(1)
-    rows = max(1, CHUNK_ELEMENTS // len(references))
-    chunks = []
-    for part in queries.split(rows):
-        distances = torch.addmm(norms, part, references.T, alpha=-2)
-        chunks.append(distances.topk(k, dim=1, largest=False).indices.cpu())
-    return torch.cat(chunks)
-
-
-def _without_self(neighbours: Tensor, first: int) -> Tensor:
-    """Remove the index `first` + i from row i. A row without it (more than k duplicates are as near) loses its last."""
-    is_self = neighbours == torch.arange(first, first + len(neighbours))[:, None]
+def _without(neighbours: Tensor, indices: Tensor) -> Tensor:
+    """Remove index i from row i. A row without it (more than k duplicates are as near) loses its last neighbour."""
+    is_self = neighbours == indices[:, None]
     is_self[:, -1] |= ~is_self.any(dim=1)
     return neighbours[~is_self].reshape(len(neighbours), -1)

@@ -23,7 +23,8 @@ from losses.plugin import Normalization
 from protocols.metrics.neighbours import nearest_in_parts
 from results.records import Scores
 
-_ROWS = 4096
+SCORED_ELEMENTS = 1 << 20
+"""Largest number of neighbours that are scored at once."""
 
 
 @dataclass(frozen=True)
@@ -160,18 +161,18 @@ def query_scores(
     relevant = class_sizes - int(single_set)
     if not (relevant > 0).any():
         raise ValueError("no query has another image of its class among the references")
-    available = len(references) - int(single_set)
-    depth = min(max([int(relevant.max()), *recall_at, *map_at]), available)
-    parts, first = [], 0
-    for neighbours in nearest_in_parts(queries, references, depth, exclude_self=single_set):
-        for rows in torch.arange(len(neighbours)).split(_ROWS):
-            scored_rows = rows[relevant[first + rows] > 0]
-            query_rows = first + scored_rows
-            labels = query_labels[query_rows]
-            correct = reference_labels[neighbours[scored_rows]] == labels[:, None]
-            parts.append(_scored(correct, labels, relevant[query_rows], class_sizes[query_rows], recall_at, map_at))
-        first += len(neighbours)
-    return _joined(parts)
+    # R differs from class to class, and few neighbours are found sooner than many.
+    depths = relevant.clamp_min(max([0, *recall_at, *map_at])).clamp_max(len(references) - int(single_set))
+    depths[relevant == 0] = 0
+    parts, order = [], []
+    for query_rows, neighbours in nearest_in_parts(queries, references, depths, exclude_self=single_set):
+        rows_at_once = max(1, SCORED_ELEMENTS // neighbours.shape[1])
+        for rows, nearest in zip(query_rows.split(rows_at_once), neighbours.split(rows_at_once), strict=True):
+            labels = query_labels[rows]
+            correct = reference_labels[nearest] == labels[:, None]
+            parts.append(_scored(correct, labels, relevant[rows], class_sizes[rows], recall_at, map_at))
+        order.append(query_rows)
+    return _joined(parts, torch.cat(order).argsort())
 
 
 def sides(
@@ -209,7 +210,7 @@ def _scored(
     map_at: Sequence[int],
 ) -> QueryScores:
     """Scores from `correct` (q, depth), whether each neighbour is correct, and from R and n of each query (q,)."""
-    near = correct[:, : int(relevant.max())] if len(relevant) else correct
+    near = correct[:, : int(relevant.max())]
     rank = torch.arange(1, near.shape[1] + 1)
     counted = (near & (rank <= relevant[:, None])).double()
     mlrc = torch.stack(
@@ -230,13 +231,14 @@ def _precision_sums(correct: Tensor) -> Tensor:
     return (correct * correct.cumsum(1) / rank).sum(1)
 
 
-def _joined(parts: Sequence[QueryScores]) -> QueryScores:
+def _joined(parts: Sequence[QueryScores], order: Tensor) -> QueryScores:
+    """All parts as one; `order` has the position of each query among them."""
     first = parts[0]
     return QueryScores(
-        torch.cat([part.labels for part in parts]),
-        torch.cat([part.mlrc for part in parts]),
-        {k: torch.cat([part.recall_at[k] for part in parts]) for k in first.recall_at},
-        {k: torch.cat([part.map_at[k] for part in parts]) for k in first.map_at},
+        torch.cat([part.labels for part in parts])[order],
+        torch.cat([part.mlrc for part in parts])[order],
+        {k: torch.cat([part.recall_at[k] for part in parts])[order] for k in first.recall_at},
+        {k: torch.cat([part.map_at[k] for part in parts])[order] for k in first.map_at},
     )
 
 

@@ -10,6 +10,7 @@ from results.training_spec import MethodSpec
 from results.values import Record
 
 _SCALARS = {
+    "optimizer.lr": "lr",
     "loss_optimizer.lr": "loss_lr",
     "loss_optimizer.weight_decay": "loss_weight_decay",
     "batch.samples_per_class": "samples_per_class",

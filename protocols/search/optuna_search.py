@@ -17,11 +17,15 @@ from scipy.stats import qmc
 
 from protocols.search.space import SearchParameter
 from results.experiment_spec import SamplerSettings
+from results.racing import Race
 from results.records import FoldResult
 from results.values import derive_seed, fingerprint_of
 
 SEARCH_VERSION = 1
 """The version of the search. Raise it when the sampler or its start changes, so that old studies are not continued."""
+
+RACED = "raced"
+"""Name of the attribute of trials that got no more folds."""
 
 
 @dataclass(frozen=True)
@@ -33,17 +37,20 @@ class Trial:
         hyperparameters: The setting, by target.
         position: Number of trials that were finished before this one. Seeds derive from it and not from `number`,
             since an interruption can leave a number without a setting.
+        folds: Number of folds of a trial that got no more folds in a race; None for every other trial.
     """
 
     number: int
     hyperparameters: dict[str, JsonValue]
     position: int
+    folds: int | None = None
 
 
 class Search:
     """The search of one study: proposes settings and records their scores in Optuna's storage.
 
-    It proposes one trial after another, as MLRC does. Pruning and parallel trials would change the protocol.
+    It proposes one trial after another, as MLRC does. Parallel trials would change the protocol. So does racing, which
+    is an option: the sampler is told the expected score of a trial that got no more folds, and never takes it for best.
 
     Args:
         storage: Optuna's storage.
@@ -52,6 +59,8 @@ class Search:
         space: The hyperparameters with their ranges.
         sampler: Settings of the sampler.
         seed: The experiment's seed.
+        create: Whether to create a study that is not in the storage. If not, the storage is only read, and a study that
+            it does not have is empty.
     """
 
     def __init__(
@@ -62,8 +71,10 @@ class Search:
         space: Sequence[SearchParameter],
         sampler: SamplerSettings,
         seed: int,
+        *,
+        create: bool = True,
     ) -> None:
-        self.storage, self.space, self.sampler, self.seed = storage, space, sampler, seed
+        self.space, self.sampler, self.seed = space, sampler, seed
         full_identity = {
             **identity,
             "space": [parameter.model_dump(mode="json") for parameter in space],
@@ -72,7 +83,9 @@ class Search:
             "version": SEARCH_VERSION,
         }
         self.fingerprint = fingerprint_of(full_identity)
-        self.study = _quiet_study(storage, f"{label} {self.fingerprint}")
+        name = f"{label} {self.fingerprint}"
+        self.storage = storage if create or _has_study(storage, name) else optuna.storages.InMemoryStorage()
+        self.study = _quiet_study(self.storage, name)
         if "identity" not in self.study.user_attrs:
             self.study.set_user_attr("identity", full_identity)
 
@@ -99,12 +112,20 @@ class Search:
         trial = self.study.ask({parameter.target: parameter.distribution() for parameter in self.space})
         return Trial(trial.number, dict(trial.params), n_finished)
 
-    def tell(self, trial: Trial, folds: Sequence[FoldResult]) -> None:
+    def race(self) -> Race:
+        """Return the race that the next trial runs: against all trials so far that were trained on all folds."""
+        complete = [trial for trial in self._finished() if RACED not in trial.user_attrs]
+        return Race(tuple(tuple(trial.user_attrs["fold_values"]) for trial in complete))
+
+    def tell(self, trial: Trial, folds: Sequence[FoldResult], expected: float | None = None) -> None:
         """Record a trial's score: the mean over folds of the best validation MAP@R; a diverged fold counts 0.
 
         Args:
             trial: The setting, from `ask`.
             folds: The results of its trainings, one per fold.
+            expected: Expected score over all folds of a trial that got no more folds (`results.racing`). The sampler
+                is told this value; a trial that is not told at all would be proposed again and again. Such a trial is
+                never the best. None for a trial with all folds.
         """
         values = [fold.objective for fold in folds]
         self._annotate(trial, "fold_values", list(values))
@@ -112,15 +133,18 @@ class Search:
         reasons: list[JsonValue] = [fold.reason for fold in folds if fold.reason]
         if reasons:
             self._annotate(trial, "reasons", reasons)
-        self.study.tell(trial.number, sum(values) / len(values))
+        if expected is not None:
+            self._annotate(trial, RACED, True)
+        self.study.tell(trial.number, sum(values) / len(values) if expected is None else expected)
 
     def best(self, n_trials: int) -> Trial:
-        """Find the trial with the highest score among the first `n_trials`.
+        """Find the trial with the highest score on all folds among the first `n_trials`.
 
         Of equal scores the earlier trial wins (specification, 11.11).
         """
         finished = self._finished()[:n_trials]
-        position = max(range(len(finished)), key=lambda position: (finished[position].value, -position))
+        complete = [position for position, trial in enumerate(finished) if RACED not in trial.user_attrs]
+        position = max(complete, key=lambda position: (finished[position].value, -position))
         winner = finished[position]
         return Trial(winner.number, dict(winner.params), position)
 
@@ -129,7 +153,10 @@ class Search:
         names = {parameter.target for parameter in self.space}
         trials = self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.RUNNING))
         complete = [trial for trial in trials if set(trial.params) == names]
-        return [Trial(trial.number, dict(trial.params), position) for position, trial in enumerate(complete)]
+        return [
+            Trial(trial.number, dict(trial.params), position, _folds_of_raced(trial))
+            for position, trial in enumerate(complete)
+        ]
 
     def _finished(self) -> list[FrozenTrial]:
         return self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
@@ -169,8 +196,26 @@ class Search:
         self.storage.set_trial_user_attr(trial_id, key, value)
 
 
+def _folds_of_raced(trial: FrozenTrial) -> int | None:
+    """Number of folds of a trial that got no more folds; None for other trials."""
+    return len(trial.user_attrs["fold_values"]) if RACED in trial.user_attrs else None
+
+
+def _has_study(storage: optuna.storages.BaseStorage, name: str) -> bool:
+    try:
+        storage.get_study_id_from_name(name)
+    except KeyError:
+        return False
+    return True
+
+
 def _quiet_study(storage: optuna.storages.BaseStorage, name: str) -> optuna.Study:
     """Open or create the study, without Optuna's log line per call."""
+    # A sampler that is never used: `ask` sets a fresh one for every trial.
+    sampler = optuna.samplers.RandomSampler(seed=0)
+    if _has_study(storage, name):
+        # `create_study` would try to write first, which a database that can only be read refuses.
+        return optuna.load_study(study_name=name, storage=storage, sampler=sampler)
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:
@@ -179,7 +224,7 @@ def _quiet_study(storage: optuna.storages.BaseStorage, name: str) -> optuna.Stud
             study_name=name,
             direction="maximize",
             load_if_exists=True,
-            sampler=optuna.samplers.RandomSampler(seed=0),
+            sampler=sampler,
         )
     finally:
         optuna.logging.set_verbosity(verbosity)

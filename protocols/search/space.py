@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from typing import Literal
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
-from pydantic import JsonValue
+from pydantic import JsonValue, model_validator
 
+from results.search_bounds import Scale, check_bounds
 from results.values import Record
 
 
@@ -23,11 +23,19 @@ class SearchParameter(Record):
     """
 
     target: str
-    scale: Literal["linear", "log", "int", "int_log", "choice"]
+    scale: Scale
     low: float | None = None
     high: float | None = None
     choices: tuple[JsonValue, ...] | None = None
     exhaustive: bool = False
+
+    @model_validator(mode="after")
+    def _bounds_fit(self) -> "SearchParameter":
+        if self.low is not None and self.high is not None:
+            if self.scale == "choice":
+                raise ValueError("has choices to search, not a range")
+            check_bounds(self.scale, self.low, self.high)
+        return self
 
     def distribution(self) -> BaseDistribution:
         """The range as an Optuna distribution."""

@@ -12,6 +12,8 @@ from protocols.search.optuna_search import Search, Trial
 from protocols.search.space import settled
 from results.experiment_spec import SamplerSettings
 from results.mlrc_constants import REPRODUCTIONS, TRIALS
+from results.racing import RACING_VERSION
+from results.records import FoldResult
 from results.seeds import search_seed
 from results.training_spec import TRAINING_VERSION, FoldSpec
 
@@ -41,6 +43,7 @@ class Study:
         budget: Number of trials, reproductions and searches.
         sampler: Settings of Optuna's sampler.
         storage: Optuna's storage, which keeps the trials.
+        racing: Whether a trial that is clearly behind gets no more folds (`results.racing`).
     """
 
     problem: Problem
@@ -48,6 +51,7 @@ class Study:
     budget: Budget
     sampler: SamplerSettings
     storage: optuna.storages.BaseStorage
+    racing: bool = False
 
     @property
     def n_trials(self) -> int:
@@ -60,16 +64,22 @@ class Study:
         runs_are_equal = self.method.method.loss is None and self.problem.trunk.weights != "random"
         return min(1, self.budget.reproductions) if runs_are_equal else self.budget.reproductions
 
-    def open(self) -> Search:
-        """Open the study in Optuna's storage; create it if it is new."""
+    def open(self, *, create: bool = True) -> Search:
+        """Open the study in Optuna's storage.
+
+        Args:
+            create: Whether to create a study that is new. If not, the storage is only read, and a new study is empty.
+        """
         space, _ = settled(self.method.space, self.budget.trials)
         identity = {**self.problem.identity(), "method": self.method.method.model_dump(mode="json")}
         if TRAINING_VERSION > 1:
             # Version 1 is left out, so that searches from before this key keep their fingerprints.
             identity["training_version"] = TRAINING_VERSION
+        if self.racing:
+            identity["racing"] = RACING_VERSION
         label = f"{self.problem.dataset.name}/{self.method.method.name}"
         seed = search_seed(self.problem.seed, self.problem.search)
-        return Search(self.storage, label, identity, space, self.sampler, seed)
+        return Search(self.storage, label, identity, space, self.sampler, seed, create=create)
 
     def searches(self) -> tuple["Study", ...]:
         """Return a study for each search. A method without a search space has nothing to repeat, so it has one."""
@@ -96,7 +106,8 @@ class Study:
         FoldSpec has training and validation classes only, so the search cannot see the test classes.
 
         Yields:
-            The trainings of one trial, one per fold.
+            The trainings of one trial, one per fold. With racing: the training of the next fold, and those of the
+            folds after it for workers that would be idle.
 
         Returns:
             The given hyperparameters and the best setting of the search, by target.
@@ -106,31 +117,67 @@ class Study:
         search = self.open()
         while search.trials_told() < self.n_trials:
             trial = search.ask()
+            if self.racing:
+                yield from self._race(search, trial)
+                continue
             folds = yield from trainings([TrainJob(spec) for spec in self._specs(trial)])
             search.tell(trial, folds)
         return self._with_best(search)
+
+    def _race(self, search: Search, trial: Trial) -> Work[None]:
+        """Train the folds of a trial one after another until it is clearly behind, and tell its score.
+
+        Idle workers may train later folds ahead. The decision takes the folds in order all the same, so it does not
+        depend on the number of workers.
+        """
+        race, folds = search.race(), list[FoldResult]()
+        specs = self._specs(trial)
+        for number, spec in enumerate(specs):
+            ahead = [TrainJob(later, if_idle=True) for later in specs[number + 1 :]]
+            folds += (yield from trainings([TrainJob(spec), *ahead]))[:1]
+            scores = [fold.objective for fold in folds]
+            if race.is_behind(scores):
+                search.tell(trial, folds, race.expected(scores))
+                return
+        search.tell(trial, folds)
 
     def asked_specs(self) -> list[tuple[FoldSpec, bool]]:
         """List the trainings of the trials that Optuna has proposed.
 
         Returns:
-            Each training, and whether its trial is finished.
+            Each training, and whether its trial is finished. Folds that a trial did not get in a race are left out.
         """
         if not self.method.space:
             return []
-        search = self.open()
+        search = self.open(create=False)
         n_finished = search.trials_told()
         return [
             (spec, position < n_finished)
             for position, trial in enumerate(search.asked()[: self.n_trials])
-            for spec in self._specs(trial)
+            for spec in self._specs(trial)[: trial.folds]
+        ]
+
+    def spared(self) -> int:
+        """Number of trainings that the trials of all searches did not get so far, because they were clearly behind."""
+        return len(self.spared_specs())
+
+    def spared_specs(self) -> list[FoldSpec]:
+        """List the trainings that the trials of all searches did not get so far."""
+        if not (self.racing and self.method.space):
+            return []
+        return [
+            spec
+            for search in self.searches()
+            for trial in search.open(create=False).asked()[: self.n_trials]
+            if trial.folds is not None
+            for spec in search._specs(trial)[trial.folds :]
         ]
 
     def settled_hyperparameters(self) -> dict[str, JsonValue] | None:
         """The result of `best_hyperparameters`, or None if the search is not finished."""
         if not self.method.space:
             return dict(self.method.given)
-        search = self.open()
+        search = self.open(create=False)
         return None if search.trials_told() < self.n_trials else self._with_best(search)
 
     def _specs(self, trial: Trial) -> tuple[FoldSpec, ...]:

@@ -2,6 +2,7 @@
 
 import inspect
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
@@ -13,6 +14,7 @@ from pytorch_metric_learning import losses as pml_losses
 from torch import Tensor, nn
 
 import losses
+from losses.dense_pairs import pair_loss
 from losses.plugin import TrainingPlugin
 from losses.wrapper import PluginWrapper
 from protocols.source_files import SourceError
@@ -62,8 +64,10 @@ class BuiltMethod:
         Returns:
             The loss, a scalar.
         """
-        pairs = self.miner(embeddings, labels) if self.miner is not None else None
-        value: Tensor = self.loss(embeddings, labels, pairs)
+        value: Tensor | None = pair_loss(self.loss, embeddings, labels) if self.miner is None else None
+        if value is None:
+            pairs = self.miner(embeddings, labels) if self.miner is not None else None
+            value = self.loss(embeddings, labels, pairs)
         return value
 
 
@@ -164,10 +168,11 @@ def component_class(kind: str, name: str) -> type[nn.Module]:
     for point in plugin_points(name) if kind == "loss" else ():
         plugin_class: type[nn.Module] = point.load()
         return plugin_class
+    example = name if name.isidentifier() else "MyClass"
     raise MethodError(
         f"no {kind} class {name!r} in this suite, in pytorch-metric-learning or in an installed package; a class of "
-        f"your own is ./my_file.py:{name or 'MyClass'}, with the path relative to the card, or "
-        f"my_package.module:{name or 'MyClass'}; `reproduce new method my_loss` writes an example"
+        f"your own is ./my_file.py:{example}, with the path relative to the card, or "
+        f"my_package.module:{example}; `reproduce new method my_loss` writes an example"
     )
 
 
@@ -255,9 +260,11 @@ def build_optimizer(
         settings: The protocol's settings, for trunk and embedder.
         network: Trunk and embedder.
         method: The loss, whose own parameters are optimized too.
-        spec: The method's learning rate and weight decay for the loss's own parameters; None takes the protocol's.
+        spec: The method's learning rates, and its weight decay for the loss's own parameters; None takes the
+            protocol's, and the network's rate for the loss's own parameters.
     """
-    loss_lr = settings.lr if spec.loss_lr is None else spec.loss_lr
+    lr = settings.lr if spec.lr is None else spec.lr
+    loss_lr = lr if spec.loss_lr is None else spec.loss_lr
     loss_decay = settings.weight_decay if spec.loss_weight_decay is None else spec.loss_weight_decay
     groups: list[dict[str, Any]] = [{"params": [p for p in network.parameters() if p.requires_grad]}]
     if isinstance(method.loss, TrainingPlugin):
@@ -265,7 +272,15 @@ def build_optimizer(
     elif parameters := [p for p in method.loss.parameters() if p.requires_grad]:
         groups.append({"params": parameters, "lr": loss_lr, "weight_decay": loss_decay})
     cls: Any = getattr(torch.optim, settings.name)
-    optimizer: torch.optim.Optimizer = cls(
-        groups, lr=settings.lr, weight_decay=settings.weight_decay, **settings.arguments
-    )
+    arguments: dict[str, Any] = {**_fused(cls, settings.arguments, groups), **settings.arguments}
+    optimizer: torch.optim.Optimizer = cls(groups, lr=lr, weight_decay=settings.weight_decay, **arguments)
     return optimizer
+
+
+def _fused(
+    cls: type[torch.optim.Optimizer], arguments: Mapping[str, JsonValue], groups: Sequence[Mapping[str, Any]]
+) -> dict[str, bool]:
+    """The argument for an update in one pass over the memory, where torch has one and `arguments` asks for no other."""
+    devices = {parameter.device.type for group in groups for parameter in group["params"]}
+    offered = "fused" in inspect.signature(cls).parameters and devices <= {"cpu", "cuda"}
+    return {"fused": True} if offered and not {"foreach", "differentiable"} & arguments.keys() else {}

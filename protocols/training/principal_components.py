@@ -1,9 +1,17 @@
-"""Principal components of features as an embedder that nothing trains."""
+"""Principal components of features, as an embedder that nothing trains or as the start of a training."""
+
+import hashlib
 
 import torch
 from torch import Tensor, nn
 
 from protocols.training.build_method import MethodError
+
+_KEPT = 8
+"""Number of projections that a process keeps: those of the four folds of two experiments."""
+
+_FITTED: dict[tuple[str, tuple[int, ...], int], tuple[Tensor, Tensor]] = {}
+"""The last projections that this process has computed, by the hash and the shape of the features and their number."""
 
 
 def set_to_principal_components(embedder: nn.Module, features: Tensor) -> None:
@@ -23,9 +31,6 @@ def set_to_principal_components(embedder: nn.Module, features: Tensor) -> None:
     Raises:
         MethodError: There are fewer images or features than components.
     """
-    # Imported here, because trainings with a loss do not need scikit-learn.
-    from sklearn.decomposition import PCA
-
     assert isinstance(embedder, nn.Linear)
     images, width = features.shape
     # The centred features of n images span at most n - 1 directions.
@@ -34,8 +39,23 @@ def set_to_principal_components(embedder: nn.Module, features: Tensor) -> None:
             f"{images} training images with {width} features have fewer than {embedder.out_features} principal "
             "components; use a smaller embedding_size or more images"
         )
-    fitted = PCA(embedder.out_features, svd_solver="covariance_eigh").fit(features.cpu().double().numpy())
-    weight = torch.from_numpy(fitted.components_)
+    weight, bias = _projection(features.cpu().contiguous(), embedder.out_features)
     with torch.no_grad():
         embedder.weight.copy_(weight)
-        embedder.bias.copy_(-weight @ torch.from_numpy(fitted.mean_))
+        embedder.bias.copy_(bias)
+
+
+def _projection(features: Tensor, components: int) -> tuple[Tensor, Tensor]:
+    """Return weight (d, c) and bias (d,) of the projection, in float64."""
+    # All trainings on the features of one fold of a frozen trunk need the same components.
+    name = hashlib.sha256(features.numpy().data).hexdigest(), tuple(features.shape), components
+    if name not in _FITTED:
+        # Imported here, because most trainings do not need scikit-learn.
+        from sklearn.decomposition import PCA
+
+        fitted = PCA(components, svd_solver="covariance_eigh").fit(features.double().numpy())
+        weight = torch.from_numpy(fitted.components_)
+        if len(_FITTED) == _KEPT:
+            _FITTED.pop(next(iter(_FITTED)))
+        _FITTED[name] = weight, -weight @ torch.from_numpy(fitted.mean_)
+    return _FITTED[name]

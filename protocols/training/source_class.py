@@ -64,13 +64,14 @@ def try_loss(name: SourceName, loss: nn.Module, classes: int, embedding_size: in
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             value = loss(embeddings, torch.arange(classes).repeat(2), None)
+        if number := isinstance(value, torch.Tensor) and value.numel() == 1 and value.requires_grad:
+            value.sum().backward()
     except Exception as error:
         raise SourceError(f"the loss fails on a random batch: {raised_in(_file(loss), error)}") from error
-    if not isinstance(value, torch.Tensor) or value.numel() != 1 or not value.requires_grad:
+    if not number:
         kind = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, torch.Tensor) else type(value).__name__
         without = ", without a gradient" if isinstance(value, torch.Tensor) and value.numel() == 1 else ""
         raise SourceError(f"{name}: forward must return one number with a gradient, got {kind}{without}")
-    value.sum().backward()
 
 
 def _file(loss: nn.Module) -> Path:

@@ -8,16 +8,22 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from losses.checks import values_are_checked
 from losses.plugin import Clock, Normalization, TrainingContext
+from losses.waitless_reducers import use_waitless_reducers
+from protocols.images.labelled_batches import labelled_batches
 from protocols.metrics.retrieval import normalized, retrieval_scores
 from protocols.samples import evaluation_batches_of, training_batches_of
 from protocols.training.batches import batches
 from protocols.training.best_checkpoint import BestCheckpoint, weights_on_cpu
 from protocols.training.build_method import BuiltMethod, build_method, build_optimizer
-from protocols.training.class_pool import ClassPool
+from protocols.training.class_pool import class_pool
+from protocols.training.clip_gradients import clip_gradients
+from protocols.training.cuda_graphs import record_graph
 from protocols.training.embedding_recorder import EpochEnd, EpochObserver
 from protocols.training.fold_data import FoldData
 from protocols.training.principal_components import set_to_principal_components
+from protocols.training.step_monitor import NotFiniteError, StepMonitor
 from protocols.training.torch_state import device_name, isolated_random_numbers
 from protocols.trunks.embed import embed_crops, features_of_crops
 from protocols.trunks.embedding_model import EmbeddingModel, model_of
@@ -55,10 +61,6 @@ class TrainedFold:
     last_weights: dict[str, Tensor] | None = None
 
 
-class _NotFiniteError(Exception):
-    """The loss or an embedding is infinite or NaN."""
-
-
 def train_fold(
     spec: FoldSpec,
     data: FoldData,
@@ -67,6 +69,7 @@ def train_fold(
     on_validation: IterationsObserver | None = None,
     observe: ModelObserver | None = None,
     record: EpochObserver | None = None,
+    cuda_graphs: bool = False,
 ) -> TrainedFold:
     """Train a model on one fold and score it on the fold's validation classes.
 
@@ -80,6 +83,8 @@ def train_fold(
         on_validation: Called with the number of iterations done, at every validation.
         observe: Called with the model and the number of iterations done, at every validation.
         record: Called with the training after every epoch, and once before the first.
+        cuda_graphs: Record the network as a CUDA graph (`record_graph`). Without CUDA, a warning says that there is
+            none.
 
     Returns:
         The record of the training, and the weights of the best checkpoint.
@@ -91,8 +96,11 @@ def train_fold(
     """
     started = time.perf_counter()
     data.check(spec)
-    with isolated_random_numbers(device):
+    # The CPU's bfloat16 kernels leave some gradients unset. Filled memory makes them NaN, which ends the training.
+    fill_memory = device == "cpu" and spec.training.precision == "amp"
+    with isolated_random_numbers(device, fill_memory=fill_memory):
         training = _Training(spec, data, torch.device(device), on_validation, observe, record)
+        training.graph_wanted = cuda_graphs
         stopped_by, reason = training.run()
     result = training.result(stopped_by, reason, time.perf_counter() - started)
     shows_last_epoch = stopped_by == "max_epochs" and training.checkpoint_is_earlier
@@ -118,7 +126,8 @@ class _Training:
         self.checkpoint = BestCheckpoint()
         self.curve: list[CurvePoint] = []
         self.iterations = 0
-        self.losses_since_validation: list[float] = []
+        self.monitor = StepMonitor(device)
+        self.graph_wanted = False
         # The network is made before the loss, so that all methods start from the same network under one seed.
         torch.manual_seed(derive_seed("network", spec.seed))
         self.model = model_of(spec).place(device)
@@ -146,8 +155,10 @@ class _Training:
                 if validated and not self.epoch_is_fixed and waited > self.settings.patience:
                     return "patience", None
                 if done == self.spec.checkpoint_epoch:
+                    self.monitor.require_finite()
                     self.checkpoint.save(done, self.model, self.loss)
-        except _NotFiniteError as error:
+        except NotFiniteError as error:
+            self.iterations = error.iteration
             return "nan", str(error)
         return "max_epochs", None
 
@@ -178,6 +189,7 @@ class _Training:
         method = build_method(spec.method, n_classes, self.model.dimensions, len(targets))
         # Moved before the optimizer is built: pytorch-metric-learning replaces class weights when their type changes.
         method.loss.to(self.device)
+        use_waitless_reducers(method.loss)
         self.loss = method.loss
         self.optimizer = build_optimizer(self.settings.optimizer, self.model, method, spec.method)
         source = training_batches_of(self.data.train, spec.images, self.device)
@@ -187,9 +199,10 @@ class _Training:
             spec.method.samples_per_class,
             derive_seed("batches", spec.seed),
         )
-        self.batches = source.training_batches(rows, torch.Generator().manual_seed(derive_seed("crops", spec.seed)))
+        crops = torch.Generator().manual_seed(derive_seed("crops", spec.seed))
+        self.batches = labelled_batches(source.training_batches(rows, crops), self.targets, self.device)
         pool_seed = derive_seed("pool", spec.seed)
-        pool = ClassPool(self.model, source, self.targets, pool_seed)
+        pool = class_pool(self.model, source, self.targets, pool_seed)
         generator = torch.Generator().manual_seed(derive_seed("plugin", spec.seed))
         trainable = [p for p in self.model.parameters() if p.requires_grad]
         self.trunk_parameters = [p for p in self.model.trunk.parameters() if p.requires_grad]
@@ -226,31 +239,28 @@ class _Training:
         for parameter in self.trunk_parameters:
             parameter.requires_grad_(not clock.warmup)
         plugin.on_step_start(clock)
-        rows, images = next(self.batches)
-        labels = torch.from_numpy(self.targets[rows]).to(self.device)
+        images, labels = next(self.batches)
         self.optimizer.zero_grad(set_to_none=True)
+        # A graph has fixed trainable parameters, so it is recorded after a warm-up with a frozen trunk.
+        if self.graph_wanted and not clock.warmup:
+            self.graph_wanted = False
+            record_graph(self.model, images)
         embeddings = self.model(images)
-        self._require_finite(embeddings, "embeddings")
-        loss = self.method(embeddings, labels)
+        self.monitor.add_embeddings(embeddings, self.iterations)
+        # The labels are 0..C-1 by construction, and the monitor watches the embeddings.
+        with values_are_checked(), self.monitor.explained_errors():
+            loss = self.method(embeddings, labels)
         loss.backward()
         # A method can skip steps with gradients that are not finite, as the gradient scaler of its authors does.
         if plugin.on_gradients(clock):
-            self._require_finite(loss, "loss")
-            self._clip_gradients()
+            self.monitor.add_loss(loss, self.iterations)
+            clip_gradients(self.optimizer, self.settings)
             self.optimizer.step()
-            self.losses_since_validation.append(loss.item())
         self.iterations += 1
-
-    def _clip_gradients(self) -> None:
-        """Clip the norm of all gradients together, then each value (CCP's code does both, in this order)."""
-        parameters = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
-        if self.settings.clip_norm is not None:
-            nn.utils.clip_grad_norm_(parameters, self.settings.clip_norm)
-        if self.settings.clip_value is not None:
-            nn.utils.clip_grad_value_(parameters, self.settings.clip_value)
 
     def _end_epoch(self, epoch: int, map_at_r: float | None) -> None:
         if self.record is not None:
+            self.monitor.require_finite()
             self.record(EpochEnd(self.model, self.loss, epoch, map_at_r, self.normalization))
 
     def _validate(self, epoch: int, *, eligible: bool) -> float | None:
@@ -258,9 +268,7 @@ class _Training:
 
         eligible: whether this epoch can be the checkpoint.
         """
-        losses = self.losses_since_validation
-        mean_loss = sum(losses) / len(losses) if losses else None
-        self.losses_since_validation = []
+        mean_loss = self.monitor.mean_loss()
         scores = None if self.epoch_is_fixed else self._validation_scores()
         values = scores.model_dump() if scores else dict.fromkeys(Scores.model_fields)
         self.curve.append(CurvePoint(iteration=self.iterations, loss=mean_loss, **values))
@@ -288,7 +296,7 @@ class _Training:
 
     def _require_finite(self, values: Tensor, name: str) -> None:
         if not torch.isfinite(values).all():
-            raise _NotFiniteError(f"{name} not finite at iteration {self.iterations}")
+            raise NotFiniteError(name, self.iterations)
 
     def result(self, stopped_by: StoppedBy, reason: str | None, wall_time: float) -> FoldResult:
         """The record of the training."""

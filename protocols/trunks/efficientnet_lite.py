@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from protocols.trunks.depthwise import depthwise_5x5, has_fast_gradient
+
 # Expansion, output channels, repeats, stride, kernel of each stage (the paper's Table 1 at width and depth 1).
 _STAGES = (
     (1, 16, 1, 1, 3),
@@ -39,11 +41,15 @@ class SamePadConv2d(nn.Conv2d):
         before, after = (kernel - stride) // 2, (kernel - stride + 1) // 2
         symmetric = before if before == after else 0
         super().__init__(inputs, outputs, kernel, stride, symmetric, groups=groups, bias=False)
+        self.symmetric = symmetric
         self.odd_padding = None if before == after else (before, after, before, after)
 
     def forward(self, images: Tensor) -> Tensor:
         """Convolve images (n, inputs, h, w) of even sizes to (n, outputs, h / stride, w / stride)."""
-        return super().forward(images if self.odd_padding is None else functional.pad(images, self.odd_padding))
+        padded = images if self.odd_padding is None else functional.pad(images, self.odd_padding)
+        if has_fast_gradient(padded, self.weight, self.groups) and torch.is_grad_enabled():
+            return depthwise_5x5(padded, self.weight, self.stride[0], self.symmetric)
+        return super().forward(padded)
 
 
 def _norm(channels: int) -> nn.BatchNorm2d:

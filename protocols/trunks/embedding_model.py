@@ -13,7 +13,8 @@ from torch.nn.utils import convert_conv2d_weight_memory_format
 from protocols.trunks.trunk_entry import RANDOM, TrunkEntry, first_line, identified, tag_of
 from protocols.trunks.trunk_registry import trunk_entry
 from protocols.trunks.weights import TrunkError, read_weights
-from results.training_spec import EmbedderSpec, FoldSpec, TrunkSpec
+from results.training_spec import FoldSpec
+from results.trunk_spec import EmbedderSpec, TrunkSpec
 
 
 def _trunk(spec: TrunkSpec, entry: TrunkEntry) -> nn.Module:
@@ -154,6 +155,7 @@ class EmbeddingModel(nn.Module):
         self.precision = precision
         self.layout = torch.contiguous_format
         entry = trunk_entry(spec)
+        self._channels_last_on_cpu = entry.channels_last_on_cpu
         self.trunk = _trunk(spec, entry)
         features = self.trunk.features
         assert isinstance(features, int)
@@ -176,9 +178,12 @@ class EmbeddingModel(nn.Module):
 
         Args:
             device: The device.
-            channels_last: Whether to use the memory layout in which GPUs convolve fastest; None means on a GPU only.
+            channels_last: Whether to use the memory layout with the channels last. None means on a GPU, and on a CPU
+                if the trunk's convolutions are faster with it.
         """
-        if device.type == "cuda" if channels_last is None else channels_last:
+        if channels_last is None:
+            channels_last = device.type == "cuda" or self._channels_last_on_cpu
+        if channels_last:
             self.layout = torch.channels_last
             convert_conv2d_weight_memory_format(self, self.layout)
         return self.to(device)
@@ -249,6 +254,7 @@ class FeatureModel(EmbeddingModel):
         nn.Module.__init__(self)
         self.precision = precision
         self.layout = torch.contiguous_format
+        self._channels_last_on_cpu = False
         self.trunk = nn.Identity()
         features = trunk_width(spec)
         self.embedder = embedder_of(features, embedding_size, embedder or EmbedderSpec(), bias=embedder_bias)

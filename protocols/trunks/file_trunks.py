@@ -18,7 +18,7 @@ from protocols.source_files import SourceError, load_source, raised_in
 from protocols.trunks.trunk_entry import TrunkEntry
 from protocols.trunks.weights import TrunkError, WeightFile
 from results.source_names import SourceName
-from results.training_spec import PRETRAINED, InputFormat
+from results.trunk_spec import PRETRAINED, InputFormat
 
 _PROBE = 64
 """Side of the images on which the number of features is found, if the module does not tell it."""

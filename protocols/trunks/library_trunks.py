@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from protocols.trunks.trunk_entry import TrunkEntry, first_line
 from protocols.trunks.weights import TrunkError, WeightFile
-from results.training_spec import PRETRAINED, InputFormat
+from results.trunk_spec import PRETRAINED, InputFormat
 
 
 class LibraryTrunk(nn.Module):

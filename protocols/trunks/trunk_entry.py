@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from protocols.trunks.weights import IMAGENET, WeightFile, names_own_file
-from results.training_spec import WEIGHT_FILES, InputFormat
+from results.trunk_spec import WEIGHT_FILES, InputFormat
 
 RANDOM = "random"
 _TAGGED = re.compile(r"(?P<tag>\w+) \(sha256 (?P<digest>[0-9a-f]{16})\)")
@@ -29,6 +29,7 @@ class TrunkEntry:
         tags: Names of weights that a library, or the file that builds the trunk, brings. The first is the default.
         tagged: Returns the state dict of the weights with a tag.
         file: How a file of a user's weights is read. None means as `published`, or not at all.
+        channels_last_on_cpu: Whether the memory layout with the channels last is faster on a CPU. GPUs always use it.
         outside: Whether a library or a user's file builds the trunk. It can give pooled features instead of a map.
     """
 
@@ -39,6 +40,7 @@ class TrunkEntry:
     tags: tuple[str, ...] = ()
     tagged: Callable[[str], Mapping[str, Tensor]] | None = None
     file: WeightFile | None = None
+    channels_last_on_cpu: bool = True
     outside: bool = False
 
     @property

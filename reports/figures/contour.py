@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.tri import Triangulation
 from scipy.spatial import Delaunay, QhullError
 
-from reports.figures.style import INK, ORANGE, SEQUENTIAL, FigureError, Look, new_figure, styled
+from reports.figures.style import INK, ORANGE, PAGE_WIDTH, SEQUENTIAL, FigureError, Look, new_figure, styled
 from reports.figures.trials import Parameter, TrialPoint, finished
 
 FEWEST_TRIALS = 15
@@ -18,7 +18,12 @@ FEWEST_TRIALS = 15
 
 @styled
 def search_contour(
-    trials: Sequence[TrialPoint], x: Parameter, y: Parameter, metric: str = "validation MAP@R", title: str = ""
+    trials: Sequence[TrialPoint],
+    x: Parameter,
+    y: Parameter,
+    metric: str = "validation MAP@R",
+    title: str = "",
+    width: float = 5.4,
 ) -> Figure:
     """Draw the trials as points in the colour of their value, over a surface that is interpolated between them.
 
@@ -31,6 +36,7 @@ def search_contour(
         y: Hyperparameter of the vertical axis.
         metric: Name of the value.
         title: Title of the figure.
+        width: Width of the figure in inches.
 
     Raises:
         FigureError: If no trial has a value.
@@ -40,7 +46,7 @@ def search_contour(
         raise FigureError(f"the contour over {x.name} and {y.name} needs a trial with a value")
     chosen, values = [trial for trial, _ in done], 100 * np.array([value for _, value in done])
     places = np.column_stack([x.places(chosen), y.places(chosen)])
-    figure = new_figure(3.9, width=5.4)
+    figure = new_figure(3.9 if width > PAGE_WIDTH else 3.5, width)
     axes = figure.add_subplot()
     axes.use_sticky_edges = False
     norm = Normalize(values.min(), values.max() if np.ptp(values) else values.min() + 1)

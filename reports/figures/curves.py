@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reports.figures.style import BLUE, INK, ORANGE, PALE, FigureError, Look, new_figure, styled
+from reports.figures.style import BLUE, INK, ORANGE, PALE, WIDTH, FigureError, Look, new_figure, styled
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,9 @@ class MethodCurves:
 
 
 @styled
-def score_curves(methods: Sequence[MethodCurves], metric: str = "validation MAP@R", unit: str = "fold") -> Figure:
+def score_curves(
+    methods: Sequence[MethodCurves], metric: str = "validation MAP@R", unit: str = "fold", width: float = WIDTH
+) -> Figure:
     """Draw each fold as a thin line with its kept checkpoint, the mean over folds, and the band of all folds.
 
     All panels have the same axes. The means of the other methods are grey lines in each panel. Mean and band end where
@@ -56,15 +58,16 @@ def score_curves(methods: Sequence[MethodCurves], metric: str = "validation MAP@
         methods: Curves of the methods, in the order of the panels.
         metric: Name of the score.
         unit: What a line belongs to: `fold`, or `run` where each run has one training.
+        width: Largest width of the figure in inches.
 
     Raises:
         FigureError: Without methods, or for a method without folds.
     """
     if not methods or not all(method.folds for method in methods):
         raise FigureError("curves need at least one method, and at least one fold of each method")
-    columns = min(3, len(methods))
+    columns = min(int(width / 2.2), len(methods))
     rows = ceil(len(methods) / columns)
-    figure = new_figure(0.8 + 2.0 * rows, width=max(3.8, 2.4 * columns))
+    figure = new_figure(0.8 + 2.0 * rows, width=min(width, max(3.8, 2.4 * columns)))
     panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
     for panel, method in zip(panels, methods, strict=False):
         for other in methods:

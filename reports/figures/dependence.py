@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from reports.figures.style import GREY, WIDTH, FigureError, Look, new_figure, sign, styled
+from reports.figures.style import GREY, PAGE_WIDTH, WIDTH, FigureError, Look, new_figure, sign, styled
 from results.statistics.intervals import student_t_interval
 
 AxisScale = Literal["linear", "log2", "log10", "steps"]
@@ -59,7 +59,7 @@ class DependencePanel:
 
 
 @styled
-def dependence_plot(panels: Sequence[DependencePanel], metric: str = "MAP@R") -> Figure:
+def dependence_plot(panels: Sequence[DependencePanel], metric: str = "MAP@R", *, stacked: bool = False) -> Figure:
     """Draw mean and 95 % Student-t interval of each number, with one line per series.
 
     Lines are shifted a little sideways so that their intervals do not cover each other. The small points are single
@@ -68,6 +68,7 @@ def dependence_plot(panels: Sequence[DependencePanel], metric: str = "MAP@R") ->
     Args:
         panels: The panels, from left to right.
         metric: Name of the score.
+        stacked: Whether the panels stand below each other, in a figure for a page.
 
     Raises:
         FigureError: Without panels, or if a panel has no run.
@@ -75,10 +76,11 @@ def dependence_plot(panels: Sequence[DependencePanel], metric: str = "MAP@R") ->
     if not panels or not all(any(_with_runs(line) for line in panel.series) for panel in panels):
         raise FigureError("the figure of a score against a number needs at least one run in every panel")
     most = max(len(panel.numbers) for panel in panels)
-    width = max(WIDTH if most > _FEW_TICKS else 4.8, 3.5 * len(panels))
-    figure = new_figure(3.5, width=width)
+    width = PAGE_WIDTH if stacked else max(WIDTH if most > _FEW_TICKS else 4.8, 3.5 * len(panels))
+    rows, columns = (len(panels), 1) if stacked else (1, len(panels))
+    figure = new_figure(3.5 * rows, width=width)
     names = list(dict.fromkeys(line.name for panel in panels for line in panel.series))
-    row = figure.subplots(1, len(panels), squeeze=False)[0]
+    row = list(figure.subplots(rows, columns, squeeze=False).ravel())
     for axes, panel in zip(row, panels, strict=True):
         _draw_panel(axes, panel, names)
     row[0].set_ylabel(f"{metric}, %")

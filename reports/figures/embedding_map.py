@@ -5,14 +5,17 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from sklearn.manifold import TSNE
+from matplotlib.patheffects import withStroke
 
-from reports.figures.style import COLOURS, INK, MARKERS, FigureError, Look, new_figure, styled
+from reports.figures.style import COLOURS, INK, MARKERS, WIDTH, FigureError, Look, UndrawableError, new_figure, styled
 
 NAMED = 10
 """Largest number of classes for which the figure has a key. With more classes a key does not help."""
 
 _RASTER = 1500
+_EQUAL = 1e-9
+"""Largest difference of unit vectors that count as equal."""
+
 _WARNING = "t-SNE of cosine distances: only small distances have a meaning"
 
 
@@ -31,15 +34,21 @@ def tsne_places(
         Places of the embeddings (n x 2) and of the proxies (p x 2).
 
     Raises:
-        FigureError: For fewer than four points, or for rows that are not finite.
+        FigureError: For fewer than four points.
+        UndrawableError: The rows are not finite, or they all point in the same direction.
     """
+    from sklearn.manifold import TSNE  # Takes long to import, and only a process that draws maps needs it.
+
     points = embeddings if proxies is None else np.concatenate([embeddings, proxies])
     if len(points) < 4:
         raise FigureError(f"t-SNE needs at least four points, not {len(points)}")
     if not np.isfinite(points).all():
-        raise FigureError("t-SNE needs finite embeddings and proxies; some are NaN or infinite")
+        raise UndrawableError("t-SNE needs finite embeddings and proxies; some are NaN or infinite")
     lengths = np.linalg.norm(points, axis=1, keepdims=True)
     unit = points / np.where(lengths > 0, lengths, 1)
+    if np.ptp(unit, axis=0).max() < _EQUAL:
+        # scikit-learn's t-SNE divides by the width of these points, which is 0, and ends the whole process.
+        raise UndrawableError("all embeddings are equal: the model has collapsed, and t-SNE has nothing to spread out")
     # For unit vectors the squared Euclidean distance is twice the cosine distance, so TSNE can start from PCA.
     projection = TSNE(perplexity=min(perplexity, (len(points) - 1) / 3), init="pca", random_state=seed, n_jobs=1)
     places = projection.fit_transform(unit.astype(np.float64))
@@ -54,8 +63,9 @@ def embedding_map(
     proxy_labels: np.ndarray | None = None,
     class_names: Sequence[str] = (),
     title: str = "",
+    width: float = WIDTH,
 ) -> Figure:
-    """Draw points with marker and colour by class, and proxies as outlined stars in the colour of their class.
+    """Draw points with marker and colour by class, and proxies as larger, outlined signs of their class.
 
     The figure has no axes, because only small distances have a meaning in t-SNE.
 
@@ -63,9 +73,10 @@ def embedding_map(
         places: Places of the images, n x 2.
         labels: Class of each image, n.
         proxy_places: Places of the proxies, p x 2.
-        proxy_labels: Class of each proxy, p. A proxy whose class has no image is white.
+        proxy_labels: Class of each proxy, p. A proxy without class, or whose class has no image, is a white star.
         class_names: Names for the key, in the order of the sorted labels. Up to `NAMED` classes have a key.
         title: Title of the figure.
+        width: Largest width of the figure in inches.
 
     Raises:
         FigureError: If the numbers of places, labels and names do not fit.
@@ -78,11 +89,12 @@ def embedding_map(
     names = list(class_names) or [str(label) for label in classes]
     stars = np.empty((0, 2)) if proxy_places is None else proxy_places
     named = len(classes) <= NAMED
-    figure = new_figure(5.2, width=6.9 if named else 5.6)
+    figure = new_figure(min(5.2, width), width=min(width, 6.9 if named else 5.6))
     axes = figure.add_subplot()
     _draw_images(axes, places, labels, names)
     if len(stars):
-        _draw_proxies(axes, stars, _star_fills(classes, len(stars), proxy_labels))
+        draw_proxies(axes, stars, proxy_labels, classes, 80)
+        axes.scatter([], [], label="proxy, in the sign of its class", **proxy_look(None, 80))
     axes.set(xticks=[], yticks=[])
     axes.set_aspect("equal", adjustable="datalim")
     axes.spines[:].set_visible(True)
@@ -110,11 +122,38 @@ def _draw_images(axes: Axes, places: np.ndarray, labels: np.ndarray, names: Sequ
         )
 
 
-def _draw_proxies(axes: Axes, stars: np.ndarray, fills: list[str]) -> None:
-    look: Look = {"marker": "*", "s": 110, "edgecolors": INK, "linewidths": 0.9, "zorder": 3}
-    axes.scatter(stars[:, 0], stars[:, 1], c=fills, **look)
-    # The key has one white star for the proxies of all classes.
-    axes.scatter([], [], c="white", label="proxy", **look)
+def draw_proxies(
+    axes: Axes, places: np.ndarray, proxy_labels: np.ndarray | None, classes: np.ndarray, size: float
+) -> None:
+    """Draw proxies as signs with a dark outline, in the marker and the colour of their class.
+
+    Args:
+        axes: Axes of the map.
+        places: Places of the proxies, p x 2.
+        proxy_labels: Class of each proxy, p; None without classes.
+        classes: The sorted classes of the images.
+        size: Area of a sign in square points.
+    """
+    numbers = {label: index for index, label in enumerate(classes.tolist())}
+    indices = [None] * len(places) if proxy_labels is None else [numbers.get(label) for label in proxy_labels.tolist()]
+    for index in dict.fromkeys(indices):
+        points = places[[other == index for other in indices]]
+        axes.scatter(points[:, 0], points[:, 1], **proxy_look(index, size))
+
+
+def proxy_look(index: int | None, size: float) -> Look:
+    """Return the look of a proxy of class number `index`, with its area in square points. None is a white star."""
+    edge = "white" if index is None else class_colour(index)
+    hollow = index is None or index // len(COLOURS) % 2 == 1
+    return {
+        "marker": "*" if index is None else class_marker(index),
+        "s": size,
+        "facecolors": "white" if hollow else edge,
+        "edgecolors": edge,
+        "linewidths": 1.6,
+        "path_effects": [withStroke(linewidth=3.6, foreground=INK)],
+        "zorder": 3,
+    }
 
 
 def _counted(places: np.ndarray, classes: np.ndarray, stars: np.ndarray) -> str:
@@ -139,10 +178,3 @@ def class_look(index: int) -> Look:
     colour, hollow = class_colour(index), index // len(COLOURS) % 2 == 1
     faces = {"facecolors": "none", "edgecolors": colour} if hollow else {"color": colour}
     return {**faces, "marker": class_marker(index), "linewidths": 0.9 if hollow else 0}
-
-
-def _star_fills(classes: np.ndarray, count: int, labels: np.ndarray | None) -> list[str]:
-    if labels is None:
-        return ["white"] * count
-    fills = {label: class_colour(index) for index, label in enumerate(classes.tolist())}
-    return [fills.get(label, "white") for label in labels.tolist()]

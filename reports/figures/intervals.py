@@ -2,13 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import fill
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reports.figures.style import BLUE, GREY, INK, ORANGE, FigureError, Look, new_figure, styled
+from reports.figures.style import BLUE, GREY, INK, ORANGE, PAGE_WIDTH, WIDTH, FigureError, Look, new_figure, styled
 from results.statistics.intervals import student_t_interval
+
+_LONG_NAME = 26
+"""Number of characters after which a name wraps in a narrow figure."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,7 @@ class MethodRuns:
 
 
 @styled
-def interval_plot(methods: Sequence[MethodRuns], metric: str) -> Figure:
+def interval_plot(methods: Sequence[MethodRuns], metric: str, width: float = WIDTH) -> Figure:
     """Draw mean and 95 % Student-t interval of each method, its runs as points, and the published value as a tick.
 
     A method with one run is a point without interval. The axis is in percent and does not always start at 0.
@@ -35,6 +39,7 @@ def interval_plot(methods: Sequence[MethodRuns], metric: str) -> Figure:
     Args:
         methods: Methods from top to bottom.
         metric: Name of the score for the axis, such as "concatenated MAP@R".
+        width: Width of the figure in inches. In a narrow figure long names wrap.
 
     Raises:
         FigureError: If no method has a run.
@@ -42,19 +47,23 @@ def interval_plot(methods: Sequence[MethodRuns], metric: str) -> Figure:
     shown = [method for method in methods if method.values or method.published is not None]
     if not any(method.values for method in shown):
         raise FigureError("the interval plot needs at least one method with a run")
-    figure = new_figure(0.95 + 0.33 * len(shown))
+    narrow = width <= PAGE_WIDTH
+    figure = new_figure((1.35 if narrow else 0.95) + 0.33 * len(shown), width)
     axes = figure.add_subplot()
     for row, method in enumerate(shown):
         _draw(axes, row, method)
-    axes.set_yticks(range(len(shown)), [f"{method.name}  (n = {len(method.values)})" for method in shown])
+    # A name wraps in a narrow figure, but not inside its number of runs.
+    count = "n\u00a0=\u00a0{}" if narrow else "n = {}"
+    names = [f"{method.name}  ({count.format(len(method.values))})" for method in shown]
+    axes.set_yticks(range(len(shown)), [fill(name, _LONG_NAME) for name in names] if narrow else names)
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="both")
-    axes.set_xlabel(f"{metric}, %  (mean and 95 % Student-t interval over n runs)")
+    axes.set_xlabel(f"{metric}, %" + ("\n" if narrow else "  ") + "(mean and 95 % Student-t interval over n runs)")
     # A key outside the axes hides no point. It has one entry for each kind of marker.
     handles, labels = axes.get_legend_handles_labels()
     keys = dict(zip(labels, handles, strict=True))
-    figure.legend(keys.values(), keys.keys(), loc="outside upper right", ncols=4)
+    figure.legend(keys.values(), keys.keys(), loc="outside upper right", ncols=2 if narrow else 4)
     return figure
 
 

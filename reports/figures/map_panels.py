@@ -10,13 +10,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
-from reports.figures.embedding_map import class_colour, class_look, tsne_places
+from reports.figures.embedding_map import class_colour, class_look, draw_proxies, proxy_look, tsne_places
 from reports.figures.style import GREY, INK, FigureError, Look, new_figure, styled
 
 MARKED = 25
 """Largest number of classes that have their own pairs of colour and marker. More pairs cannot be told apart."""
 
 _NAVY = "#00175a"
+_PROXY = 30.0
 _RASTER = 1500
 _GOLDEN = 0.618033988749895
 
@@ -63,7 +64,8 @@ def tsne_panel(
         proxy_labels: Class of each proxy, p.
 
     Raises:
-        FigureError: For fewer than four points, or for rows that are not finite.
+        FigureError: For fewer than four points.
+        UndrawableError: The rows are not finite, or they all point in the same direction.
     """
     if proxies is None or proxy_labels is None or not len(proxies):
         return MapPanel(title, tsne_places(embeddings)[0], labels)
@@ -75,8 +77,9 @@ def tsne_panel(
 def map_panels(panels: Sequence[MapPanel], columns: int, note: str = "", *, unit_disk: bool = False) -> Figure:
     """Draw the maps with one key.
 
-    Up to `MARKED` classes, a class has its own colour and marker, and its proxies are squares of this colour. With more
-    classes, colours nearly repeat, and all proxies are navy blue stars.
+    Up to `MARKED` classes, a class has its own colour and marker, and its proxies are larger signs of both with a dark
+    outline. A line joins a proxy with that of the next problem. With more classes, colours nearly repeat, and all
+    proxies are navy blue stars.
 
     Args:
         panels: The maps, row by row.
@@ -132,10 +135,12 @@ def _draw_proxies(axes: Axes, panel: MapPanel, classes: np.ndarray, *, few: bool
     if not few:
         axes.scatter(x, y, **_star())
         return
-    colour_of = {label: class_colour(index) for index, label in enumerate(classes.tolist())}
-    colours = [colour_of.get(label, "white") for label in panel.proxy_labels.tolist()]
-    axes.scatter(x, y, c=colours, **_box())
+    draw_proxies(axes, panel.proxy_places, panel.proxy_labels, classes, _PROXY)
     if len(panel.next_places):
+        colour_of = {label: class_colour(index) for index, label in enumerate(classes.tolist())}
+        colours = [colour_of.get(label, GREY) for label in panel.proxy_labels.tolist()]
+        for start, end in zip(panel.proxy_places, panel.next_places, strict=True):
+            axes.plot(*zip(start, end, strict=True), color=GREY, linewidth=0.7, zorder=2.9)
         x, y = panel.next_places.T
         axes.scatter(x, y, facecolors="none", edgecolors=colours, **_ring())
 
@@ -147,8 +152,9 @@ def _add_key(figure: Figure, panels: Sequence[MapPanel]) -> None:
     axes = figure.axes[0]
     signs = []
     if any(len(panel.proxy_places) for panel in panels):
-        look: Look = {**_box(), "c": "white"} if few else _star()
-        signs.append((axes.scatter([], [], **look), "proxy"))
+        look = proxy_look(None, _PROXY) if few else _star()
+        name = "proxy, in the sign of its class" if few else "proxy"
+        signs.append((axes.scatter([], [], **look), name))
     if any(len(panel.next_places) for panel in panels):
         signs.append((axes.scatter([], [], facecolors="none", edgecolors=INK, **_ring()), "proxy of the next problem"))
     if signs:
@@ -158,10 +164,6 @@ def _add_key(figure: Figure, panels: Sequence[MapPanel]) -> None:
 
 def _star() -> Look:
     return {"marker": "*", "s": 44, "c": _NAVY, "edgecolors": "white", "linewidths": 0.25, "zorder": 3}
-
-
-def _box() -> Look:
-    return {"marker": "s", "s": 34, "edgecolors": INK, "linewidths": 0.9, "zorder": 3}
 
 
 def _ring() -> Look:

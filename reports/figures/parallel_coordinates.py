@@ -8,13 +8,27 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
-from reports.figures.style import GREY, INK, ORANGE, SEQUENTIAL, FigureError, Look, new_figure, styled
+from reports.figures.style import (
+    GREY,
+    INK,
+    ORANGE,
+    PAGE_WIDTH,
+    SEQUENTIAL,
+    WIDTH,
+    FigureError,
+    Look,
+    new_figure,
+    styled,
+)
 from reports.figures.trials import Parameter, TrialPoint, finished
 
 
 @styled
 def parallel_coordinates(
-    trials: Sequence[TrialPoint], parameters: Sequence[Parameter], metric: str = "validation MAP@R"
+    trials: Sequence[TrialPoint],
+    parameters: Sequence[Parameter],
+    metric: str = "validation MAP@R",
+    width: float = WIDTH,
 ) -> Figure:
     """Draw one line per trial over the axes of the hyperparameters, in the colour of its value.
 
@@ -24,6 +38,7 @@ def parallel_coordinates(
         trials: Trials with values for all hyperparameters.
         parameters: Hyperparameters. Each axis has the scale of the search.
         metric: Name of the value.
+        width: Width of the figure in inches. In a narrow figure the names of the axes are slanted.
 
     Raises:
         FigureError: Without hyperparameters, or if no trial has a value.
@@ -37,7 +52,7 @@ def parallel_coordinates(
     ends = [_ends(column) for column in columns]
     heights = np.array([(column - low) / (high - low) for column, (low, high) in zip(columns, ends, strict=True)])
 
-    figure = new_figure(3.6)
+    figure = new_figure(3.6, width)
     axes = figure.add_subplot()
     norm = Normalize(*_ends(values))
     colours = mpl.colormaps[SEQUENTIAL](norm(values))
@@ -47,7 +62,7 @@ def parallel_coordinates(
     look: Look = {"color": ORANGE, "linewidth": 2.6, "marker": "D", "markersize": 5, "zorder": 5}
     axes.plot(places, heights.T[-1], label=f"best trial: {values[-1]:.2f} %", **look)
     for place, parameter, (low, high) in zip(places, [*parameters, Parameter(metric)], ends, strict=True):
-        _ruler(axes, place, parameter, low, high)
+        _ruler(axes, place, parameter, low, high, slanted=width <= PAGE_WIDTH and len(columns) > 2)
     axes.set_axis_off()
     axes.set_xlim(-0.15, len(columns) - 1 + 0.25)
     axes.set_ylim(-0.06, 1.12)
@@ -63,7 +78,7 @@ def _ends(column: np.ndarray) -> tuple[float, float]:
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
-def _ruler(axes: Axes, place: float, parameter: Parameter, low: float, high: float) -> None:
+def _ruler(axes: Axes, place: float, parameter: Parameter, low: float, high: float, *, slanted: bool) -> None:
     """Draw a vertical axis with its ticks, from `low` to `high` on the scale of the search."""
     axes.plot([place, place], [0, 1], color=GREY, linewidth=1, zorder=3)
     for tick, text in parameter.ticks(low, high):
@@ -71,4 +86,5 @@ def _ruler(axes: Axes, place: float, parameter: Parameter, low: float, high: flo
         axes.plot([place - 0.015, place + 0.015], [height, height], color=GREY, linewidth=1, zorder=3)
         box: Look = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
         axes.text(place + 0.03, height, text, va="center", fontsize=7.5, color=INK, zorder=6, bbox=box)
-    axes.text(place, 1.07, parameter.label, ha="center", va="bottom", fontsize=8.5)
+    look: Look = {"rotation": 25, "ha": "left"} if slanted else {"ha": "center"}
+    axes.text(place, 1.05 if slanted else 1.07, parameter.label, va="bottom", fontsize=8.5, **look)

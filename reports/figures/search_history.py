@@ -6,20 +6,24 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from reports.figures.style import BLUE, GREY, INK, ORANGE, FigureError, Look, new_figure, styled
+from reports.figures.style import BLUE, GREY, INK, ORANGE, PAGE_WIDTH, WIDTH, FigureError, Look, new_figure, styled
 from reports.figures.trials import TrialPoint, finished
 
 
 @styled
-def search_history(trials: Sequence[TrialPoint], metric: str = "validation MAP@R", startup: int = 0) -> Figure:
+def search_history(
+    trials: Sequence[TrialPoint], metric: str = "validation MAP@R", startup: int = 0, width: float = WIDTH
+) -> Figure:
     """Draw the value of every trial against its number from 1, and the best value up to each trial as a step line.
 
-    A failed trial is a cross on the lower edge.
+    A failed trial is a cross on the lower edge. A trial that got no more folds in a race is an empty circle at its
+    expected score.
 
     Args:
         trials: Trials of one search.
         metric: Name of the value.
         startup: Number of start-up trials, which are shaded. The sampler spreads them before it learns from values.
+        width: Width of the figure in inches.
 
     Raises:
         FigureError: If no trial has a value.
@@ -27,7 +31,7 @@ def search_history(trials: Sequence[TrialPoint], metric: str = "validation MAP@R
     done = finished(trials)
     if not done:
         raise FigureError("the search history needs a trial with a value")
-    figure = new_figure(3.1)
+    figure = new_figure(3.1, width)
     axes = figure.add_subplot()
     numbers = np.array([trial.number + 1 for trial, _ in done])
     values = 100 * np.array([value for _, value in done])
@@ -36,7 +40,11 @@ def search_history(trials: Sequence[TrialPoint], metric: str = "validation MAP@R
     last = max(trial.number for trial in trials) + 1
     steps = np.append(np.maximum.accumulate(values), values.max())
     axes.step(np.append(numbers, last), steps, where="post", color=INK, label="best so far")
-    axes.plot(numbers, values, "o", color=BLUE, label="trial")
+    raced = np.array([trial.raced for trial, _ in done])
+    axes.plot(numbers[~raced], values[~raced], "o", color=BLUE, label="trial")
+    if raced.any():
+        label = "clearly behind, expected value"
+        axes.plot(numbers[raced], values[raced], "o", color=BLUE, markerfacecolor="none", label=label)
     best = int(values.argmax())
     axes.plot(numbers[best], values[best], "*", color=ORANGE, markersize=13, label=f"best: {values[best]:.2f} %")
     failed = [trial.number + 1 for trial in trials if trial.value is None]
@@ -48,5 +56,5 @@ def search_history(trials: Sequence[TrialPoint], metric: str = "validation MAP@R
     axes.set_xlabel(f"trial (n = {len(trials)})")
     axes.set_ylabel(f"{metric}, %\n(mean over folds)")
     axes.grid(axis="y")
-    figure.legend(loc="outside upper center", ncols=5)
+    figure.legend(loc="outside upper center", ncols=5 if width > PAGE_WIDTH else 3)
     return figure

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from reports.figures.style import GREY, FigureError, new_figure, sign, styled
+from reports.figures.style import GREY, FigureError, UndrawableError, new_figure, sign, styled
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Spectrum:
 
 
 @styled
-def singular_value_spectrum(spectra: Sequence[Spectrum]) -> Figure:
+def singular_value_spectrum(spectra: Sequence[Spectrum], width: float = 5.6) -> Figure:
     """Draw the singular values of each model as shares of their sum, largest first, on a logarithmic axis.
 
     The dotted line is a flat spectrum. A model uses more directions the closer its curve is to this line. A curve ends
@@ -39,16 +39,21 @@ def singular_value_spectrum(spectra: Sequence[Spectrum]) -> Figure:
 
     Args:
         spectra: Singular values of the models.
+        width: Width of the figure in inches.
 
     Raises:
-        FigureError: Without models, for a model without a positive value, or for a negative value.
+        FigureError: Without models.
+        UndrawableError: A model has no positive value, a negative one, or one that is not finite.
     """
     for spectrum in spectra:
-        if not spectrum.values or min(spectrum.values) < 0 or max(spectrum.values) <= 0:
-            raise FigureError(f"spectrum of {spectrum.name!r}: needs at least one positive value and no negative value")
+        values = np.asarray(spectrum.values, dtype=float)
+        if not np.isfinite(values).all() or not values.size or values.min() < 0 or values.max() <= 0:
+            raise UndrawableError(
+                f"the spectrum of {spectrum.name!r} needs at least one positive value and no negative or infinite value"
+            )
     if not spectra:
         raise FigureError("the spectrum needs at least one model")
-    figure = new_figure(3.4, width=5.6)
+    figure = new_figure(3.4, width)
     axes = figure.add_subplot()
     for index, spectrum in enumerate(spectra):
         shares = spectrum.shares[spectrum.shares > 0]

@@ -12,7 +12,6 @@ from typing import Any, ParamSpec
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import PlaceHolderLayoutEngine
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -22,7 +21,10 @@ SEQUENTIAL = "cividis"
 """Colour map for quantities. Its lightness increases with the value, so it also works in grey."""
 
 WIDTH = 7.2
-"""Width of a figure in inches: the width of a text column, and 691 pixels on a page."""
+"""Width of a figure in inches: the width of a text column."""
+
+PAGE_WIDTH = 4.6
+"""Width of a figure of an experiment's page in inches: a phone shows it whole, with text that can be read."""
 
 _SETTINGS: Any = {
     "font.family": "DejaVu Sans",
@@ -63,6 +65,10 @@ Look = dict[str, Any]
 
 class FigureError(ValueError):
     """A figure cannot be drawn from the given values. The message names what the figure needs."""
+
+
+class UndrawableError(FigureError):
+    """There are values, but they cannot be drawn, such as equal embeddings. The page says so in the figure's place."""
 
 
 def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
@@ -111,10 +117,11 @@ def png_of(figure: Figure) -> bytes:
 def _written(figure: Figure, kind: str, **options: Any) -> bytes:
     buffer = io.BytesIO()
     with mpl.rc_context(_SETTINGS):
-        # The layout is computed once. A second computation would start from the first and move parts a little.
-        if not isinstance(figure.get_layout_engine(), PlaceHolderLayoutEngine):
-            figure.draw_without_rendering()
-            figure.set_layout_engine("none")
+        # The layout is computed once. A second computation would start from the first and move parts a little. Without
+        # a layout engine, matplotlib draws the figure once for each file and not twice.
+        if (layout := figure.get_layout_engine()) is not None:
+            layout.execute(figure)
+            figure.set_layout_engine(None)
         figure.savefig(buffer, format=kind, dpi=200, **options)
     return buffer.getvalue()
 

@@ -45,11 +45,13 @@ class TrialPoint:
         number: Number of the trial, from 0.
         parameters: Values by hyperparameter.
         value: Mean validation score as a fraction of 1; None for a failed trial.
+        raced: Whether the trial got no more folds because it was clearly behind. Its value is then an expected score.
     """
 
     number: int
     parameters: Mapping[str, float]
     value: float | None
+    raced: bool = False
 
 
 def _short(value: float) -> str:

@@ -54,6 +54,18 @@ class RankedRow:
     leads: bool = False
     detail: str = ""
 
+    @property
+    def spans(self) -> str:
+        """The letters in short, with neighbours as a span, such as `a–c, f`."""
+        spans: list[list[int]] = []
+        for index, letter in enumerate(self.letters):
+            if letter and spans and spans[-1][-1] == index - 1:
+                spans[-1].append(index)
+            elif letter:
+                spans.append([index])
+        ends = [dict.fromkeys((self.letters[span[0]], self.letters[span[-1]])) for span in spans]
+        return ", ".join("–".join(pair) for pair in ends)
+
 
 @dataclass(frozen=True)
 class Ranking:

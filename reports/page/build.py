@@ -1,18 +1,20 @@
 """Builds the content of an experiment's page, and the figures that are saved beside it."""
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 
-from reports.page.content import FoldOrigin, PageContent
+from reports.page.content import FoldOrigin, MethodSource, PageContent
 from reports.page.material import Material
 from reports.page.sections.citing import citing
 from reports.page.sections.class_intervals import over_classes
 from reports.page.sections.drawn_figure import Drawn
-from reports.page.sections.embedding_figures import embedding_figures, galleries
+from reports.page.sections.embedding_figures import embedding_figures, galleries, map_figures
 from reports.page.sections.glossary import GLOSSARY
 from reports.page.sections.headline import headline, limits
 from reports.page.sections.origins import origins_of
 from reports.page.sections.pair_matrix import pair_matrix
+from reports.page.sections.papers_figures import papers_figures
 from reports.page.sections.published_values import compared_tables, published_values, published_verdicts
 from reports.page.sections.ranking import ranking
 from reports.page.sections.run_figures import run_figures
@@ -36,18 +38,20 @@ class BuiltPage:
     figures: tuple[Drawn, ...]
 
 
-def build_page(material: Material) -> BuiltPage:
+def build_page(material: Material, helper: Executor | None = None) -> BuiltPage:
     """Build the page of an experiment.
 
     Args:
         material: The experiment with its records. Parts without data are left out of the page.
+        helper: Another process, which draws the maps of embeddings meanwhile; None draws them here.
 
     Returns:
         The content, which names missing runs, and the figures.
     """
+    maps = None if helper is None else helper.submit(_maps, material)
     missing = missing_runs(material.measured)
     compared = compared_tables(material)
-    figures = _figures(material, compared) if material.records else ()
+    figures = _figures(material, compared, maps) if material.records else ()
     summary, classes = material.measured.summary, over_classes(material)
     settings = {name: value for name, value in summary.written_settings.items() if name != "title"}
     content = PageContent(
@@ -83,8 +87,16 @@ def build_page(material: Material) -> BuiltPage:
     return BuiltPage(content, figures)
 
 
-def _figures(material: Material, compared: Sequence[ComparedTable]) -> tuple[Drawn, ...]:
-    return (*run_figures(material, published_values(compared)), *embedding_figures(material), *search_figures(material))
+def _figures(
+    material: Material, compared: Sequence[ComparedTable], maps: Future[tuple[Drawn, ...]] | None
+) -> tuple[Drawn, ...]:
+    of_runs = (*papers_figures(material, compared), *run_figures(material, published_values(compared)))
+    others = (*embedding_figures(material), *search_figures(material))
+    return (*of_runs, *(_maps(material) if maps is None else maps.result()), *others)
+
+
+def _maps(material: Material) -> tuple[Drawn, ...]:
+    return tuple(map_figures(material)) if material.records else ()
 
 
 def _subtitle(material: Material) -> str:
@@ -107,7 +119,7 @@ def _highlights(material: Material) -> tuple[tuple[str, str], ...]:
     return tuple(highlights)
 
 
-def _sources(material: Material) -> tuple[tuple[str, str], ...]:
+def _sources(material: Material) -> tuple[tuple[str, MethodSource], ...]:
     return tuple((title, material.sources[key]) for key, title in material.titles.items() if key in material.sources)
 
 

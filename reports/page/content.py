@@ -13,6 +13,9 @@ from reports.tables.table import Table
 Part = Literal["pairs", "doubt", "papers", "classes", "scores", "search", "costs"]
 """Part of the page that a table belongs to."""
 
+FigurePart = Literal["papers", "details"]
+"""Part of the page that a figure belongs to."""
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -67,10 +70,11 @@ class FigureView:
 
     Attributes:
         title: Title of the figure.
-        image: The image as a data URI.
+        image: The image as a data URI; empty for a figure that cannot be drawn.
         alt: Description of the image, for readers who cannot see it.
-        caption: Explains how to read the figure.
+        caption: Explains how to read the figure, or why it cannot be drawn.
         fold: Heading of the collapsed group that the figure belongs to; empty for a figure that is always visible.
+        part: Part of the page that the figure belongs to.
     """
 
     title: str
@@ -78,6 +82,7 @@ class FigureView:
     alt: str
     caption: str = ""
     fold: str = ""
+    part: FigurePart = "details"
 
 
 @dataclass(frozen=True)
@@ -213,6 +218,19 @@ class Command:
 
 
 @dataclass(frozen=True)
+class MethodSource:
+    """The papers that a method comes from.
+
+    Attributes:
+        text: The papers in words, with what was taken from them.
+        papers: Addresses of the papers, which start with https://.
+    """
+
+    text: str
+    papers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class PageContent:
     """The content of a whole page.
 
@@ -234,7 +252,7 @@ class PageContent:
         origins: Origin of the results, by method.
         commands: Commands that run the experiment again.
         citing: Texts to paste into a paper.
-        sources: Methods with the papers that they come from.
+        sources: Titles of the methods, with the papers that the methods come from.
         glossary: Words with their definitions.
     """
 
@@ -255,5 +273,5 @@ class PageContent:
     origins: tuple[MethodOrigin, ...] = ()
     commands: tuple[Command, ...] = ()
     citing: tuple[Command, ...] = ()
-    sources: tuple[tuple[str, str], ...] = ()
+    sources: tuple[tuple[str, MethodSource], ...] = ()
     glossary: tuple[tuple[str, str], ...] = ()

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import re
 
 import numpy as np
 from matplotlib.image import imsave
@@ -15,11 +16,24 @@ def data_uri(content: bytes, media_type: str) -> str:
     return f"data:{media_type};base64,{base64.b64encode(content).decode()}"
 
 
+_WITHOUT_LOOK = re.compile(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<metadata>.*?</metadata>|<!--.*?-->", re.DOTALL)
+"""Parts of an SVG file that change nothing in the picture."""
+
+
 def embedded(svg: str, png: bytes) -> str:
     """Encode a figure as SVG, or as PNG if the SVG is very large."""
     if len(svg) > _SVG_LIMIT:
         return data_uri(png, "image/png")
-    return data_uri(svg.encode(), "image/svg+xml")
+    return data_uri(compact_svg(svg).encode(), "image/svg+xml")
+
+
+def compact_svg(svg: str) -> str:
+    """Shorten matplotlib's SVG without a visible change: comments and spaces go, and so do far decimals of places."""
+    text = re.sub(r"\s*\n\s*", " ", _WITHOUT_LOOK.sub("", svg))
+    # Numbers below 10 can be scales, so they keep all decimals.
+    text = re.sub(r"(\d\d\.\d\d)\d+", r"\1", text)
+    text = re.sub(r'(?<= d=")[^"]*', lambda path: re.sub(r" ?([MLQCz]) ?", r"\1", path[0]), text)
+    return text.replace("> <", "><").strip()
 
 
 def thumbnail_uri(image: np.ndarray, side: int = 112) -> str:

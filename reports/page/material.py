@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from reports.figures.trials import SearchHistory
-from reports.page.content import Command
+from reports.page.content import Command, MethodSource
 from reports.tables.hyperparameters import PublishedNames
 from results.artifacts import Exhibit
 from results.experiment_results import MeasuredExperiment
@@ -59,7 +59,8 @@ class Material:
         deviations: Settings that differ from the suite's experiment file of the same name, as phrases.
         mlrc: The suite's own experiment for MLRC's table on the dataset; None if MLRC has no table on it.
         commands: Commands that run the experiment again.
-        sources: Papers of the methods as text, by method, for the methods that the suite brings.
+        sources: Papers of the methods, by method, for the methods that the suite brings.
+        repository: Address of the suite's public repository; empty if it is not known.
         made: Date of the page, as text.
     """
 
@@ -74,7 +75,8 @@ class Material:
     deviations: tuple[str, ...] = ()
     mlrc: Experiment | None = None
     commands: tuple[Command, ...] = ()
-    sources: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, MethodSource] = field(default_factory=dict)
+    repository: str = ""
     made: str = ""
 
     @cached_property

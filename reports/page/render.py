@@ -9,7 +9,7 @@ from typing import get_args
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from reports.page.content import FigureView, MethodOrigin, PageContent, Part, RunEnvironment, Verdict
+from reports.page.content import FigurePart, FigureView, MethodOrigin, PageContent, Part, RunEnvironment, Verdict
 from reports.page.data_uris import data_uri
 from reports.tables.cell_text import interval_text, value_text
 
@@ -26,18 +26,20 @@ _GROUPS = {
 
 _OF_PAPERS = ("inside", "outside", "alone")
 
-SHOWN = 8
-"""Number of sentences of one kind that are always visible. Further ones are collapsed."""
+SHOWN, OF_PAPERS_SHOWN, BEST_SHOWN = 8, 3, 1
+"""Number of sentences of one kind that are always visible: in general, about published values, and about highest means,
+of which the first is the primary score. Further ones are collapsed."""
 
 
 @dataclass(frozen=True)
 class VerdictGroup:
-    """The verdicts of one kind, with their sign and heading."""
+    """The verdicts of one kind, with their sign and heading, and how many of them are always visible."""
 
     kind: str
     sign: str
     title: str
     verdicts: tuple[Verdict, ...]
+    shown: int = SHOWN
 
 
 def render_page(content: PageContent) -> str:
@@ -67,12 +69,14 @@ def render_page(content: PageContent) -> str:
         papers=verdict_groups([verdict for verdict in content.verdicts if verdict.kind in _OF_PAPERS]),
         parts_of={part: [section for section in content.tables if section.part == part] for part in get_args(Part)},
         known=[origin.key for origin in content.origins],
-        figure_groups=figure_groups(content.figures),
+        figures_of={
+            part: figure_groups([figure for figure in content.figures if figure.part == part], part)
+            for part in get_args(FigurePart)
+        },
         environments=environments_of(content.origins),
         style=(_FOLDER / "page.css").read_text(encoding="utf-8"),
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        shown=SHOWN,
         data_uri=lambda text, media_type: data_uri(text.encode(), media_type),
     )
 
@@ -83,15 +87,16 @@ def verdict_groups(verdicts: Sequence[Verdict]) -> list[VerdictGroup]:
     for kind, (sign, title) in _GROUPS.items():
         of_kind = tuple(verdict for verdict in verdicts if verdict.kind == kind)
         if of_kind:
-            grouped.append(VerdictGroup(kind, sign, title, of_kind))
+            shown = OF_PAPERS_SHOWN if kind in _OF_PAPERS else BEST_SHOWN if kind == "best" else SHOWN
+            grouped.append(VerdictGroup(kind, sign, title, of_kind, shown))
     return grouped
 
 
-def figure_groups(figures: Sequence[FigureView]) -> list[tuple[str, list[tuple[str, FigureView]]]]:
-    """Group the figures by fold, in the order of the first figure of each fold. Each figure has its anchor."""
+def figure_groups(figures: Sequence[FigureView], part: str) -> list[tuple[str, list[tuple[str, FigureView]]]]:
+    """Group the figures of a part by fold, in the order of the first figure of each fold. Each has its anchor."""
     groups: dict[str, list[tuple[str, FigureView]]] = {}
     for number, figure in enumerate(figures, start=1):
-        groups.setdefault(figure.fold, []).append((f"figure-{number}", figure))
+        groups.setdefault(figure.fold, []).append((f"{part}-figure-{number}", figure))
     return list(groups.items())
 
 

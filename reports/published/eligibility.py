@@ -167,7 +167,7 @@ def _against_mlrc(cell: PublishedCell, experiment: Experiment, mlrc: Experiment 
         "another transform of images": images != mlrc.images,
         "other training settings": training != mlrc.training,
         "another trunk setting": trunk != mlrc.trunk,
-        "another embedder": experiment.embedder_bias != mlrc.embedder_bias,
+        "another embedder": (experiment.embedder_bias, experiment.embedder) != (mlrc.embedder_bias, mlrc.embedder),
         "another normalization of embeddings": experiment.normalization != mlrc.normalization,
         "another class split": (experiment.split or mlrc.split or "mlrc") != (mlrc.split or "mlrc"),
         "proxies trained otherwise": experiment.proxies != mlrc.proxies,
@@ -175,6 +175,7 @@ def _against_mlrc(cell: PublishedCell, experiment: Experiment, mlrc: Experiment 
         "hyperparameters set by hand": experiment.settings.get(key) != mlrc.settings.get(key),
         f"{search.trials} trials instead of {mlrc.search.trials}": not enough,
         "other search ranges": search.ranges.get(key) != mlrc.search.ranges.get(key),
+        "a search of the network's learning rate": search.network_lr is not None,
         "optima of another search": search.published != mlrc.search.published,
     }
     return [reason for reason, differs in wrong.items() if differs]

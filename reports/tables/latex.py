@@ -23,8 +23,14 @@ _TEXT: dict[Mark, str] = {"best": r"\textbf{%s}", "tied": r"\textit{%s}", "untes
 _WIDE, _VERY_WIDE, _TALL = 8, 13, 40
 """A table with more columns or more lines than this is set in small type, or in even smaller type."""
 
-_LONG_HEAD = 40
-"""Row heads of more characters than this wrap."""
+_SIZES = (("", 5.2, 6.0), (r"\scriptsize", 4.2, 3.0), (r"\tiny", 3.6, 3.0), (r"\tiny", 3.6, 2.0), (r"\tiny", 3.6, 1.0))
+"""Types from large to small: command, width of a character, and half of the space between two columns, in points."""
+
+_PAGE_WIDTH = 788.0
+"""Width of the text of `to_latex_document` in points."""
+
+_LONG_HEAD, _WRAPPED_HEAD = 40, 142.0
+"""Row heads of more characters than this wrap at this width in points, which is 5 cm."""
 
 _LONG = 20
 """A table with more lines than this may not fit on a page with its notes. It can break between its rows."""
@@ -53,8 +59,7 @@ def to_latex(table: Table) -> str:
     names += ["$n$" if column.name == "n" else escape_latex(column.name) for column in table.columns]
     head = [r"\toprule", *_group_headings(table, heads), " & ".join(names) + r" \\", r"\midrule"]
     columns = heads + len(table.columns)
-    size = r"\tiny" if columns > _VERY_WIDE else r"\scriptsize"
-    small = [size, r"\setlength{\tabcolsep}{3pt}"] if columns > _WIDE or len(table.lines) > _TALL else []
+    small = _small_type(table, columns)
     write = _on_pages if is_long(table) else _on_one_page
     return "\n".join([*write(columns, alignment, caption, small, head, _rows(table), _notes(table)), ""])
 
@@ -73,6 +78,28 @@ def to_latex_document(table: Table) -> str:
 def is_long(table: Table) -> bool:
     """Return whether the table has too many lines for one page."""
     return len(table.lines) > _LONG
+
+
+def _small_type(table: Table, columns: int) -> list[str]:
+    """Choose the type by the numbers of columns and lines; then take smaller type until the table fits on the page."""
+    largest = 2 if columns > _VERY_WIDE else 1 if columns > _WIDE or len(table.lines) > _TALL else 0
+    fitting = [size for size in _SIZES[largest:] if _width(table, size[1], size[2]) <= _PAGE_WIDTH]
+    command, _, space = fitting[0] if fitting else _SIZES[-1]
+    return [command, rf"\setlength{{\tabcolsep}}{{{space:g}pt}}"] if command else []
+
+
+def _width(table: Table, character: float, space: float) -> float:
+    """Estimate the width of a table in points."""
+    head = max((len(text) for row in table.rows for line in row.lines for text in row.heads(line)), default=0)
+    names = max((len(line.name) for line in table.lines), default=0)
+    widths = []
+    for index, column in enumerate(table.columns):
+        cells = [line.cells[index] for line in table.lines if not _reason(line)]
+        texts = [" ".join(part for part in (cell_text(cell), cell.note) if part) for cell in cells]
+        widths.append(max(map(len, [column.name, *texts])) * character)
+    head_width = _WRAPPED_HEAD if head > _LONG_HEAD else head * character
+    columns = len(widths) + (2 if table.has_line_names else 1)
+    return head_width + names * character + sum(widths) + 2 * space * columns
 
 
 def _on_one_page(
@@ -157,10 +184,17 @@ def _rows(table: Table) -> list[str]:
 
 def _cells(line: Line) -> list[str]:
     """Write the cells of a line. A line that says only why there are no numbers says it once, across all columns."""
+    if reason := _reason(line):
+        return [rf"\multicolumn{{{len(line.cells)}}}{{c}}{{{escape_latex(reason)}}}"]
+    return [_cell(cell) for cell in line.cells]
+
+
+def _reason(line: Line) -> str:
+    """Return why a line has no numbers, if all its cells say only this."""
     verdicts = {cell_text(cell) if cell.kind == "verdict" else "" for cell in line.cells}
     if len(line.cells) > 1 and len(verdicts) == 1 and not verdicts & _NO_REASON:
-        return [rf"\multicolumn{{{len(line.cells)}}}{{c}}{{{escape_latex(verdicts.pop())}}}"]
-    return [_cell(cell) for cell in line.cells]
+        return verdicts.pop()
+    return ""
 
 
 def _cell(cell: Cell) -> str:

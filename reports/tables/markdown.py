@@ -1,5 +1,7 @@
 """Tables as Markdown."""
 
+import re
+
 from reports.tables.cell_text import cell_text
 from reports.tables.table import Cell, Mark, Table
 
@@ -12,13 +14,18 @@ def to_markdown(table: Table) -> str:
     names += [" ".join(part for part in (column.group, column.name) if part) for column in table.columns]
     alignment = ["---"] * (len(names) - len(table.columns))
     alignment += ["--:" if column.numeric else "---" for column in table.columns]
-    lines = [f"**{table.title}**", "", _piped(names), "|" + "|".join(alignment) + "|"]
+    lines = [f"**{' '.join(table.title.split())}**", "", _piped(names), "|" + "|".join(alignment) + "|"]
     for row in table.rows:
         for line in row.lines:
             heads = [row.heads(line), *([line.name] if table.has_line_names else [])]
             lines.append(_piped([*heads, *(_cell(cell) for cell in line.cells)]))
     notes = [f"\n- {note}" for note in (*table.notes, *table.remarks)]
-    return "\n".join([*lines, "", table.full_caption, *notes]) + "\n"
+    return _without_html("\n".join([*lines, "", table.full_caption, *notes])) + "\n"
+
+
+def _without_html(text: str) -> str:
+    """Return a text in which no title or name is a tag of HTML, which Markdown would pass on."""
+    return re.sub(r"<(?=[A-Za-z/!?])", r"\<", text)
 
 
 def _piped(fields: list[str]) -> str:

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from reports.tables.name_lists import joined
+from reports.tables.name_lists import joined, joined_with_and
+from results.data_choice import DrawnSplit
 from results.experiment_results import MeasuredExperiment
+from results.feature_settings import OWN_DATA
 from results.statistics.cut_off import CutOff, cut_offs
 from results.statistics.runner_up import RunnerUp, runners_up
 
@@ -20,9 +22,60 @@ def result_notes(measured: MeasuredExperiment) -> tuple[str, ...]:
         measured: The experiment. Its trainings and the scores of its trials are used if they are known.
 
     Returns:
-        Notes on the search, on close trials and on cut-off trainings.
+        Notes on the split, on what was trained, on searches, races and early stops, and on close and cut-off trials.
     """
-    return (*search_notes(measured), *look_notes(measured), *close_trials(measured), *cut_off_notes(measured))
+    return (
+        *split_notes(measured),
+        *trained_part_notes(measured),
+        *search_notes(measured),
+        *race_notes(measured),
+        *look_notes(measured),
+        *close_trials(measured),
+        *cut_off_notes(measured),
+    )
+
+
+def trained_part_notes(measured: MeasuredExperiment) -> list[str]:
+    """Say that the trunk was frozen or that there was none, and how the embedder differs from MLRC's."""
+    experiment, notes = measured.summary.experiment, []
+    if experiment is None:
+        return []
+    if experiment.trunk.frozen:
+        notes.append(
+            f"The trunk {experiment.trunk.name} is frozen: its features were computed once, and only embedder and loss "
+            "were trained. There is no fine-tuning and no augmentation, so these scores do not compare with those of "
+            "MLRC, which trains the trunk on random crops."
+        )
+    elif experiment.trunk.is_input_features:
+        notes.append(
+            f"The data are rows of {experiment.trunk.width} features and no images. Only embedder and loss were "
+            "trained, without fine-tuning and without augmentation, so these scores do not compare with those of MLRC."
+        )
+    if experiment.embedder.hidden:
+        sizes = joined_with_and([str(size) for size in experiment.embedder.hidden])
+        notes.append(f"The embedder has hidden layers of {sizes} units. MLRC's embedder is linear.")
+    if experiment.embedder.init == "pca":
+        notes.append(
+            "The embedder of every method with a loss starts at the principal components of the training images' "
+            "features. MLRC's embedder starts at random."
+        )
+    return notes
+
+
+def split_notes(measured: MeasuredExperiment) -> list[str]:
+    """Say that the test classes were drawn at random, or are those of the user's split file."""
+    experiment = measured.summary.experiment
+    if experiment is None:
+        return []
+    if isinstance(experiment.split, DrawnSplit):
+        return [
+            f"The test classes are a half of the classes, drawn at random with the seed {experiment.split.seed}. In "
+            "MLRC they are the second half in the order of the classes."
+        ]
+    given = experiment.split is None and experiment.dataset.name in OWN_DATA
+    if given and any(spec.split == "mlrc_conventional" for spec, _ in measured.trainings.values()):
+        return ["Training and test classes are those of the user's split file, not the halves of MLRC."]
+    return []
 
 
 def search_notes(measured: MeasuredExperiment) -> list[str]:
@@ -36,6 +89,19 @@ def search_notes(measured: MeasuredExperiment) -> list[str]:
     return [
         f"Every method was searched {count} times from other seeds. Intervals and tests use the mean of each search's "
         "runs, so they contain the variation of the search. Methods without hyperparameters have runs only."
+    ]
+
+
+def race_notes(measured: MeasuredExperiment) -> list[str]:
+    """Say that the trials of the searches were raced."""
+    experiment = measured.summary.experiment
+    searched = measured.summary.trials > 0 and any(record.hyperparameters for record in measured.records)
+    if experiment is None or not experiment.search.racing or not searched:
+        return []
+    return [
+        "The trials of the searches were raced: a trial that was clearly behind the best trial on the same folds got "
+        "no more folds. It cannot be the best trial, and the search was told its expected score. MLRC trains every "
+        "trial on all folds."
     ]
 
 

@@ -11,6 +11,7 @@ from results.experiment_results import MeasuredExperiment
 from results.experiment_spec import PrimaryScore
 from results.experiment_summary import LeftOut
 from results.headline_metrics import HEADLINE_METRICS
+from results.mixed_trainings import mixed_trainings
 from results.provenance import mixed_versions
 from results.records import RunRecord
 from results.statistics.intervals import student_t_interval
@@ -128,8 +129,9 @@ def _row_notes(row: Row, runs: Sequence[RunRecord], left_out: LeftOut | None) ->
 
 
 def _table_notes(records: Sequence[RunRecord], methods: Mapping[str, str], runs: Mapping[str, int] | None) -> list[str]:
-    """Notes on mixed versions of packages and on missing runs."""
-    notes = [
+    """Notes on mixed versions of the training and of packages, and on missing runs."""
+    notes = [] if (mixed := mixed_trainings(records)) is None else [mixed]
+    notes += [
         f"The runs were made with different versions of {package}: {', '.join(versions)}."
         for package, versions in mixed_versions(record.provenance for record in records).items()
     ]

@@ -171,7 +171,7 @@ def _data_errors_as_input_errors() -> Iterator[None]:
     """Turn errors about the data into input errors, which the command line prints as one line."""
     from protocols.datasets.dataset import DataError
     from protocols.download import DownloadError
-    from protocols.images.packing import BrokenImageError
+    from protocols.images.decoding import BrokenImageError
 
     try:
         yield

@@ -52,7 +52,8 @@ def show_card(card: MethodCard, console: Console) -> None:
     from reproduce.config.checked_card import users_sources
 
     content = card.model_dump(mode="json", exclude_defaults=True)
-    console.print(yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100), highlight=False, end="")
+    text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
+    console.print(text, highlight=False, end="", soft_wrap=True)
     # A comment, so that the output can be saved as a card.
     for name in users_sources(card):
         console.print(f"# {name}", highlight=False, markup=False, soft_wrap=True)

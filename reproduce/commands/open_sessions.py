@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.progress import Progress as RichProgress
 
 from reproduce.commands.options import Choices
+from reproduce.commands.panel_choice import suitable_panels
 from reproduce.errors import InputError
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def open_sessions(
         loaded[key] = with_settled_metrics(experiment)
     datasets = {experiment.dataset.name for experiment in loaded.values()}
     located = {key: _located(experiment, choices, datasets) for key, experiment in loaded.items()}
+    located = suitable_panels(name, located, console)
     without_images = [key for key, experiment in located.items() if needs_folder(experiment) and not plan]
     if len(without_images) == len(located) and len(located) > 1:
         options = " and ".join(sorted(f"--data {located[key].dataset.name}=FOLDER" for key in without_images))

@@ -38,11 +38,33 @@ Searches = Annotated[
     int | None,
     typer.Option("--searches", help="How often each method's search is repeated from other seeds, each with its runs."),
 ]
+Racing = Annotated[
+    bool,
+    typer.Option(
+        "--racing",
+        help="Give no more folds to a trial of the search that is clearly behind the best trial on the same folds. "
+        "MLRC trains every trial on all folds.",
+    ),
+]
 Folds = Annotated[int | None, typer.Option("--folds", help="How many of the four folds to train.")]
 Seed = Annotated[int | None, typer.Option("--seed", help="Base seed; all other seeds derive from it.")]
 ImageSize = Annotated[
     int | None, typer.Option("--image-size", help="Side of the crop in pixels; the resize before it scales with it.")
 ]
+Trunk = Annotated[
+    str | None,
+    typer.Option(
+        "--trunk", help="Another trunk with its own weights: a name of the suite, timm:MODEL, or ./my_trunk.py:build."
+    ),
+]
+Frozen = Annotated[
+    bool,
+    typer.Option("--frozen", help="Keep the trunk as it is: compute its features once and train only the embedder."),
+]
+Epochs = Annotated[int | None, typer.Option("--epochs", help="Largest number of epochs of a training.")]
+LearningRate = Annotated[float | None, typer.Option("--lr", help="Learning rate of the network.")]
+BatchSize = Annotated[int | None, typer.Option("--batch-size", help="Images per batch.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Start without a question, even if the run takes more than an hour.")]
 Weights = Annotated[
     Path | None, typer.Option("--weights", help="File with the trunk's weights, or the folder that holds it.")
 ]
@@ -51,8 +73,15 @@ Workers = Annotated[
     int | None,
     typer.Option(
         "--workers",
-        help="How many trainings run at the same time. Default: four, or one per CPU core if there are fewer; one on a "
-        "GPU.",
+        help="How many trainings run at the same time. Default: four, or one per CPU core if there are fewer.",
+    ),
+]
+CudaGraphs = Annotated[
+    bool,
+    typer.Option(
+        "--cuda-graphs",
+        help="Record each network as a CUDA graph; results stay the same. Not tried on a GPU yet. Where it is not "
+        "possible, a line says so.",
     ),
 ]
 Ray = Annotated[
@@ -61,6 +90,15 @@ Ray = Annotated[
         "--ray",
         help="Train on a Ray cluster: auto, HOST:PORT or ray://HOST:PORT; local starts one on this machine. All nodes "
         "must see the checkout, the cache and the artifacts. Without --workers the whole cluster is used.",
+    ),
+]
+Slurm = Annotated[
+    str | None,
+    typer.Option(
+        "--slurm",
+        help="Train as job arrays of a SLURM cluster; every job asks for time=MINUTES, and if given partition=, gpus=, "
+        "cpus=, mem=GB; batch= is the number of trainings per job. Example: partition=gpu,time=240,gpus=1. --workers "
+        "is the number of jobs at a time.",
     ),
 ]
 StoreAt = Annotated[str, typer.Option("--store", help="File for studies and results, or a SQLAlchemy URL.")]
@@ -92,9 +130,15 @@ class Choices:
     trials: Trials = None
     reproductions: Reproductions = None
     searches: Searches = None
+    racing: Racing = False
     folds: Folds = None
     seed: Seed = None
     image_size: ImageSize = None
+    trunk: Trunk = None
+    frozen: Frozen = False
+    epochs: Epochs = None
+    lr: LearningRate = None
+    batch_size: BatchSize = None
     weights: Weights = None
 
     def overrides(self) -> dict[str, Any]:
@@ -106,9 +150,15 @@ class Choices:
             "search.trials": self.trials,
             "reproductions": self.reproductions,
             "search.searches": self.searches,
+            "search.racing": self.racing or None,
             "folds": self.folds,
             "seed": self.seed,
             "image_size": self.image_size,
+            "trunk": self.trunk,
+            "frozen": self.frozen or None,
+            "training.max_epochs": self.epochs,
+            "training.optimizer.lr": self.lr,
+            "training.batch_size": self.batch_size,
         }
 
     def root_of(self, dataset: str, all_datasets: set[str]) -> Path | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,12 +23,15 @@ from reproduce.commands.options import (
     with_choices,
 )
 from reproduce.commands.terminal import output_console
+from reproduce.errors import InputError
 from reproduce.monitoring.time_left import in_words
 
 if TYPE_CHECKING:
-    from reproduce.execution.plan_trainings import MethodPlan, Rates
+    from reproduce.execution.plan_trainings import MethodPlan
+    from reproduce.execution.rates import Rates
     from reproduce.execution.session import Session
     from results.store import Store
+    from results.timing import Timing
 
 
 @with_choices
@@ -37,12 +40,13 @@ def plan(
     choices: Choices,
     rate: Annotated[
         float | None,
-        typer.Option(
-            "--rate",
-            help="Images per second that the machine to plan for trains on; measured on this machine by default.",
-            min=1e-9,
-        ),
+        typer.Option("--rate", help="Images per second that the machine to plan for trains on.", min=1e-9),
     ] = None,
+    gpu: Annotated[
+        str | None,
+        typer.Option("--gpu", help="The machine to plan for: h100, a100, 4090 or cpu. Its rate is a rough estimate."),
+    ] = None,
+    measure: Annotated[bool, typer.Option("--measure", help="Measure this machine's rate for some seconds.")] = False,
     device: Device = "auto",
     workers: Workers = None,
     store: StoreAt = STORE,
@@ -51,22 +55,58 @@ def plan(
 ) -> None:
     """Show the trainings of an experiment, how many of them are in the store, and how long the rest would take.
 
-    Without --data the plan uses the dataset's published counts.
+    The times come from the trainings in the store. --rate or --gpu plans for another machine. Without --data the plan
+    uses the dataset's published counts.
     """
+    from protocols.metrics.neighbours import backend
     from reproduce.execution import plan_trainings
     from reproduce.execution.devices import check_device, default_workers
-    from reproduce.storage import existing_store, open_studies, storage_paths
+    from reproduce.storage import existing_store, readable_studies, storage_paths, with_writable_cache
 
     console = output_console()
     check_workers(workers)
+    _check_machine(rate, gpu, measure=measure)
     torch_device = check_device(device)
     where = storage_paths(store, artifacts, cache, None)
     opened = existing_store(where)
-    for session in open_sessions(experiment, choices, where, console, plan=True):
-        plans = plan_trainings.plan(session, opened, open_studies(where) if opened else None)
-        rates = plan_trainings.given_rates(rate) if rate else plan_trainings.measured_rates(session, torch_device)
-        show_plan(plans, rates, workers or default_workers(torch_device), session, console)
-        show_budget(session, opened, console)
+    timings = opened.timings() if opened else []
+    # The cores of this machine say nothing about another one.
+    elsewhere = rate is not None or gpu is not None
+    at_a_time = workers or (1 if elsewhere else default_workers())
+    with with_writable_cache(where) as paths:
+        for session in open_sessions(experiment, choices, paths, console, plan=True):
+            plans = plan_trainings.plan(session, opened, readable_studies(where) if opened else None, timings)
+            rates = _rates(session, timings, rate, gpu, torch_device if measure else None)
+            show_plan(plans, rates, at_a_time, session, console)
+            if not elsewhere:
+                console.print(f"nearest neighbours on {torch_device}: {backend(torch_device)}", highlight=False)
+            if elsewhere and workers is None:
+                console.print("One training at a time is assumed for another machine; --workers changes it.")
+            show_budget(session, opened, console)
+
+
+def _check_machine(rate: float | None, gpu: str | None, *, measure: bool) -> None:
+    from reproduce.execution.machine_rates import MACHINES
+
+    if (rate is not None) + (gpu is not None) + measure > 1:
+        raise InputError("--rate, --gpu and --measure exclude each other; give one of them")
+    if gpu is not None and gpu not in MACHINES:
+        raise InputError(f"--gpu {gpu!r}: known are {', '.join(MACHINES)}; or give --rate IMAGES_PER_SECOND")
+
+
+def _rates(
+    session: Session, timings: Sequence[Timing], rate: float | None, gpu: str | None, measured_on: str | None
+) -> Rates | str:
+    """Return the rates to plan with, or why they are unknown."""
+    from reproduce.execution import rates
+
+    if rate is not None:
+        return rates.given_rates(rate)
+    if gpu is not None:
+        return rates.machine_rates(gpu, session.problem)
+    if measured_on is not None:
+        return rates.measured_rates(session.problem, measured_on)
+    return rates.stored_rates(session.problem, timings)
 
 
 def show_plan(
@@ -81,40 +121,59 @@ def show_plan(
         session: The opened experiment.
         console: Where the table is printed.
     """
+    known = None if isinstance(rates, str) else rates
     table = Table(title=f"{session.name}: {session.experiment.title}")
-    for name in ("method", "trainings", "in store", "to do", "iterations each", "each", "time left"):
+    for name in ("method", "trainings", "in store", "to do", "iterations each", "at least", "typical", "at most"):
         table.add_column(name, justify="left" if name == "method" else "right")
-    least, most = 0.0, 0.0
-    for method in plans:
-        to_do = method.trainings - method.in_store
-        bounds = _seconds(method, rates)
-        left = "?"
-        if bounds is not None:
-            least, most = least + to_do * bounds[0] / workers, most + to_do * bounds[1] / workers
-            left = _between(*(in_words(to_do * bound / workers) for bound in bounds))
+    all_seconds = [method.seconds_to_do(known) for method in plans]
+    for method, seconds in zip(plans, all_seconds, strict=True):
+        times = ("?",) * 3 if seconds is None else tuple(in_words(part / workers) for part in seconds)
         table.add_row(
             method.title,
             str(method.trainings),
             str(method.in_store),
-            str(to_do),
+            str(method.to_do),
             _between(f"{method.shortest.iterations:,}", f"{method.longest.iterations:,}"),
-            "?" if bounds is None else _between(*(in_words(bound) for bound in bounds)),
-            "-" if to_do == 0 else left,
+            *(times if method.to_do else ("-",) * 3),
         )
     console.print(table)
+    for line in _summary(plans, all_seconds, rates, workers, session):
+        console.print(line, highlight=False)
+
+
+def _summary(
+    plans: Sequence[MethodPlan],
+    all_seconds: Sequence[tuple[float, float, float] | None],
+    rates: Rates | str,
+    workers: int,
+    session: Session,
+) -> Iterator[str]:
+    """Write the lines below the table: counts, the time left, and where the times come from."""
+    from reproduce.execution.rates import REMEDY
+
+    most = "at most " if session.experiment.search.racing else ""
     done, trainings = sum(method.in_store for method in plans), sum(method.trainings for method in plans)
-    if isinstance(rates, str):
-        console.print(
-            f"{trainings} trainings, {done} in the store; times are unknown ({rates}); give --rate", highlight=False
-        )
+    counts = f"{most}{trainings} trainings, {done} in the store"
+    known = [seconds for seconds in all_seconds if seconds is not None]
+    if len(known) < len(all_seconds):
+        yield f"{counts}; times are unknown ({rates}); {REMEDY}"
         return
-    left = _between(in_words(least), in_words(most))
-    console.print(f"{trainings} trainings, {done} in the store; {left} left, {workers} at a time", highlight=False)
-    console.print(
-        f"{rates.training:.1f} images a second in training, {rates.evaluation:.1f} in evaluation, {rates.source}; "
-        "the length of a training depends on early stopping",
-        highlight=False,
+    least, typical, largest = (in_words(sum(parts) / workers) for parts in zip(*known, strict=True))
+    span = "" if least == largest else f" ({least} to {largest})"
+    yield f"{counts}; about {typical} left{span}, {workers} at a time"
+    if isinstance(rates, str):
+        yield "Times: the mean of each method's trainings in the store."
+        return
+    yield (
+        f"Rate: {rates.training:.1f} images a second in training, {rates.source}; evaluation is assumed to be "
+        f"{rates.evaluation / rates.training:.0f} times as fast."
     )
+    if least != largest:
+        sources = dict.fromkeys(method.typical.source for method in plans if method.shortest != method.longest)
+        yield (
+            "The length of a training depends on early stopping: at least, if it stops as early as possible; at most, "
+            f"if it runs for all epochs. Typical length: {'; '.join(sources)}."
+        )
 
 
 def show_budget(session: Session, store: Store | None, console: Console) -> None:
@@ -142,16 +201,6 @@ def show_budget(session: Session, store: Store | None, console: Console) -> None
     records = [] if store is None else store.experiment_runs(session.fingerprint)
     sees = budget(len(session.cards), session.experiment.reproductions, score, records)
     console.print(" ".join(budget_text(sees, score)), highlight=False)
-
-
-def _seconds(method: MethodPlan, rates: Rates | str) -> tuple[float, float] | None:
-    """Return the shortest and the longest duration of a training in seconds; None if nothing is known.
-
-    Both are equal if the store has trainings of the method.
-    """
-    if method.seconds_each is not None:
-        return method.seconds_each, method.seconds_each
-    return None if isinstance(rates, str) else (method.shortest.seconds(rates), method.longest.seconds(rates))
 
 
 def _between(least: str, most: str) -> str:

@@ -4,23 +4,28 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from reproduce.commands.ask_before_run import ask_before_run
 from reproduce.commands.open_sessions import open_sessions
 from reproduce.commands.options import (
     STORE,
     Artifacts,
     Cache,
     Choices,
+    CudaGraphs,
     Device,
     ExperimentName,
     Ray,
+    Slurm,
     StoreAt,
     Tables,
     Track,
     Workers,
+    Yes,
     check_workers,
     with_choices,
 )
 from reproduce.commands.terminal import output_console, say
+from reproduce.errors import InputError
 from reproduce.monitoring.time_left import in_words
 
 if TYPE_CHECKING:
@@ -36,33 +41,47 @@ def run(
     choices: Choices,
     device: Device = "auto",
     workers: Workers = None,
+    cuda_graphs: CudaGraphs = False,
     ray: Ray = None,
+    slurm: Slurm = None,
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
     cache: Cache = None,
     tables: Tables = None,
     track: Track = None,
+    yes: Yes = False,
 ) -> None:
     """Run an experiment, print its table and write its page. Trainings that are in the store are not repeated.
 
+    Before the first training the run says how long it will take, and asks on a terminal if that is more than an hour.
     You can stop a run with Ctrl-C at any time; the same command continues it.
     """
     from reproduce.commands.terminal import show_table
     from reproduce.execution import run_experiment
-    from reproduce.execution.devices import check_device
+    from reproduce.execution.devices import check_device, default_workers
     from reproduce.monitoring.trackers import open_trackers
     from reproduce.storage import storage_paths
 
     console = output_console()
     check_workers(workers)
     where = storage_paths(store, artifacts, cache, tables)
-    if ray is not None:
+    on_cluster = ray is not None or slurm is not None
+    if on_cluster:
         where = where.absolute()
-    start_executor = _executor_factory(device, workers, ray, where)
+    if on_cluster and cuda_graphs:
+        raise InputError("--cuda-graphs: not with --ray or --slurm")
+    start_executor = (
+        _cluster_factory(device, workers, ray, slurm, where)
+        if on_cluster
+        else _local_factory(device, workers, cuda_graphs=cuda_graphs)
+    )
     trackers = open_trackers(track or [], where.store)
-    # With --ray, the features of a frozen trunk are computed on this machine, and the nodes read them from the cache.
-    features_on = check_device("auto" if ray is not None else device)
+    # The features of a frozen trunk are computed on this machine; the nodes of a cluster read them from the cache.
+    features_on = check_device("auto" if on_cluster else device)
     for session in open_sessions(experiment, choices, where, console, plan=False, device=features_on):
+        # A cluster's number of workers and their speed are not known before it is open.
+        if ray is None:
+            ask_before_run(session, features_on, workers or default_workers(), yes=yes, console=console)
         started = time.perf_counter()
         finished = run_experiment.run(session, start_executor, console, trackers)
         show_table(finished.table, console)
@@ -79,16 +98,29 @@ def _write_page(finished: "Finished", seconds: float, session: "Session") -> str
     return f"{trainings}; written: {files}\n{page}"
 
 
-def _executor_factory(
-    device: str, workers: int | None, ray: str | None, where: "StoragePaths"
-) -> "Callable[[], Executor]":
-    """Return a function that opens the chosen executor; it is called once per experiment of a file."""
+def _local_factory(device: str, workers: int | None, *, cuda_graphs: bool) -> "Callable[[], Executor]":
+    """Return a function that opens an executor on this machine; it is called once per experiment of a file."""
     from reproduce.execution.devices import check_device, default_workers
     from reproduce.execution.local import open_executor
-    from reproduce.execution.ray_cluster import RayCluster, import_ray
 
-    if ray is not None:
-        import_ray()  # Fails early, before images are read, if Ray is not installed.
-        return lambda: RayCluster(ray, device, workers, (where.cache, where.artifacts))
     torch_device = check_device(device)
-    return lambda: open_executor(torch_device, workers or default_workers(torch_device))
+    return lambda: open_executor(torch_device, workers or default_workers(), cuda_graphs=cuda_graphs)
+
+
+def _cluster_factory(
+    device: str, workers: int | None, ray: str | None, slurm: str | None, where: "StoragePaths"
+) -> "Callable[[], Executor]":
+    """Return a function that opens an executor on a cluster. What is not installed or misspelt fails at once."""
+    from reproduce.execution.ray_cluster import RayCluster, import_ray
+    from reproduce.execution.slurm_arrays import SlurmArrays, import_submitit
+    from reproduce.execution.slurm_settings import read_slurm_settings
+
+    if slurm is None:
+        assert ray is not None
+        import_ray()
+        return lambda: RayCluster(ray, device, workers, (where.cache, where.artifacts))
+    if ray is not None:
+        raise InputError("--ray and --slurm: choose one of them")
+    settings = read_slurm_settings(slurm)
+    import_submitit()
+    return lambda: SlurmArrays(settings, device, workers, where)

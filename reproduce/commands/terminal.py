@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table as TerminalTable
 from rich.text import Text
 
@@ -29,20 +28,20 @@ def show_table(table: Table, console: Console) -> None:
         console: Where it is printed; its width decides where the table is split.
     """
     for columns in _parts(table, console.width):
-        drawn = TerminalTable(title=escape(table.title))
+        drawn = TerminalTable(title=Text(table.title, style="table.title"))
         # Long heads are broken over several lines; numbers never are.
-        drawn.add_column(escape(table.first), overflow="fold")
+        drawn.add_column(Text(table.first), overflow="fold")
         if table.has_line_names:
             drawn.add_column("", no_wrap=True)
         for index in columns:
             column = table.columns[index]
             drawn.add_column(
-                escape(_title(column)), justify="right" if column.numeric else "left", no_wrap=column.numeric
+                Text(_title(column)), justify="right" if column.numeric else "left", no_wrap=column.numeric
             )
         for row in table.rows:
             for line in row.lines:
-                head = escape(row.heads(line))
-                names = [escape(line.name)] if table.has_line_names else []
+                head = Text(row.heads(line))
+                names = [Text(line.name)] if table.has_line_names else []
                 cells = [_styled_text(line.cells[index], styled=console.is_terminal) for index in columns]
                 drawn.add_row(head, *names, *cells, end_section=line is row.lines[-1] and len(row.lines) > 1)
         console.print(drawn)
@@ -138,8 +137,12 @@ def print_table(table: Table, form: str) -> None:
 
 
 def output_console() -> Console:
-    """Return the console of standard output. A pipe or a log has no width, so it gets 140 characters."""
-    return Console(emoji=False) if sys.stdout.isatty() else Console(width=140, emoji=False)
+    """Return the console of standard output. A pipe or a log has no width, so it gets 140 characters.
+
+    Square brackets in titles, names and paths are printed as they are, and are no markup.
+    """
+    width = None if sys.stdout.isatty() else 140
+    return Console(width=width, markup=False, emoji=False)
 
 
 def say(console: Console, text: str) -> None:

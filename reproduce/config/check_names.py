@@ -8,7 +8,7 @@ from protocols.trunks.trunk_registry import trunk_entry
 from protocols.trunks.weights import TrunkError
 from reproduce.errors import InputError
 from results.experiment_spec import Experiment
-from results.training_spec import NO_TRUNK
+from results.trunk_spec import NO_TRUNK
 
 
 def check_names(name: str, experiment: Experiment) -> None:

@@ -57,6 +57,11 @@ def load_variant(variant: Variant) -> MethodCard:
         InputError: There is no such card, or its classes do not accept the settings.
     """
     card = load_card(variant.of)
+    if "optimizer.lr" in variant.set:
+        raise InputError(
+            f"variant {variant.key!r}: the network's learning rate is a condition of a row; write "
+            f"`with: {{{variant.key}: {{training.optimizer.lr: ...}}}}`"
+        )
     try:
         method = open_card(card).method
         method = OpenMethod(method=method).at(variant.set)

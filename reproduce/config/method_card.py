@@ -8,19 +8,24 @@ import json
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
 from reproduce.config.yaml_files import METHODS, named_file, names_in, read_model
 from reproduce.errors import InputError
 from results.experiment_spec import Bounds
+from results.search_bounds import Scale, check_bounds
 from results.source_names import relative_name
 from results.training_spec import Component, WeightedComponent
 from results.values import Record
 
 ENTRY_POINTS = "metric_learning_cards"
 """Entry-point group through which other packages add cards: name = "a package that contains .yaml files"."""
+
+
+Address = Annotated[str, Field(pattern=r"^https://[^\s\"<>]+$")]
+"""Address of a page on the web."""
 
 
 class SearchRange(Record):
@@ -37,7 +42,7 @@ class SearchRange(Record):
         published_as: Name of the hyperparameter in the published tables.
     """
 
-    scale: Literal["linear", "log", "int", "int_log", "choice"] = "linear"
+    scale: Scale = "linear"
     low: float | None = None
     high: float | None = None
     choices: tuple[JsonValue, ...] | None = None
@@ -51,10 +56,14 @@ class SearchRange(Record):
         if self.scale == "choice":
             if not self.choices:
                 raise ValueError("scale choice needs choices")
+            if self.low is not None or self.high is not None or self.datasets or self.initial:
+                raise ValueError("scale choice has choices, not bounds; remove the bounds")
         elif self.low is None or self.high is None or self.low >= self.high:
             raise ValueError("needs low and high with low < high")
-        elif "log" in self.scale and self.low <= 0:
-            raise ValueError("a log scale needs low > 0")
+        else:
+            check_bounds(self.scale, self.low, self.high)
+            for bounds in (*self.datasets.values(), *self.initial.values()):
+                check_bounds(self.scale, bounds.low, bounds.high)
         if self.exhaustive and self.scale != "int":
             raise ValueError("exhaustive needs scale int")
         return self
@@ -112,6 +121,7 @@ class MethodCard(Record):
         key: Name of the method; it must equal the name of the card's file.
         title: Name of the method in tables.
         source: The paper that the method comes from.
+        papers: Addresses of the papers in `source`, which start with https://.
         loss: The loss; None evaluates the untrained trunk. The name is that of a class of this suite, of
             pytorch-metric-learning or of an installed package, or `./my_losses.py:MyLoss` or
             `my_package.module:MyLoss`. Paths are relative to the card. Miner and regularizer are named likewise.
@@ -132,6 +142,7 @@ class MethodCard(Record):
     key: str
     title: str
     source: str
+    papers: tuple[Address, ...] = ()
     loss: Component | None
     miner: Component | None = None
     embedding_regularizer: WeightedComponent | None = None
@@ -174,15 +185,14 @@ def read_card(path: Path) -> MethodCard:
 
 def published_hyperparameter_names(method: str) -> dict[str, str]:
     """Return the published names of a method's searched hyperparameters; empty if the suite has no such card."""
-    if method not in names_in(METHODS):
-        return {}
-    search = read_card(METHODS / f"{method}.yaml").search
+    card = suite_card(method)
+    search = {} if card is None else card.search
     return {target: range_.published_as for target, range_ in search.items() if range_.published_as is not None}
 
 
-def method_source(method: str) -> str | None:
-    """Return the paper that a method of the suite comes from; None if the suite has no such card."""
-    return read_card(METHODS / f"{method}.yaml").source if method in names_in(METHODS) else None
+def suite_card(method: str) -> MethodCard | None:
+    """Return the card of a method of the suite; None if the suite has no such card."""
+    return read_card(METHODS / f"{method}.yaml") if method in names_in(METHODS) else None
 
 
 def card_names() -> list[str]:

@@ -1,8 +1,11 @@
 """Applies an experiment's settings to method cards: decides which hyperparameters are searched, set or published."""
 
+from collections.abc import Sequence
+
 from pydantic import JsonValue, ValidationError
 
 from protocols.search.open_method import HyperparameterError, OpenMethod
+from protocols.search.space import SearchParameter
 from protocols.training.build_method import MethodError, check_method
 from protocols.training.component_versions import with_versions
 from reproduce.config.checked_card import open_card
@@ -13,6 +16,7 @@ from reproduce.errors import InputError
 from results.experiment_spec import Experiment
 
 PROXY_LR = "loss_optimizer.lr"
+NETWORK_LR = "optimizer.lr"
 
 
 def open_method(experiment: Experiment, card: MethodCard) -> OpenMethod:
@@ -27,11 +31,11 @@ def open_method(experiment: Experiment, card: MethodCard) -> OpenMethod:
     """
     opened = open_card(card, experiment.dataset.name, experiment.search.bounds)
     given = given_hyperparameters(experiment, card)
-    ranges = experiment.search.ranges.get(card.key, {})
     searched = () if experiment.search.trials == 0 else opened.space
+    parameters = [*searched, *_network_lr(experiment, card)]
     space = tuple(
-        parameter.model_copy(update=dict(ranges[parameter.target])) if parameter.target in ranges else parameter
-        for parameter in searched
+        parameter
+        for parameter in _with_ranges(experiment, card, parameters, tuple(card.search))
         if parameter.target not in given
     )
     check_protocol(experiment, card)
@@ -46,6 +50,35 @@ def open_method(experiment: Experiment, card: MethodCard) -> OpenMethod:
     except ValidationError as error:
         raise InputError(f"settings of method {card.key!r}: {describe(error)}") from error
     return OpenMethod(method=with_versions(method), space=space, given=given)
+
+
+def _with_ranges(
+    experiment: Experiment, card: MethodCard, parameters: Sequence[SearchParameter], known: Sequence[str]
+) -> list[SearchParameter]:
+    """Return search parameters with the ranges of the experiment in place of the card's."""
+    ranges = experiment.search.ranges.get(card.key, {})
+    known = (*known, *(parameter.target for parameter in parameters))
+    replaced = []
+    try:
+        for target in ranges:
+            if target not in known:
+                raise ValueError(f"there is no searched {target!r}; searched are {', '.join(known) or 'none'}")
+        for parameter in parameters:
+            bounds = dict(ranges.get(parameter.target, {}))
+            replaced.append(SearchParameter.model_validate({**parameter.model_dump(), **bounds}))
+    except ValidationError as error:
+        raise InputError(f"search.ranges of method {card.key!r}: {parameter.target}: {describe(error)}") from error
+    except ValueError as error:
+        raise InputError(f"search.ranges of method {card.key!r}: {error}") from error
+    return replaced
+
+
+def _network_lr(experiment: Experiment, card: MethodCard) -> tuple[SearchParameter, ...]:
+    """Return the search range of the network's learning rate, if the experiment searches it and the method trains."""
+    bounds = experiment.search.network_lr
+    if bounds is None or card.loss is None or experiment.search.trials == 0:
+        return ()
+    return (SearchParameter(target=NETWORK_LR, scale="log", low=bounds.low, high=bounds.high),)
 
 
 def given_hyperparameters(experiment: Experiment, card: MethodCard) -> dict[str, JsonValue]:

@@ -1,15 +1,19 @@
 """Reads YAML files into validated models. Errors name the file, the key and the remedy."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
 from pydantic import BaseModel, ValidationError
 
+from reproduce.config.strict_yaml import LARGEST_FILE, StrictYamlError, read_yaml
 from reproduce.errors import InputError
 
 M = TypeVar("M", bound=BaseModel)
+
+_LONGEST_VALUE = 120
+"""Most characters of a wrong value in a message."""
 
 EXPERIMENTS = Path(__file__).parent.parent / "experiments"
 METHODS = Path(__file__).parent.parent / "methods"
@@ -27,21 +31,27 @@ def read_model(path: Path, model: type[M]) -> M:
     """
     content = read_mapping(path)
     try:
-        return model.model_validate(content)
+        read = model.model_validate(content)
     except ValidationError as error:
         raise InputError(f"{path}: {describe(error)}") from error
+    if (problem := not_finite(read)) is not None:
+        raise InputError(f"{path}: {problem}")
+    return read
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
     """Read the keys and values of a YAML file; raise InputError if it cannot be read."""
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        # One character more than allowed is enough to refuse the file.
+        with path.open(encoding="utf-8") as file:
+            content = read_yaml(file.read(LARGEST_FILE + 1))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f", line {mark.line + 1}" if mark else ""
-        raise InputError(f"{path}{line}: not valid YAML ({getattr(error, 'problem', None) or error})") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not valid YAML (it is not text in UTF-8); save it in UTF-8") from error
+    except StrictYamlError as error:
+        line = "" if error.line is None else f", line {error.line}"
+        raise InputError(f"{path}{line}: {error}") from error
     if not isinstance(content, dict):
         raise InputError(f"{path}: expected keys and values, found {type(content).__name__}")
     return content
@@ -68,8 +78,30 @@ def describe(error: ValidationError) -> str:
         # The error is about several keys together, so the value is the whole file.
         text = first["msg"].removeprefix("Value error, ")
     else:
-        text = f"key {key!r}: {first['msg'][0].lower()}{first['msg'][1:]}, found {first['input']!r}"
+        text = f"key {key!r}: {first['msg'][0].lower()}{first['msg'][1:]}, found {_shortened(first['input'])}"
     return text + (f" (and {len(others)} more)" if others else "")
+
+
+def _shortened(value: Any) -> str:
+    """Return a value as it is written in Python, cut after some characters."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST_VALUE else text[:_LONGEST_VALUE] + "..."
+
+
+def not_finite(model: BaseModel) -> str | None:
+    """Return why a model cannot be used if one of its numbers is not finite, with the key; None if all are finite."""
+    key = _key_not_finite(model.model_dump())
+    return None if key is None else f"key {'.'.join(key)!r}: must be a finite number"
+
+
+def _key_not_finite(value: Any) -> list[str] | None:
+    if isinstance(value, float):
+        return None if math.isfinite(value) else []
+    pairs = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list | tuple) else ()
+    for name, part in pairs:
+        if (key := _key_not_finite(part)) is not None:
+            return [str(name), *key]
+    return None
 
 
 def named_file(name: str, folders: Sequence[Path], what: str) -> Path:

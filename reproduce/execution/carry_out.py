@@ -22,13 +22,14 @@ from results.records import RunRecord
 from results.whole_files import write_whole
 
 
-def carry_out(task: Task, device: str, report: Callable[[Tick], None]) -> Done:
+def carry_out(task: Task, device: str, report: Callable[[Tick], None], *, cuda_graphs: bool = False) -> Done:
     """Carry out a task and write its files. Each file is written completely or not at all.
 
     Args:
         task: A training or a test evaluation.
         device: cpu, cuda or cuda:N.
         report: Called with the progress of a training at each of its validations.
+        cuda_graphs: Whether a training records its network as a CUDA graph.
 
     Returns:
         The result of a training, with its curve of test scores if there is one; the record of a test evaluation.
@@ -39,10 +40,10 @@ def carry_out(task: Task, device: str, report: Callable[[Tick], None]) -> Done:
         OSError: A checkpoint cannot be read or written.
     """
     remember_files(task.sources)
-    return _train(task, device, report) if isinstance(task, TrainTask) else _evaluate(task, device)
+    return _train(task, device, report, cuda_graphs) if isinstance(task, TrainTask) else _evaluate(task, device)
 
 
-def _train(task: TrainTask, device: str, report: Callable[[Tick], None]) -> Trained:
+def _train(task: TrainTask, device: str, report: Callable[[Tick], None], cuda_graphs: bool) -> Trained:
     spec = task.job.spec
     recorder = None if task.observed_on is None else CurveRecorder(spec, task.observed_on, device)
     embeddings = None if task.recordings is None else EmbeddingRecorder(task.recordings, spec, task.data, device)
@@ -53,6 +54,7 @@ def _train(task: TrainTask, device: str, report: Callable[[Tick], None]) -> Trai
         on_validation=lambda iterations: report(Tick(spec.fingerprint, iterations)),
         observe=recorder,
         record=embeddings,
+        cuda_graphs=cuda_graphs,
     )
     if task.weights is not None:
         # The checkpoint is written last: if its file exists, the files beside it exist too.

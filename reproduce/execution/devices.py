@@ -37,9 +37,12 @@ def check_device(device: str) -> str:
     return device
 
 
-def default_workers(device: str) -> int:
-    """Return how many trainings run at the same time: four, or one per core if there are fewer; one on a GPU."""
-    return 1 if device.startswith("cuda") else min(FOLDS, os.cpu_count() or 1)
+def default_workers() -> int:
+    """Return how many trainings run at the same time: four, or one per core if there are fewer.
+
+    The same on a GPU: a training with small batches does not fill it, and four share it.
+    """
+    return min(FOLDS, os.cpu_count() or 1)
 
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")

@@ -7,6 +7,10 @@ from reproduce.execution.tasks import Done, Task
 from reproduce.monitoring.observer import Tick
 
 
+class WorkerDiedError(Exception):
+    """A process, a job or a node ended while it ran a task. The other tasks continue."""
+
+
 class Executor(Protocol):
     """Carries out tasks and gives a future for each.
 

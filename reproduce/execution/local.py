@@ -4,7 +4,10 @@ import multiprocessing
 import os
 import signal
 import threading
+from collections import deque
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from multiprocessing import resource_tracker
 from queue import Empty
 from typing import Any
@@ -12,7 +15,8 @@ from typing import Any
 from reproduce import interrupts
 from reproduce.execution.carry_out import carry_out
 from reproduce.execution.devices import prepare_process, threads_in_environment
-from reproduce.execution.executor import Executor
+from reproduce.execution.executor import Executor, WorkerDiedError
+from reproduce.execution.parent_watch import end_with_parent
 from reproduce.execution.tasks import Done, Task
 from reproduce.monitoring.observer import Tick
 
@@ -22,13 +26,14 @@ class InProcess:
 
     Args:
         device: cpu, cuda or cuda:N.
+        cuda_graphs: Whether trainings record their networks as CUDA graphs.
     """
 
     workers = 1
     capacity = 1
 
-    def __init__(self, device: str) -> None:
-        self.device = device
+    def __init__(self, device: str, *, cuda_graphs: bool = False) -> None:
+        self.device, self.cuda_graphs = device, cuda_graphs
         self._ticks: list[Tick] = []
         prepare_process(device)
 
@@ -37,7 +42,7 @@ class InProcess:
         future: Future[Done] = Future()
         try:
             with interrupts.immediate():
-                future.set_result(carry_out(task, self.device, self._ticks.append))
+                future.set_result(carry_out(task, self.device, self._ticks.append, cuda_graphs=self.cuda_graphs))
         except Exception as error:
             future.set_exception(error)
         return future
@@ -57,40 +62,66 @@ class InProcess:
 class LocalProcesses:
     """Carries out tasks in several processes on this machine.
 
+    Each process has a pool of its own. So a process that dies costs its own task a retry, and no other task.
+
     Args:
         device: cpu, cuda or cuda:N.
         workers: Number of processes.
+        cuda_graphs: Whether trainings record their networks as CUDA graphs.
     """
 
-    def __init__(self, device: str, workers: int) -> None:
+    def __init__(self, device: str, workers: int, *, cuda_graphs: bool = False) -> None:
+        self.cuda_graphs = cuda_graphs
         self.device, self.workers, self.capacity = device, workers, 2 * workers
         self._context = multiprocessing.get_context("spawn")
         _start_quiet_tracker()
         self._queue: Any = self._context.Queue()
-        self._pool = self._start()
+        self._pools = [self._start() for _ in range(workers)]
+        self._tasks: list[Future[Done] | None] = [None] * workers
+        self._waiting: deque[tuple[Task, Future[Done]]] = deque()
 
     def _start(self) -> ProcessPoolExecutor:
         with threads_in_environment():
             return ProcessPoolExecutor(
-                self.workers,
+                1,
                 mp_context=self._context,
                 initializer=_start_worker,
-                initargs=(self._queue, self.device),
+                initargs=(self._queue, self.device, self.cuda_graphs),
             )
 
     def submit(self, task: Task) -> "Future[Done]":
         """Give the task to the next free process."""
+        future: Future[Done] = Future()
+        self._waiting.append((task, future))
+        self._use_free_processes()
+        return future
+
+    def _use_free_processes(self) -> None:
+        for number, running in enumerate(self._tasks):
+            if self._waiting and (running is None or running.done()):
+                task, future = self._waiting.popleft()
+                self._tasks[number] = begun = self._begin(number, task)
+                begun.add_done_callback(partial(_pass_on, future))
+
+    def _begin(self, number: int, task: Task) -> "Future[Done]":
+        """Give a task to a process. A process that has died is replaced."""
         # A process of the pool starts when there is a task for it.
         with threads_in_environment(), interrupts.kept_from_children():
-            return self._pool.submit(_carry_out_in_worker, task)
+            try:
+                return self._pools[number].submit(_carry_out_in_worker, task)
+            except BrokenProcessPool:
+                self._pools[number].shutdown(wait=False)
+                self._pools[number] = self._start()
+                return self._pools[number].submit(_carry_out_in_worker, task)
 
     def restart(self) -> None:
-        """Start a new pool after a process died. Unfinished tasks must be submitted again."""
+        """Start all processes anew. Unfinished tasks must be submitted again."""
         self._stop()
-        self._pool = self._start()
+        self._pools = [self._start() for _ in range(self.workers)]
 
     def ticks(self) -> list[Tick]:
-        """Return the progress that was reported since the last call."""
+        """Return the progress that was reported since the last call, and give waiting tasks to free processes."""
+        self._use_free_processes()
         ticks = []
         try:
             while True:
@@ -99,16 +130,20 @@ class LocalProcesses:
             return ticks
 
     def _stop(self) -> None:
-        processes = list((self._pool._processes or {}).values())
-        manager: threading.Thread | None = self._pool._executor_manager_thread  # type: ignore[assignment]  # wrong stub
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._waiting.clear()
+        self._tasks = [None] * self.workers
+        processes = [process for pool in self._pools for process in (pool._processes or {}).values()]
+        managers: list[threading.Thread | None] = [pool._executor_manager_thread for pool in self._pools]  # type: ignore[misc]  # wrong stub
+        for pool in self._pools:
+            pool.shutdown(wait=False, cancel_futures=True)
         for process in processes:
             process.terminate()
         for process in processes:
             process.join(5)
-        # The pool's own thread waits for the same processes. Until it is done, an ended process can still look alive.
-        if manager is not None:
-            manager.join(5)
+        # A pool's own thread waits for the same process. Until it is done, an ended process can still look alive.
+        for manager in managers:
+            if manager is not None:
+                manager.join(5)
 
     def close(self) -> None:
         """End the processes and the trainings that they run."""
@@ -130,35 +165,44 @@ def _start_quiet_tracker() -> None:
             os.environ["PYTHONWARNINGS"] = before
 
 
+def _pass_on(future: "Future[Done]", ended: "Future[Done]") -> None:
+    """Set the outcome of a task on the future that was returned for it."""
+    if ended.cancelled():
+        future.cancel()
+        return
+    error = ended.exception()
+    if isinstance(error, BrokenProcessPool):
+        error = WorkerDiedError("the process of this task ended; the system may have had too little memory")
+    if error is None:
+        future.set_result(ended.result())
+    else:
+        future.set_exception(error)
+
+
 _worker: dict[str, Any] = {}
 
 
-def _start_worker(queue: Any, device: str) -> None:
+def _start_worker(queue: Any, device: str, cuda_graphs: bool) -> None:
     """Set up a worker process when it starts."""
     # Ctrl-C reaches the whole process group, but only the parent process decides which workers end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    _worker.update(queue=queue, device=device)
+    end_with_parent()
+    _worker.update(queue=queue, device=device, cuda_graphs=cuda_graphs)
     prepare_process(device)
 
 
-def _end_with_parent() -> None:
-    """End this worker when its parent ends. A parent that was killed cannot end its workers."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
 def _carry_out_in_worker(task: Task) -> Done:
-    return carry_out(task, _worker["device"], _worker["queue"].put)
+    return carry_out(task, _worker["device"], _worker["queue"].put, cuda_graphs=_worker["cuda_graphs"])
 
 
-def open_executor(device: str, workers: int) -> Executor:
+def open_executor(device: str, workers: int, *, cuda_graphs: bool = False) -> Executor:
     """Return an executor on this machine.
 
     Args:
         device: cpu, cuda or cuda:N.
         workers: 1 for an executor in this process; more for as many local processes.
+        cuda_graphs: Whether trainings record their networks as CUDA graphs.
     """
-    return InProcess(device) if workers == 1 else LocalProcesses(device, workers)
+    if workers == 1:
+        return InProcess(device, cuda_graphs=cuda_graphs)
+    return LocalProcesses(device, workers, cuda_graphs=cuda_graphs)

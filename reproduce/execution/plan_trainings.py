@@ -1,27 +1,18 @@
 """Plans an experiment: counts its trainings, those in the store, and estimates how long the rest takes."""
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import optuna
 
 from protocols.problem import Problem
-from protocols.samples import Samples
-from protocols.splits import as_ranges, from_ranges
-from protocols.training.fold_data import FoldData
-from protocols.training.train_fold import train_fold
-from protocols.trunks.embedding_model import without_published_weights
-from protocols.trunks.weights import TrunkError
-from reproduce.execution.devices import prepare_process
+from protocols.splits import from_ranges
+from reproduce.execution.rates import Rates
 from reproduce.execution.session import Session
+from reproduce.execution.typical_lengths import TypicalLength, typical_length
 from results.store import Store
-from results.training_spec import Component, FoldSpec, MethodSpec
-
-_CALIBRATION_STEPS = 8
-_CALIBRATION_IMAGES = 96
-_ANY_METHOD = MethodSpec(name="any", loss=Component(name="ContrastiveLoss"), samples_per_class=0)
-"""The method that is timed if the experiment only evaluates the untrained trunk."""
+from results.timing import Timing
+from results.training_spec import FoldSpec
 
 
 @dataclass(frozen=True)
@@ -37,6 +28,7 @@ class MethodPlan:
             none.
         shortest: Lower bound of a training's length: early stopping ends it at the first possible validation.
         longest: Upper bound of a training's length: it runs for all epochs.
+        typical: The typical length.
     """
 
     key: str
@@ -46,6 +38,33 @@ class MethodPlan:
     seconds_each: float | None
     shortest: "Length"
     longest: "Length"
+    typical: TypicalLength
+
+    @property
+    def to_do(self) -> int:
+        """Number of trainings that are not in the store."""
+        return self.trainings - self.in_store
+
+    def seconds_to_do(self, rates: Rates | None) -> tuple[float, float, float] | None:
+        """Return the least, a typical and the largest duration of the trainings to do, one after another, in seconds.
+
+        Args:
+            rates: Speed of the machine. None takes the durations of stored trainings for all three.
+
+        Returns:
+            The durations; None if neither rates nor stored trainings are known.
+        """
+        if not self.to_do:
+            return 0.0, 0.0, 0.0
+        if rates is None:
+            return None if self.seconds_each is None else (self.to_do * self.seconds_each,) * 3
+        least, most = self.shortest.seconds(rates), self.longest.seconds(rates)
+        middle = self.typical.share * most
+        if rates.here and self.seconds_each is not None:
+            middle = self.seconds_each
+            least, most = min(least, middle), max(most, middle)
+        middle = min(max(middle, least), most)
+        return self.to_do * least, self.to_do * middle, self.to_do * most
 
 
 @dataclass(frozen=True)
@@ -62,33 +81,24 @@ class Length:
     trained: int
     validated: int
 
-    def seconds(self, rates: "Rates") -> float:
+    def seconds(self, rates: Rates) -> float:
         """Return the duration in seconds at the given rates."""
         return self.trained / rates.training + self.validated / rates.evaluation
 
 
-@dataclass(frozen=True)
-class Rates:
-    """The speed of a machine.
-
-    Attributes:
-        training: Images per second in training, at the experiment's batch size.
-        evaluation: Images per second in evaluation.
-        source: How the rates were obtained, for people.
-    """
-
-    training: float
-    evaluation: float
-    source: str
-
-
-def plan(session: Session, store: Store | None, storage: optuna.storages.BaseStorage | None) -> list[MethodPlan]:
-    """Plan the trainings of an opened experiment.
+def plan(
+    session: Session,
+    store: Store | None,
+    storage: optuna.storages.BaseStorage | None,
+    timings: Sequence[Timing] = (),
+) -> list[MethodPlan]:
+    """Plan the trainings of an opened experiment. Store and studies are only read.
 
     Args:
         session: The opened experiment.
         store: The store; None if there is none yet.
         storage: Optuna's storage of the studies; None if there is none yet.
+        timings: Timings of all trainings in the store.
 
     Returns:
         One plan per method.
@@ -97,16 +107,17 @@ def plan(session: Session, store: Store | None, storage: optuna.storages.BaseSto
     studies = session.studies(storage or optuna.storages.InMemoryStorage())
     for card, study in zip(session.cards, studies.values(), strict=True):
         specs = [] if store is None else session.protocol.foreseeable(study)
-        shortest, longest = lengths(session.problem, session.protocol.kinds(study))
+        shortest, longest = lengths(study.problem, session.protocol.kinds(study))
         plans.append(
             MethodPlan(
                 card.key,
                 card.title,
                 session.protocol.trainings_of(study),
                 0 if store is None else len(store.finished_folds([spec.fingerprint for spec in specs])),
-                None if store is None else mean_seconds(study.problem, card.key, store),
+                _seconds_each(study.problem, card.key, timings),
                 shortest,
                 longest,
+                typical_length(study.problem, shortest.iterations, longest.iterations, timings),
             )
         )
     return plans
@@ -155,71 +166,17 @@ def _by_part(choose: Callable[[Iterable[int]], int], lengths: Sequence[Length]) 
     )
 
 
-def mean_seconds(problem: Problem, method: str, store: Store) -> float | None:
-    """Return the mean duration in seconds of the method's stored trainings with the problem's settings.
-
-    Returns None if there are no such trainings.
-    """
-    settings = (problem.training, problem.images, problem.trunk, problem.embedding_size)
+def _seconds_each(problem: Problem, method: str, timings: Sequence[Timing]) -> float | None:
+    """Mean duration in seconds of the method's stored trainings with the problem's settings; None without any."""
+    settings = (problem.dataset.name, problem.training, problem.images, problem.trunk, problem.embedding_size)
     seconds = [
-        wall_time
-        for spec, wall_time in store.wall_times(problem.dataset.name, method)
-        if (spec.training, spec.images, spec.trunk, spec.embedding_size or problem.embedding_size) == settings
+        timing.seconds
+        for timing in timings
+        if timing.spec.method.name == method and _settings(timing.spec, problem) == settings
     ]
     return sum(seconds) / len(seconds) if seconds else None
 
 
-def measure_rates(session: Session, device: str) -> Rates:
-    """Measure the speed of this machine.
-
-    The first method with a loss is trained for a few iterations on the first fold, and a few images are embedded.
-
-    Raises:
-        TrunkError: The trunk cannot be built here.
-    """
-    prepare_process(device)
-    trained_methods = (m.method for m in session.open_methods().values() if m.method.loss is not None)
-    spec = session.problem.fold_specs(next(trained_methods, _ANY_METHOD), "calibration", 0)[0]
-    data = session.problem.training_data(spec)
-    few, ranks = _few(data.validation)
-    # Random weights take the same time, and they need no download.
-    spec = without_published_weights(spec).model_copy(update={"validation_classes": as_ranges(ranks)})
-    data = FoldData(data.train, few)
-    # The first epoch warms up. The second has one iteration, so that its time is nearly that of a validation.
-    short = _last_interval(spec, data, device, epochs=2, iterations=1)
-    long = _last_interval(spec, data, device, epochs=1, iterations=1 + _CALIBRATION_STEPS)
-    per_iteration = max(1e-9, (long - short) / _CALIBRATION_STEPS)
-    per_validation = max(1e-9, short - per_iteration)
-    source = f"measured now on {device} with {session.problem.dataset.name}"
-    if session.problem.dataset.fingerprint == "stand-in":
-        source = f"measured now on {device} with noise in place of {session.problem.dataset.name}'s images"
-    return Rates(session.problem.training.batch_size / per_iteration, len(few) / per_validation, source)
-
-
-def measured_rates(session: Session, device: str) -> Rates | str:
-    """Measure the rates; return the reason if that is not possible, for instance if a trunk's package is missing."""
-    try:
-        return measure_rates(session, device)
-    except TrunkError as error:
-        return str(error)
-
-
-def given_rates(training: float) -> Rates:
-    """Return the rates of a machine whose training rate is given. Evaluation is assumed to be three times as fast."""
-    return Rates(training, 3 * training, "as given with --rate; evaluation assumed to be three times as fast")
-
-
-def _few(images: Samples) -> tuple[Samples, tuple[int, ...]]:
-    """Return some of the images, with at least two of a class, and the ranks of their classes."""
-    order = images.labels.argsort(kind="stable")[:_CALIBRATION_IMAGES]
-    few = images.select(order)
-    return few, tuple(sorted(set(few.labels.tolist())))
-
-
-def _last_interval(spec: FoldSpec, data: FoldData, device: str, epochs: int, iterations: int) -> float:
-    """Return the duration in seconds of the last epoch of a short training, with its validation."""
-    update = {"iterations_per_epoch": iterations, "max_epochs": epochs, "validate_every": 1, "patience": epochs}
-    spec = spec.model_copy(update={"training": spec.training.model_copy(update=update)})
-    moments: list[float] = []
-    train_fold(spec, data, device=device, on_validation=lambda _: moments.append(time.perf_counter()))
-    return moments[-1] - moments[-2]
+def _settings(spec: FoldSpec, problem: Problem) -> tuple[object, ...]:
+    # A method without an embedder has no embedding size.
+    return (spec.dataset, spec.training, spec.images, spec.trunk, spec.embedding_size or problem.embedding_size)

@@ -9,20 +9,16 @@ numbers equal those of a run without Ray (on the same kind of processor).
 import logging
 import os
 import socket
-import sys
-import sysconfig
 from concurrent.futures import Future, InvalidStateError
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from protocols.trunks.weights import WEIGHTS_VARIABLE
 from reproduce.errors import InputError, WorkFailedError
-from reproduce.execution.carry_out import carry_out
-from reproduce.execution.devices import THREAD_VARIABLES, prepare_process, threads_per_training
+from reproduce.execution.cluster_workers import environment_of_workers, first_line, outcome_of
+from reproduce.execution.devices import prepare_process, threads_per_training
+from reproduce.execution.executor import WorkerDiedError
 from reproduce.execution.ray_capacity import Room, room_in, usable_nodes
 from reproduce.execution.ray_shared_folders import check_nodes
 from reproduce.execution.tasks import Done, Task
@@ -38,10 +34,6 @@ _HINTS = {
     _LOCAL: "",
     "auto": "; name a cluster with --ray HOST:PORT, or start one with `ray start --head` or --ray local",
 }
-
-
-class WorkerDiedError(Exception):
-    """A node or a process ended while it ran a task. The other tasks continue."""
 
 
 class RayCluster:
@@ -95,7 +87,7 @@ class RayCluster:
             )
         except (OSError, RuntimeError, ValueError, ImportError, self._ray.exceptions.RayError) as error:
             hint = _HINTS.get(self.address, "; if the cluster requires a token, set RAY_AUTH_MODE and RAY_AUTH_TOKEN")
-            raise InputError(f"--ray {self.address}: {_first_line(error)}{hint}") from error
+            raise InputError(f"--ray {self.address}: {first_line(error)}{hint}") from error
 
     def _check_room(self, device: str, folders: tuple[Path, ...]) -> Room:
         nodes = self._ray.nodes()
@@ -139,7 +131,7 @@ class RayCluster:
             try:
                 outcome = done.result()
             except Exception as error:
-                outcome = WorkerDiedError(f"{type(error).__name__}, {_first_line(error)}")
+                outcome = WorkerDiedError(f"{type(error).__name__}, {first_line(error)}")
             if isinstance(outcome, Exception):
                 future.set_exception(outcome)
             else:
@@ -148,7 +140,7 @@ class RayCluster:
 
     def _fail_unfinished(self, error: Exception) -> BrokenProcessPool:
         """Set an error on all unfinished futures after the connection was lost, and return this error."""
-        broken = BrokenProcessPool(f"the Ray cluster is lost ({_first_line(error)})")
+        broken = BrokenProcessPool(f"the Ray cluster is lost ({first_line(error)})")
         for future in list(self._unfinished):
             with suppress(InvalidStateError):
                 future.set_exception(broken)
@@ -206,32 +198,9 @@ def import_ray() -> Any:
     return ray
 
 
-def environment_of_workers(threads: int) -> dict[str, str]:
-    """Return the environment variables of the processes on the nodes.
-
-    They set the number of threads, and the folders in which this process finds modules and weights.
-    """
-    installed = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    folders = [str(Path(__file__).resolve().parents[2]), *(str(Path(entry).absolute()) for entry in sys.path)]
-    source_folders = [folder for folder in dict.fromkeys(folders) if folder not in installed and Path(folder).is_dir()]
-    variables = dict.fromkeys(THREAD_VARIABLES, str(threads))
-    # Trunks are loaded from torch.hub's folder, which may differ between the nodes' home folders.
-    variables |= {
-        "PYTHONPATH": os.pathsep.join(source_folders),
-        "TORCH_HOME": str(Path(torch.hub.get_dir()).parent.absolute()),
-    }
-    if weights := os.environ.get(WEIGHTS_VARIABLE):
-        variables[WEIGHTS_VARIABLE] = str(Path(weights).expanduser().absolute())
-    return variables
-
-
 def _carry_out_on_node(task: Task, device: str, threads: int, mailbox: Any) -> Done | Exception:
-    """Carry out a task on a node. An error is returned and not raised, since Ray would wrap it into its own error."""
     prepare_process(device, threads)
-    try:
-        return carry_out(task, device, lambda tick: mailbox.put.remote(tick.fingerprint, tick.iterations))
-    except Exception as error:
-        return error
+    return outcome_of(task, device, lambda tick: mailbox.put.remote(tick.fingerprint, tick.iterations))
 
 
 def _mailbox(ray: Any) -> Any:
@@ -262,8 +231,4 @@ def _reach(address: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), _REACH_SECONDS).close()
     except (OSError, OverflowError) as error:
-        raise InputError(f"--ray {address}: no Ray cluster answers at this address ({_first_line(error)})") from error
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"--ray {address}: no Ray cluster answers at this address ({first_line(error)})") from error

@@ -1,11 +1,12 @@
-"""Checks that all nodes of a cluster see the folders that trainings read and write."""
+"""Checks that all nodes of a Ray cluster see the folders that trainings read and write, and have the same code."""
 
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from reproduce.errors import InputError
+from reproduce.execution.cluster_workers import cannot_import, mark, other_code, unseen_folder
+from reproduce.execution.code_version import code_version, difference
 from reproduce.execution.ray_capacity import Node
 
 _ANSWER_SECONDS = 120
@@ -13,10 +14,7 @@ _ANSWER_SECONDS = 120
 
 
 def check_nodes(ray: Any, nodes: Sequence[Node], folders: Sequence[Path]) -> None:
-    """Check that every node sees the content of the folders and can import this suite.
-
-    A node may have a folder of the same name on a local disk. For this reason a file is put into each folder, and the
-    nodes look for this file.
+    """Check that every node sees the content of the folders and can import this suite, in the same version.
 
     Args:
         ray: The imported package, connected to a cluster.
@@ -24,7 +22,7 @@ def check_nodes(ray: Any, nodes: Sequence[Node], folders: Sequence[Path]) -> Non
         folders: Folders that all nodes must share; they are made if they do not exist.
 
     Raises:
-        InputError: A node does not answer, does not see a folder, or cannot import the suite.
+        InputError: A node does not answer, does not see a folder, cannot import the suite, or has other code.
     """
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -45,32 +43,19 @@ def check_nodes(ray: Any, nodes: Sequence[Node], folders: Sequence[Path]) -> Non
             path.unlink(missing_ok=True)
 
 
-def mark(folder: Path) -> Path:
-    """Make an empty file with a unique name in `folder` and return its path."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder.absolute() / f".seen-{uuid.uuid4().hex}"
-    path.touch()
-    return path
-
-
 def _read_answer(ray: Any, node: Node, answer: Any) -> None:
     """Wait for the answer of a node; raise InputError if the node cannot be used."""
     name = f"--ray: node {node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
     try:
-        unseen, import_error = ray.get(answer, timeout=_ANSWER_SECONDS)
+        unseen, import_error, version = ray.get(answer, timeout=_ANSWER_SECONDS)
     except ray.exceptions.RayError as error:
         raise InputError(f"{name} does not answer ({type(error).__name__})") from error
     if unseen:
-        raise InputError(
-            f"{name} does not see {Path(unseen[0]).parent}; the cache, the artifacts and the checkout must lie on a "
-            "file system that all nodes share (--cache, --artifacts)"
-        )
+        raise InputError(f"{name} {unseen_folder(unseen[0])}")
     if import_error:
-        checkout = Path(__file__).resolve().parents[2]
-        raise InputError(
-            f"{name} cannot import this suite ({import_error}); it must see {checkout} and have the same packages "
-            "installed"
-        )
+        raise InputError(f"{name} {cannot_import(import_error)}")
+    if other := difference(code_version(), version):
+        raise InputError(f"{name} {other_code(other)}")
 
 
 def _node_check() -> Any:
@@ -79,15 +64,16 @@ def _node_check() -> Any:
     The function is defined here so that Ray sends its code, also to nodes that cannot import this module.
     """
 
-    def check(marks: list[str]) -> tuple[list[str], str]:
+    def check(marks: list[str]) -> tuple[list[str], str, Any]:
         import importlib
         import os
 
         unseen = [path for path in marks if not os.path.exists(path)]
         try:
             importlib.import_module("reproduce.execution.carry_out")
+            version = importlib.import_module("reproduce.execution.code_version").code_version()
         except Exception as error:
-            return unseen, f"{type(error).__name__}: {error}".splitlines()[0]
-        return unseen, ""
+            return unseen, f"{type(error).__name__}: {error}".splitlines()[0], None
+        return unseen, "", version
 
     return check

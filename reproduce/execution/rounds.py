@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from protocols.jobs import Job, Outcome, TrainJob
+from protocols.jobs import Job, Outcome
 from protocols.search.study import Study
 from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.session import Session
@@ -32,10 +32,13 @@ class OncePerJob:
 
     def job_done(self, method: str, job: Job, outcome: Outcome, *, from_store: bool) -> None:
         """Pass the outcome on if it is new."""
-        name = job.spec.fingerprint if isinstance(job, TrainJob) else job.fingerprint
-        if (method, name) not in self._seen:
-            self._seen.add((method, name))
+        if (method, job.fingerprint) not in self._seen:
+            self._seen.add((method, job.fingerprint))
             self.observer.job_done(method, job, outcome, from_store=from_store)
+
+    def spared(self, method: str, fingerprints: list[str]) -> None:
+        """Pass on which trainings a trial does not need."""
+        self.observer.spared(method, fingerprints)
 
     def ticks(self, ticks: list[Tick]) -> None:
         """Pass the progress of trainings on."""

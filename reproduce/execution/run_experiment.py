@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from protocols.datasets.split_file import SPLIT_FILE
 from protocols.kept_sources import keep_sources
 from protocols.metrics.neighbours import backend
 from reports.tables.formats import WRITERS
@@ -26,7 +27,9 @@ from reproduce.monitoring.time_left import Forecast
 from reproduce.monitoring.trackers import Tracker, Tracking
 from reproduce.storage import open_store, open_studies, studies_in_one_line
 from results.artifacts import weights_path
+from results.data_choice import DrawnSplit
 from results.experiment_results import MeasuredExperiment
+from results.feature_settings import FEATURES
 from results.recordings import recording_path
 from results.store import Store
 from results.whole_files import write_whole
@@ -124,21 +127,37 @@ def unrecorded(store: Store, experiment: str) -> int:
 def _say_start(session: Session, executor: Executor, console: Console) -> None:
     """Print the title, the dataset with its split, the device and the store."""
     dataset, problem = session.problem.dataset, session.problem
-    console.print(f"[bold]{session.experiment.title}[/bold]")
+    console.print(session.experiment.title, style="bold", markup=False, highlight=False)
     split = problem.split
     fold = split.folds[0]
+    samples = "rows" if dataset.name == FEATURES else "images"
     console.print(
-        f"{dataset.name}: {len(dataset.images)} images of {dataset.n_classes} classes; {len(fold.train)} train, "
+        f"{dataset.name}: {len(dataset.images)} {samples} of {dataset.n_classes} classes; {len(fold.train)} train, "
         f"{len(fold.validation)} validation, {len(split.test)} test classes; data {dataset.fingerprint[:12]}",
         highlight=False,
     )
+    for note in notes_on_classes(session):
+        console.print(note, highlight=False, markup=False)
     if dataset.skipped:
         console.print(f"left out because they cannot be decoded: {', '.join(dataset.skipped)}", highlight=False)
     console.print(
         f"device {executor.device}, {executor.workers} training(s) at a time, {threads_per_training()} thread(s) "
-        f"each; nearest neighbours by {backend()}; store {session.paths.shown_store}",
+        f"each; nearest neighbours by {backend(str(executor.device))}; store {session.paths.shown_store}",
         highlight=False,
     )
+
+
+def notes_on_classes(session: Session) -> list[str]:
+    """Say what is not usual about the classes: nested folders, the user's split, or halves drawn at random."""
+    dataset, split = session.problem.dataset, session.experiment.split
+    notes = []
+    if nested := [name for name in dataset.class_names if dataset.name == "folder" and "/" in name]:
+        notes.append(f"{len(nested)} classes are nested folders, named by their whole path, such as {nested[0]}")
+    if dataset.is_split_given:
+        notes.append(f"training and test classes are those of {session.experiment.dataset.split or SPLIT_FILE}")
+    elif isinstance(split, DrawnSplit):
+        notes.append(f"the test classes are drawn at random with the seed {split.seed}")
+    return notes
 
 
 def stored_table(store: Store, experiment: str) -> Table:

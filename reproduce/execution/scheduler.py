@@ -4,48 +4,30 @@ Methods run at the same time: while one method waits for the last fold of a tria
 that another run on the same store is doing is put off.
 """
 
-import errno
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
 
 from protocols.evaluation.test_data import TestData, test_data
 from protocols.jobs import EvaluateJob, Job, Outcome, TrainJob, Work
 from protocols.problem import Problem
-from protocols.source_files import SourceError
-from protocols.splits import SplitError
-from protocols.training.build_method import MethodError
 from reproduce import interrupts
-from reproduce.errors import WorkFailedError
 from reproduce.execution.executor import Executor
+from reproduce.execution.failed_jobs import FailedJobs
+from reproduce.execution.job_outcomes import JobOutcomes
 from reproduce.execution.shared_work import SharedWork
-from reproduce.execution.tasks import Done, EvaluateTask, Exhibition, Task, Trained, TrainTask
+from reproduce.execution.tasks import Done, EvaluateTask, Exhibition, Task, TrainTask
+from reproduce.execution.track import MethodTrack
 from reproduce.monitoring.observer import Observer
 from results.artifacts import exhibit_path, weights_path
-from results.experiment_spec import RecordingSettings
+from results.recording_settings import RecordingSettings
 from results.records import RunRecord
 from results.store import Store
 
-ATTEMPTS = 3
-"""How often a job is tried if it fails for reasons outside the method."""
-
 _LOOK_AGAIN_SECONDS = 1.0
 """How often the work of other runs is looked at again."""
-
-
-@dataclass
-class _Track:
-    """The protocol of one method, the jobs that it waits for, and their outcomes by index."""
-
-    method: str
-    problem: Problem
-    work: Work[list[RunRecord]]
-    studies: tuple[str, ...]
-    jobs: list[Job] = field(default_factory=list)
-    outcomes: dict[int, Outcome] = field(default_factory=dict)
 
 
 class Scheduler:
@@ -80,12 +62,14 @@ class Scheduler:
         self.experiment, self.test_curves, self.recordings = experiment, test_curves, recordings
         self.store, self.executor, self.observer = store, executor, observer
         self.problem, self.row_problems, self.say = problem, row_problems or {}, say
-        self._not_started: list[_Track] = []
-        self._elsewhere: list[tuple[_Track, int]] = []
+        self._outcomes, self._failed = JobOutcomes(store), FailedJobs(store)
+        self._tracks: list[MethodTrack] = []
+        self._not_started: list[MethodTrack] = []
+        self._waiting: deque[tuple[MethodTrack, Job]] = deque()
+        self._elsewhere: list[tuple[MethodTrack, Job]] = []
+        self._running: dict[Future[Done], tuple[MethodTrack, Job]] = {}
         self._next_look = 0.0
-        self._waiting: deque[tuple[_Track, int]] = deque()
-        self._running: dict[Future[Done], tuple[_Track, int]] = {}
-        self._attempts: dict[str, int] = {}
+        self._made_ahead: set[str] = set()
         self._finished: dict[str, list[RunRecord]] = {}
 
     def run(
@@ -107,17 +91,17 @@ class Scheduler:
             KeyboardInterrupt: Somebody asked this process to stop.
         """
         names, self._next_look = studies or {}, 0.0
-        self._not_started = [
-            _Track(method, self.row_problems.get(method, self.problem), work, names.get(method, ()))
+        self._tracks = [
+            MethodTrack(method, self.row_problems.get(method, self.problem), work, names.get(method, ()))
             for method, work in protocols.items()
         ]
+        self._not_started = list(self._tracks)
         with self.store.leases() as leases:
             self._shared = SharedWork(leases, self.say)
             while self._not_started or self._elsewhere or self._waiting or self._running:
                 self._look_at_other_runs()
-                while self._waiting and len(self._running) < self.executor.capacity and not interrupts.requested():
-                    if not self._submit():
-                        break
+                self._submit_waiting()
+                self._use_idle_workers()
                 done = self._wait()
                 if interrupts.requested():
                     self._keep_finished(done)
@@ -138,6 +122,12 @@ class Scheduler:
         self._elsewhere.clear()
         self._next_look = time.monotonic() + _LOOK_AGAIN_SECONDS
 
+    def _submit_waiting(self) -> None:
+        """Submit the jobs of the queue, as many as the executor should have at the same time."""
+        while self._waiting and len(self._running) < self.executor.capacity and not interrupts.requested():
+            if not self._submit_next():
+                return
+
     def _wait(self) -> set[Future[Done]]:
         """Wait a moment for a job to finish, but not if another job can be submitted already."""
         if self._running:
@@ -146,65 +136,91 @@ class Scheduler:
             time.sleep(0.1)
         return set()
 
-    def _start(self, track: _Track) -> None:
+    def _start(self, track: MethodTrack) -> None:
         try:
             self._take_jobs(track, next(track.work))
         except StopIteration as stop:
             self._finish(track, stop.value)
 
-    def _finish(self, track: _Track, records: list[RunRecord]) -> None:
+    def _finish(self, track: MethodTrack, records: list[RunRecord]) -> None:
         self._finished[track.method] = records
         self._shared.end_searches(track.studies)
 
-    def _take_jobs(self, track: _Track, jobs: list[Job]) -> None:
+    def _take_jobs(self, track: MethodTrack, jobs: list[Job]) -> None:
         """Queue a protocol's jobs that are not in the store. If the store has all outcomes, continue the protocol."""
         while True:
-            track.jobs, track.outcomes = jobs, {}
-            for index, job in enumerate(jobs):
-                outcome = self._stored_outcome(job)
-                if outcome is None:
-                    self._waiting.append((track, index))
-                else:
-                    self._add_outcome(track, index, outcome, from_store=True)
-            if len(track.outcomes) < len(jobs):
+            ahead = [job for job in jobs if isinstance(job, TrainJob) and job.if_idle]
+            track.jobs, track.outcomes = [job for job in jobs if job not in ahead], {}
+            self._replace_ahead(track, ahead)
+            under_way = {job.fingerprint for running, job in self._running.values() if running is track}
+            for index, job in enumerate(track.jobs):
+                outcome = self._outcomes.stored(job)
+                if outcome is not None:
+                    self._add_outcome(track, index, outcome, from_store=job.fingerprint not in self._made_ahead)
+                elif job.fingerprint not in under_way:
+                    self._waiting.append((track, job))
+            if not track.has_all_outcomes:
                 return
-            jobs = track.work.send([track.outcomes[index] for index in range(len(jobs))])
+            jobs = track.next_jobs()
 
-    def _stored_outcome(self, job: Job) -> Outcome | None:
-        """Return a job's outcome from the store; None if the job must be executed."""
-        if isinstance(job, EvaluateJob):
-            return self.store.run(job.fingerprint)
-        result = self.store.fold_result(job.spec.fingerprint)
-        if result is None or job.run is None:
-            return result
-        # A reproduction's training is done if the test scores exist, or the weights that are needed to compute them.
-        tested = self.store.run(job.run) is not None
-        return result if tested or weights_path(self.store.artifacts, job.spec).exists() else None
+    def _replace_ahead(self, track: MethodTrack, ahead: list[TrainJob]) -> None:
+        """Set the trainings for idle workers, and tell the observer which of the former ones are not needed."""
+        kept = {job.fingerprint for job in (*track.jobs, *ahead)}
+        spared = [job.fingerprint for job in track.ahead if job.fingerprint not in kept]
+        track.ahead = ahead
+        if spared:
+            self.observer.spared(track.method, spared)
 
-    def _submit(self) -> bool:
-        """Submit the next job of the queue, unless another run does it or did it; return False if a worker has died."""
-        track, index = self._waiting[0]
-        job = track.jobs[index]
+    def _use_idle_workers(self) -> None:
+        """Submit trainings that may be needed next, as long as a worker would be idle."""
+        under_way = {job.fingerprint for _, job in self._running.values()}
+        candidates = [(track, job) for track in self._tracks for job in track.ahead]
+        # First the next fold of every method, then the folds after it.
+        for track, job in sorted(candidates, key=lambda candidate: candidate[0].ahead.index(candidate[1])):
+            if self._waiting or len(self._running) >= self.executor.workers or interrupts.requested():
+                return
+            if job.fingerprint in under_way or self._outcomes.stored(job) is not None:
+                continue
+            if self._begin(track, job) and not self._submit(track, job):
+                return
+
+    def _begin(self, track: MethodTrack, job: Job) -> bool:
+        """Take a job; return False if another run does it or has done it since it was looked up."""
         if not self._shared.begin_job(track.method, job):
-            self._elsewhere.append(self._waiting.popleft())
+            return False
+        if self._outcomes.stored(job) is None:
             return True
-        outcome = self._stored_outcome(job)
-        if outcome is not None:
-            self._waiting.popleft()
-            self._shared.end_job(job)
-            self._add_outcome(track, index, outcome, from_store=True)
-            self._continue(track)
+        self._shared.end_job(job)
+        return False
+
+    def _submit_next(self) -> bool:
+        """Submit the next job of the queue, or use its stored outcome; return False if a worker has died."""
+        track, job = self._waiting.popleft()
+        if not track.awaited(job.fingerprint):  # The track had this training twice, and has its outcome now.
             return True
+        if self._begin(track, job):
+            if not self._submit(track, job):
+                self._waiting.appendleft((track, job))
+                return False
+            return True
+        outcome = self._outcomes.stored(job)
+        if outcome is None:
+            self._elsewhere.append((track, job))
+        else:
+            self._add_awaited(track, job, outcome, from_store=job.fingerprint not in self._made_ahead)
+        return True
+
+    def _submit(self, track: MethodTrack, job: Job) -> bool:
+        """Submit a job that was taken; return False if a worker has died."""
         try:
             future = self.executor.submit(self._task(track.problem, job))
         except BrokenProcessPool as error:
             self._shared.end_job(job)
             if not self._running:
-                self._handle_failure(track, job, error)
+                self._failed.add(track.method, job, error)
                 self.executor.restart()
             return False
-        self._waiting.popleft()
-        self._running[future] = (track, index)
+        self._running[future] = (track, job)
         return True
 
     def _task(self, problem: Problem, job: Job) -> Task:
@@ -229,84 +245,58 @@ class Scheduler:
         pool_broke = False
         # Successes first: a failure may end the run, and finished work must be stored before that.
         for future in sorted(done, key=lambda future: future.exception() is not None):
-            track, index = self._running.pop(future)
-            job = track.jobs[index]
+            track, job = self._running.pop(future)
             error = future.exception()
             if error is None:
-                self._store(track, index, future.result())
+                self._store(track, job, future.result())
                 continue
             self._shared.end_job(job)
             pool_broke |= isinstance(error, BrokenProcessPool)
-            self._handle_failure(track, job, error)
-            self._waiting.appendleft((track, index))
+            if track.awaited(job.fingerprint):
+                self._failed.add(track.method, job, error)
+                self._waiting.appendleft((track, job))
         if pool_broke:
-            for track, index in self._running.values():
-                self._shared.end_job(track.jobs[index])
-                self._waiting.appendleft((track, index))
+            for track, job in self._running.values():
+                self._shared.end_job(job)
+                if track.awaited(job.fingerprint):
+                    self._waiting.appendleft((track, job))
             self._running.clear()
             self.executor.restart()
 
-    def _add_outcome(self, track: _Track, index: int, outcome: Outcome, *, from_store: bool) -> None:
-        """Add the outcome of a job to its track, list a run under the experiment, and inform the observer."""
-        track.outcomes[index] = outcome
-        if isinstance(outcome, RunRecord) and self.experiment is not None:
-            self.store.enlist(self.experiment, track.method, outcome.run, outcome.fingerprint, outcome.search)
-        self.observer.job_done(track.method, track.jobs[index], outcome, from_store=from_store)
-
-    def _store(self, track: _Track, index: int, done: Done) -> None:
+    def _store(self, track: MethodTrack, job: Job, done: Done) -> None:
         """Store a new outcome. If it is the last one that the protocol waits for, continue the protocol."""
-        job = track.jobs[index]
-        self._put(job, done)
+        outcome = self._outcomes.put(track.method, job, done)
         self._shared.end_job(job)
-        self._add_outcome(track, index, done.result if isinstance(done, Trained) else done, from_store=False)
-        self._continue(track)
-
-    def _put(self, job: Job, done: Done) -> None:
-        if not isinstance(done, Trained):
-            self.store.put_run(done)
-            return
-        assert isinstance(job, TrainJob)
-        # The curve first: once the result is stored, the training is never repeated, and a curve would be lost.
-        if done.test_curve is not None:
-            self.store.put_test_curve(done.test_curve)
-        self.store.put_fold(job.spec, done.result)
+        if track.awaited(job.fingerprint):
+            self._add_awaited(track, job, outcome, from_store=False)
+        else:
+            self._made_ahead.add(job.fingerprint)
 
     def _keep_finished(self, done: set[Future[Done]]) -> None:
         """Store what was finished when the run was stopped."""
         for future in done:
             if future.exception() is None:
-                track, index = self._running[future]
-                self._put(track.jobs[index], future.result())
+                track, job = self._running[future]
+                self._outcomes.put(track.method, job, future.result())
 
-    def _continue(self, track: _Track) -> None:
-        """Continue a method's protocol if it has all outcomes that it waits for."""
-        if len(track.outcomes) < len(track.jobs):
+    def _add_awaited(self, track: MethodTrack, job: Job, outcome: Outcome, *, from_store: bool) -> None:
+        """Add the outcome of a job that the protocol waits for, and continue the protocol if it was the last one."""
+        for index in track.awaited(job.fingerprint):
+            self._add_outcome(track, index, outcome, from_store=from_store)
+        if not track.has_all_outcomes:
             return
         self._shared.check_searches(track.method, track.studies)
         try:
-            self._take_jobs(track, track.work.send([track.outcomes[index] for index in range(len(track.jobs))]))
+            self._take_jobs(track, track.next_jobs())
         except StopIteration as stop:
             self._finish(track, stop.value)
 
-    def _handle_failure(self, track: _Track, job: Job, error: BaseException) -> None:
-        """Store a failure. Return if the job may be tried again; raise WorkFailedError if not."""
-        name = job.spec.fingerprint if isinstance(job, TrainJob) else job.fingerprint
-        description = f"fold {job.spec.fold}" if isinstance(job, TrainJob) else f"test of {job.run_name}"
-        reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-            raise WorkFailedError(
-                f"{track.method}, {description}: the disk is full; free some space and run the same command again, "
-                "everything finished is kept"
-            ) from error
-        if isinstance(error, MethodError | SplitError | SourceError):
-            raise WorkFailedError(f"{track.method}, {description}: {error}") from error
-        self.store.put_failure(name, reason)
-        self._attempts[name] = self._attempts.get(name, 0) + 1
-        if self._attempts[name] >= ATTEMPTS:
-            raise WorkFailedError(
-                f"{track.method}, {description}: failed {ATTEMPTS} times, last with {reason}; everything finished is "
-                "kept, run the same command to try again"
-            ) from error
+    def _add_outcome(self, track: MethodTrack, index: int, outcome: Outcome, *, from_store: bool) -> None:
+        """Add the outcome of a job to its track, list a run under the experiment, and inform the observer."""
+        track.outcomes[index] = outcome
+        if isinstance(outcome, RunRecord) and self.experiment is not None:
+            self.store.enlist(self.experiment, track.method, outcome.run, outcome.fingerprint, outcome.search)
+        self.observer.job_done(track.method, track.jobs[index], outcome, from_store=from_store)
 
 
 def _test_data(problem: Problem) -> TestData:

@@ -12,13 +12,13 @@ from protocols.datasets.embedded import EMBEDDED
 from protocols.datasets.stand_in import stand_in
 from protocols.features.frozen_features import FrozenTrunk, with_features, with_noise
 from protocols.features.packed_features import LabelledFeatures
-from protocols.images.packing import BrokenImageError
+from protocols.images.decoding import BrokenImageError
 from protocols.problem import Problem
 from protocols.progress import Progress
 from protocols.protocol_registry import PROTOCOLS, Protocol
 from protocols.search.open_method import OpenMethod
 from protocols.search.study import Budget, Study
-from protocols.splits import ClassSplit, SplitError, named_split
+from protocols.splits import ClassSplit, SplitError, drawn_name, named_split
 from protocols.trunks.embedding_model import check_images_fit
 from protocols.trunks.trunk_registry import settled_trunk, trunk_entry
 from protocols.trunks.weights import TrunkError
@@ -27,9 +27,11 @@ from reproduce.config.method_card import MethodCard
 from reproduce.config.method_on_dataset import open_method
 from reproduce.errors import InputError
 from reproduce.storage import StoragePaths
+from results.data_choice import DrawnSplit
 from results.experiment_spec import Experiment
 from results.experiment_summary import ExperimentSummary
-from results.training_spec import NO_TRUNK, ImageSettings, TrunkSpec
+from results.training_spec import ImageSettings
+from results.trunk_spec import NO_TRUNK, TrunkSpec
 
 
 @dataclass(frozen=True)
@@ -74,9 +76,11 @@ class Session:
 
     def studies(self, storage: optuna.storages.BaseStorage) -> dict[str, Study]:
         """Return one study per method, by key. `storage` is read only when the trials of a study are needed."""
-        sampler = self.experiment.search.sampler
+        search = self.experiment.search
         return {
-            key: Study(self.row_problems.get(key, self.problem), method, self.budget, sampler, storage)
+            key: Study(
+                self.row_problems.get(key, self.problem), method, self.budget, search.sampler, storage, search.racing
+            )
             for key, method in self.open_methods().items()
         }
 
@@ -202,6 +206,7 @@ def _open_images(experiment: Experiment, where: StoragePaths, progress: Progress
             subset=experiment.dataset.subset,
             skip_broken=experiment.dataset.skip_broken_images,
             progress=progress,
+            split=experiment.dataset.split,
         )
     )
 
@@ -229,8 +234,9 @@ def problem_of(experiment: Experiment, dataset: Dataset) -> Problem:
         SplitError: The dataset's classes do not fit the split.
     """
     name = experiment.split or PROTOCOLS[experiment.protocol].split
-    queries_given = dataset.is_query is not None
-    split = named_split(name, dataset.n_classes, dataset.trainval_classes, queries_given=queries_given)
+    if isinstance(name, DrawnSplit):
+        name = drawn_name(PROTOCOLS[experiment.protocol].split, name.seed)
+    split = named_split(name, dataset.n_classes, dataset.trainval_classes, test_given=dataset.are_test_classes_given)
     return Problem(
         dataset,
         split,

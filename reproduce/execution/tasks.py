@@ -9,7 +9,7 @@ from protocols.jobs import EvaluateJob, TrainJob
 from protocols.samples import Samples
 from protocols.source_files import known_files
 from protocols.training.fold_data import FoldData
-from results.experiment_spec import RecordingSettings
+from results.recording_settings import RecordingSettings
 from results.records import FoldResult, RunRecord, TestCurve
 
 

@@ -43,13 +43,22 @@ def works(
         observer: Told of the trainings of finished trials when a method starts. If the method waited for another run,
             that run has finished more trials in the meantime.
     """
-    return {key: _work(protocol, key, study, store, observer) for key, study in studies.items()}
+    return {key: _work(protocol, key, study, store, observer, _spared(study)) for key, study in studies.items()}
 
 
-def _work(protocol: Protocol, key: str, study: Study, store: Store, observer: Observer) -> Work[list[RunRecord]]:
+def _work(
+    protocol: Protocol, key: str, study: Study, store: Store, observer: Observer, spared_before: set[str]
+) -> Work[list[RunRecord]]:
+    if spared := sorted(_spared(study) - spared_before):
+        observer.spared(key, spared)
     for spec, result in store.fold_results(_told(study)).values():
         observer.job_done(key, TrainJob(spec), result, from_store=True)
     return (yield from protocol.run(study))
+
+
+def _spared(study: Study) -> set[str]:
+    """Fingerprints of the trainings that the trials of a raced search did not get so far."""
+    return {spec.fingerprint for spec in study.spared_specs()}
 
 
 def _told(study: Study) -> list[str]:

@@ -32,6 +32,14 @@ class Observer(Protocol):
             from_store: Whether the outcome was in the store before this run.
         """
 
+    def spared(self, method: str, fingerprints: list[str]) -> None:
+        """Handle that trainings are not needed, because a trial of a raced search is clearly behind.
+
+        Args:
+            method: Key of the method.
+            fingerprints: Fingerprints of these trainings. Idle workers may have started or finished some of them.
+        """
+
     def ticks(self, ticks: list[Tick]) -> None:
         """Handle the progress of running trainings. The scheduler calls this at least every second."""
 
@@ -50,6 +58,11 @@ class Observers:
         """Pass the outcome of a job on to all observers."""
         for observer in self.observers:
             observer.job_done(method, job, outcome, from_store=from_store)
+
+    def spared(self, method: str, fingerprints: list[str]) -> None:
+        """Pass on which trainings a trial does not need."""
+        for observer in self.observers:
+            observer.spared(method, fingerprints)
 
     def ticks(self, ticks: list[Tick]) -> None:
         """Pass the progress of trainings on to all observers."""

@@ -77,6 +77,13 @@ class RunProgress:
         if not from_store and (is_whole_run or self.forecast.done[method] % self.folds == 0):
             self._say(method)
 
+    def spared(self, method: str, fingerprints: list[str]) -> None:
+        """Leave trainings out of the count and of the display."""
+        self.forecast.totals[method] -= len(fingerprints)
+        for fingerprint in fingerprints:
+            self.running.pop(fingerprint, None)
+        self._finished.update(fingerprints)
+
     def ticks(self, ticks: list[Tick]) -> None:
         """Update the iterations of running trainings."""
         for tick in ticks:
@@ -96,7 +103,7 @@ class RunProgress:
             self.console.print(f"[{done}/{total}, {self._left()}] {method}: {self.notes[method]}", highlight=False)
 
     def _render(self) -> Table:
-        self._bar.update(self._task, completed=self.forecast.n_done, left=self._left())
+        self._bar.update(self._task, total=self.forecast.total, completed=self.forecast.n_done, left=self._left())
         grid = Table.grid(padding=(0, 2))
         for method, note in self.notes.items():
             grid.add_row(self.titles[method], note)

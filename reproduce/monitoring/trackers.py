@@ -168,6 +168,9 @@ class Tracking:
                     soft_wrap=True,
                 )
 
+    def spared(self, method: str, fingerprints: list[str]) -> None:
+        """Do nothing: a training that is not needed is not reported."""
+
     def ticks(self, ticks: list[Tick]) -> None:
         """Do nothing: a training is reported when it is finished."""
 

@@ -21,7 +21,7 @@ from protocols.datasets.feature_files import FEATURES_FILE, LABELS_TABLE
 from protocols.evaluation.evaluate_run import embed_test, normalization_of
 from protocols.evaluation.test_data import TestData, test_data
 from protocols.features.frozen_features import FrozenTrunk, with_features
-from protocols.images.packing import BrokenImageError
+from protocols.images.decoding import BrokenImageError
 from protocols.kept_sources import remember_kept_sources
 from protocols.progress import Progress
 from protocols.splits import SplitError, named_split
@@ -37,7 +37,8 @@ from results.artifacts import weights_path
 from results.experiment_summary import OTHER_VERSION
 from results.source_names import sources_of_training
 from results.store import Store
-from results.training_spec import NO_TRUNK, FoldSpec
+from results.training_spec import FoldSpec
+from results.trunk_spec import NO_TRUNK
 
 
 def export_model(store: Store, run: StoredRun, fold: int, folder: Path, *, onnx: bool = False) -> float:
@@ -181,6 +182,7 @@ def _test_images(run: StoredRun, spec: FoldSpec, images: Images) -> tuple[Datase
             choice.subset,
             choice.skip_broken_images,
             images.progress,
+            choice.split,
         )
     )
     if dataset.fingerprint != spec.data_fingerprint:
@@ -188,8 +190,9 @@ def _test_images(run: StoredRun, spec: FoldSpec, images: Images) -> tuple[Datase
             f"{images.root or choice.name}: not the images that {run.called} was tested on (data "
             f"{dataset.fingerprint[:12]} instead of {spec.data_fingerprint[:12]}); give their folder with --data"
         )
-    queries_given = dataset.is_query is not None
-    split = named_split(spec.split, dataset.n_classes, dataset.trainval_classes, queries_given=queries_given)
+    split = named_split(
+        spec.split, dataset.n_classes, dataset.trainval_classes, test_given=dataset.are_test_classes_given
+    )
     if spec.trunk.frozen:
         trunk = FrozenTrunk(spec.trunk, spec.images)
         dataset = with_features(dataset, trunk, images.cache, images.device, images.progress)

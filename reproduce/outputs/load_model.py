@@ -39,7 +39,7 @@ def load_model(folder: Path = HERE, device: str = "cpu") -> nn.Module:
 def centre_crop_of(file: Path, images: dict[str, Any]) -> NDArray[np.uint8]:
     """Decode an image file as RGB; resize and crop it as in the test: uint8 (crop, crop, 3)."""
     with Image.open(file) as opened:
-        picture = opened.convert("RGB")
+        picture = as_rgb(opened)
     for shorter_side in (images["resize"], images.get("evaluation_resize")):
         if shorter_side is not None:
             width, height = picture.size
@@ -52,6 +52,17 @@ def centre_crop_of(file: Path, images: dict[str, Any]) -> NDArray[np.uint8]:
     pixels = np.pad(pixels, ((below // 2, below - below // 2), (beside // 2, beside - beside // 2), (0, 0)))
     top, left = (round((length - side) / 2) for length in pixels.shape[:2])
     return pixels[top : top + side, left : left + side]
+
+
+def as_rgb(picture: Image.Image) -> Image.Image:
+    """Convert a picture as in the training: grey pictures with 9 to 16 bits are scaled by their upper byte."""
+    if picture.mode.startswith("I;16") or (picture.mode == "I" and picture.format in ("PPM", "PNG")):
+        bits = int(getattr(picture, "tag_v2", {}).get(258, (16,))[0])
+        values = np.asarray(picture).astype(np.int64) >> (bits - 8)
+        return Image.fromarray(values.clip(0, 255).astype(np.uint8)).convert("RGB")
+    if picture.mode in ("I", "F"):
+        raise ValueError("the range of its numbers is not known")
+    return picture.convert("RGB")
 
 
 def image_files(paths: Sequence[Path]) -> list[Path]:

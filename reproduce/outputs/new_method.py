@@ -75,14 +75,14 @@ def write_method(name: str, folder: Path) -> tuple[Path, Path]:
         raise InputError(f"{name}: use letters, digits and underscores for the name of a method, such as my_loss")
     if name in card_names():
         raise InputError(f"{name}: there is a method of this name already; choose another name")
-    if find_spec(name) is not None:
-        raise InputError(f"{name}: {name}.py would hide the Python module of this name; choose another name")
     card, loss = folder / f"{name}.yaml", folder / f"{name}.py"
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; make it first")
     for path in (card, loss):
         if path.exists():
             raise InputError(f"{path}: exists already and is not overwritten; choose another name, or --to a folder")
+    if find_spec(name) is not None:
+        raise InputError(f"{name}: {name}.py would hide the Python module of this name; choose another name")
     words = [word for word in name.split("_") if word]
     cls = "".join(word[:1].upper() + word[1:] for word in words)
     cls = cls if cls.isidentifier() else f"Loss{cls}"

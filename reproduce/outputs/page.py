@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zipfile import BadZipFile
 
+from reports.page.content import MethodSource
 from reports.page.material import Material
 from reproduce.config.deviations import deviations, mlrc_experiment
-from reproduce.config.method_card import method_source
+from reproduce.config.method_card import suite_card
 from reproduce.errors import InputError
 from reproduce.outputs.page_inputs import forget, is_current, page_fingerprint, remember
+from reproduce.outputs.repository import repository_address
 from reproduce.outputs.rerun_commands import rerun_commands
 from reproduce.outputs.search_histories import searches
 from reproduce.outputs.tables import published_names
@@ -66,17 +68,16 @@ def current_page(name: str, fingerprint: str, store: Store, where: StoragePaths,
 
 
 def _draw(material: Material, page_folder: Path) -> Path:
-    from reports.page.build import build_page
     from reports.page.render import render_page
+    from reproduce.outputs.quick_drawing import build_quickly
 
-    built = build_page(material)
+    built = build_quickly(material)
     page = page_folder / _PAGE
-    figures = [f"figures/{figure.name}.{kind}" for figure in built.figures for kind in ("svg", "png")]
     try:
         forget(page_folder)
-        _write_figures(built.figures, page_folder / "figures")
+        figures = _write_figures(built.figures, page_folder / "figures")
         write_whole(page, render_page(built.content))
-        remember(page_folder, page_fingerprint(material), [_PAGE, *figures])
+        remember(page_folder, page_fingerprint(material), [_PAGE, *(f"figures/{name}" for name in figures)])
     except OSError as error:
         reason = f"{page_folder}: cannot be written ({error.strerror or error})"
         raise InputError(f"{reason}; choose another folder with --to") from error
@@ -113,9 +114,15 @@ def gather(name: str, fingerprint: str, store: Store, where: StoragePaths) -> Ma
         published_names=published_names(measured),
         deviations=deviations(name, measured.summary),
         mlrc=mlrc_experiment(measured.summary.dataset),
-        sources={key: source for key in measured.summary.methods if (source := method_source(key)) is not None},
+        sources=_sources(measured),
+        repository=repository_address(),
         made=_origin_line(fingerprint),
     )
+
+
+def _sources(measured: MeasuredExperiment) -> dict[str, MethodSource]:
+    cards = {key: suite_card(key) for key in measured.summary.methods}
+    return {key: MethodSource(card.source, card.papers) for key, card in cards.items() if card is not None}
 
 
 def _exhibits(measured: MeasuredExperiment, artifacts: Path) -> tuple[dict[str, Exhibit], tuple[str, ...]]:
@@ -169,14 +176,14 @@ def _origin_line(fingerprint: str) -> str:
     return f"Drawn on {now}{version} from experiment {fingerprint} of the store."
 
 
-def _write_figures(figures: tuple[Drawn, ...], folder: Path) -> None:
+def _write_figures(figures: tuple[Drawn, ...], folder: Path) -> list[str]:
+    """Write the files of the figures, remove those of an earlier page, and return the names of the files."""
     folder.mkdir(parents=True, exist_ok=True)
-    names = {figure.name for figure in figures}
+    names = {figure.name for figure in figures if figure.svg is not None}
     for path in folder.iterdir():
         if path.suffix in (".svg", ".png") and path.stem not in names:
             path.unlink()
-    for figure in figures:
-        figure.save(folder)
+    return [name for figure in figures for name in figure.save(folder)]
 
 
 def page_or_reason(name: str, fingerprint: str, where: StoragePaths) -> str:

@@ -22,8 +22,12 @@ _OPTIONS: dict[str, Callable[[Experiment], object]] = {
     "--folds": lambda experiment: experiment.folds,
     "--seed": lambda experiment: experiment.seed,
     "--image-size": lambda experiment: experiment.images.crop,
+    "--epochs": lambda experiment: experiment.training.max_epochs,
+    "--lr": lambda experiment: experiment.training.optimizer.lr,
+    "--batch-size": lambda experiment: experiment.training.batch_size,
 }
 _FLAGS: dict[str, Callable[[Experiment], bool]] = {
+    "--racing": lambda experiment: experiment.search.racing,
     "--subset": lambda experiment: experiment.dataset.subset,
     "--skip-broken-images": lambda experiment: experiment.dataset.skip_broken_images,
 }
@@ -82,6 +86,9 @@ def _reachable_file(name: str, experiment: Experiment) -> Experiment | None:
         return None
     different = {deviation.key for deviation in compared(experiment, in_file)}
     reachable = {"search.trials", "folds", "images.crop"}
+    reachable |= {"training.max_epochs", "training.optimizer.lr", "training.batch_size"}
+    if experiment.search.racing:
+        reachable.add("search.racing")
     if "images.crop" in different:
         # The option for the crop also scales the resize before it.
         reachable |= {"images.resize", "images.evaluation_resize"}

@@ -11,11 +11,12 @@ import optuna
 from optuna.study import StudySummary
 from optuna.trial import FrozenTrial, TrialState
 
-from protocols.search.optuna_search import SEARCH_VERSION
+from protocols.search.optuna_search import RACED, SEARCH_VERSION
 from protocols.search.space import SearchParameter, settled
 from reports.figures.trials import Parameter, SearchHistory, TrialPoint
 from results.experiment_results import MeasuredExperiment
 from results.experiment_spec import Experiment
+from results.racing import RACING_VERSION
 
 _COMPARED_SETTINGS = ("images", "trunk", "embedding_size", "training", "seed")
 _SCALES = {"linear": "linear", "log": "log", "int": "int", "int_log": "log"}
@@ -40,15 +41,21 @@ def searches(storage: optuna.storages.BaseStorage, measured: MeasuredExperiment)
     for study in optuna.get_all_study_summaries(storage, include_best_trial=False):
         identity = study.user_attrs.get("identity")
         key = identity["method"]["name"] if isinstance(identity, dict) else ""
-        if isinstance(identity, dict) and _belongs(identity, experiment.for_row(key), data):
+        if isinstance(identity, dict) and belongs_to(identity, experiment.for_row(key), data):
             search = _search(storage, study, identity, trials)
             if key in measured.summary.methods and search.trials and _led_to(search, measured, key):
                 by_method[key] = search
     return by_method
 
 
-def _belongs(identity: Mapping[str, Any], experiment: Experiment, data: set[str]) -> bool:
-    """Return whether a study belongs to the experiment. `data` holds the data fingerprints of the runs."""
+def belongs_to(identity: Mapping[str, Any], experiment: Experiment, data: set[str]) -> bool:
+    """Return whether a study belongs to an experiment.
+
+    Args:
+        identity: The attribute `identity` of the study.
+        experiment: The experiment, with the conditions of the row that the study's method is in.
+        data: Data fingerprints of the experiment's runs; empty if there are no runs yet.
+    """
     settings = experiment.without_folder()
     return (
         identity.get("version") == SEARCH_VERSION
@@ -56,6 +63,7 @@ def _belongs(identity: Mapping[str, Any], experiment: Experiment, data: set[str]
         and (not data or identity["data_fingerprint"] in data)
         and all(identity[name] == settings[name] for name in _COMPARED_SETTINGS)
         and identity.get("embedder_bias", True) == experiment.embedder_bias
+        and identity.get("racing") == (RACING_VERSION if experiment.search.racing else None)
         and identity["sampler"] == experiment.search.sampler.model_dump(mode="json")
     )
 
@@ -75,7 +83,8 @@ def _search(
 
 def _trial(number: int, trial: FrozenTrial, parameters: tuple[Parameter, ...]) -> TrialPoint:
     names = [parameter.name for parameter in parameters if parameter.name in trial.params]
-    return TrialPoint(number, {name: float(trial.params[name]) for name in names}, trial.value)
+    values = {name: float(trial.params[name]) for name in names}
+    return TrialPoint(number, values, trial.value, raced=RACED in trial.user_attrs)
 
 
 def _led_to(search: SearchHistory, measured: MeasuredExperiment, method: str) -> bool:

@@ -1,103 +1,97 @@
 """`make bench`: what the suite's own code gains over the usual way, as ratios measured side by side in one run.
 
-Ratios and not seconds, since they carry over from machine to machine; both sides of a ratio alternate, and the median
-of the rounds is shown. Nothing here decides a test.
+Ratios and not seconds, since they carry over from machine to machine. Both sides of a ratio alternate, and before the
+clock starts, their results are compared. Nothing here decides a test.
 """
 
-import statistics
-import tempfile
+import argparse
+import importlib.util
+import inspect
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import astuple, dataclass
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import torch
-from PIL import Image
-from pytorch_metric_learning.utils.accuracy_calculator import AccuracyCalculator
 from rich.console import Console
-from rich.table import Table
 
-from protocols.images.crops import training_batch
-from protocols.images.packed_images import LabelledImages
-from protocols.images.packing import decode, pack_files
-from protocols.metrics.retrieval import normalized, retrieval_scores
-from results.training_spec import ImageSettings
-from tests.benchmarks.loss_steps import STEPS
+from reproduce.monitoring.time_left import in_words
+from tests.benchmarks.bench_record import PAGE, RECORD, BenchRecord, measured_subject, terminal_table, write_page
+from tests.benchmarks.bench_rows import BenchRow
 
-ROUNDS = 5
+MODULES = "tests.benchmarks"
 
 
-STEP_ROUNDS = 60
+@dataclass(frozen=True)
+class Subject:
+    """A module with a function `measure(rounds) -> list[BenchRow]`, its rounds, and about how long it takes."""
+
+    module: str
+    rounds: int
+    seconds: float
 
 
-def ratio(ours: Callable[[], object], usual: Callable[[], object], rounds: int = ROUNDS) -> tuple[float, float, float]:
-    """Median seconds of both and the median ratio usual / ours over alternating rounds, after one round to warm up."""
-    pairs = []
-    for round_number in range(rounds + 1):
-        seconds = []
-        for work in (ours, usual):
-            started = time.perf_counter()
-            work()
-            seconds.append(time.perf_counter() - started)
-        if round_number:
-            pairs.append(seconds)
-    mine, theirs = (statistics.median(pair[side] for pair in pairs) for side in (0, 1))
-    return mine, theirs, statistics.median(pair[1] / pair[0] for pair in pairs)
+SUBJECTS = {
+    "losses": Subject("loss_steps", 5, 60),
+    "folds": Subject("peer_fold", 3, 150),
+    "retrieval": Subject("retrieval_peers", 3, 90),
+    "commands": Subject("commands", 3, 120),
+    "search": Subject("search_asks", 3, 40),
+    "images": Subject("image_batches", 5, 10),
+}
+"""The subjects in the order of the tables."""
 
 
-def training_batches(folder: Path) -> tuple[Callable[[], object], Callable[[], object]]:
-    """32 random crops to 227 pixels: from packed images, and decoding 500 x 375 JPEGs (CUB's size) again."""
-    noise = np.random.default_rng(0)
-    names = []
-    for number in range(32):
-        coarse = Image.fromarray(noise.integers(0, 256, (12, 16, 3), dtype=np.uint8))
-        coarse.resize((500, 375), Image.Resampling.BICUBIC).save(folder / f"{number}.jpg", quality=92)
-        names.append(f"{number}.jpg")
-    settings = ImageSettings()
-    packing = pack_files(folder, names, settings.resize, folder / "packed")
-    rows = np.arange(32)
-    packed = LabelledImages(packing.images, rows, rows)
-
-    class Decoded(LabelledImages):
-        def image(self, index: int) -> np.ndarray:
-            return decode(folder / names[index], settings.resize)
-
-    decoded = Decoded(packing.images, rows, rows)
-    generator = torch.Generator().manual_seed(0)
-    return (
-        lambda: training_batch(packed, rows, settings, generator),
-        lambda: training_batch(decoded, rows, settings, generator),
-    )
+def parsed() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--only", nargs="+", choices=SUBJECTS, help="subjects to measure; the others are kept")
+    parser.add_argument("--rounds", type=int, help="rounds of every subject, for a quick look")
+    parser.add_argument("--full", action="store_true", help="retrieval at the size of Stanford Online Products too")
+    parser.add_argument("--images", type=Path, help="folder of CUB-200-2011, or of a part of it, for a fold")
+    parser.add_argument("--draw", action="store_true", help="measure nothing, only renew the page from the record")
+    parser.add_argument("--out", type=Path, default=RECORD, help="file of the record")
+    parser.add_argument("--page", type=Path, default=PAGE, help="page of the docs whose tables are renewed")
+    return parser.parse_args()
 
 
-def metrics() -> tuple[Callable[[], object], Callable[[], object]]:
-    """P@1, R-precision and MAP@R of 3,000 embeddings of 50 classes: ours, and pytorch-metric-learning's."""
-    generator = torch.Generator().manual_seed(0)
-    embeddings = normalized(torch.randn(3000, 128, generator=generator))
-    labels = torch.arange(3000) % 50
-    calculator = AccuracyCalculator(
-        include=("precision_at_1", "r_precision", "mean_average_precision_at_r"), k="max_bin_count"
-    )
-    return lambda: retrieval_scores(embeddings, labels), lambda: calculator.get_accuracy(embeddings, labels)
+def present(subject: Subject) -> bool:
+    """Return whether the module of a subject exists."""
+    return importlib.util.find_spec(f"{MODULES}.{subject.module}") is not None
+
+
+def rows_of(measure: Callable[..., Iterable[Any]], rounds: int, args: argparse.Namespace) -> list[BenchRow]:
+    """Call a subject's `measure` with the options that it knows. Some return tuples or other values of a row."""
+    known = inspect.signature(measure).parameters
+    options = {name: getattr(args, name) for name in ("full", "images") if name in known}
+    return [BenchRow.of(*(row if isinstance(row, tuple) else astuple(row))) for row in measure(rounds, **options)]
 
 
 def main() -> None:
-    """Prints the ratios."""
+    """Measure the subjects; after each one its table is shown, and record and page are written."""
+    args, console = parsed(), Console(width=200)
     torch.set_num_threads(1)
-    table = Table(title=f"median of {ROUNDS} rounds ({STEP_ROUNDS} for steps), one thread")
-    for name in ("what", "ours", "usual", "usual / ours"):
-        table.add_column(name)
-    with tempfile.TemporaryDirectory() as folder:
-        for what, (ours, usual) in (
-            ("training batch: packed images / JPEGs decoded again", training_batches(Path(folder))),
-            ("retrieval metrics / pytorch-metric-learning", metrics()),
-        ):
-            mine, theirs, gain = ratio(ours, usual)
-            table.add_row(what, f"{1000 * mine:.1f} ms", f"{1000 * theirs:.1f} ms", f"{gain:.1f}")
-    for what, made in STEPS.items():
-        mine, theirs, gain = ratio(*made(), STEP_ROUNDS)
-        table.add_row(what, f"{1000 * mine:.1f} ms", f"{1000 * theirs:.1f} ms", f"{gain:.2f}")
-    Console(width=120).print(table)
+    names = [] if args.draw else args.only or SUBJECTS
+    chosen = {name: SUBJECTS[name] for name in names if present(SUBJECTS[name])}
+    record = BenchRecord.load(args.out)
+    expected = {name: record.took(name) or subject.seconds for name, subject in chosen.items()}
+    for name, subject in chosen.items():
+        # The times of the last record tell how long the rest takes.
+        console.print(f"{name}: about {in_words(expected[name])}; all: about {in_words(sum(expected.values()))} left")
+        rounds, started = args.rounds or subject.rounds, time.perf_counter()
+        module = importlib.import_module(f"{MODULES}.{subject.module}")
+        rows = rows_of(module.measure, rounds, args)
+        took = time.perf_counter() - started
+        del expected[name]
+        measured = measured_subject(name, rounds, took, rows, getattr(module, "THREADS", 1))
+        record = BenchRecord.load(args.out).with_subject(measured, list(SUBJECTS))
+        record.save(args.out)
+        console.print(terminal_table(measured))
+        write_page(record, args.page)
+    if args.draw:
+        write_page(record, args.page)
+    console.print(f"written: {args.out}, {args.page}")
 
 
 if __name__ == "__main__":

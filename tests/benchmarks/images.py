@@ -34,13 +34,15 @@ from torch.utils.data import DataLoader, Dataset
 
 from protocols.images.batch_source import BatchSource
 from protocols.images.crops import random_box
-from protocols.images.packed_images import LabelledImages, PackedImages
-from protocols.images.packing import decode, pack_files
+from protocols.images.decoding import decode
+from protocols.images.packed_images import LabelledImages
+from protocols.images.packing import pack_files
 from protocols.training.torch_state import device_name
 from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.trunks.trunk_registry import TRUNKS
 from results.provenance import provenance
-from results.training_spec import ImageSettings, TrunkSpec
+from results.training_spec import ImageSettings
+from results.trunk_spec import TrunkSpec
 
 WAYS = ("step", "faithful", "device", "usual")
 BATCH = 32
@@ -92,7 +94,7 @@ class JPEGs(Dataset[Tensor]):
         return torch.from_numpy(np.asarray(crop).transpose(2, 0, 1).copy())
 
 
-def batches_of(way: str, args: argparse.Namespace, pack: Path, paths: list[Path], seed: int) -> Take:
+def batches_of(way: str, args: argparse.Namespace, pack: LabelledImages, paths: list[Path], seed: int) -> Take:
     """What gives the next batch on the device."""
     device = torch.device(args.device)
     if way == "step":
@@ -110,9 +112,7 @@ def batches_of(way: str, args: argparse.Namespace, pack: Path, paths: list[Path]
         )
         endless = (crops for _ in iter(int, 1) for crops in loader)
         return lambda: next(endless).to(device, non_blocking=True)
-    everything = np.arange(len(paths))
-    images = LabelledImages(PackedImages(pack), everything, everything)
-    source = BatchSource(images, ImageSettings(crop=args.crop, augmentation=way), device)  # type: ignore[arg-type]
+    source = BatchSource(pack, ImageSettings(crop=args.crop, augmentation=way), device)  # type: ignore[arg-type]
     stream = source.training_batches(_rows(len(paths), seed), torch.Generator().manual_seed(seed))
     return lambda: next(stream)[1]
 
@@ -158,7 +158,9 @@ def rate(take: Take, step: Callable[[Tensor], None], args: argparse.Namespace) -
     return steps_in(args.seconds)
 
 
-def fold(number: int, args: argparse.Namespace, pack: Path, paths: list[Path], barrier: Any, results: Any) -> None:
+def fold(
+    number: int, args: argparse.Namespace, pack: LabelledImages, paths: list[Path], barrier: Any, results: Any
+) -> None:
     """One fold's process: every way in every round, at the same time as the other folds."""
     torch.set_num_threads(1)
     torch.manual_seed(number)
@@ -171,7 +173,7 @@ def fold(number: int, args: argparse.Namespace, pack: Path, paths: list[Path], b
             barrier.wait(PATIENCE)
 
 
-def measured(folds: int, args: argparse.Namespace, pack: Path, paths: list[Path]) -> dict[str, list[float]]:
+def measured(folds: int, args: argparse.Namespace, pack: LabelledImages, paths: list[Path]) -> dict[str, list[float]]:
     """Images a second of all folds together, by way and round."""
     context = get_context("spawn")
     barrier, results = context.Barrier(folds), context.Queue()
@@ -220,8 +222,9 @@ def main() -> None:
         paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in (".jpg", ".jpeg"))[: args.images]
         if len(paths) < BATCH:
             raise SystemExit(f"--data {folder}: {len(paths)} JPEGs found, a batch needs {BATCH}; name another folder")
-        pack = Path(temporary) / "pack"
-        pack_files(folder, [str(path.relative_to(folder)) for path in paths], ImageSettings().resize, pack)
+        names = [str(path.relative_to(folder)) for path in paths]
+        packed = pack_files(folder, names, ImageSettings().resize, Path(temporary) / "pack").images
+        pack = LabelledImages(packed, np.arange(len(names)), np.arange(len(names)))
         rates = {folds: measured(folds, args, pack, paths) for folds in args.folds}
     name = device_name(torch.device(args.device))
     title = f"{args.trunk}, {args.precision}, batches of {BATCH} at {args.crop} pixels, {name}"

@@ -13,7 +13,7 @@ from reproduce.config.experiment_file import load_experiments
 from reproduce.config.yaml_files import EXPERIMENTS
 from reproduce.execution.session import Session, open_session
 from reproduce.storage import storage_paths
-from results.experiment_spec import RecordingSettings
+from results.recording_settings import RecordingSettings
 from results.training_spec import FoldSpec
 
 FILES = ("proxy_isa_figure2", "proxy_isa_figure6", "proxy_isa_figure7", "ccp_figure1", "ccp_figure2", "ccp_figure3")

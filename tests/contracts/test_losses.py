@@ -55,7 +55,7 @@ def test_to_device_and_dtype(case):
     torch.testing.assert_close(value.float(), value_of(made(case), embeddings.float(), labels), rtol=1e-3, atol=1e-5)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.gpu
 @every_case
 def test_follows_the_embeddings_to_the_gpu(case):
     embeddings, labels = batch()

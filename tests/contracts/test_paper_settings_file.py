@@ -20,7 +20,8 @@ from reproduce.config.method_on_dataset import open_method
 from reproduce.outputs.covered_rows import CoveredRow, covered_rows
 from results.experiment_spec import Experiment
 from results.published.tables import read_published
-from results.training_spec import MethodSpec, StepSchedule, TrunkSpec
+from results.training_spec import MethodSpec, StepSchedule
+from results.trunk_spec import TrunkSpec
 
 # Without a search: the audit has the optima that MLRC published, which a search of ours need not find.
 EXPERIMENTS = {

@@ -170,6 +170,9 @@ def test_the_page_never_scrolls_sideways(visit, width):
     assert inner >= outer
     if width == 360:
         assert inner > outer, "a wide table scrolls in its own box"
+    images = [image.bounding_box() for image in page.locator("figure img").all()]
+    assert images
+    assert all(image["x"] >= 0 and image["x"] + image["width"] <= width for image in images), "figures are shown whole"
 
 
 def test_on_a_phone_the_names_do_not_cover_the_focused_number(visit):
@@ -240,6 +243,19 @@ def test_the_first_screen_has_the_answer_its_limits_and_the_whole_ranking(visit,
             box = cell.bounding_box()
             assert box["x"] + box["width"] <= width
     assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_a_phone_shows_the_groups_of_31_methods_whole(visit, tmp_path):
+    many = tmp_path / "many.html"
+    many.write_text(render_page(sample_content("all_methods_glyphs")), encoding="utf-8")
+    page = visit(width=390, height=844, address=many.as_uri())
+    groups = page.locator(".ranking .spans").all()
+    assert len(groups) == 31
+    assert groups[0].inner_text() == "a"
+    assert all(group.is_visible() for group in groups if group.inner_text())
+    assert not page.locator(".ranking .slots").first.is_visible()
+    box = page.locator(".scroll:has(.ranking)")
+    assert box.evaluate("box => box.scrollWidth <= box.clientWidth"), "the ranking does not scroll sideways"
 
 
 def test_few_tab_stops_lead_to_the_first_folded_section(visit):

@@ -11,7 +11,7 @@ from reproduce.execution.scheduler import Scheduler
 from reproduce.outputs.page import gather
 from reproduce.storage import open_store, storage_paths
 from results.artifacts import weights_path
-from results.experiment_spec import RecordingSettings
+from results.recording_settings import RecordingSettings
 from results.recordings import Recording, recording_path
 from tests.support.sample_records import some_summary
 from tests.support.scheduling import Observer, reproduction

@@ -98,8 +98,8 @@ def test_the_plan_counts_stored_trainings_before_and_after_the_run(finished):
     folder, before, _ = finished
     after = reproduce(folder, "plan", "tiny.yaml", "--workers", "2")
     assert (before.code, after.code) == (0, 0)
-    assert re.search(rf"{TRAININGS} trainings, 0 in the store; (\d+ s to )?\d+ s left, 2 at a time", before.out)
-    assert f"{TRAININGS} trainings, {TRAININGS} in the store; 0 s left" in after.out
+    assert f"{TRAININGS} trainings, 0 in the store; times are unknown (the store has no training" in before.out
+    assert f"{TRAININGS} trainings, {TRAININGS} in the store; about 0 s left" in after.out
 
 
 def test_a_plan_for_more_trials_counts_the_stored_trainings(finished):

@@ -247,6 +247,40 @@ def test_members_that_leave_the_folder_are_refused(tmp_path, make):
     assert list((tmp_path / "deep" / "to").iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["", ".", "./.", "\\"])
+def test_a_member_without_a_name_is_refused(tmp_path, name):
+    path = make_zip(tmp_path / "a.zip", [(zipfile.ZipInfo(name), b"x")])
+    with refused(str(path), "a member has no name" if name != "\\" else "would leave"):
+        unpack(path, tmp_path / "to")
+    assert tree(tmp_path / "to") == {}
+
+
+@pytest.mark.parametrize("kind", ["zip", "tgz"])
+def test_an_archive_that_grows_beyond_measure_is_refused(tmp_path, kind, monkeypatch):
+    monkeypatch.setattr(module, "_ALWAYS_ALLOWED", 10_000)
+    zeros = bytes(2_000_000)
+    if kind == "zip":
+        path = make_zip(tmp_path / "a.zip", [("zeros", zeros)])
+    else:
+        path = make_tar(tmp_path / "a.tgz", [(tarfile.TarInfo("zeros"), zeros)])
+    with refused(str(path), "unpacks to more than 50 times its size"):
+        unpack(path, tmp_path / "to")
+    assert tree(tmp_path / "to") == {}
+
+
+@pytest.mark.parametrize("kind", ["zip", "tgz"])
+def test_an_empty_archive_and_a_folder_without_a_name_give_nothing(tmp_path, kind):
+    folder = tarfile.TarInfo("./")
+    folder.type = tarfile.DIRTYPE
+    for members in ([], ["./"]):
+        if kind == "zip":
+            path = make_zip(tmp_path / "a.zip", [(zipfile.ZipInfo(name), b"") for name in members])
+        else:
+            path = make_tar(tmp_path / "a.tgz", [(folder, b"") for _ in members])
+        unpack(path, tmp_path / "to")
+        assert tree(tmp_path / "to") == {}
+
+
 @pytest.mark.parametrize("kind", ["zip", "tgz"])
 @pytest.mark.parametrize("harm", ["cut", "no archive", "changed"])
 def test_a_broken_archive_leaves_nothing(tmp_path, kind, harm):

@@ -18,7 +18,8 @@ from protocols.splits import from_ranges, mlrc_split
 from results.experiment_spec import SamplerSettings
 from results.provenance import provenance
 from results.records import FoldResult, RunRecord, Scores
-from results.training_spec import FoldSpec, MethodSpec, TrunkSpec
+from results.training_spec import FoldSpec, MethodSpec
+from results.trunk_spec import TrunkSpec
 from tests.support.toys import (
     CONTRASTIVE,
     IMAGES,

@@ -16,6 +16,8 @@ from protocols.splits import (
     as_ranges,
     assert_disjoint,
     conventional_split,
+    drawn_name,
+    drawn_order,
     from_ranges,
     mlrc_split,
     named_split,
@@ -188,7 +190,7 @@ def test_splits_by_name() -> None:
 
 def test_a_query_gallery_test_is_never_halved() -> None:
     """Specification, 11.3: In-Shop's folds are over its 3,997 training classes."""
-    split = named_split("mlrc", 7982, 3997, queries_given=True)
+    split = named_split("mlrc", 7982, 3997, test_given=True)
     assert split == mlrc_split(7982, 3997)
     assert split.test == tuple(range(3997, 7982))
 
@@ -241,3 +243,28 @@ def test_ranges_are_inverted(ranks: list[int]) -> None:
     assert from_ranges(ranges) == tuple(ranks)
     # No two neighbours could be one range.
     assert all(one[1] + 1 != other[0] for one, other in pairwise(ranges))
+
+
+@pytest.mark.parametrize(("rule", "plain"), [("mlrc", mlrc_split(100)), ("conventional", conventional_split(100, 50))])
+def test_a_drawn_split_moves_the_classes_of_the_rule(rule: str, plain: ClassSplit) -> None:
+    split = named_split(drawn_name(rule, 3), 100, None)
+    assert split.name == f"{rule}_drawn_3"
+    assert_disjoint(split)
+    assert len(split.test) == len(plain.test)
+    assert [len(fold.train) for fold in split.folds] == [len(fold.train) for fold in plain.folds]
+    everything = {*split.test, *split.folds[0].train, *split.folds[0].validation}
+    assert everything == set(range(100))
+    assert set(split.test) != set(plain.test)
+    assert split.test != named_split(drawn_name(rule, 4), 100, None).test
+    assert split == named_split(drawn_name(rule, 3), 100, None)
+
+
+def test_the_drawn_order_never_changes() -> None:
+    assert drawn_order(8, 3) == (1, 7, 6, 3, 4, 2, 0, 5)
+
+
+def test_a_given_split_is_not_drawn_again() -> None:
+    with pytest.raises(SplitError, match="remove the seed"):
+        named_split(drawn_name("mlrc", 3), 100, 50, test_given=True)
+    with pytest.raises(SplitError, match="unknown split"):
+        named_split("mlrc_drawn_x", 100, 50)

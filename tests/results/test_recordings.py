@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from results.experiment_spec import DataChoice, Experiment, RecordingSettings
+from results.experiment_spec import DataChoice, Experiment
+from results.recording_settings import RecordingSettings
 from results.recordings import Recording, Snapshot, recording_path
-from results.training_spec import TrunkSpec
+from results.trunk_spec import TrunkSpec
 
 TRUNK = TrunkSpec(name="small_conv", weights="random")
 

@@ -11,17 +11,15 @@ from pydantic import ValidationError
 from results.records import FoldResult, RunRecord, run_fingerprint
 from results.training_spec import (
     Component,
-    EmbedderSpec,
     FoldSpec,
     ImageSettings,
-    InputFormat,
     MethodSpec,
     OptimizerSettings,
     StepSchedule,
     TrainingSettings,
-    TrunkSpec,
     WeightedComponent,
 )
+from results.trunk_spec import EmbedderSpec, InputFormat, TrunkSpec
 from results.values import canonical_json, derive_seed, fingerprint_of
 from tests.support.sample_records import some_result, some_run, some_spec
 
@@ -85,6 +83,7 @@ CHANGES = {
     "method.warmup_passes": method(warmup_passes=1),
     "method.warmup_steps": method(warmup_steps=1),
     "method.embedder": method(embedder="principal_components"),
+    "method.lr": method(lr=1e-4),
     "method.versions": method(versions={"TripletMarginLoss": "meaning 2"}),
     "training.batch_size": training(batch_size=16),
     "training.iterations_per_epoch": training(iterations_per_epoch=50),

@@ -48,6 +48,7 @@ def test_only_rows_under_equal_conditions_are_compared():
         ("search.trials", "a row cannot have its own 'search.trials'; it can have trunk, embedding_size"),
         ("seed", "a row cannot have its own 'seed'"),
         ("trunk.name", "make a panel for another network"),
+        ("trunk.frozen", "make a panel for another network"),
         ("trunk", "make a panel for another network"),
         ("proxies.warmup_steps", "'proxies' has no parts here; give 'proxies' as a whole"),
         ("training.batch_size.more", "'training.batch_size' has no parts here"),

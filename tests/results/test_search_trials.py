@@ -7,7 +7,8 @@ from results.experiment_spec import DataChoice, Experiment, SearchSettings
 from results.search_trials import trial_scores
 from results.seeds import search_seed, training_seed
 from results.store import Store
-from results.training_spec import Component, MethodSpec, TrunkSpec
+from results.training_spec import Component, MethodSpec
+from results.trunk_spec import TrunkSpec
 from tests.support.sample_records import some_result, some_run, some_spec, some_summary
 
 EXPERIMENT = Experiment(
@@ -95,3 +96,18 @@ def test_a_store_gives_the_scores_with_the_trainings(tmp_path):
 def test_the_first_search_has_the_seed_of_the_experiment():
     assert search_seed(7, 0) == 7
     assert len({search_seed(seed, search) for seed in range(3) for search in range(3)}) == 9
+
+
+def test_a_race_is_known_again_from_the_store_whatever_idle_workers_trained():
+    racing = EXPERIMENT.model_copy(update={"search": SearchSettings(trials=3, racing=True)})
+    scores = {0: (0.5, 0.6), 1: (0.1,), 2: (0.52, 0.64)}
+    stored = [training("search", t, fold, score) for t, folds in scores.items() for fold, score in enumerate(folds)]
+    winner, _ = training("reproduction", 0, 0, 0.5, method=method(2))
+    # The second trial stopped after the first fold, 0.4 behind the best.
+    expected = pytest.approx((0.55, 0.15, 0.58))
+    assert trial_scores(racing, RUN, winner, stored) == expected
+    ahead = training("search", 1, 1, 0.9)
+    assert trial_scores(racing, RUN, winner, [*stored, ahead]) == expected
+    # Without racing the trial is incomplete, and in a race the best trial needs all folds.
+    assert trial_scores(EXPERIMENT, RUN, winner, stored) == ()
+    assert trial_scores(racing, RUN, winner, stored[:-1]) == ()

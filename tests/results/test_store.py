@@ -388,3 +388,12 @@ def test_class_scores_have_a_row_per_class(any_store):
     ]
     assert frame["separated_precision_at_1"].tolist() == [0.1, 0.2]
     assert frame["concatenated_map_at_r"].tolist() == [0.075, 0.1]
+
+
+def test_a_clock_that_was_set_back_shows_no_older_experiment_as_the_latest(tmp_path):
+    store = Store(f"sqlite:///{tmp_path / 'clock.sqlite'}", tmp_path)
+    store.put_experiment("a" * 32, "some", some_summary())
+    with store._database.writing() as connection:
+        connection.exec_driver_sql("UPDATE experiments SET last_started = '2999-01-01T00:00:00+00:00'")
+    store.put_experiment("b" * 32, "some", some_summary())
+    assert store.latest_experiments() == {"some": "b" * 32}

@@ -5,7 +5,7 @@ import math
 import pytest
 from pydantic import ValidationError
 
-from results.training_spec import InputFormat, TrunkSpec
+from results.trunk_spec import InputFormat, TrunkSpec
 from results.values import fingerprint_of
 
 TRUNK = {"name": "bn_inception", "weights": "imagenet"}

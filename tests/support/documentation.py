@@ -8,7 +8,7 @@ README = ROOT / "README.md"
 PAGES = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 _BLOCK = re.compile(r"^```(\S+)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
-_SAVED_BLOCK = re.compile(r"^<!-- file: (\S+) -->\n```yaml\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
+_SAVED_BLOCK = re.compile(r"^<!-- file: (\S+) -->\n```(?:yaml|python)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 _REPOSITORY_PATH = re.compile(r"`((?:losses|results|protocols|reports|reproduce|tests|docs)/[\w./*-]*)`")
 
@@ -36,7 +36,7 @@ def all_commands() -> list[str]:
 
 
 def files_to_save(page: Path) -> dict[str, str]:
-    """YAML blocks by the file name that the comment above them gives."""
+    """YAML and Python blocks by the file name that the comment above them gives."""
     return dict(_SAVED_BLOCK.findall(text_of(page)))
 
 

@@ -8,7 +8,8 @@ from results.experiment_summary import ExperimentSummary
 from results.records import CurvePoint, FoldResult, Provenance, RunRecord, Scores
 from results.schema import EXPERIMENTS
 from results.store import Store
-from results.training_spec import Component, FoldSpec, ImageSettings, MethodSpec, TrainingSettings, TrunkSpec
+from results.training_spec import Component, FoldSpec, ImageSettings, MethodSpec, TrainingSettings
+from results.trunk_spec import TrunkSpec
 
 
 def some_provenance() -> Provenance:

@@ -12,10 +12,13 @@ from tests.support.small_problem import COSFACE, TRIPLET, UNTRAINED
 
 class Observer:
     def __init__(self, executor=None):
-        self.executor, self.seen, self.ticked = executor, [], []
+        self.executor, self.seen, self.ticked, self.not_needed = executor, [], [], []
 
     def job_done(self, method, job, outcome, *, from_store):
         self.seen.append((method, outcome.fingerprint, from_store))
+
+    def spared(self, method, fingerprints):
+        self.not_needed += fingerprints
 
     def ticks(self, ticks):
         self.ticked += ticks

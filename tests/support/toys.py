@@ -14,15 +14,8 @@ from protocols.splits import as_ranges, mlrc_split
 from protocols.training.fold_data import FoldData, fold_data
 from results.provenance import provenance
 from results.records import FoldResult
-from results.training_spec import (
-    Component,
-    FoldSpec,
-    ImageSettings,
-    MethodSpec,
-    OptimizerSettings,
-    TrainingSettings,
-    TrunkSpec,
-)
+from results.training_spec import Component, FoldSpec, ImageSettings, MethodSpec, OptimizerSettings, TrainingSettings
+from results.trunk_spec import TrunkSpec
 
 IMAGES = ImageSettings(resize=None, crop=8)
 CONTRASTIVE = MethodSpec(

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from reports.figures.beside_print import PublishedRowValues
 from reports.figures.curves import MethodCurves
 from reports.figures.dependence import DependencePanel
 from reports.figures.intervals import MethodRuns
@@ -23,6 +24,17 @@ def of_intervals(methods: Sequence[MethodRuns]) -> str:
     published = [f"{method.name} {100 * method.published:.2f} %" for method in ordered if method.published is not None]
     beside = f" Published: {'; '.join(published)}." if published else ""
     return f"Means with 95 % intervals over runs, the highest first: {'; '.join(means)}.{beside}"
+
+
+def of_published_rows(rows: Sequence[PublishedRowValues], score: str) -> str:
+    """Describe each published value beside our mean and prediction interval."""
+    texts = []
+    for row in rows:
+        ends = ""
+        if row.prediction is not None and row.prediction.half_width is not None:
+            ends = f", predicted {row.prediction.low:.2f} to {row.prediction.high:.2f}"
+        texts.append(f"{row.name} {row.published:.2f}, ours {row.ours.mean:.2f}{ends}")
+    return f"Published values of {score}: {'; '.join(texts)}."
 
 
 def of_ranks(ranks: Mapping[str, float], blocks: str, groups: Sequence[Sequence[str]]) -> str:

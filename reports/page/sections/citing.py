@@ -25,14 +25,28 @@ def citing(material: Material) -> tuple[Command, ...]:
         material: The experiment.
 
     Returns:
-        A paragraph on how the numbers were made, and BibTeX entries, each with its purpose.
+        A paragraph on how the numbers were made, BibTeX entries, and a permanent link to each commit of the runs, each
+        with its purpose.
     """
     if not material.records:
         return ()
     return (
         Command(_paragraph(material), "A paragraph for the methods section, with the numbers of this experiment:"),
         Command(f"{_software(material)}\n\n{_PROTOCOL_PAPER}", "BibTeX of the suite and of the protocol's paper:"),
+        *(Command(*_permanent(commit, material.repository)) for commit in _known_commits(material)),
     )
+
+
+def _permanent(commit: str, repository: str) -> tuple[str, str]:
+    """Return the permanent link to a commit, or the commit alone if the repository is not known; and the purpose."""
+    if repository:
+        return f"{repository}/commit/{commit}", "Permanent link to the code of the runs:"
+    return commit, "Commit of the code of the runs (the address of its repository is not recorded):"
+
+
+def _known_commits(material: Material) -> list[str]:
+    commits = {run.provenance.commit for own in material.records.values() for run in own}
+    return sorted(commits - {"unknown"})
 
 
 def _paragraph(material: Material) -> str:
@@ -52,6 +66,8 @@ def _paragraph(material: Material) -> str:
             f"Hyperparameters were searched with {trials} per method on validation classes, and the setting found was "
             f"trained again with new seeds ({repeated} per method)."
         )
+        if summary.experiment is not None and summary.experiment.search.racing:
+            sentences.append("Trials that were clearly behind the best trial on the same folds got no more folds.")
     else:
         sentences.append(f"Hyperparameters were not searched; there are {repeated} per method.")
     models = "1 model" if material.folds == 1 else f"{material.folds} models"
@@ -85,7 +101,9 @@ def _software(material: Material) -> str:
     }
     with suppress(metadata.PackageNotFoundError):
         fields["version"] = metadata.version(_PACKAGE)
-    commits = sorted({run.provenance.commit for own in material.records.values() for run in own})
-    fields["note"] = f"Commit {', '.join(commits)}"
+    commits = _known_commits(material)
+    if material.repository and commits:
+        fields["url"] = f"{material.repository}/commit/{commits[0]}" if len(commits) == 1 else material.repository
+    fields["note"] = f"Commit {', '.join(commits) or 'unknown'}"
     lines = [f"  {name:<7} = {{{value}}}" for name, value in fields.items()]
     return "@software{metric_learning_reproductions,\n" + ",\n".join(lines) + "\n}"

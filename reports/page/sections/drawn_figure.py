@@ -6,8 +6,8 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from reports.figures.style import FigureError, png_of, svg_of
-from reports.page.content import FigureView
+from reports.figures.style import FigureError, UndrawableError, png_of, svg_of
+from reports.page.content import FigurePart, FigureView
 from reports.page.data_uris import embedded
 from results.whole_files import write_whole
 
@@ -18,20 +18,23 @@ class Drawn:
 
     Attributes:
         name: Name of the files, without suffix.
-        svg: Content of the SVG file.
-        png: Content of the PNG file.
+        svg: Content of the SVG file; None if the figure cannot be drawn and has no files.
+        png: Content of the PNG file, likewise.
         view: The figure on the page; None if the page shows the same content as HTML.
     """
 
     name: str
-    svg: str
-    png: bytes
+    svg: str | None
+    png: bytes | None
     view: FigureView | None
 
-    def save(self, folder: Path) -> None:
-        """Write both files into `folder`."""
-        write_whole(folder / f"{self.name}.svg", self.svg)
-        write_whole(folder / f"{self.name}.png", self.png)
+    def save(self, folder: Path) -> list[str]:
+        """Write the files into `folder`, and return their names."""
+        contents = {f"{self.name}.svg": self.svg, f"{self.name}.png": self.png}
+        written = {name: content for name, content in contents.items() if content is not None}
+        for name, content in written.items():
+            write_whole(folder / name, content)
+        return list(written)
 
 
 def drawn(
@@ -42,8 +45,11 @@ def drawn(
     caption: str = "",
     fold: str = "",
     on_page: bool = True,
+    part: FigurePart = "details",
 ) -> Iterable[Drawn]:
     """Draw a figure. Returns an empty list if there are no data for it: the page leaves such a figure out.
+
+    A figure whose data cannot be drawn, such as equal embeddings, becomes a sentence with the reason.
 
     Args:
         name: Name of the files, without suffix.
@@ -53,11 +59,15 @@ def drawn(
         caption: Text below the figure.
         fold: Title of the collapsed group that the figure belongs to; empty for none.
         on_page: Whether the page shows the figure.
+        part: Part of the page that the figure belongs to.
     """
     try:
         figure = draw()
+    except UndrawableError as error:
+        view = FigureView(title, "", "", f"This figure cannot be drawn: {error}.", fold, part) if on_page else None
+        return [Drawn(name, None, None, view)]
     except FigureError:
         return []
     svg, png = svg_of(figure), png_of(figure)
-    view = FigureView(title, embedded(svg, png), describe(), caption, fold) if on_page else None
+    view = FigureView(title, embedded(svg, png), describe(), caption, fold, part) if on_page else None
     return [Drawn(name, svg, png, view)]

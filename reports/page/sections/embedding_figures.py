@@ -13,6 +13,7 @@ from reports.figures.embedding_map import embedding_map, tsne_places
 from reports.figures.gallery import retrieval_gallery, retrievals_of
 from reports.figures.similarity import SimilarityPanel, similarity_heat_map
 from reports.figures.spectrum import Spectrum, singular_value_spectrum
+from reports.figures.style import PAGE_WIDTH
 from reports.page.content import Gallery, GalleryRow, Thumbnail
 from reports.page.data_uris import thumbnail_uri
 from reports.page.material import Material
@@ -28,17 +29,21 @@ IMAGES_PER_CLASS = 30
 """Largest number of images of a test class in a t-SNE of test images."""
 
 
-def embedding_figures(material: Material) -> Iterator[Drawn]:
-    """Draw maps of test images, maps of training images with proxies, heat map, spectra, and galleries as files."""
-    shown = [(key, material.exhibits[key]) for key in material.best_first if key in material.exhibits]
+def map_figures(material: Material) -> Iterator[Drawn]:
+    """Draw maps of test images, and maps of training images with proxies."""
+    shown, with_proxies = _with_exhibits(material)
     trained = [
         (key, exhibit) for key, exhibit in shown if material.records[key][0].hyperparameters or len(exhibit.proxies)
     ]
-    with_proxies = [(key, exhibit) for key, exhibit in trained if len(exhibit.proxies)]
     for key, exhibit in (trained or shown)[:MAPS]:
         yield from _test_map(material, key, exhibit)
     for key, exhibit in with_proxies[:MAPS]:
         yield from _proxy_map(material, key, exhibit)
+
+
+def embedding_figures(material: Material) -> Iterator[Drawn]:
+    """Draw what needs no map: heat map, spectra, and galleries as files."""
+    shown, with_proxies = _with_exhibits(material)
     yield from _heat_map(material, with_proxies)
     yield from _spectra(material, shown)
     for key, exhibit in shown[:GALLERY_FILES]:
@@ -46,6 +51,12 @@ def embedding_figures(material: Material) -> Iterator[Drawn]:
             name = f"gallery_{file_name(key)}"
             draw = partial(retrieval_gallery, retrievals)
             yield from drawn(name, material.titles[key], draw, str, on_page=False)
+
+
+def _with_exhibits(material: Material) -> tuple[list[tuple[str, Exhibit]], list[tuple[str, Exhibit]]]:
+    """Return the methods with exhibits, the best first, and those of them that have proxies."""
+    shown = [(key, material.exhibits[key]) for key in material.best_first if key in material.exhibits]
+    return shown, [(key, exhibit) for key, exhibit in shown if len(exhibit.proxies)]
 
 
 def galleries(material: Material) -> tuple[Gallery, ...]:
@@ -66,7 +77,7 @@ def _test_map(material: Material, key: str, exhibit: Exhibit) -> Iterator[Drawn]
     yield from drawn(
         f"tsne_test_{file_name(key)}",
         title,
-        lambda: embedding_map(places(), labels),
+        lambda: embedding_map(places(), labels, width=PAGE_WIDTH),
         lambda: of_map(places(), labels),
         f"Model of the first fold of run 0, up to {IMAGES_PER_CLASS} images of some test classes. Distances between "
         f"groups have no meaning in t-SNE. {_best_of(material, MAPS)}",
@@ -80,10 +91,10 @@ def _proxy_map(material: Material, key: str, exhibit: Exhibit) -> Iterator[Drawn
     yield from drawn(
         f"tsne_proxies_{file_name(key)}",
         f"{material.titles[key]}: images of training classes with their proxies",
-        lambda: embedding_map(places()[0], labels, places()[1], star_labels),
+        lambda: embedding_map(places()[0], labels, places()[1], star_labels, width=PAGE_WIDTH),
         lambda: of_proxy_map(places()[0], labels, places()[1], star_labels),
-        "Model of the first fold of run 0, a few images of some training classes. A star is a proxy in the colour of "
-        "its class. "
+        "Model of the first fold of run 0, a few images of some training classes. A proxy is a larger sign with a dark "
+        "outline, in the shape and the colour of its class. "
         f"{_best_of(material, MAPS, 'that have proxies')}",
         "Training images and proxies (t-SNE)",
     )
@@ -103,7 +114,7 @@ def _heat_map(material: Material, with_proxies: list[tuple[str, Exhibit]]) -> It
     yield from drawn(
         "similarity",
         "Cosine similarity between training images and proxies",
-        lambda: similarity_heat_map(panels),
+        lambda: similarity_heat_map(panels, columns=1),
         lambda: of_similarities(panels),
         "Model of the first fold of run 0, images and proxies sorted by class. A frame shows the pairs of one class. "
         f"{_best_of(material, PANELS, 'that have proxies')}",
@@ -115,7 +126,7 @@ def _spectra(material: Material, exhibits: list[tuple[str, Exhibit]]) -> Iterato
     yield from drawn(
         "spectrum",
         "Singular values of the test embeddings",
-        lambda: singular_value_spectrum(spectra),
+        lambda: singular_value_spectrum(spectra, PAGE_WIDTH),
         lambda: of_spectra(spectra),
         f"Model of the first fold of run 0, all test images. {_best_of(material, SPECTRA)}",
     )

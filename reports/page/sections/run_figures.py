@@ -7,6 +7,7 @@ from reports.figures.critical_difference import critical_difference_diagram
 from reports.figures.curves import FoldCurve, MethodCurves, score_curves
 from reports.figures.dependence import Dependence, DependencePanel, dependence_plot
 from reports.figures.intervals import MethodRuns, interval_plot
+from reports.figures.style import PAGE_WIDTH
 from reports.page.material import Material, Score
 from reports.page.sections.alternative_texts import of_curves, of_dependence, of_intervals, of_ranks
 from reports.page.sections.drawn_figure import Drawn, drawn
@@ -49,7 +50,7 @@ def _intervals(material: Material, score: Score, published: Mapping[str, float])
     yield from drawn(
         f"intervals_{score.name.replace(' ', '_').replace('@', '_at_').lower()}",
         f"{capitalized(score.name)} by method",
-        lambda: interval_plot(rows, score.name),
+        lambda: interval_plot(rows, score.name, PAGE_WIDTH),
         lambda: of_intervals(rows),
         f"The points below a mean are {points}. Overlapping intervals do not replace a test. The verdicts above are "
         "tests.",
@@ -76,7 +77,7 @@ def _ranks(material: Material, score: Score) -> Iterator[Drawn]:
     yield from drawn(
         "critical_difference",
         f"Mean ranks by {score.name}",
-        lambda: critical_difference_diagram(mean_ranks, blocks, groups),
+        lambda: critical_difference_diagram(mean_ranks, blocks, groups, PAGE_WIDTH),
         lambda: of_ranks(mean_ranks, blocks, groups),
         "The blocks are runs on one dataset, so the ranks hold for this dataset only. A bar joins methods of which "
         "none is shown to be better than another, by the tests of all pairs behind the verdicts. A method without a "
@@ -93,7 +94,7 @@ def _curves(material: Material) -> Iterator[Drawn]:
     yield from drawn(
         "validation_curves",
         "Validation scores during the trainings of each method's first run",
-        lambda: score_curves(shown),
+        lambda: score_curves(shown, width=PAGE_WIDTH),
         lambda: of_curves(shown, "Validation MAP@R"),
         "Reproduction 0 of each method, one line per fold. Mean and band end where the first fold stops. The scores in "
         "the tables are measured on the test classes, which are other classes.",
@@ -116,7 +117,7 @@ def _test_curves(material: Material) -> Iterator[Drawn]:
     yield from drawn(
         "test_curves",
         f"{capitalized(name)} during the trainings",
-        lambda: score_curves(shown, name, unit),
+        lambda: score_curves(shown, name, unit, PAGE_WIDTH),
         lambda: of_curves(shown, capitalized(name), unit),
         "Nothing is chosen by these scores. Validation scores chose the kept checkpoint. Peeking would keep the "
         "highest point of each line.",
@@ -177,7 +178,7 @@ def _batch_sizes(material: Material) -> Iterator[Drawn]:
     yield from drawn(
         "batch_size",
         f"{capitalized(score.name)} by batch size",
-        lambda: dependence_plot(shown, score.name),
+        lambda: dependence_plot(shown, score.name, stacked=True),
         lambda: of_dependence(shown, score.name),
         "From the panels of this experiment that differ only in batch size.",
     )

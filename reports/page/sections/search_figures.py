@@ -7,6 +7,7 @@ import numpy as np
 from reports.figures.contour import FEWEST_TRIALS, search_contour
 from reports.figures.parallel_coordinates import parallel_coordinates
 from reports.figures.search_history import search_history
+from reports.figures.style import PAGE_WIDTH
 from reports.figures.trials import Parameter, SearchHistory, TrialPoint, finished
 from reports.page.material import Material
 from reports.page.sections.alternative_texts import of_contour, of_parallel_coordinates, of_search
@@ -29,10 +30,10 @@ def _of_search(name: str, title: str, search: SearchHistory) -> Iterator[Drawn]:
     yield from drawn(
         f"search_{name}_history",
         f"{title}: trials in order",
-        lambda: search_history(trials, startup=min(search.startup, len(trials))),
+        lambda: search_history(trials, startup=min(search.startup, len(trials)), width=PAGE_WIDTH),
         lambda: of_search(trials),
         "Each trial is one setting, trained on every fold. The best trial is chosen by this value, so the value is "
-        "too high on average. The tables show new trainings with the best setting.",
+        "too high on average. The tables show new trainings with the best setting." + _about_raced(trials),
         fold,
     )
     searched = {parameter.name for parameter in search.parameters}
@@ -42,7 +43,7 @@ def _of_search(name: str, title: str, search: SearchHistory) -> Iterator[Drawn]:
     yield from drawn(
         f"search_{name}_parallel",
         f"{title}: all trials across the hyperparameters",
-        lambda: parallel_coordinates(complete, search.parameters),
+        lambda: parallel_coordinates(complete, search.parameters, width=PAGE_WIDTH),
         lambda: of_parallel_coordinates(complete, search.parameters),
         "The colour is the validation MAP@R.",
         fold,
@@ -51,7 +52,7 @@ def _of_search(name: str, title: str, search: SearchHistory) -> Iterator[Drawn]:
     yield from drawn(
         f"search_{name}_contour",
         f"{title}: {x.name} and {y.name}",
-        lambda: search_contour(complete, x, y),
+        lambda: search_contour(complete, x, y, width=PAGE_WIDTH),
         lambda: of_contour(complete, x, y),
         (
             "The surface is interpolated between trials and ends at the outermost trials."
@@ -61,6 +62,13 @@ def _of_search(name: str, title: str, search: SearchHistory) -> Iterator[Drawn]:
         + (" The other hyperparameters of the trials differ too." if len(search.parameters) > 2 else ""),
         fold,
     )
+
+
+def _about_raced(trials: Sequence[TrialPoint]) -> str:
+    count = sum(trial.raced for trial in trials)
+    if not count:
+        return ""
+    return f" {count} of {len(trials)} trials were clearly behind and got no more folds; their value is an estimate."
 
 
 def _two_strongest(trials: Sequence[TrialPoint], parameters: Sequence[Parameter]) -> tuple[Parameter, Parameter]:

@@ -1,4 +1,4 @@
-"""Warnings above the numbers: small budget, few runs, close trials, short trainings, flags, code and machines."""
+"""Warnings above the numbers: small budget, few runs, raced or close trials, short trainings, flags, code, machines."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -8,7 +8,8 @@ from reports.page.material import Material
 from reports.page.sections.headline import small_budget
 from reports.page.sections.wording import listed, runs
 from reports.tables.peeking import NOTHING_TO_CHOOSE
-from reports.tables.result_notes import close_trials, cut_off_notes
+from reports.tables.result_notes import close_trials, cut_off_notes, race_notes, trained_part_notes
+from results.mixed_trainings import mixed_trainings
 from results.provenance import mixed_versions
 from results.statistics.peeking import peeking
 
@@ -22,7 +23,13 @@ def warnings_of(material: Material, *, partial: bool) -> tuple[Verdict, ...]:
         material: The experiment.
         partial: Whether runs are missing.
     """
-    warnings = [*_partial(material, partial), *_budget(material), *_few_runs(material), *_of_trainings(material)]
+    warnings = [
+        *_partial(material, partial),
+        *_trained_part(material),
+        *_budget(material),
+        *_few_runs(material),
+        *_of_trainings(material),
+    ]
     warnings += [*_untrained(material), *_flags(material), *_unreadable(material), *_code_and_machines(material)]
     return tuple(Verdict("warning", sentence, detail) for sentence, detail in warnings)
 
@@ -30,6 +37,12 @@ def warnings_of(material: Material, *, partial: bool) -> tuple[Verdict, ...]:
 def _partial(material: Material, partial: bool) -> Iterator[tuple[str, str]]:
     if partial and material.records:
         yield "The experiment is not finished. The page shows the runs that exist, and its results can change.", ""
+
+
+def _trained_part(material: Material) -> Iterator[tuple[str, str]]:
+    """A frozen trunk and another embedder than MLRC's, as in the notes of the table."""
+    for note in trained_part_notes(material.measured):
+        yield note, ""
 
 
 def _budget(material: Material) -> Iterator[tuple[str, str]]:
@@ -68,9 +81,9 @@ def _units(material: Material, count: int) -> str:
 
 
 def _of_trainings(material: Material) -> Iterator[tuple[str, str]]:
-    """Close trials and cut-off trainings, as in the notes of the table."""
+    """Raced trials, close trials and cut-off trainings, as in the notes of the table."""
     measured, titles = material.measured, material.titles
-    for note in close_trials(measured, titles):
+    for note in (*race_notes(measured), *close_trials(measured, titles)):
         yield note, ""
     hidden = [titles[gain.method] for gain in peeking(measured) if gain.nothing_to_choose]
     detail = f"The gain from peeking of {listed(hidden)} is not shown. {NOTHING_TO_CHOOSE}" if hidden else ""
@@ -116,6 +129,9 @@ def _code_and_machines(material: Material) -> Iterator[tuple[str, str]]:
     devices = {provenance.device for provenance in provenances}
     if len(devices) > 1:
         yield f"Runs were made on different devices ({listed(sorted(devices))}). Devices round differently.", ""
+    mixed = mixed_trainings([run for method_runs in material.records.values() for run in method_runs])
+    if mixed is not None:
+        yield mixed, ""
     for package, versions in mixed_versions(provenances).items():
         yield (
             f"Runs were made with different versions of {package} ({listed(versions)}). They can give other numbers.",

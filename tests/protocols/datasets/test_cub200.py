@@ -12,7 +12,7 @@ from protocols.datasets.dataset import DataError
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.listing import MissingImagesError
 from protocols.datasets.publication import CUB200, Counts
-from protocols.images.packing import decode
+from protocols.images.decoding import decode
 from tests.support.image_folders import BIRDS, assert_said, data_request, paint
 
 

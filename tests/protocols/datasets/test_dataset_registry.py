@@ -12,6 +12,7 @@ from protocols.datasets.dataset import DataError, DataRequest, Dataset
 from protocols.datasets.dataset_registry import DATASETS, open_dataset
 from protocols.datasets.embedded import EMBEDDED
 from protocols.datasets.folder import open_folder
+from results.feature_settings import FEATURES
 from tests.support.image_folders import assert_said, data_request
 
 
@@ -53,8 +54,8 @@ def test_publications_say_what_a_person_needs() -> None:
             assert archive.url is None or archive.url.endswith("/" + archive.name)
 
 
-def test_entries_say_whether_they_need_a_place() -> None:
-    assert {name for name, entry in DATASETS.items() if entry.lister is None} == EMBEDDED
+def test_images_that_are_read_from_a_folder_can_be_listed() -> None:
+    assert {name for name, entry in DATASETS.items() if entry.lister is None} == {*EMBEDDED, FEATURES}
     assert all(entry.description for entry in DATASETS.values())
 
 

@@ -8,7 +8,7 @@ import pytest
 from protocols.datasets.dataset import DataError
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.folder import list_folder
-from protocols.images.packing import decode
+from protocols.images.decoding import decode
 from tests.support.image_folders import assert_said, data_request, paint
 
 
@@ -47,3 +47,18 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         list_folder(tmp_path / "nowhere")
     assert_said(caught, str(tmp_path / "nowhere"), "no such folder", "one folder of images per class")
+
+
+def test_nested_folders_are_classes_by_their_whole_path(tmp_path: Path) -> None:
+    for name in ("Latin/a", "Latin/b", "Greek/alpha", "plain", "Latin/.hidden"):
+        paint(tmp_path / name / "0.png", 0)
+    listing = list_folder(tmp_path)
+    assert listing.class_names == ("Greek/alpha", "Latin/a", "Latin/b", "plain")
+    assert listing.names == ("Greek/alpha/0.png", "Latin/a/0.png", "Latin/b/0.png", "plain/0.png")
+    assert listing.labels.tolist() == [0, 1, 2, 3]
+
+
+def test_a_nested_class_without_images_is_told(folder: Path, tmp_path: Path) -> None:
+    (folder / "nested" / "empty").mkdir(parents=True)
+    with pytest.raises(DataError, match="class 'nested/empty' has no image"):
+        open_dataset(data_request(folder, tmp_path / "cache"))

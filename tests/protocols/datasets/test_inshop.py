@@ -70,7 +70,7 @@ def test_the_list_in_eval_and_images_at_the_root(root: Path) -> None:
 def test_queries_and_gallery_reach_the_test(root: Path) -> None:
     dataset = opened(root)
     assert dataset.is_query is not None
-    split = named_split("mlrc", dataset.n_classes, dataset.trainval_classes, queries_given=True)
+    split = named_split("mlrc", dataset.n_classes, dataset.trainval_classes, test_given=True)
     assert split.test == (5, 6, 7, 8)
     data = data_for_testing(dataset, split)
     assert data.is_query is not None

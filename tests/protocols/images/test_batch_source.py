@@ -162,7 +162,7 @@ def test_an_error_comes_at_its_place_and_an_abandoned_stream_ends(threads: int) 
     assert threading.active_count() == before
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.gpu
 @pytest.mark.parametrize(
     ("how", "resident"), [(FAITHFUL, None), (ON_DEVICE, None), (ON_DEVICE, True), (ON_DEVICE, False)]
 )

@@ -127,7 +127,7 @@ def test_threads_do_not_matter() -> None:
         torch.set_num_threads(before)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.gpu
 @pytest.mark.parametrize("tf32", [True, False])
 def test_a_gpu_gives_the_same_bits(tf32: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.backends.cuda.matmul, "allow_tf32", tf32)

@@ -17,7 +17,7 @@ from protocols.splits import mlrc_split
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embed import embed, embed_crops
 from protocols.trunks.embedding_model import EmbeddingModel
-from results.training_spec import TrunkSpec
+from results.trunk_spec import TrunkSpec
 from tests.support.toys import CONTRASTIVE, IMAGES, pattern_dataset, settings, toy_fold
 
 CPU = torch.device("cpu")
@@ -106,7 +106,7 @@ def test_a_runs_folds_share_the_test_crops(tmp_path: Path, made: list[int]) -> N
     assert made == [0]
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.gpu
 @pytest.mark.parametrize("kept_where", ["cuda", "cpu"])
 def test_a_gpu_keeps_the_same_crops(
     images: LabelledImages, made: list[int], monkeypatch: pytest.MonkeyPatch, kept_where: str

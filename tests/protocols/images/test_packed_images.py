@@ -27,7 +27,8 @@ def _selection(images: PackedImages) -> LabelledImages:
 def test_images_are_read_only_views_of_the_map(images: PackedImages, pixels: np.ndarray) -> None:
     image = images.image(7)
     assert (image == pixels[7]).all()
-    assert isinstance(image, np.memmap)
+    assert isinstance(images._pixels.base, np.memmap)
+    assert np.shares_memory(image, images._pixels)
     with pytest.raises(ValueError, match="read-only"):
         image[0, 0, 0] = 1
 

@@ -4,13 +4,20 @@ import os
 from collections.abc import Callable
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from protocols.images import packing
-from protocols.images.packing import BrokenImageError, decode, pack_arrays, pack_files
+from protocols.images.batch_source import BatchSource
+from protocols.images.crops import evaluation_batch
+from protocols.images.decoding import BrokenImageError, decode
+from protocols.images.packed_images import LabelledImages, PackedImages
+from protocols.images.packing import pack_arrays, pack_files
+from results.training_spec import ImageSettings
 
 FORMATS = ("png", "jpg", "bmp", "gif", "webp", "tiff", "ppm")
 
@@ -44,6 +51,37 @@ def pictures(tmp_path: Path) -> tuple[Path, list[str]]:
     for i, name in enumerate(names):
         _picture("RGB", 12 + i, 9 + 2 * i, seed=i).save(root / name)
     return root, names
+
+
+@pytest.mark.parametrize("augmentation", ["faithful", "device"])
+def test_enlarged_images_take_the_bytes_of_their_files_and_give_the_same_pixels(
+    tmp_path: Path, augmentation: Literal["faithful", "device"]
+) -> None:
+    sizes, target = [(12, 9), (9, 20), (40, 30), (16, 16)], 16
+    for number, size in enumerate(sizes):
+        _picture("RGB", *size, seed=number).save(tmp_path / f"{number}.png")
+    names = [f"{number}.png" for number in range(len(sizes))]
+    images = pack_files(tmp_path, names, target, tmp_path / "pack").images
+    expected = [_resized_by_hand(tmp_path / name, target) for name in names]
+    assert (tmp_path / "pack" / "pixels.bin").stat().st_size == 3 * (12 * 9 + 9 * 20 + 21 * 16 + 16 * 16)
+    for number, pixels in enumerate(expected):
+        assert (images.image(number) == pixels).all()
+        assert images.shape_of(number) == pixels.shape
+    # Crops of a pack of an older version, which holds the enlarged images, are the same.
+    older = tmp_path / "older"
+    older.mkdir()
+    np.concatenate([pixels.reshape(-1) for pixels in expected]).tofile(older / "pixels.bin")
+    shapes = np.asarray([pixels.shape for pixels in expected])
+    np.savez(older / "layout.npz", offsets=np.cumsum([0, *shapes.prod(axis=1)])[:-1], shapes=shapes)
+    rows, settings = np.arange(len(sizes)), ImageSettings(resize=target, crop=14, augmentation=augmentation)
+    crops = []
+    for pack in (images, PackedImages(older)):
+        labelled = LabelledImages(pack, rows, rows)
+        source = BatchSource(labelled, settings, torch.device("cpu"), resident=augmentation == "device")
+        random = source.training_batch(rows, torch.Generator().manual_seed(0))
+        crops.append(torch.cat([random, evaluation_batch(labelled, rows, settings)]))
+        assert labelled.n_bytes == sum(pixels.size for pixels in expected)
+    assert torch.equal(*crops)
 
 
 @pytest.mark.parametrize("size", [(40, 30), (30, 40), (33, 33), (17, 90), (256, 341), (7, 5)], ids=str)
@@ -92,9 +130,12 @@ def test_a_pack_holds_all_files_in_order(pictures: tuple[Path, list[str]], tmp_p
     for i, name in enumerate(names):
         assert (packed.images.image(i) == decode(root / name, 8)).all()
     assert seen[-1] == (10, 10)
-    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("pack") and path.suffix != ".lock"] == [
-        "pack"
-    ]
+    assert {path for path in tmp_path.glob("pack*") if path.is_dir()} == {packed.images.folder}
+
+
+def packs_in(folder: Path) -> list[Path]:
+    """The complete packs of a folder."""
+    return [path.parent for path in folder.glob("pack-*/description.json")]
 
 
 def _counting(monkeypatch: pytest.MonkeyPatch, fails: Callable[[Path], bool] = lambda path: False) -> list[str]:
@@ -132,7 +173,7 @@ def test_an_interrupted_packing_goes_on_where_it_stopped(
     with pytest.raises(KeyboardInterrupt):
         pack_files(root, names, 8, tmp_path / "pack")
     assert set(names[:4]) <= set(before)
-    assert not (tmp_path / "pack").exists()
+    assert packs_in(tmp_path) == []
     after = _counting(monkeypatch)
     resumed = pack_files(root, names, 8, tmp_path / "pack")
     assert sorted(before + after) == sorted(names)
@@ -203,7 +244,7 @@ def test_a_broken_image_is_named_and_nothing_is_kept(
     assert message.startswith(f"{root / '4.png'}: cannot be decoded; repair or remove it")
     assert "--skip-broken-images" in message
     assert "\n" not in message
-    assert not (tmp_path / "pack").exists()
+    assert packs_in(tmp_path) == []
 
 
 @pytest.mark.parametrize("how", ["header", "empty", "body"])
@@ -263,16 +304,16 @@ def test_arrays_are_packed_as_they_are(tmp_path: Path, channels: int) -> None:
     assert packed.images.channels == channels
     assert packed.skipped == ()
     assert (np.stack([packed.images.image(i) for i in range(len(packed.images))]) == images).all()
-    assert [path.name for path in (tmp_path / "deep").iterdir() if path.suffix != ".lock"] == ["pack"]
+    assert [path for path in (tmp_path / "deep").iterdir() if path.suffix != ".lock"] == [packed.images.folder]
 
 
 def test_equal_arrays_are_not_written_again_and_others_are(tmp_path: Path) -> None:
     images = np.random.default_rng(0).integers(0, 256, (5, 6, 7, 1), dtype=np.uint8)
     first = pack_arrays(images, tmp_path / "pack")
-    inode = (tmp_path / "pack" / "pixels.bin").stat().st_ino
+    inode = (first.images.folder / "pixels.bin").stat().st_ino
     again = pack_arrays(images[::2].repeat(2, axis=0)[:5] * 0 + images, tmp_path / "pack")
     assert again == first
-    assert (tmp_path / "pack" / "pixels.bin").stat().st_ino == inode
+    assert (first.images.folder / "pixels.bin").stat().st_ino == inode
     other = pack_arrays(images[::-1], tmp_path / "pack")
     assert other.content_hash != first.content_hash
     assert (other.images.image(0) == images[-1]).all()
@@ -283,14 +324,14 @@ def test_a_folder_without_a_description_is_no_pack(
 ) -> None:
     root, names = pictures
 
-    def killed(*arguments: object) -> None:
+    def killed(*arguments: object, **arrays: object) -> None:
         raise KeyboardInterrupt
 
     # Killed after the last image and before the rename.
-    monkeypatch.setattr(packing.json, "dumps", killed)
+    monkeypatch.setattr(packing.np, "savez", killed)
     with pytest.raises(KeyboardInterrupt):
         pack_files(root, names, 8, tmp_path / "pack")
-    assert not (tmp_path / "pack").exists()
+    assert packs_in(tmp_path) == []
     monkeypatch.undo()
     finished = _counting(monkeypatch)
     packed = pack_files(root, names, 8, tmp_path / "pack")

@@ -1,15 +1,22 @@
 """Retrieval metrics against a query-by-query reference and pytorch-metric-learning (specification, section 8)."""
 
+import subprocess
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from pytorch_metric_learning.distances import LpDistance
 from pytorch_metric_learning.utils.accuracy_calculator import AccuracyCalculator
+from pytorch_metric_learning.utils.inference import CustomKNN
 from torch import Tensor
 
 from protocols.metrics import neighbours, retrieval
-from protocols.metrics.neighbours import nearest
+from protocols.metrics.neighbours import nearest, nearest_in_parts
 from protocols.metrics.retrieval import RetrievalScores, normalized, query_scores, retrieval_scores, sides
 
 METRICS = ("precision_at_1", "r_precision", "map_at_r")
@@ -180,6 +187,7 @@ def test_agrees_with_pytorch_metric_learning(n: int, classes: int, seed: int) ->
         include=("precision_at_1", "r_precision", "mean_average_precision_at_r"),
         k="max_bin_count",
         device=torch.device("cpu"),
+        knn_func=CustomKNN(LpDistance(normalize_embeddings=False)),
     )
     theirs = calculator.get_accuracy(embeddings, labels)
     ours = retrieval_scores(embeddings, labels)
@@ -189,80 +197,139 @@ def test_agrees_with_pytorch_metric_learning(n: int, classes: int, seed: int) ->
     assert ours.map_at_r == pytest.approx(theirs["mean_average_precision_at_r"], abs=1e-6)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_faiss_searches_single_precision_only(monkeypatch: pytest.MonkeyPatch, dtype: torch.dtype) -> None:
-    searched: list[str] = []
-    by_faiss, by_torch = neighbours._by_faiss, neighbours._by_torch
-    monkeypatch.setattr(neighbours, "_by_faiss", lambda *a: (searched.append("faiss"), by_faiss(*a))[1])
-    monkeypatch.setattr(neighbours, "_by_torch", lambda *a: (searched.append("torch"), by_torch(*a))[1])
-    retrieval_scores(*_sample(20, 3, 3, 0, dtype))
-    assert searched == ["faiss" if dtype == torch.float32 else "torch"]
+def _grid(n: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Points of a small grid, at exact distances with many ties, and their classes."""
+    generator = torch.Generator().manual_seed(seed)
+    points = torch.randint(0, 3, (n, 3), generator=generator).float()
+    return points, torch.randint(0, 8, (n,), generator=generator)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_faiss_and_torch_agree(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    embeddings, labels = _sample(150, 8, 12, seed, torch.float32)
-    embeddings = normalized(embeddings)
-    references, reference_labels = _sample(90, 8, 12, seed + 100, torch.float32)
-    by_faiss = [
-        retrieval_scores(embeddings, labels),
-        retrieval_scores(embeddings, labels, references, reference_labels),
-    ]
-    monkeypatch.setattr(neighbours.util, "find_spec", lambda name: None)
-    assert neighbours.backend().startswith("torch")
-    by_torch = [
-        retrieval_scores(embeddings, labels),
-        retrieval_scores(embeddings, labels, references, reference_labels),
-    ]
-    for one, other in zip(by_faiss, by_torch, strict=True):
-        for name in METRICS:
-            assert getattr(one, name) == pytest.approx(getattr(other, name), abs=1e-6)
+@pytest.mark.parametrize("exclude_self", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("k", [1, 2, 12, 149])
+def test_of_equally_near_references_the_first_comes_first(
+    seed: int, exclude_self: bool, dtype: torch.dtype, k: int
+) -> None:
+    # k of 1, 2 and 12 take the way over blocks of distances, 149 that over all.
+    points = torch.cat([_grid(150, seed)[0], _sample(150, 3, 1, seed)[0].round().float()]).to(dtype)
+    distances = torch.cdist(points.double(), points.double(), compute_mode="donot_use_mm_for_euclid_dist")
+    if exclude_self:
+        distances.fill_diagonal_(torch.inf)
+    expected = distances.square().round().argsort(dim=1, stable=True)[:, :k]
+    assert torch.equal(nearest(points, points, k, exclude_self=exclude_self), expected)
 
 
-def test_the_backend_is_named() -> None:
-    assert neighbours.backend().startswith("faiss")
+@pytest.mark.parametrize("scale", [1e-20, 1.0, 1e15])
+@pytest.mark.parametrize("k", [3, 15, 250])
+def test_distances_of_any_size_and_sign_are_in_order(scale: float, k: int) -> None:
+    points = scale * _sample(256, 1, 1, 0, torch.float32)[0].round(decimals=1)
+    # Without the query's norm, squared distances are negative, -0.0, 0.0 and positive.
+    distances = torch.addmm(points.square().sum(1), points, points.T, alpha=-2)
+    expected = distances.argsort(dim=1, stable=True)[:, :k]
+    assert torch.equal(nearest(points, points, k, exclude_self=False), expected)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_faiss_finds_the_same(seed: int) -> None:
+    faiss = pytest.importorskip("faiss", reason="the comparison needs faiss")
+    points, _ = _grid(150, seed)
+    index = faiss.IndexFlatL2(3)
+    index.add(points.numpy())
+    by_faiss = torch.from_numpy(index.search(points.numpy(), 150)[1])
+    assert torch.equal(nearest(points, points, 150, exclude_self=False), by_faiss)
+    without_self = by_faiss[by_faiss != torch.arange(150)[:, None]].reshape(150, 149)
+    assert torch.equal(nearest(points, points, 149, exclude_self=True), without_self)
+
+
+def test_the_backend_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert neighbours.backend("cpu") == f"torch {torch.__version__}"
+    monkeypatch.setattr(neighbours, "_has_faiss_gpu", lambda: False)
+    assert neighbours.backend("cuda:0") == f"torch {torch.__version__}"
+
+
+@pytest.mark.parametrize(("builds", "usable"), [({}, False), ({"StandardGpuResources": object}, True)])
+def test_a_gpu_build_of_faiss_is_known_by_what_it_can_do(
+    monkeypatch: pytest.MonkeyPatch, builds: dict[str, object], usable: bool
+) -> None:
+    installed = ModuleType("faiss")
+    vars(installed).update({"__version__": "1.9", **builds})
+    installed.__spec__ = ModuleSpec("faiss", None)
+    monkeypatch.setitem(sys.modules, "faiss", installed)
+    neighbours._has_faiss_gpu.cache_clear()
+    try:
+        assert neighbours.backend("cpu").startswith("torch")
+        assert neighbours.backend("cuda:0") == ("faiss 1.9 (GPU)" if usable else f"torch {torch.__version__}")
+    finally:
+        neighbours._has_faiss_gpu.cache_clear()
 
 
 @pytest.mark.parametrize("elements", [1, 41, 42, 83, 84, 41 * 41, 10**6])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_chunks_of_distances_do_not_matter(monkeypatch: pytest.MonkeyPatch, elements: int, dtype: torch.dtype) -> None:
-    embeddings, _ = _sample(41, 4, 5, 0, dtype)
-    whole = neighbours._by_torch(embeddings, embeddings, 7)
-    monkeypatch.setattr(neighbours, "CHUNK_ELEMENTS", elements)
-    assert torch.equal(neighbours._by_torch(embeddings, embeddings, 7), whole)
-
-
-@pytest.mark.parametrize("rows", [1, 2, 40, 41, 42])
-def test_chunks_of_queries_do_not_matter(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
-    # Class 4 has one image, so that some chunks hold no query at all.
-    embeddings, labels = _sample(41, 4, 4, 0)
-    labels[5] = 4
-    whole = retrieval_scores(embeddings, labels, recall_at=(2,))
-    monkeypatch.setattr(retrieval, "_ROWS", rows)
-    chunked = retrieval_scores(embeddings, labels, recall_at=(2,))
-    _assert_close(chunked, {**{name: getattr(whole, name) for name in METRICS}, "2": whole.recall_at[2]}, 1e-12)
-    assert chunked.n_queries == whole.n_queries == 40
-
-
-@pytest.mark.parametrize("elements", [1, 9, 10, 41 * 9, 10**6])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("gallery", [False, True])
 def test_parts_of_queries_do_not_matter(
     monkeypatch: pytest.MonkeyPatch, elements: int, dtype: torch.dtype, gallery: bool
 ) -> None:
-    # Whole numbers, so that faiss's way with few rows rounds like its way with many.
+    # Whole numbers, so that products with few rows round like those with many. Class 4 has one image.
     embeddings, labels = _sample(41, 4, 4, 0, dtype)
+    labels[5] = 4
     embeddings = (16 * embeddings).round()
     embeddings += torch.arange(41, dtype=dtype)[:, None] * 8
     others = (embeddings[::2] + 3, labels[::2]) if gallery else ()
     whole = query_scores(embeddings, labels, *others, recall_at=(2,), map_at=(9,))
-    monkeypatch.setattr(neighbours, "FOUND_ELEMENTS", elements)
+    monkeypatch.setattr(neighbours, "CHUNK_ELEMENTS", elements)
+    monkeypatch.setattr(neighbours, "LEAST_ROWS", 1)
+    monkeypatch.setattr(retrieval, "SCORED_ELEMENTS", elements)
     parts = query_scores(embeddings, labels, *others, recall_at=(2,), map_at=(9,))
     assert torch.equal(parts.labels, whole.labels)
     assert torch.allclose(parts.mlrc, whole.mlrc, atol=1e-12, rtol=0)
     assert torch.equal(parts.recall_at[2], whole.recall_at[2])
     assert torch.allclose(parts.map_at[9], whole.map_at[9], atol=1e-12, rtol=0)
     assert 0.01 < float(whole.map_at[9].mean()) < 0.99
+
+
+def test_queries_stay_in_order_though_large_and_small_classes_are_searched_apart() -> None:
+    embeddings, _ = _sample(60, 4, 1, 0)
+    labels = torch.tensor([0] * 30 + [1] * 2 + [2] * 9 + [3] + [4] * 18)[torch.randperm(60)]
+    apart = query_scores(embeddings, labels)
+    # recall@59 makes all queries need as many neighbours.
+    together = query_scores(embeddings, labels, recall_at=(59,))
+    assert torch.equal(apart.labels, labels[labels != 3])
+    assert torch.equal(apart.labels, together.labels)
+    assert torch.allclose(apart.mlrc, together.mlrc, atol=1e-12, rtol=0)
+
+
+def test_few_neighbours_are_searched_apart_from_many() -> None:
+    points = _sample(50, 3, 1, 0)[0]
+    depths = torch.tensor([1] * 10 + [40] + [5, 0] * 10 + [3] * 19)
+    widths = {int(row): part.shape[1] for rows, part in nearest_in_parts(points, points, depths, exclude_self=True)
+              for row in rows}  # fmt: skip
+    assert set(widths) == set((depths > 0).nonzero().flatten().tolist())
+    assert {int(depths[row]): width for row, width in widths.items()} == {1: 1, 3: 3, 5: 5, 40: 40}
+    with pytest.raises(ValueError, match="50 neighbours among 50"):
+        next(nearest_in_parts(points, points, depths + 10, exclude_self=True))
+
+
+PEAK_OF_A_SEARCH = """
+import resource, torch
+from protocols.metrics.retrieval import retrieval_scores
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+torch.set_num_threads(1)
+labels = torch.cat([torch.zeros(4000, dtype=torch.int64), 1 + torch.arange(12000) % 3000])
+embeddings = torch.randn(16000, 8)
+retrieval_scores(embeddings[:100], labels[:100])
+before = peak()
+retrieval_scores(embeddings, labels)
+print(peak() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="macOS counts the memory of a process in bytes, not in KiB")
+def test_the_memory_of_a_search_is_limited() -> None:
+    # All distances would take 977 MiB, and the neighbours of the class of 4,000 alone 122 MiB.
+    done = subprocess.run([sys.executable, "-c", PEAK_OF_A_SEARCH], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 400
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])

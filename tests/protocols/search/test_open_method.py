@@ -74,6 +74,10 @@ def test_a_value_goes_to_its_place_and_nowhere_else(target: str, path: tuple[str
     assert whole == METHOD.model_dump(mode="json")
 
 
+def test_the_networks_learning_rate_can_be_searched() -> None:
+    assert OPEN.at({"optimizer.lr": 1e-3}).lr == 1e-3
+
+
 def test_images_per_class_can_be_searched() -> None:
     assert OPEN.at({"batch.samples_per_class": 2}).samples_per_class == 2
 
@@ -95,7 +99,7 @@ def test_without_values_the_method_stays() -> None:
         "margin",
         "loss",
         "loss.",
-        "optimizer.lr",
+        "optimizer.momentum",
         "loss_optimizer.momentum",
         "batch.size",
         "loss.weight.deep",

@@ -203,6 +203,13 @@ def test_the_loss_has_an_optimizer_group_of_its_own(
     assert (own["lr"], own["weight_decay"], own["momentum"]) == (lr, weight_decay, 0.9)
 
 
+@pytest.mark.parametrize(("loss_lr", "expected"), [(None, 0.25), (0.5, 0.5)])
+def test_a_method_can_have_its_own_rate_for_the_network(loss_lr: float | None, expected: float) -> None:
+    spec = _spec("CosFaceLoss", lr=0.25, loss_lr=loss_lr)
+    optimizer = build_optimizer(SETTINGS, nn.Linear(2, 3), build_method(spec, 5, 3), spec)
+    assert [group["lr"] for group in optimizer.param_groups] == [0.25, expected]
+
+
 def test_a_loss_without_parameters_has_no_group() -> None:
     spec = _spec("ContrastiveLoss", loss_lr=0.5)
     optimizer = build_optimizer(SETTINGS, nn.Linear(2, 3), build_method(spec, 5, 3), spec)
@@ -231,3 +238,23 @@ def test_other_optimizers(name: str, arguments: dict[str, Any]) -> None:
     for key, value in arguments.items():
         default = optimizer.defaults[key]
         assert (list(default) if isinstance(default, tuple) else default) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("Adam", {}), ("AdamW", {"betas": [0.8, 0.9]}), ("SGD", {"momentum": 0.9}), ("RMSprop", {"momentum": 0.9})],
+)
+def test_the_fused_update_is_the_usual_one(name: str, arguments: dict[str, Any]) -> None:
+    spec, networks = _spec("ContrastiveLoss"), []
+    for choice in ({}, {"foreach": False}):
+        settings = OptimizerSettings.model_validate({"name": name, "lr": 0.01, "arguments": {**arguments, **choice}})
+        torch.manual_seed(0)
+        network = nn.Linear(20, 30)
+        optimizer = build_optimizer(settings, network, build_method(spec, 5, 3), spec)
+        assert bool(optimizer.defaults.get("fused")) == (not choice and name != "RMSprop")
+        for _ in range(20):
+            optimizer.zero_grad()
+            (network(torch.randn(8, 20)) ** 2).sum().backward()
+            optimizer.step()
+        networks.append(network.weight.detach())
+    torch.testing.assert_close(*networks, rtol=1e-5, atol=1e-6)

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 import torch
 
+from losses.sample_pool import SamplePool
 from protocols.images.batch_source import BatchSource
 from protocols.images.packed_images import LabelledImages
-from protocols.training.class_pool import ClassPool
+from protocols.training.class_pool import class_pool
 from protocols.trunks.embedding_model import EmbeddingModel
-from results.training_spec import TrunkSpec
+from results.trunk_spec import TrunkSpec
 from tests.support.toys import IMAGES, pattern_dataset
 
 # No crop and no flip: every image has one embedding.
@@ -28,10 +29,10 @@ def images(tmp_path: Path) -> LabelledImages:
 TARGETS = np.array([2, 0, 1, 0, 1, 0, 1, 0, 1, 2, 2])
 
 
-def _pool(images: LabelledImages, seed: int = 0) -> ClassPool:
+def _pool(images: LabelledImages, seed: int = 0) -> SamplePool:
     torch.manual_seed(0)
     model = EmbeddingModel(TrunkSpec(name="small_conv", weights="random"), 5)
-    return ClassPool(model, BatchSource(images, WHOLE, torch.device("cpu")), TARGETS, seed)
+    return class_pool(model, BatchSource(images, WHOLE, torch.device("cpu")), TARGETS, seed)
 
 
 def _spy(monkeypatch: pytest.MonkeyPatch) -> list[int]:

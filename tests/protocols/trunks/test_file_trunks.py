@@ -8,7 +8,7 @@ import torch
 from protocols.trunks.embedding_model import EmbeddingModel, check_images_fit
 from protocols.trunks.trunk_registry import settled_trunk, trunk_entry
 from protocols.trunks.weights import TrunkError
-from results.training_spec import TrunkSpec
+from results.trunk_spec import TrunkSpec
 
 HEAD = 'import torch\nfrom torch import nn\nINPUT_FORMAT = {"channels": "RGB", "mean": [0.5] * 3, "std": [0.25] * 3}\n'
 MAP = HEAD + "def build():\n    return nn.Conv2d(3, 6, 3)\n"

@@ -19,7 +19,7 @@ from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.trunks.torchvision_trunks import torchvision_trunk
 from protocols.trunks.trunk_registry import IMAGENET_MEAN, IMAGENET_STD, TRUNKS, settled_trunk
 from protocols.trunks.weights import TrunkError, WeightFile
-from results.training_spec import TrunkSpec
+from results.trunk_spec import TrunkSpec
 
 NAMES = ("googlenet", "resnet50", "resnet101")
 

@@ -47,7 +47,7 @@ def test_tsne_refuses_what_it_cannot_place():
         tsne_places(np.full((9, 3), np.nan))
 
 
-def test_the_map_draws_every_point_with_its_class_and_stars_in_its_colour(clusters, places):
+def test_the_map_draws_every_point_with_its_class_and_proxies_in_its_shape_and_colour(clusters, places):
     points, stars = places
     labels = clusters[1]
     names = [f"class {i}" for i in range(5)]
@@ -57,12 +57,17 @@ def test_the_map_draws_every_point_with_its_class_and_stars_in_its_colour(cluste
         own = next(one for one in drawn if one.get_label() == f"class {index}")
         np.testing.assert_allclose(own.get_offsets(), points[labels == index])
         assert to_hex(own.get_facecolor()[0]) == COLOURS[index].lower()
-    proxies = next(one for one in drawn if len(one.get_offsets()) == 3)
-    assert [to_hex(colour) for colour in proxies.get_facecolor()] == [COLOURS[4].lower(), COLOURS[0].lower(), "#ffffff"]
+    of_4, of_0, without_class = [part for part in drawn if len(part.get_offsets()) == 1]
+    for proxy, index, colour in ((of_4, 4, COLOURS[4]), (of_0, 0, COLOURS[0]), (without_class, None, "#ffffff")):
+        assert to_hex(proxy.get_facecolor()[0]) == colour.lower()
+        images = [part for part in drawn if part.get_label() == f"class {index}"]
+        shape = proxy.get_paths()[0].vertices.tolist()
+        assert [part.get_paths()[0].vertices.tolist() for part in images] == [shape] * len(images)
+        assert all(proxy.get_sizes()[0] > 2 * part.get_sizes()[0] for part in images)
     said = figure.axes[0].get_xlabel()
     assert "60 images of 5 classes, 3 proxies" in said
     assert "only small distances have a meaning" in said
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == [*names, "proxy"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [*names, "proxy, in the sign of its class"]
 
 
 def test_many_classes_have_no_key_and_their_own_pairs_of_sign_and_colour():

@@ -6,7 +6,7 @@ import pytest
 from matplotlib.container import ErrorbarContainer
 
 from reports.figures.intervals import MethodRuns, interval_plot
-from reports.figures.style import FigureError
+from reports.figures.style import PAGE_WIDTH, FigureError
 from tests.support.drawn import HALF, RUNS, legend_texts, lines_labelled
 from tests.support.sample_page import measured, runs_of
 
@@ -56,3 +56,13 @@ def test_labels_of_real_results_do_not_overlap(name):
     legend = figure.legends[0].get_window_extent()
     assert legend.x0 >= 0
     assert legend.x1 <= figure.bbox.x1
+
+
+def test_a_narrow_figure_wraps_long_names_but_not_inside_the_number_of_runs():
+    figure = interval_plot([MethodRuns("Multi-Similarity with miner", RUNS)], "concatenated MAP@R", PAGE_WIDTH)
+    (label,) = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert label == "Multi-Similarity with\nminer  (n\u00a0=\u00a03)"
+    assert figure.get_figwidth() == PAGE_WIDTH
+    figure.draw_without_rendering()
+    assert all(text.get_window_extent().x0 >= 0 for text in figure.axes[0].get_yticklabels())
+    assert figure.axes[0].xaxis.label.get_window_extent().x1 <= figure.bbox.x1

@@ -26,16 +26,19 @@ def test_every_panel_has_its_title_and_all_its_points():
     assert svg_of(figure) == svg_of(figure)
 
 
-def test_few_classes_have_colours_of_their_own_and_proxies_in_the_same_colour():
+def test_few_classes_have_colours_of_their_own_and_proxies_in_the_same_shape_and_colour():
     few = panel(MARKED)
     axes = map_panels([few], columns=1).axes[0]
-    # One group of points per class, then the proxies.
-    *groups, proxies = [part for part in axes.collections if len(part.get_offsets())]
-    assert len(groups) == MARKED
+    # One group of points per class, then the proxy of each class.
+    drawn = [part for part in axes.collections if len(part.get_offsets())]
+    groups, proxies = drawn[:MARKED], drawn[MARKED:]
+    assert len(groups) == len(proxies) == MARKED
     looks = {(tuple(part.get_edgecolor()[0]), part.get_paths()[0].vertices.tobytes()) for part in groups}
     assert len(looks) == MARKED
-    for group, colour in zip(groups, proxies.get_facecolor(), strict=True):
-        np.testing.assert_allclose(group.get_edgecolor()[0][:3], colour[:3])
+    for group, proxy in zip(groups, proxies, strict=True):
+        np.testing.assert_allclose(group.get_edgecolor()[0][:3], proxy.get_edgecolor()[0][:3])
+        np.testing.assert_allclose(group.get_paths()[0].vertices, proxy.get_paths()[0].vertices)
+    assert len({tuple(proxy.get_facecolor()[0]) for proxy in proxies[7:14]}) == 1, "hollow, as the images of the class"
 
 
 def test_the_key_names_only_the_signs_that_are_drawn():
@@ -46,7 +49,7 @@ def test_the_key_names_only_the_signs_that_are_drawn():
     following = panel(3, next_places=RANDOM.normal(size=(3, 2)))
     assert names(images) == []
     assert names(images, panel(30)) == ["proxy"]
-    assert names(following) == ["proxy", "proxy of the next problem"]
+    assert names(following) == ["proxy, in the sign of its class", "proxy of the next problem"]
 
 
 def test_places_and_labels_must_fit():

@@ -1,5 +1,7 @@
 """The history of a search: trials in their order and the best so far."""
 
+from dataclasses import replace
+
 import pytest
 
 from reports.figures.search_history import search_history
@@ -19,6 +21,15 @@ def test_the_history_shows_trials_from_one_and_the_best_so_far():
     assert "mean over folds" in axes.get_ylabel()
     shade = next(patch for patch in axes.patches if "start-up" in patch.get_label())
     assert (shade.get_x(), shade.get_width()) == (0.5, 2.0)
+
+
+def test_raced_trials_are_empty_circles_at_their_expected_values():
+    trials = [*TRIALS, replace(trial(5, 0.1), raced=True)]
+    axes = search_history(trials).axes[0]
+    raced = line(axes, "clearly behind, expected value")
+    assert list(raced.get_xdata()) == [6]
+    assert raced.get_markerfacecolor() == "none"
+    assert list(line(axes, "trial").get_xdata()) == [1, 3, 4, 5]
 
 
 def test_a_history_without_values_says_what_is_missing():

@@ -59,7 +59,7 @@ def test_figures_are_drawn_where_there_are_data_and_nowhere_else():
         *("search_a_history", "search_a_parallel", "search_a_contour", "search_b_history"),
     }
     assert all(one.svg.startswith("<?xml") and one.png.startswith(b"\x89PNG") for one in report.figures)
-    folds = [fold for fold, _ in figure_groups(report.content.figures)]
+    folds = [fold for fold, _ in figure_groups(report.content.figures, "details")]
     assert folds[-2:] == ["Search of A", "Search of B"]
     assert [gallery.title for gallery in report.content.galleries] == ["A: hardest classes", "B: hardest classes"]
     page = render_page(report.content)

@@ -16,8 +16,8 @@ from matplotlib.image import imread
 
 from reports.figures.intervals import MethodRuns, interval_plot
 from reports.figures.style import png_of, svg_of
-from reports.page.content import Download, PageContent, TableSection, Verdict
-from reports.page.data_uris import embedded, thumbnail_uri
+from reports.page.content import Command, Download, MethodSource, PageContent, TableSection, Verdict
+from reports.page.data_uris import compact_svg, embedded, thumbnail_uri
 from reports.page.material import Material
 from reports.page.render import SHOWN, duration, environments_of, render_page
 from reports.page.sections.origins import origins_of
@@ -81,14 +81,31 @@ def test_the_page_is_sound_and_small(quickstart):
     assert {anchor[1:] for anchor in anchors} <= set(ids)
 
 
-def test_nothing_points_outside_the_file(quickstart):
-    reader = Reader(quickstart)
-    addresses = [value for _, a in reader.elements for key, value in a.items() if key in ("src", "href", "srcset")]
-    assert addresses
-    assert all(address.startswith(("data:", "#")) for address in addresses)
-    style = re.search(r"<style>(.*?)</style>", quickstart, re.S).group(1)
+LOADING = {"src", "srcset", "poster", "data", "background", "ping", "action", "formaction", "xlink:href"}
+"""Attributes whose address a browser loads, or sends something to."""
+
+
+def test_the_page_loads_nothing_from_outside():
+    """Links to papers and to the code are allowed: a browser opens them only when a reader follows them."""
+    source = MethodSource("A paper.", ("https://arxiv.org/abs/1234.56789",))
+    link = Command("https://github.com/somebody/suite/commit/0", "Permanent link:")
+    text = render_page(sample_content(sources=(("A", source),), citing=(link,)))
+    reader = Reader(text)
+    loaded = [value for _, a in reader.elements for key, value in a.items() if key in LOADING]
+    assert loaded
+    assert all(address.startswith("data:") for address in loaded)
+    linked = [(tag, a["href"]) for tag, a in reader.elements if "href" in a]
+    assert {tag for tag, _ in linked} == {"a"}
+    outside = [address for _, address in linked if not address.startswith(("data:", "#"))]
+    assert outside == ["https://arxiv.org/abs/1234.56789", "https://github.com/somebody/suite/commit/0"]
+    assert not {tag for tag, _ in reader.elements} & {"link", "iframe", "object", "embed", "form", "base"}
+    assert not any(a.get("http-equiv", "").lower() == "refresh" for a in reader.of("meta"))
+    style = re.search(r"<style>(.*?)</style>", text, re.S).group(1)
     assert "url(" not in style
     assert "@import" not in style
+    assert not any(re.search(r"url\(|@import", a.get("style") or "") for _, a in reader.elements)
+    script = re.search(r"<script>(.*?)</script>", text, re.S).group(1)
+    assert not re.search(r"fetch|XMLHttpRequest|WebSocket|EventSource|sendBeacon|import|location *=|\bopen\(", script)
 
 
 def test_only_the_pages_own_script_may_run(quickstart):
@@ -124,7 +141,7 @@ def hostile(value):
     if isinstance(value, tuple):
         return tuple(hostile(item) for item in value)
     if dataclasses.is_dataclass(value):
-        kept = {"kind", "mark", "verdict", "media_type", "form"}
+        kept = {"kind", "mark", "verdict", "media_type", "form", "part"}
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return type(value)(**{name: one if name in kept else hostile(one) for name, one in fields.items()})
     if isinstance(value, dict):
@@ -226,16 +243,17 @@ def test_an_empty_page_says_what_is_not_there():
 
 
 def test_verdicts_stand_under_their_kind_and_many_are_folded():
-    verdicts = [Verdict("best", f"Score {i} is highest.") for i in range(SHOWN + 3)]
-    text = render_page(PageContent("p", verdicts=(*verdicts, Verdict("warning", "Small budget.", "6 trials"))))
+    verdicts = [Verdict("warning", f"Warning {i}.") for i in range(SHOWN + 3)]
+    best = [Verdict("best", f"Score {i} is highest.") for i in range(3)]
+    text = render_page(PageContent("p", verdicts=(*best, *verdicts)))
     assert (
-        text.index("Read this first")
-        < text.index("Small budget.")
-        < text.index("Highest means")
-        < text.index("Score 0")
+        text.index("Read this first") < text.index("Warning 0.") < text.index("Highest means") < text.index("Score 0")
     )
     folded = re.search(r"<details>\s*<summary>3 more</summary>(.*?)</details>", text, re.S).group(1)
-    assert [i for i in range(SHOWN + 3) if f"Score {i} is highest." in folded] == [SHOWN, SHOWN + 1, SHOWN + 2]
+    assert [i for i in range(SHOWN + 3) if f"Warning {i}." in folded] == [SHOWN, SHOWN + 1, SHOWN + 2]
+    summary = "<summary>2 more: secondary scores, not tested</summary>"
+    secondary = re.search(rf"{summary}(.*?)</details>", text, re.S).group(1)
+    assert [i for i in range(3) if f"Score {i} is highest." in secondary] == [1, 2]
     assert "What these runs can show" not in text
 
 
@@ -384,3 +402,14 @@ def test_figures_come_as_svg_until_they_have_too_many_points():
     crowded = Figure()
     crowded.add_subplot().plot(np.random.default_rng(0).normal(size=10_000), "o")
     assert decoded(embedded(svg_of(crowded), png_of(crowded)))[0] == "data:image/png;base64"
+
+
+def test_a_shortened_svg_draws_the_same_text_and_lines():
+    short = compact_svg(
+        '<?xml version="1.0"?>\n<svg>\n <!-- 5 -->\n <g transform="translate(12.3456 7.891234) scale(0.015625)">\n'
+        '  <path d="M 691 4666 \nL 3169.98765 -41 \nz\n" style="fill: none"/>\n </g>\n</svg>\n'
+    )
+    assert short == (
+        '<svg><g transform="translate(12.34 7.891234) scale(0.015625)">'
+        '<path d="M691 4666L3169.98 -41z" style="fill: none"/></g></svg>'
+    )

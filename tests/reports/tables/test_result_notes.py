@@ -2,11 +2,21 @@
 
 from dataclasses import replace
 
+from reports.page.material import Material
 from reports.page.sections.warnings import warnings_of
-from reports.tables.result_notes import SETTINGS_FOUND, close_trials, cut_off_notes, result_notes, search_notes
+from reports.tables.result_notes import (
+    SETTINGS_FOUND,
+    close_trials,
+    cut_off_notes,
+    race_notes,
+    result_notes,
+    search_notes,
+    split_notes,
+)
 from reports.tables.result_table import result_cells, table_of
 from results.experiment_results import MeasuredExperiment
 from results.statistics.intervals import student_t_interval
+from tests.support.experiment_files import load_experiment
 from tests.support.measured_experiment import TITLES, measured, with_trainings
 from tests.support.page_material import material, said
 from tests.support.sample_page import measured as kept
@@ -31,6 +41,42 @@ def test_one_search_is_called_one_setting_found():
     assert search_notes(measured(hyperparameters={})) == []
     without_search = replace(measured(), summary=some_summary(methods=TITLES, trials=0))
     assert search_notes(without_search) == []
+
+
+def test_raced_searches_are_named_below_the_table_and_on_the_page():
+    plain = measured()
+    assert race_notes(plain) == []
+    settings = load_experiment("quickstart", {"search.racing": True})
+    raced = replace(plain, summary=plain.summary.model_copy(update={"settings": settings}))
+    (note,) = race_notes(raced)
+    assert "a trial that was clearly behind the best trial on the same folds got no more folds" in note
+    assert note in table_of(raced).notes
+    assert note in [verdict.sentence for verdict in warnings_of(Material("some", raced), partial=False)]
+    assert race_notes(replace(raced, summary=raced.summary.model_copy(update={"trials": 0}))) == []
+
+
+def with_settings(overrides, **changes):
+    plain = measured(**changes)
+    settings = load_experiment("quickstart", overrides)
+    return replace(plain, summary=plain.summary.model_copy(update={"settings": settings}))
+
+
+def test_a_drawn_split_is_named_below_the_table():
+    assert split_notes(with_settings({})) == []
+    (note,) = split_notes(with_settings({"split": {"seed": 3}}))
+    assert "drawn at random with the seed 3" in note
+    assert note in table_of(with_settings({"split": {"seed": 3}})).notes
+
+
+def test_a_users_split_is_named_below_the_table():
+    with_halves = replace(with_trainings(), summary=with_settings({"dataset.name": "folder"}).summary)
+    assert split_notes(with_halves) == []
+    trainings = {
+        name: (spec.model_copy(update={"split": "mlrc_conventional"}), result)
+        for name, (spec, result) in with_halves.trainings.items()
+    }
+    (note,) = split_notes(replace(with_halves, trainings=trainings))
+    assert "those of the user's split file" in note
 
 
 def test_repeated_searches_are_the_unit_of_the_intervals():
@@ -67,3 +113,11 @@ def test_the_page_warns_with_the_notes_of_the_table():
     warned = " ".join(said(warnings_of(replace(page, measured=world), partial=False)))
     for note in result_notes(world)[1:]:
         assert note in warned
+
+
+def test_trainings_of_different_versions_are_named_below_the_table():
+    runs = [some_run("triplet", run, 0.5, training_version=1 + run // 2) for run in range(3)]
+    mixed = MeasuredExperiment(some_summary(title="T", methods={"triplet": "Triplet"}), tuple(runs))
+    assert any("different versions of the training" in note for note in table_of(mixed).notes)
+    alike = MeasuredExperiment(mixed.summary, tuple(run.model_copy(update={"training_version": 2}) for run in runs))
+    assert not any("versions of the training" in note for note in table_of(alike).notes)

@@ -91,7 +91,7 @@ def test_the_exported_loader_gives_the_embeddings_of_the_test(export, tiny_run, 
     export("model", "tiny", "--method", "contrastive", "--fold", 1, "--to", tmp_path / "model")
     answer = export(*(*CPU, "tiny", "--method", "contrastive", "--fold", 1, "--data", "images", "--to", tmp_path / "e"))
     assert answer.code == 0, answer.err
-    assert sorted(path.name for path in (tmp_path / "e").glob("*.npy")) == ["fold_1.npy", "labels.npy"]
+    assert sorted(path.name for path in (tmp_path / "e").glob("*.npy")) == ["features.npy", "labels.npy"]
     classes = json.loads((tmp_path / "e" / "classes.json").read_text())
     folders = [str(tiny_run / "images" / name) for name in classes.values()]
     done = subprocess.run(
@@ -104,7 +104,7 @@ def test_the_exported_loader_gives_the_embeddings_of_the_test(export, tiny_run, 
     )
     assert done.stdout == "found.npz: 32 embeddings of 16 dimensions\n"
     with np.load(tmp_path / "found.npz") as found:
-        expected = np.load(tmp_path / "e" / "fold_1.npy")
+        expected = np.load(tmp_path / "e" / "features.npy")
         np.testing.assert_allclose(found["embeddings"], expected, atol=1e-6)
         named = [classes[str(label)] for label in np.load(tmp_path / "e" / "labels.npy")]
         assert [Path(name).parent.name for name in found["names"]] == named
@@ -153,11 +153,11 @@ def test_exported_embeddings_have_the_stored_scores(export, tiny_run, tmp_path):
     record = find_run(store_of(tiny_run), "tiny", "contrastive", 0).record
     labels = np.load(tmp_path / "e" / "labels.npy")
     assert labels.tolist() == [label for label in range(8, 16) for _ in range(4)]
-    models = {"concatenated": record.concatenated, "fold_0": record.fold_scores[0], "fold_1": record.fold_scores[1]}
+    models = {"features": record.concatenated, "fold_0": record.fold_scores[0], "fold_1": record.fold_scores[1]}
     for name, scores in models.items():
         embeddings = np.load(tmp_path / "e" / f"{name}.npy")
         assert embeddings.dtype == np.float32
-        assert embeddings.shape == (32, 32 if name == "concatenated" else 16)
+        assert embeddings.shape == (32, 32 if name == "features" else 16)
         np.testing.assert_allclose(np.linalg.norm(embeddings, axis=1), 1.0, atol=1e-6)
         assert naive_scores(embeddings, labels) == pytest.approx((scores.precision_at_1, scores.map_at_r), abs=1e-9)
         assert 0.0 < scores.map_at_r < 1.0
@@ -171,7 +171,7 @@ def test_the_batch_size_changes_only_rounding(export, tmp_path):
             *(*CPU, "tiny", "--method", "untrained", "--data", "images", "--batch", batch),
             *("--to", tmp_path / str(batch)),
         )
-    whole, parts = (np.load(tmp_path / name / "concatenated.npy") for name in ("64", "5"))
+    whole, parts = (np.load(tmp_path / name / "features.npy") for name in ("64", "5"))
     np.testing.assert_allclose(whole, parts, atol=1e-6)
 
 

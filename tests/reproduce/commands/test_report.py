@@ -209,11 +209,20 @@ def test_an_experiment_without_a_suite_file_is_written_out():
 
 def test_a_different_experiment_with_the_name_of_a_suite_file_is_written_out():
     settings = sample().summary.written_settings
-    training = {**settings["training"], "batch_size": 8}
+    training = {**settings["training"], "patience": 8}
     assert again("quickstart", settings)[0].startswith("python -m reproduce run quickstart")
     commands = again("quickstart", {**settings, "training": training})
-    assert yaml.safe_load(commands[0])["training"]["batch_size"] == 8
+    assert yaml.safe_load(commands[0])["training"]["patience"] == 8
     assert commands[1] == "python -m reproduce run quickstart.yaml"
+
+
+def test_settings_of_the_training_that_have_options_are_given_by_them():
+    settings = sample().summary.written_settings
+    optimizer = {**settings["training"]["optimizer"], "lr": 0.5}
+    training = {**settings["training"], "batch_size": 8, "max_epochs": 7, "optimizer": optimizer}
+    line = again("quickstart", {**settings, "training": training})[0]
+    assert line.startswith("python -m reproduce run quickstart")
+    assert all(option in line for option in ("--epochs 7", "--lr 0.5", "--batch-size 8"))
 
 
 def test_a_dataset_from_a_folder_has_the_data_option():

@@ -257,6 +257,7 @@ def test_every_setting_is_compared_or_listed_as_free(own_files, key):
         "primary": {"metric": "precision_at_1"},
         "first_reproductions": 3,
         "recordings": {"epochs": [1]},
+        "embedder": {"hidden": (64,)},
     }
     free = {"title", "methods", "reproductions", "seed", "metrics", "test_curves", "peeking_metric", "primary"}
     free |= {"first_reproductions", "recordings"}

@@ -42,6 +42,7 @@ def test_every_card_loads_and_its_method_can_be_built(name):
     assert card.key == name
     assert card.title
     assert card.source
+    assert bool(card.papers) == (name != "untrained")
     for dataset in ("glyphs", *DATASETS.values()):
         open_method = open_card(card, dataset)
         setting = {parameter.target: parameter.at(0.37) for parameter in open_method.space}

@@ -3,9 +3,10 @@
 import pytest
 from optuna.distributions import FloatDistribution
 
-from reproduce.config.checked_card import load_card
+from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.method_on_dataset import open_method
 from reproduce.errors import InputError
+from results.experiment_spec import Variant
 from tests.support.panels import written
 
 
@@ -46,6 +47,23 @@ def test_ranges_keep_the_cards_scale(tmp_path):
     search = {"trials": 2, "ranges": {"cosface": {"loss_optimizer.lr": {"low": 1e-4, "high": 1e-2}}}}
     space = {p.target: p for p in open_method(written(tmp_path, search=search), load_card("cosface")).space}
     assert space["loss_optimizer.lr"].distribution() == FloatDistribution(1e-4, 1e-2, log=True)
+
+
+def test_the_networks_learning_rate_is_searched_for_every_method_with_a_loss(tmp_path):
+    search = {"trials": 2, "network_lr": {"low": 1e-6, "high": 1e-3}}
+    experiment = written(tmp_path, search=search, settings={"cosface": {"optimizer.lr": 1e-4}})
+    (rate,) = (p for p in open_method(experiment, load_card("triplet")).space if p.target == "optimizer.lr")
+    assert rate.distribution() == FloatDistribution(1e-6, 1e-3, log=True)
+    assert open_method(experiment, load_card("untrained")).space == ()
+    fixed = open_method(experiment, load_card("cosface"))
+    assert fixed.method.lr == 1e-4
+    assert "optimizer.lr" not in {p.target for p in fixed.space}
+
+
+def test_a_variant_cannot_set_the_networks_learning_rate():
+    variant = Variant(of="triplet", key="fast", title="Fast", set={"optimizer.lr": 1e-3})
+    with pytest.raises(InputError, match=r"`with: \{fast: \{training\.optimizer\.lr"):
+        load_variant(variant)
 
 
 def test_the_learning_rate_of_proxies_is_a_multiple_of_the_networks_rate(tmp_path):

@@ -6,28 +6,30 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from concurrent.futures.process import BrokenProcessPool
-from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from protocols.jobs import TrainJob
-from protocols.trunks.weights import WEIGHTS_VARIABLE
 from reproduce.errors import InputError
+from reproduce.execution.cluster_workers import environment_of_workers
+from reproduce.execution.code_version import CodeVersion, code_version
 from reproduce.execution.devices import threads_per_training
+from reproduce.execution.executor import WorkerDiedError
 from reproduce.execution.local import InProcess, LocalProcesses
-from reproduce.execution.ray_cluster import RayCluster, WorkerDiedError, environment_of_workers
+from reproduce.execution.ray_cluster import RayCluster
 from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.tasks import TrainTask
 from results.artifacts import weights_path
 from results.store import Store
 from tests.support.command_line import TINY, ask, command, environment, interruptible, reproduce
+from tests.support.processes import HAS_PROC, descendants, parents, titled, wait_until
 from tests.support.scheduling import Observer, carry_out_all, reproduction, without_time
 from tests.support.small_problem import COSFACE, TRIPLET, small_problem
 
-pytestmark = pytest.mark.usefixtures("same_threads_afterwards")
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("same_threads_afterwards")]
 
 
 @pytest.fixture
@@ -36,7 +38,7 @@ def needs_ray():
 
 
 with_ray = pytest.mark.usefixtures("needs_ray")
-with_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc")
+with_proc = pytest.mark.skipif(not HAS_PROC, reason="finds processes in /proc")
 
 
 def cluster(folder, workers=2, device="cpu"):
@@ -48,44 +50,8 @@ def long_problem(folder):
     return small_problem(folder, training=training)
 
 
-def parents() -> dict[int, int]:
-    """Return the parent of every process on this machine."""
-    found = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            # The name before it may hold anything, brackets too.
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if fields[0] != "Z":
-            found[int(stat.parent.name)] = int(fields[1])
-    return found
-
-
-def descendants(ancestor: int) -> set[int]:
-    family, above = {ancestor}, parents()
-    while more := {process for process, parent in above.items() if parent in family} - family:
-        family |= more
-    return family - {ancestor}
-
-
-def title(process: int) -> str:
-    try:
-        return Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-    except OSError:
-        return ""
-
-
 def training_processes(ancestor: int) -> list[int]:
-    return [process for process in descendants(ancestor) if title(process).startswith("ray::_carry_out")]
-
-
-def wait_until(condition, seconds=60.0):
-    end = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < end, "waited too long"
-        time.sleep(0.1)
-    return found
+    return titled("ray::_carry_out", ancestor)
 
 
 @with_ray
@@ -169,6 +135,61 @@ def test_a_killed_worker_costs_one_retry_and_changes_no_number(tmp_path):
     assert len(stores["killed"].folds()) == 4
 
 
+class LosesOneNode(RayCluster):
+    """Kills a whole node when a training on it first reports progress."""
+
+    nodes: Any = None
+    lost: Any = None
+
+    def ticks(self):
+        ticks = super().ticks()
+        if ticks and self.lost is None:
+            # The last node that was added is not the one that this process is connected to.
+            self.lost = self.nodes.list_all_nodes()[-1]
+            self.nodes.remove_node(self.lost, allow_graceful=False)
+        return ticks
+
+
+@pytest.fixture
+def two_nodes(needs_ray, monkeypatch):
+    """A cluster of two raylets on this machine with one core each."""
+    from ray.cluster_utils import Cluster
+
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    nodes = Cluster()
+    try:
+        for _ in range(2):
+            nodes.add_node(num_cpus=threads_per_training(), object_store_memory=128 * 2**20, include_dashboard=False)
+        yield nodes
+    finally:
+        nodes.shutdown()
+
+
+@pytest.mark.slow
+def test_a_killed_node_costs_retries_and_changes_no_number(tmp_path, two_nodes, monkeypatch):
+    monkeypatch.setattr(LosesOneNode, "nodes", two_nodes)
+    longer = long_problem(tmp_path / "cache").training.model_copy(update={"max_epochs": 40, "patience": 40})
+    problem = small_problem(tmp_path / "cache", training=longer)
+    folders = (tmp_path / "cache", tmp_path / "artifacts")
+    stores, runs = {}, {}
+    executors = {"calm": lambda: InProcess("cpu"), "lost": lambda: LosesOneNode(two_nodes.address, "cpu", 2, folders)}
+    for name, start in executors.items():
+        stores[name] = Store(f"sqlite:///{tmp_path}/{name}.sqlite", tmp_path / name)
+        executor = start()
+        try:
+            assert executor.workers == {"calm": 1, "lost": 2}[name]
+            runs[name] = Scheduler(problem, stores[name], executor, Observer()).run(
+                {"triplet": reproduction(problem), "cosface": reproduction(problem, COSFACE)}
+            )
+        finally:
+            executor.close()
+    assert executor.lost is not None
+    assert len(stores["lost"].failures()) >= 1
+    for method in ("triplet", "cosface"):
+        assert without_time(runs["calm"][method]) == without_time(runs["lost"][method])
+    assert len(stores["lost"].folds()) == 4
+
+
 @with_ray
 @with_proc
 @pytest.mark.slow
@@ -243,6 +264,17 @@ def test_a_node_that_cannot_import_the_suite_is_named(tmp_path, monkeypatch):
 
 
 @with_ray
+@pytest.mark.slow
+def test_a_node_with_other_code_is_named(tmp_path, monkeypatch):
+    other = CodeVersion("another hash", code_version().origin)
+    monkeypatch.setattr("reproduce.execution.ray_shared_folders.code_version", lambda: other)
+    with pytest.raises(
+        InputError, match=r"node .* has other code \(its files of the suite are not those of this run\)"
+    ):
+        cluster(tmp_path, workers=1)
+
+
+@with_ray
 def test_addresses_without_a_cluster_give_one_line():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # Not listening.
@@ -266,23 +298,6 @@ def test_without_the_package_ray_the_error_is_one_line(tmp_path, monkeypatch, ca
     assert answer.err.endswith("run `pip install 'ray[client]'`\n")
     assert len(answer.err.splitlines()) == 1
     assert not (tmp_path / "runs").exists()
-
-
-def test_workers_get_the_modules_weights_and_threads_of_this_process(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("TORCH_HOME", "home")
-    monkeypatch.setenv(WEIGHTS_VARIABLE, "own.pth")
-    monkeypatch.setattr(sys, "path", ["", *sys.path])
-    variables = environment_of_workers(3)
-    assert variables[WEIGHTS_VARIABLE] == str(tmp_path / "own.pth")
-    assert variables["TORCH_HOME"] == str(tmp_path / "home")
-    assert variables["OMP_NUM_THREADS"] == variables["MKL_NUM_THREADS"] == "3"
-    places = variables["PYTHONPATH"].split(os.pathsep)
-    assert places[0] == str(Path(__file__).resolve().parents[3])
-    assert str(tmp_path) in places
-    assert os.path.dirname(os.__file__) not in places
-    monkeypatch.delenv(WEIGHTS_VARIABLE)
-    assert WEIGHTS_VARIABLE not in environment_of_workers(3)
 
 
 @with_ray

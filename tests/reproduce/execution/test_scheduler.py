@@ -5,12 +5,15 @@ from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 
 import pytest
+import torch
 
 from protocols.jobs import EvaluateJob, TrainJob, trainings
 from protocols.splits import SplitError
 from protocols.training.build_method import MethodError
 from reproduce.errors import WorkFailedError
-from reproduce.execution.scheduler import ATTEMPTS, Scheduler
+from reproduce.execution.carry_out import write_tensors
+from reproduce.execution.failed_jobs import ATTEMPTS
+from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.tasks import EvaluateTask, Trained, TrainTask
 from reproduce.monitoring.observer import Tick
 from results.artifacts import weights_path
@@ -73,8 +76,7 @@ class FakeExecutor:
             assert all(path.exists() for path in task.weights)
             return some_run(task.job.specs[0].method.name, task.job.run, fingerprint=task.job.fingerprint)
         if task.weights is not None:
-            task.weights.parent.mkdir(parents=True, exist_ok=True)
-            task.weights.write_bytes(b"weights")
+            write_tensors(task.weights, {"w": torch.ones(2)})
         return Trained(some_result(task.job.spec, 0.25), None)
 
     def restart(self):
@@ -287,8 +289,7 @@ def test_an_untested_reproduction_without_weights_is_trained_again(problem, stor
     for spec in specs:
         store.put_fold(spec, some_result(spec, 0.25))
     kept = weights_path(store.artifacts, specs[0])
-    kept.parent.mkdir(parents=True)
-    kept.write_bytes(b"weights")
+    write_tensors(kept, {"w": torch.ones(2)})
     work, executor = scheduler(problem, store)
     work.run({"triplet": reproduction(problem)})
     assert executor.trained() == [specs[1].fingerprint]

@@ -44,3 +44,14 @@ def test_a_log_has_a_line_per_choice_of_an_epoch_and_per_whole_run(tmp_path):
     choice, whole_run = console.file.getvalue().splitlines()
     assert "triplet: choosing the epoch, 2 of 3 trainings" in choice
     assert "triplet: reproductions, 3 of 3 trainings" in whole_run
+
+
+def test_trainings_that_a_trial_does_not_need_leave_the_count_and_the_display():
+    forecast = Forecast({"triplet": 8}, workers=2)
+    progress = RunProgress(Console(file=io.StringIO()), forecast, {"triplet": "Triplet"}, 4)
+    progress.ticks([Tick("ahead", 10)])
+    progress.spared("triplet", ["ahead", "never started"])
+    assert forecast.total == 6
+    # Its last reports arrive after it was dropped.
+    progress.ticks([Tick("ahead", 20)])
+    assert progress.running == {}

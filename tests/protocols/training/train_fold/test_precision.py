@@ -86,7 +86,7 @@ def test_checkpoints_do_not_tell_the_layout(dataset: Dataset, monkeypatch: pytes
     assert all(value.is_contiguous() for value in weights.values())
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.gpu
 @pytest.mark.parametrize("precision", ["float32", "amp"])
 @pytest.mark.parametrize("augmentation", ["faithful", "device"])
 def test_a_gpu_goes_there_too(dataset: Dataset, precision: str, augmentation: str) -> None:

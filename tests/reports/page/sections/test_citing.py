@@ -5,6 +5,7 @@ from dataclasses import replace
 import yaml
 
 from reports.page.build import build_page
+from reports.page.content import MethodSource
 from reports.page.render import render_page
 from reports.page.sections.citing import citing
 from tests.support.page_material import A, B, material, replace_run, values
@@ -13,7 +14,7 @@ from tests.support.sample_records import some_provenance
 
 def test_the_paragraph_has_the_numbers_of_the_experiment():
     world = material(values(a=A, b=B[:3]))
-    paragraph, bibtex = citing(world)
+    paragraph, bibtex, commit = citing(world)
     run = world.records["a"][0]
     for said in ("We tested 2 methods", "50 trials per method", "(3 to 4 runs per method)", run.provenance.commit):
         assert said in paragraph.text
@@ -21,6 +22,30 @@ def test_the_paragraph_has_the_numbers_of_the_experiment():
     assert '"better" or "equal within 0.5 points", is at most 5 %.' in paragraph.text
     assert run.provenance.commit in bibtex.text
     assert "{A Metric Learning Reality Check}" in bibtex.text
+    assert "url" not in bibtex.text
+    assert commit.text == run.provenance.commit
+    assert "not recorded" in commit.purpose
+
+
+def test_a_known_repository_gives_a_permanent_link_to_each_commit():
+    world = replace(material(values(a=A)), repository="https://github.com/somebody/suite")
+    link = f"https://github.com/somebody/suite/commit/{world.records['a'][0].provenance.commit}"
+    assert f"url     = {{{link}}}" in citing(world)[1].text
+    assert citing(world)[2].text == link
+    assert f'<a href="{link}"' in render_page(build_page(world).content)
+    other = replace_run(world.records["a"][0], provenance=some_provenance().model_copy(update={"commit": "another"}))
+    two = replace(material({"a": [*world.records["a"][1:], other]}), repository="https://github.com/somebody/suite")
+    another = "https://github.com/somebody/suite/commit/another"
+    assert [text.text for text in citing(two)[2:]] == sorted([another, link])
+    assert "url     = {https://github.com/somebody/suite}," in citing(two)[1].text
+
+
+def test_an_unknown_commit_has_no_link():
+    unknown = some_provenance().model_copy(update={"commit": "unknown"})
+    runs = [replace_run(run, provenance=unknown) for run in values(a=A)["a"]]
+    texts = citing(replace(material({"a": runs}), repository="https://github.com/somebody/suite"))
+    assert len(texts) == 2
+    assert "Commit unknown" in texts[1].text
 
 
 def test_the_software_has_the_title_of_the_citation_file():
@@ -42,8 +67,10 @@ def test_nothing_is_cited_without_runs():
 
 
 def test_sources_and_definitions_are_on_the_page():
-    world = replace(material(values(a=A)), sources={"a": "Somebody et al., 2020"})
+    source = MethodSource("Somebody et al., 2020", ("https://arxiv.org/abs/1234.56789",))
+    world = replace(material(values(a=A)), sources={"a": source})
     page = render_page(build_page(world).content)
-    for said in ("Papers of the methods", "Somebody et al., 2020", "How to cite", "Glossary", "divided by R"):
+    link = '<a href="https://arxiv.org/abs/1234.56789"'
+    for said in ("Papers of the methods", "Somebody et al., 2020", link, "How to cite", "Glossary", "divided by R"):
         assert said in page
     assert "Papers of the methods" not in render_page(build_page(material(values(a=A))).content)

@@ -1,8 +1,10 @@
 """Published values beside measured ones."""
 
+import re
 from dataclasses import replace
 
 from reports.page.build import build_page
+from reports.page.render import render_page
 from reports.page.sections.published_values import compared_tables, published_verdicts
 from reproduce.config.deviations import mlrc_experiment
 from tests.support.page_material import material
@@ -16,6 +18,14 @@ def test_published_values_are_inside_or_outside_only_under_the_published_conditi
     report = build_page(own)
     kinds = {one.kind for one in report.content.verdicts}
     assert kinds >= {"inside", "outside"}
+    first, *others = [figure for figure in report.content.figures if figure.part == "papers"]
+    assert first.title.endswith("concatenated MAP@R")
+    assert not first.fold
+    assert len(others) == 5
+    assert {figure.fold for figure in others} == {f"Other scores of {first.title.rpartition(':')[0]}"}
+    assert re.search(r"Contrastive 26.53, ours \d\d.\d\d, predicted", first.alt)
+    papers = render_page(report.content).split('<section id="papers"')[1].split("</section>")[0]
+    assert papers.count("<figure") == 6
     table = next(
         section.table for section in report.content.tables if "A Metric Learning Reality Check" in section.table.title
     )
@@ -31,5 +41,6 @@ def test_published_values_are_inside_or_outside_only_under_the_published_conditi
     elsewhere = replace(own, measured=other)
     found = list(published_verdicts(compared_tables(elsewhere), elsewhere.titles))
     assert {one.kind for one in found} == {"warning"}
+    assert not [figure for figure in build_page(elsewhere).content.figures if figure.part == "papers"]
     assert "Not compared with A Metric Learning Reality Check" in found[0].sentence
     assert "96 pixels" in found[0].detail

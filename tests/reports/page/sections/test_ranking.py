@@ -2,6 +2,7 @@
 
 import pytest
 
+from reports.page.answer import RankedRow
 from reports.page.build import build_page
 from reports.page.render import render_page
 from reports.page.sections.ranking import ranking
@@ -43,3 +44,15 @@ def test_the_ranking_is_on_the_page_before_all_other_tables():
     assert page.index('class="headline"') < page.index('class="limits"') < page.index('class="ranking"')
     assert page.count("<table") > 1
     assert page.index("<table") == page.index('<table class="ranking"')
+
+
+@pytest.mark.parametrize(
+    ("letters", "spans"),
+    [
+        (("a", "b", "c", "", "e", "f", "", "h"), "a–c, e–f, h"),
+        (("", "", "", "d"), "d"),
+        (("", ""), ""),
+    ],
+)
+def test_many_letters_are_written_as_spans_on_a_phone(letters, spans):
+    assert RankedRow("A", letters=letters).spans == spans

@@ -27,6 +27,12 @@ def test_a_smaller_budget_and_flags_and_code_are_said_first():
     assert warnings_of(clean, partial=False) == ()
 
 
+def test_trainings_of_different_versions_are_named():
+    newer = [run.model_copy(update={"training_version": 2}) for run in values(b=B)["b"]]
+    found = said(warnings_of(material({"a": values(a=A)["a"], "b": newer}), partial=False))
+    assert any("different versions of the training (version 1: a; version 2: b)" in sentence for sentence in found)
+
+
 def test_a_method_below_the_untrained_trunk_is_named():
     found = said(warnings_of(material(values(untrained=A, b=B)), partial=False))
     assert any("B has no higher mean than the untrained trunk" in sentence for sentence in found)

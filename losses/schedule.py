@@ -1,0 +1,123 @@
+"""Calls the hooks of a loss in a training loop that does not know them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from .plugin import Clock, TrainingContext, TrainingPlugin
+from .sample_pool import SamplePool
+
+
+class Schedule:
+    """Calls the hooks of a loss at the right moments of a plain training loop, and freezes the trunk in its warm-up.
+
+    ::
+
+        optimizer = Adam([{"params": model.parameters()}, *loss.param_groups(lr, weight_decay)])
+        schedule = Schedule(loss, model, labels, batch_size=32)
+        for images, batch_labels in batches:
+            schedule.start_step()
+            optimizer.zero_grad()
+            loss(model(images), batch_labels).backward()
+            if schedule.gradients_ready():
+                optimizer.step()
+
+    Make it after model and loss are on their device and before the first step.
+
+    Args:
+        loss: the loss with hooks.
+        model: the network without the loss; it maps a batch of inputs to raw embeddings (n, d).
+        labels: class of every training image as 0..C-1, (n,). Their number is the length of a pass.
+        batch_size: images per step.
+        trunk: the part of the model that is frozen in the warm-up; default None, which takes `model.trunk`.
+        images: function that takes row numbers (n,) and returns the inputs of these training images as one batch, for
+            losses that pick proxies among embeddings (`CCPLoss`); default None.
+        steps_per_epoch: steps between two calls of `on_epoch_start`; default None, one pass over the images.
+        warmup_epochs: passes with a frozen trunk; default None, as the loss needs.
+        seed: seed of the draws for `images` and of the loss's own draws; default 0.
+        generator: generator of the loss's own draws; default None, a new one from `seed`.
+
+    Attributes:
+        step: number of steps done. Set it when a training is resumed, before the next step.
+
+    Raises:
+        ValueError: for a loss that needs a warm-up without a trunk, or needs `images` that are not given.
+    """
+
+    def __init__(
+        self,
+        loss: TrainingPlugin,
+        model: nn.Module,
+        labels: NDArray[np.int64] | Sequence[int] | Tensor,
+        batch_size: int,
+        *,
+        trunk: nn.Module | None = None,
+        images: Callable[[NDArray[np.int64]], Any] | None = None,
+        steps_per_epoch: int | None = None,
+        warmup_epochs: int | None = None,
+        seed: int = 0,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        self.loss, self.step, self.batch_size = loss, 0, batch_size
+        self.training_images = len(labels)
+        self.steps_per_epoch = steps_per_epoch or max(1, self.training_images // batch_size)
+        self.warmup_epochs = loss.needs.warmup_epochs if warmup_epochs is None else warmup_epochs
+        trunk = getattr(model, "trunk", None) if trunk is None else trunk
+        if self.warmup_epochs and trunk is None:
+            raise ValueError(
+                f"{type(loss).__name__} trains with a frozen trunk for {self.warmup_epochs} pass(es); give trunk=, the "
+                "part of the model that is frozen, or warmup_epochs=0 for none"
+            )
+        self._trunk_parameters = [p for p in trunk.parameters() if p.requires_grad] if trunk is not None else []
+        self._started = False
+        parameters = [p for p in model.parameters() if p.requires_grad]
+        n_classes = int(max(labels)) + 1
+        pool = self._without_images if images is None else SamplePool(model, images, labels, seed)
+        generator = torch.Generator().manual_seed(seed) if generator is None else generator
+        loss.bind(TrainingContext(parameters, n_classes, generator, pool))
+
+    def clock(self) -> Clock:
+        """The progress of the training, as the hooks get it."""
+        passes = self.step * self.batch_size // self.training_images
+        return Clock(
+            self.step // self.steps_per_epoch, self.step, self.steps_per_epoch, passes, passes < self.warmup_epochs
+        )
+
+    def start_step(self) -> None:
+        """Call this before the forward pass of every step. A second call in the same step does nothing."""
+        if self._started:
+            return
+        self._started = True
+        clock = self.clock()
+        for parameter in self._trunk_parameters:
+            parameter.requires_grad_(not clock.warmup)
+        if self.step % self.steps_per_epoch == 0:
+            self.loss.on_epoch_start(clock)
+        self.loss.on_step_start(clock)
+
+    def gradients_ready(self) -> bool:
+        """Call this after backward and before gradients are clipped.
+
+        Returns:
+            Whether the optimizer may make its step.
+        """
+        may_step = self.loss.on_gradients(self.clock())
+        self.step += 1
+        self._started = False
+        return may_step
+
+    def evaluated(self, metrics: Mapping[str, float]) -> None:
+        """Call this after every validation, and once before the first step, as the suite does.
+
+        Args:
+            metrics: scores by name; larger is better. `CCPLoss` reads `map_at_r`, or what its `monitor` names.
+        """
+        self.loss.on_evaluation(self.clock(), metrics)
+
+    def _without_images(self, per_class: int) -> Tensor:
+        name = type(self.loss).__name__
+        raise ValueError(f"{name} picks its proxies among embeddings of training images; give images=")

@@ -1,0 +1,167 @@
+"""A split of one's own: a file `split.csv` that says which classes, or which files, are for the test.
+
+The file has a column `split` and either a column `class` or a column `file`. The split is `train` or `test`; for files
+it is also `query` or `gallery`, which divides the test images as In-Shop does. Training classes are ranked before test
+classes, so that MLRC's four folds are cut from them as from the fixed training classes of other datasets
+(specification, section 11). A class cannot be on both sides, since MLRC tests on classes that no training sees.
+"""
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocols.datasets.dataset import DataError, ImageListing
+
+SPLIT_FILE = "split.csv"
+"""Name of the file that is read if it lies beside the images or the features."""
+
+_PARTS = ("train", "test", "query", "gallery")
+
+
+@dataclass(frozen=True)
+class GivenSplit:
+    """The classes in the order of a given split, training classes first.
+
+    Attributes:
+        class_names: Names of the classes in their new order.
+        labels: Class rank of each of the n samples in this order, int64 (n,).
+        trainval_classes: Number of training classes; they are the first ones.
+        is_query: As in `Dataset`; None if the file does not separate queries and gallery.
+    """
+
+    class_names: tuple[str, ...]
+    labels: NDArray[np.int64]
+    trainval_classes: int
+    is_query: NDArray[np.bool_] | None
+
+
+def split_file(root: Path, chosen: Path | None) -> Path | None:
+    """Return the file of the split: the chosen one, or the one beside the data; None if there is neither.
+
+    Args:
+        root: Folder of the images or features.
+        chosen: The file that the experiment names.
+
+    Raises:
+        DataError: The chosen file does not exist.
+    """
+    if chosen is not None and not chosen.is_file():
+        raise DataError(f"{chosen}: no such file; dataset.split names a CSV file with the columns class and split")
+    beside = root / SPLIT_FILE
+    return chosen or (beside if beside.is_file() else None)
+
+
+def with_split(listing: ImageListing, chosen: Path | None) -> ImageListing:
+    """Return a listing with the classes in the order of its given split; without a file it stays as it is.
+
+    Args:
+        listing: The images.
+        chosen: The file that the experiment names; None takes the one beside the images, if there is one.
+
+    Raises:
+        DataError: The file cannot be used; the message names the file and the class or the line.
+    """
+    path = split_file(listing.root, chosen)
+    if path is None:
+        return listing
+    split = read_split(path, listing.class_names, listing.labels, listing.names)
+    return replace(
+        listing,
+        class_names=split.class_names,
+        labels=split.labels,
+        trainval_classes=split.trainval_classes,
+        is_query=split.is_query,
+        is_split_given=True,
+    )
+
+
+def read_split(path: Path, class_names: tuple[str, ...], labels: NDArray[np.int64], names: Sequence[str]) -> GivenSplit:
+    """Read a split and check that it covers every class or file once, and that no class is in both parts.
+
+    Args:
+        path: The CSV file.
+        class_names: Names of the classes, in the order of the class ranks.
+        labels: Class rank of each of the n samples, int64 (n,).
+        names: Name of each sample; empty if the samples have no names.
+
+    Raises:
+        DataError: The file cannot be used; the message names the class or the file, and the remedy.
+    """
+    key, parts = _parts(path)
+    if key == "class":
+        if divided := [name for name, part in parts.items() if part in ("query", "gallery")]:
+            raise DataError(f"{path}: class {divided[0]!r} is {parts[divided[0]]}; queries need a column file")
+        _check_complete(path, "class", class_names, parts)
+        sample_parts = np.asarray([parts[name] for name in class_names])[labels]
+    elif not names:
+        raise DataError(f"{path}: has a column file, but the samples have no names; use a column class")
+    else:
+        _check_complete(path, "file", names, parts)
+        sample_parts = np.asarray([parts[name] for name in names])
+    trains = _training_classes(path, class_names, labels, sample_parts)
+    order = [*np.flatnonzero(trains), *np.flatnonzero(~trains)]
+    ranks = np.argsort(order).astype(np.int64)
+    return GivenSplit(
+        tuple(class_names[rank] for rank in order), ranks[labels], int(trains.sum()), _queries(path, sample_parts)
+    )
+
+
+def _parts(path: Path) -> tuple[str, Mapping[str, str]]:
+    """Read the file: the name of its first column, `class` or `file`, and the part of each class or file."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file)
+            columns = set(reader.fieldnames or ())
+            lines = list(reader)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{path}: not a CSV file in UTF-8 ({error})") from error
+    keys = columns & {"class", "file"}
+    if len(keys) != 1 or "split" not in columns:
+        raise DataError(f"{path}: its first line must name the column split, and the column class or the column file")
+    (key,) = keys
+    parts: dict[str, str] = {}
+    for number, line in enumerate(lines, start=2):
+        name, part = (line[key] or "").strip(), (line["split"] or "").strip()
+        if part not in _PARTS:
+            raise DataError(f"{path}: line {number} has the split {part!r}; known are {', '.join(_PARTS)}")
+        if parts.setdefault(name, part) != part:
+            raise DataError(f"{path}: {key} {name!r} is in {parts[name]} and in {part}; name it once")
+    return key, parts
+
+
+def _check_complete(path: Path, key: str, names: Sequence[str], parts: Mapping[str, str]) -> None:
+    """Raise DataError unless the file names every class or file, and no others."""
+    if unnamed := [name for name in names if name not in parts]:
+        more = f" (and {len(unnamed) - 1} more)" if len(unnamed) > 1 else ""
+        raise DataError(f"{path}: does not name the {key} {unnamed[0]!r}{more}; give every {key} a split")
+    if unknown := parts.keys() - set(names):
+        raise DataError(f"{path}: names the {key} {min(unknown)!r}, which is not there; correct or remove the line")
+
+
+def _training_classes(
+    path: Path, class_names: Sequence[str], labels: NDArray[np.int64], sample_parts: NDArray[np.str_]
+) -> NDArray[np.bool_]:
+    """Return for each class whether it is for training; raise DataError if a class is in both parts."""
+    is_training = sample_parts == "train"
+    trained = np.bincount(labels[is_training], minlength=len(class_names)) > 0
+    tested = np.bincount(labels[~is_training], minlength=len(class_names)) > 0
+    if (both := trained & tested).any():
+        raise DataError(
+            f"{path}: class {class_names[int(both.argmax())]!r} is in train and in test; MLRC tests on classes that no "
+            "training sees, so every class must be on one side"
+        )
+    return trained
+
+
+def _queries(path: Path, sample_parts: NDArray[np.str_]) -> NDArray[np.bool_] | None:
+    """Return which samples are queries; None if the test samples are not divided."""
+    used = set(sample_parts.tolist()) - {"train"}
+    if used <= {"test"}:
+        return None
+    if "test" in used:
+        raise DataError(f"{path}: has test beside query or gallery; name every test file query or gallery")
+    return np.asarray(sample_parts == "query", dtype=np.bool_)

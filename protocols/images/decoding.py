@@ -1,0 +1,92 @@
+"""Decoding of image files as RGB with 8 bits per channel, and MLRC's first transform."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from protocols.images.resize import resized_to
+
+_BITS_PER_SAMPLE = 258
+"""TIFF's tag of the number of bits per channel."""
+
+_UNREADABLE = (OSError, ValueError, SyntaxError, Image.DecompressionBombError)
+
+
+class BrokenImageError(Exception):
+    """An image cannot be decoded. The message names the image and the remedy."""
+
+
+class UnknownRangeError(BrokenImageError):
+    """An image holds numbers whose range is not known, so that they cannot be converted to 8 bits."""
+
+
+def decode(path: Path, resize: int | None) -> NDArray[np.uint8]:
+    """Decode one file.
+
+    Grey images with 16 bits are scaled to 8 bits by their upper byte, as Pillow scales colours with 16 bits.
+
+    Args:
+        path: The file.
+        resize: Shorter side in pixels after the bilinear resize by Pillow; None keeps the size.
+
+    Returns:
+        The image as RGB, uint8 (height, width, 3).
+
+    Raises:
+        BrokenImageError: The file cannot be decoded.
+        UnknownRangeError: The file holds floating point numbers or whole numbers of 32 bits.
+    """
+    if not path.is_file():
+        raise BrokenImageError(f"{path}: cannot be decoded (not a file)")
+    try:
+        with Image.open(path) as image:
+            _check_range(path, image)
+            rgb = (_upper_bytes(image) if has_deep_grey(image) else image).convert("RGB")
+    except _UNREADABLE as error:
+        raise BrokenImageError(f"{path}: cannot be decoded ({error})") from error
+    return np.asarray(rgb if resize is None else resized_to(rgb, resize))
+
+
+def header_of(path: Path) -> tuple[int, int, bool]:
+    """Read height and width, and whether a grey image has more than 8 bits, from a file's header.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Height, width and the depth; 0, 0 and False if the header cannot be read.
+    """
+    if not path.is_file():
+        return 0, 0, False
+    try:
+        with Image.open(path) as image:
+            deep = has_deep_grey(image)
+            width, height = image.size
+    except _UNREADABLE:
+        return 0, 0, False
+    return height, width, deep
+
+
+def has_deep_grey(image: Image.Image) -> bool:
+    """Return whether a picture is grey with 9 to 16 bits. Pillow's conversion to RGB would make it white."""
+    # Pillow opens a PGM file with 16 bits in the mode of 32 bits.
+    return image.mode.startswith("I;16") or (image.mode == "I" and image.format in ("PPM", "PNG"))
+
+
+def _check_range(path: Path, image: Image.Image) -> None:
+    if image.mode == "F" or (image.mode == "I" and not has_deep_grey(image)):
+        what = "floating point numbers" if image.mode == "F" else "whole numbers of 32 bits"
+        raise UnknownRangeError(
+            f"{path}: holds {what}, whose range is not known; convert it to 8 or 16 bits per channel, or leave it out "
+            "with --skip-broken-images"
+        )
+
+
+def _upper_bytes(image: Image.Image) -> Image.Image:
+    """Scale a grey picture with 9 to 16 bits to 8 bits."""
+    tags = getattr(image, "tag_v2", {})
+    bits = int(tags.get(_BITS_PER_SAMPLE, (16,))[0])
+    values = np.asarray(image).astype(np.int64) >> (bits - 8)
+    return Image.fromarray(values.clip(0, 255).astype(np.uint8))

@@ -1,0 +1,132 @@
+"""The losses of a training's steps, and the check that all numbers stay finite, without a wait for the device.
+
+On a GPU the host is several steps ahead. Reading a number there makes it wait until the GPU has caught up. So each step
+leaves two numbers on the device, and the host reads all of them at once, at the next validation.
+"""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+_BLOCK = 1024
+"""Steps whose numbers share one tensor."""
+
+
+class NotFiniteError(Exception):
+    """The loss or an embedding is infinite or NaN.
+
+    Attributes:
+        iteration: The number of iterations done before.
+    """
+
+    def __init__(self, name: str, iteration: int) -> None:
+        super().__init__(f"{name} not finite at iteration {iteration}")
+        self.iteration = iteration
+
+
+class StepMonitor:
+    """Keeps the losses of the steps since the last reading, and notices numbers that are not finite.
+
+    On a CPU a number that is not finite raises at once. On a GPU it raises at the next reading, with the same message:
+    the numbers of each step are kept, so that the first bad step is known.
+
+    Args:
+        device: The device of the training.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._first = 0
+        self._blocks: list[Tensor] = []
+        self._has_loss: list[bool] = []
+
+    def add_embeddings(self, embeddings: Tensor, iteration: int) -> None:
+        """Begin a step: take note whether its embeddings are finite.
+
+        Args:
+            embeddings: Embeddings of the batch, (n, d).
+            iteration: Number of iterations done before this step.
+
+        Raises:
+            NotFiniteError: On a CPU, an embedding is not finite.
+        """
+        if not self._has_loss:
+            self._first = iteration
+        row = len(self._has_loss) % _BLOCK
+        if row == 0:
+            self._blocks.append(torch.zeros(_BLOCK, 2, dtype=torch.float64, device=self._device))
+        self._has_loss.append(False)
+        # A sum in float64 cannot overflow, so it is finite if all embeddings are.
+        self._blocks[-1][row, 0] = embeddings.detach().sum(dtype=torch.float64)
+        if self._device.type == "cpu":
+            self._require(float(self._blocks[-1][row, 0]), "embeddings", iteration)
+
+    def add_loss(self, loss: Tensor, iteration: int) -> None:
+        """Add the loss of the step that `add_embeddings` began. A step without this call is not part of the mean.
+
+        Args:
+            loss: The loss of the batch, a scalar.
+            iteration: Number of iterations done before this step.
+
+        Raises:
+            NotFiniteError: On a CPU, the loss is not finite.
+        """
+        row = (len(self._has_loss) - 1) % _BLOCK
+        self._has_loss[-1] = True
+        self._blocks[-1][row, 1] = loss.detach()
+        if self._device.type == "cpu":
+            self._require(float(self._blocks[-1][row, 1]), "loss", iteration)
+
+    @contextmanager
+    def explained_errors(self) -> Iterator[None]:
+        """For the computation of a loss: after a step that was not finite, that step is the reason for any error.
+
+        Raises:
+            NotFiniteError: In place of an error, if an embedding or a loss before it is not finite.
+        """
+        try:
+            yield
+        except (ArithmeticError, IndexError, RuntimeError, ValueError):
+            self.require_finite()
+            raise
+
+    def require_finite(self) -> None:
+        """Check all steps since the last `mean_loss`; the host waits for the device.
+
+        Raises:
+            NotFiniteError: An embedding or a loss is not finite. The error names the first such step.
+        """
+        self._losses()
+
+    def mean_loss(self) -> float | None:
+        """Check all steps since the last call, and forget them; the host waits for the device.
+
+        Returns:
+            The mean loss of these steps; None if no step has a loss.
+
+        Raises:
+            NotFiniteError: An embedding or a loss is not finite. The error names the first such step.
+        """
+        losses = self._losses()
+        self._blocks, self._has_loss = [], []
+        return sum(losses) / len(losses) if losses else None
+
+    def _losses(self) -> list[float]:
+        if not self._has_loss:
+            return []
+        losses = []
+        # One transfer for all steps.
+        rows = torch.cat(self._blocks)[: len(self._has_loss)].cpu().tolist()
+        for step, ((embeddings, loss), has_loss) in enumerate(zip(rows, self._has_loss, strict=True)):
+            self._require(embeddings, "embeddings", self._first + step)
+            if has_loss:
+                self._require(loss, "loss", self._first + step)
+                losses.append(loss)
+        return losses
+
+    def _require(self, value: float, name: str, iteration: int) -> None:
+        if not math.isfinite(value):
+            raise NotFiniteError(name, iteration)

@@ -1,0 +1,96 @@
+"""Checks that files of the cache still hold what was written. Damaged ones are set aside and made again."""
+
+import hashlib
+import logging
+from functools import lru_cache
+from pathlib import Path
+from typing import TypedDict
+
+from results.whole_files import set_aside
+
+_LOG = logging.getLogger(__name__)
+
+
+class ChangedFileError(Exception):
+    """A file of the cache is damaged, or it was replaced during a run. The message names it and the remedy."""
+
+
+class FileRecord(TypedDict):
+    """What is noted about a file when it is complete.
+
+    Attributes:
+        hash: SHA-256 of its content.
+        stamp: Its stamp (`stamp_of`).
+    """
+
+    hash: str
+    stamp: str
+
+
+def stamp_of(path: Path) -> str:
+    """Return a text that changes with every change of a file: size, times of change and number of the file.
+
+    The time of the last change of content can be set by programs. The time of change that the file system keeps (ctime)
+    cannot, so a file of equal size and equal time is still noticed.
+
+    Raises:
+        OSError: The file does not exist or cannot be looked at.
+    """
+    status = path.stat()
+    return f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
+
+
+def hash_of(path: Path) -> str:
+    """Return the SHA-256 of a file's content; raise OSError if it cannot be read."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def record_of(path: Path) -> FileRecord:
+    """Note the hash and the stamp of a complete file."""
+    return {"hash": hash_of(path), "stamp": stamp_of(path)}
+
+
+def check_file(path: Path, record: FileRecord) -> None:
+    """Check that a file holds what it held when its record was made.
+
+    The file is read only if its stamp differs, for instance because the cache was copied.
+
+    Args:
+        path: The file.
+        record: The record of the complete file.
+
+    Raises:
+        ChangedFileError: The file is missing or holds something else.
+    """
+    try:
+        stamp = stamp_of(path)
+        if stamp == record["stamp"] or _hash_at(path, stamp) == record["hash"]:
+            return
+    except (OSError, KeyError, TypeError) as error:
+        raise changed(path) from error
+    raise changed(path)
+
+
+def changed(path: Path) -> ChangedFileError:
+    """Return the error for a file that does not hold what it should."""
+    return ChangedFileError(
+        f"{path}: damaged, or replaced during the run; run the same command again, which makes it again and keeps "
+        "everything finished"
+    )
+
+
+def put_away(path: Path, what: str) -> None:
+    """Set a damaged file or folder aside and say so in one line.
+
+    Args:
+        path: The file or folder.
+        what: What it is, for the message.
+    """
+    _LOG.warning("%s %s is damaged; it is kept as %s and made again", what, path, set_aside(path).name)
+
+
+@lru_cache(maxsize=64)
+def _hash_at(path: Path, stamp: str) -> str:
+    """The hash of a file with this stamp. A worker opens the same file for each of its tasks and reads it once."""
+    return hash_of(path)

@@ -1,0 +1,78 @@
+"""Says before the first training how long a run will take, and asks on a terminal if that is more than an hour."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import typer
+from rich.console import Console
+
+from reproduce.commands.terminal import say
+from reproduce.monitoring.time_left import in_words
+
+if TYPE_CHECKING:
+    from reproduce.execution.rates import Rates
+    from reproduce.execution.session import Session
+
+LONG_SECONDS = 3600.0
+"""A run that is expected to take longer asks first."""
+
+_SHORTER = (
+    "Shorter: fewer --methods, --trials or --reproductions, or --frozen; the experiment folder_small is made for your "
+    "own images on a laptop."
+)
+
+
+def ask_before_run(session: Session, device: str, workers: int, *, yes: bool, console: Console) -> None:
+    """Say the forecast of the trainings to do, as `plan` estimates them. Nothing is said if all are in the store.
+
+    Args:
+        session: The opened experiment.
+        device: cpu, cuda or cuda:N.
+        workers: How many trainings run at the same time.
+        yes: Whether to start without a question.
+        console: Where the forecast is printed.
+
+    Raises:
+        typer.Exit: The user does not want to start.
+    """
+    from reproduce.execution import plan_trainings
+    from reproduce.execution.rates import stored_rates
+    from reproduce.storage import existing_store, readable_studies
+
+    store = existing_store(session.paths)
+    timings = store.timings() if store else []
+    plans = plan_trainings.plan(session, store, readable_studies(session.paths) if store else None, timings)
+    to_do = sum(method.to_do for method in plans)
+    if not to_do:
+        return
+    rates = stored_rates(session.problem, timings)
+    if isinstance(rates, str):
+        rates = _table_rates(session, device)
+    known = None if isinstance(rates, str) else rates
+    each = [method.seconds_to_do(known) for method in plans]
+    durations = [seconds for seconds in each if seconds is not None]
+    if len(durations) < len(each):
+        say(console, f"{to_do} trainings to do; how long they take is not known ({rates})")
+        return
+    least, typical, most = (sum(parts) / workers for parts in zip(*durations, strict=True))
+    source = "" if isinstance(rates, str) else f"; {rates.training:.0f} images a second, {rates.source}"
+    say(
+        console,
+        f"{to_do} trainings to do, forecast: about {in_words(typical)} ({in_words(least)} to {in_words(most)}{source})",
+    )
+    if typical > LONG_SECONDS and not yes:
+        say(console, _SHORTER)
+        if console.is_terminal and sys.stdin.isatty() and not typer.confirm("Start?"):
+            say(console, "not started")
+            raise typer.Exit(1)
+
+
+def _table_rates(session: Session, device: str) -> Rates | str:
+    """Return the rates of the table for this machine; without an entry, the reason."""
+    from reproduce.execution.machine_rates import machine_of
+    from reproduce.execution.rates import REMEDY, machine_rates
+
+    machine = machine_of(device)
+    return f"ask `plan`, and {REMEDY}" if machine is None else machine_rates(machine, session.problem)

@@ -1,0 +1,148 @@
+"""Reads YAML text and refuses what no experiment file or card can mean, before any value is built.
+
+PyYAML alone takes the last of two equal keys, expands aliases without a limit, and raises plain Python errors for
+values such as `2001-99-99`.
+"""
+
+import math
+from typing import Any
+
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode
+
+LARGEST_FILE = 1_000_000
+"""Most characters of a file."""
+
+MOST_VALUES = 100_000
+"""Most values of a file after its aliases are expanded."""
+
+DEEPEST = 50
+"""Most levels of nesting."""
+
+_TAG = "tag:yaml.org,2002:"
+_STRUCTURES = {f"{_TAG}map", f"{_TAG}seq"}
+_KEYS = {f"{_TAG}str", f"{_TAG}merge"}
+_SCALARS = {f"{_TAG}{name}": name for name in ("str", "int", "float", "bool", "null", "merge")}
+
+
+class StrictYamlError(ValueError):
+    """A text is not YAML that the suite reads. The message is one line with the remedy.
+
+    Attributes:
+        line: Number of the line, from 1; None if the message is about the whole text.
+    """
+
+    def __init__(self, message: str, node: Node | None = None, line: int | None = None) -> None:
+        super().__init__(message)
+        self.line = line if node is None else node.start_mark.line + 1
+
+
+def read_yaml(text: str) -> Any:
+    """Read a YAML text.
+
+    Args:
+        text: One YAML document.
+
+    Returns:
+        Its content: mappings with text as keys, lists, texts, finite numbers, truth values and None.
+
+    Raises:
+        StrictYamlError: The text is not YAML; a key stands twice in a mapping or is not text; a number is not finite
+            or needs more than 64 bits; a value has an unknown tag or is a date; a text has a control character; or the
+            document is too large or too deep.
+    """
+    if len(text) > LARGEST_FILE:
+        raise StrictYamlError(f"has more than {LARGEST_FILE:,} characters, which no experiment or card needs")
+    try:
+        loader = yaml.SafeLoader(text)
+        try:
+            node = loader.get_single_node()
+            if node is None:
+                return None
+            _Check(loader).count(node, 0)
+            return loader.construct_document(node)
+        finally:
+            loader.dispose()
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        reason = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error).partition("\n")[0]
+        raise StrictYamlError(f"not valid YAML ({reason})", line=mark.line + 1 if mark else None) from error
+    except RecursionError as error:
+        raise StrictYamlError(f"values are nested more than {DEEPEST} deep; remove levels") from error
+
+
+class _Check:
+    """Checks the nodes of a document. A node that aliases repeat is visited once."""
+
+    def __init__(self, loader: yaml.SafeLoader) -> None:
+        self._loader = loader
+        self._counts: dict[int, int] = {}
+        self._open: set[int] = set()
+
+    def count(self, node: Node, depth: int) -> int:
+        """Check a node and return how many values it has after its aliases are expanded."""
+        if depth > DEEPEST:
+            raise StrictYamlError(f"values are nested more than {DEEPEST} deep; remove levels", node)
+        if id(node) in self._open:
+            raise StrictYamlError("an alias stands inside the value that it repeats; remove it", node)
+        if id(node) not in self._counts:
+            self._open.add(id(node))
+            self._counts[id(node)] = self._count_parts(node, depth)
+            self._open.remove(id(node))
+        if self._counts[id(node)] > MOST_VALUES:
+            raise StrictYamlError(f"has more than {MOST_VALUES:,} values after its aliases are expanded", node)
+        return self._counts[id(node)]
+
+    def _count_parts(self, node: Node, depth: int) -> int:
+        if isinstance(node, ScalarNode):
+            self._check_scalar(node)
+            return 1
+        if node.tag not in _STRUCTURES:
+            raise _unknown_tag(node)
+        if isinstance(node, MappingNode):
+            _check_keys(node)
+            return 1 + sum(self.count(key, depth + 1) + self.count(value, depth + 1) for key, value in node.value)
+        return 1 + sum(self.count(part, depth + 1) for part in node.value)
+
+    def _check_scalar(self, node: ScalarNode) -> None:
+        if node.tag == f"{_TAG}timestamp":
+            raise StrictYamlError(f"{node.value[:40]} is a date in YAML; put it in quotes", node)
+        if node.tag == f"{_TAG}value":
+            raise StrictYamlError(f"{node.value} is no text in YAML; put it in quotes", node)
+        if node.tag not in _SCALARS:
+            raise _unknown_tag(node)
+        if node.tag == f"{_TAG}str":
+            _check_text(node)
+        try:
+            value = self._loader.construct_object(node) if node.tag != f"{_TAG}merge" else None
+        except (ValueError, KeyError, IndexError, OverflowError) as error:
+            raise StrictYamlError(f"{node.value[:40]!r} is not of the type {_SCALARS[node.tag]}", node) from error
+        if isinstance(value, float) and not math.isfinite(value):
+            raise StrictYamlError(f"{node.value[:40]} is not a finite number; give a finite one", node)
+        if isinstance(value, int) and abs(value) >= 1 << 63:
+            raise StrictYamlError(f"{node.value[:40]} is too large for a whole number of 64 bits", node)
+
+
+def _check_keys(node: MappingNode) -> None:
+    """Refuse keys that are not text, and a key that stands twice."""
+    seen = set()
+    for key, _ in node.value:
+        if not isinstance(key, ScalarNode):
+            raise StrictYamlError("a key must be text, not a list or a mapping", key)
+        if key.tag not in _KEYS:
+            raise StrictYamlError(f"the key {key.value[:40]} is not text; put it in quotes", key)
+        if key.value in seen:
+            raise StrictYamlError(f"the key {key.value[:40]!r} stands twice in one mapping; remove one", key)
+        seen.add(key.value)
+
+
+def _check_text(node: ScalarNode) -> None:
+    for character in node.value:
+        code = ord(character)
+        if (code < 0x20 and character not in "\n\t") or 0x7F <= code < 0xA0 or 0xD800 <= code < 0xE000:
+            raise StrictYamlError(f"the text has the character {character!a}, which cannot be shown; remove it", node)
+
+
+def _unknown_tag(node: Node) -> StrictYamlError:
+    tag = node.tag.replace(_TAG, "!!")[:40]
+    return StrictYamlError(f"the tag {tag} is not read here; remove it", node)

@@ -1,0 +1,160 @@
+"""The speed of the machine that a plan is for: given, from the store, from a table of machines, or measured shortly."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from protocols.problem import Problem
+from protocols.samples import Samples
+from protocols.splits import as_ranges, from_ranges
+from protocols.training.fold_data import FoldData
+from protocols.trunks.embedding_model import without_published_weights
+from protocols.trunks.weights import TrunkError
+from reproduce.execution.devices import prepare_process
+from reproduce.execution.machine_rates import MACHINES, images_per_second
+from results.records import CurvePoint
+from results.timing import Timing
+from results.training_spec import Component, FoldSpec, MethodSpec
+
+EVALUATION_SPEED = 3
+"""How many times as fast evaluation is assumed to be as training."""
+
+UNKNOWN = "the store has no training with this trunk and these images"
+REMEDY = "give --gpu h100|a100|4090|cpu, or --rate IMAGES_PER_SECOND, or measure for some seconds with --measure"
+
+_MEASURED_SECONDS = 8.0
+_MEASURED_BATCH = 8
+_ANY_METHOD = MethodSpec(name="any", loss=Component(name="ContrastiveLoss"), samples_per_class=0)
+
+
+@dataclass(frozen=True)
+class Rates:
+    """The speed of a machine.
+
+    Attributes:
+        training: Images per second in training.
+        source: How the rate was obtained, for people.
+        here: Whether it is the speed of this machine.
+    """
+
+    training: float
+    source: str
+    here: bool = False
+
+    @property
+    def evaluation(self) -> float:
+        """Images per second in evaluation, which is assumed to be `EVALUATION_SPEED` times as fast."""
+        return EVALUATION_SPEED * self.training
+
+
+def given_rates(training: float) -> Rates:
+    """Return the rates of a machine whose training rate is given with --rate, in images per second."""
+    return Rates(training, "as given with --rate")
+
+
+def machine_rates(name: str, problem: Problem) -> Rates | str:
+    """Return the rates of a machine of the table, or the reason why they are not known.
+
+    Args:
+        name: A key of `MACHINES`.
+        problem: The problem, with trunk, images and batch size.
+    """
+    machine = MACHINES[name]
+    try:
+        rate = images_per_second(machine, problem.fold_specs(_ANY_METHOD, "calibration", 0)[0])
+    except TrunkError as error:
+        return str(error)
+    if problem.trunk.is_input_features:
+        return Rates(rate, f"for {name}: {machine.steps:.0f} optimizer steps a second (estimated)")
+    source = "estimated" if machine.source == "estimated" else f"from {machine.source}"
+    return Rates(rate, f"for {name}: ResNet-50's rate ({source}), scaled by the operations of this trunk")
+
+
+def stored_rates(problem: Problem, stored: Sequence[Timing]) -> Rates | str:
+    """Return the rates of the stored trainings with the same trunk, crop and precision, or why there are none.
+
+    Trainings on the same dataset count; if there are none, those on other datasets, without their validations.
+
+    Args:
+        problem: The problem, with trunk and images.
+        stored: Timings of all trainings in the store.
+    """
+    alike = [timing for timing in stored if timing.iterations > 0 and _is_alike(timing.spec, problem)]
+    name = problem.dataset.name
+    same = [timing for timing in alike if timing.spec.dataset == name]
+    timings = same or alike
+    if not timings:
+        return UNKNOWN
+    seconds = sum(timing.seconds for timing in timings)
+    work = sum(_images(timing, problem if same else None) for timing in timings)
+    on = name if same else "other datasets"
+    return Rates(work / seconds, f"from {len(timings)} trainings on {on} in the store", here=True)
+
+
+def _is_alike(spec: FoldSpec, problem: Problem) -> bool:
+    trunk, other = spec.trunk, problem.trunk
+    same_trunk = (trunk.name, trunk.batch_norm, trunk.frozen) == (other.name, other.batch_norm, other.frozen)
+    same_precision = spec.training.precision == problem.training.precision
+    return same_trunk and same_precision and spec.images.crop == problem.images.crop
+
+
+def _images(timing: Timing, problem: Problem | None) -> float:
+    """Images of a training in units of training; validations count if the problem with their images is given."""
+    spec, trained = timing.spec, timing.iterations * timing.spec.training.batch_size
+    if problem is None:
+        return trained
+    images = problem.dataset.images
+    steps = spec.training.steps_per_epoch(len(images.of_classes(from_ranges(spec.train_classes))))
+    validations = 1 + timing.iterations // (steps * spec.training.validate_every)
+    validated = validations * len(images.of_classes(from_ranges(spec.validation_classes)))
+    return trained + validated / EVALUATION_SPEED
+
+
+class _EnoughError(Exception):
+    """The measurement has taken its time."""
+
+
+def measured_rates(problem: Problem, device: str) -> Rates | str:
+    """Measure the rate of this machine in some seconds, with small batches; return the reason if that fails.
+
+    Args:
+        problem: The problem, with trunk and images.
+        device: cpu, cuda or cuda:N.
+    """
+    from protocols.training.train_fold import train_fold  # Only a measurement trains.
+
+    prepare_process(device)
+    spec = without_published_weights(problem.fold_specs(_ANY_METHOD, "calibration", 0)[0])
+    data = problem.training_data(spec)
+    few, ranks = _few(data.validation)
+    batch = _MEASURED_BATCH if device == "cpu" else problem.training.batch_size
+    short = {"batch_size": batch, "iterations_per_epoch": 1, "max_epochs": 100, "validate_every": 1, "patience": 100}
+    training = spec.training.model_copy(update=short)
+    spec = spec.model_copy(update={"training": training, "validation_classes": as_ranges(ranks)})
+    moments: list[float] = []
+    started = time.perf_counter()
+
+    def note(_: CurvePoint | int) -> None:
+        moments.append(time.perf_counter())
+        # Three: before the first step, after it (which warms up), and after a second one.
+        if len(moments) >= 3 and moments[-1] - started > _MEASURED_SECONDS:
+            raise _EnoughError
+
+    try:
+        train_fold(spec, FoldData(data.train, few), device=device, on_validation=note)
+    except _EnoughError:
+        pass
+    except TrunkError as error:
+        return str(error)
+    seconds = (moments[-1] - moments[1]) / (len(moments) - 2)
+    source = f"measured now on {device} with {problem.dataset.name}"
+    if problem.dataset.fingerprint == "stand-in":
+        source = f"measured now on {device} with noise in place of {problem.dataset.name}'s images"
+    return Rates((batch + len(few) / EVALUATION_SPEED) / seconds, source, here=True)
+
+
+def _few(images: Samples, count: int = _MEASURED_BATCH) -> tuple[Samples, Sequence[int]]:
+    """Return some of the images, with at least two of a class, and the ranks of their classes."""
+    order = images.labels.argsort(kind="stable")[:count]
+    few = images.select(order)
+    return few, tuple(sorted(set(few.labels.tolist())))

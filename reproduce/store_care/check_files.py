@@ -1,0 +1,139 @@
+"""Checks the files of a store: checkpoints, recordings, exhibits and kept sources."""
+
+import pickle
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from protocols.progress import Progress
+from protocols.source_digest import source_digest
+from protocols.source_files import SourceError
+from protocols.trunks.embedding_model import model_of, without_published_weights
+from protocols.trunks.weights import TrunkError
+from reproduce.store_care.file_names import SOURCES, is_checkpoint, owner_of
+from results.artifacts import Exhibit, weights_path
+from results.record_check import CheckedRecords, Finding
+from results.recordings import Recording
+from results.training_spec import FoldSpec
+from results.values import fingerprint_of
+
+_known_shapes: dict[str, dict[str, tuple[int, ...]] | None] = {}
+"""Shapes of the networks that were built, by what decides them."""
+
+_UNREADABLE = (
+    *(OSError, RuntimeError, ValueError, TypeError, KeyError, AttributeError, EOFError, NotImplementedError),
+    *(pickle.UnpicklingError, zipfile.BadZipFile, zlib.error),
+)
+
+
+def check_files(records: CheckedRecords, artifacts: Path, progress: Progress | None = None) -> list[Finding]:
+    """Load every file in the folder of artifacts, and look for the checkpoints of all test evaluations.
+
+    Args:
+        records: The whole records of the store.
+        artifacts: Folder of the checkpoints.
+        progress: Called with the number of files that were loaded, and of all files.
+
+    Returns:
+        What is damaged, missing or foreign.
+    """
+    findings = list(_missing_checkpoints(records, artifacts))
+    files = sorted(path for path in artifacts.rglob("*") if path.is_file())
+    for number, path in enumerate(files):
+        findings += _check_file(path, artifacts, records)
+        if progress is not None:
+            progress(number + 1, len(files))
+    return findings
+
+
+def _missing_checkpoints(records: CheckedRecords, artifacts: Path) -> Iterator[Finding]:
+    if records.runs and not artifacts.is_dir():
+        yield Finding("missing", f"folder {artifacts}", "it has the checkpoints; name it with --artifacts")
+        return
+    for record in records.runs.values():
+        for fingerprint in record.fold_fingerprints:
+            spec = records.specs.get(fingerprint)
+            if spec is not None and not (path := weights_path(artifacts, spec)).is_file():
+                yield Finding("missing", str(path), f"checkpoint of {record.method}, {record.name}, fold {spec.fold}")
+
+
+def _check_file(path: Path, artifacts: Path, records: CheckedRecords) -> Iterator[Finding]:
+    name = path.relative_to(artifacts)
+    owner = owner_of(name)
+    if owner is None:
+        reason = "set aside as damaged" if ".damaged-" in path.name else "the suite writes no file of this name"
+        yield Finding("foreign", str(path), reason)
+    elif name.parts[0] == SOURCES:
+        folder = artifacts / SOURCES / owner
+        # One finding per copied source, not one per file of it.
+        if path == min(file for file in folder.rglob("*") if file.is_file()):
+            yield from _check_source(folder)
+    elif owner not in (records.specs if is_checkpoint(name) else records.runs):
+        yield Finding("foreign", str(path), "no record in the store has this name")
+    elif wrong := _why_unreadable(path, records.specs[owner] if is_checkpoint(name) else None):
+        yield Finding("damaged", str(path), wrong)
+
+
+def _check_source(folder: Path) -> Iterator[Finding]:
+    """Check the copy of a user's source: the hash of one of its files is the folder's name."""
+    try:
+        whole = any(source_digest(file) == folder.name for file in folder.rglob("*.py"))
+    except (OSError, SyntaxError, ValueError):
+        whole = False
+    if not whole:
+        yield Finding("damaged", str(folder), "no file in it has the hash that is the folder's name")
+
+
+def _why_unreadable(path: Path, spec: FoldSpec | None) -> str | None:
+    """Load a file; return what is wrong with it, or None. Without a training the file is an exhibit."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if (member := archive.testzip()) is not None:
+                return f"the checksum of {member} is wrong"
+        if spec is None:
+            Exhibit.load(path)
+        elif path.suffix == ".npz":
+            Recording.load(path)
+        elif path.name.endswith(".proxies.pt"):
+            vectors = read_tensors(path)
+            if not (isinstance(vectors, tuple) and all(isinstance(value, Tensor) for value in vectors)):
+                return "it holds no proxies"
+        else:
+            return _why_no_checkpoint(read_tensors(path), spec)
+    except _UNREADABLE as error:
+        return f"cannot be loaded ({type(error).__name__})"
+    return None
+
+
+def read_tensors(path: Path) -> object:
+    """Load tensors from a file; raise one of many errors if it is damaged."""
+    return torch.load(path, map_location="cpu", weights_only=True)
+
+
+def _why_no_checkpoint(weights: object, spec: FoldSpec) -> str | None:
+    if not (isinstance(weights, Mapping) and all(isinstance(value, Tensor) for value in weights.values())):
+        return "it holds no weights"
+    shapes = {str(key): tuple(value.shape) for key, value in weights.items()}
+    expected = _shapes(spec)
+    if expected is not None and shapes != expected:
+        differing = sorted(dict(shapes.items() ^ expected.items()))
+        return f"its tensors are not those of the training's network ({differing[0]})"
+    return None
+
+
+def _shapes(spec: FoldSpec) -> dict[str, tuple[int, ...]] | None:
+    """Return names and shapes of the tensors of a training's network; None if this machine cannot build it."""
+    parts = spec.trunk, spec.embedding_size, spec.embedder, spec.embedder_bias
+    key = fingerprint_of([None if part is None else str(part) for part in parts])
+    if key not in _known_shapes:
+        try:
+            with torch.random.fork_rng([]):
+                state = model_of(without_published_weights(spec)).state_dict()
+            _known_shapes[key] = {name: tuple(value.shape) for name, value in state.items()}
+        except (TrunkError, SourceError):
+            _known_shapes[key] = None
+    return _known_shapes[key]

@@ -1,0 +1,131 @@
+"""Merges one store into another: files first, then records, then searches, so that a merge can be repeated."""
+
+import shutil
+from collections.abc import Iterator, Set
+from dataclasses import dataclass
+from pathlib import Path
+
+from protocols.progress import Progress
+from reproduce.errors import InputError
+from reproduce.storage import StoragePaths, open_store, open_studies, readable_studies, studies_in_one_line
+from reproduce.store_care.file_names import SOURCES, owner_of
+from reproduce.store_care.merge_studies import apply_studies, plan_studies
+from results.database import Database
+from results.record_check import check_records
+from results.record_merge import Conflict, apply_merge, plan_merge
+from results.schema import EXPERIMENTS, FOLD_RESULTS, RUNS
+from results.whole_files import partial_name, put_in_place
+
+
+@dataclass(frozen=True)
+class Merged:
+    """The outcome of a merge.
+
+    Attributes:
+        trainings: Number of trainings that were added.
+        runs: Number of test evaluations that were added.
+        experiments: Number of experiments that were added.
+        studies: Number of searches that were added or continued.
+        files: Number of files that were copied.
+        conflicts: What the stores disagree about; the first store's version stayed.
+    """
+
+    trainings: int
+    runs: int
+    experiments: int
+    studies: int
+    files: int
+    conflicts: tuple[Conflict, ...]
+
+
+class ConflictError(Exception):
+    """Two stores disagree, and nothing was merged.
+
+    Args:
+        conflicts: What they disagree about.
+    """
+
+    def __init__(self, conflicts: tuple[Conflict, ...]) -> None:
+        super().__init__(f"{len(conflicts)} conflict(s)")
+        self.conflicts = conflicts
+
+
+def merge_stores(
+    into: StoragePaths, other: StoragePaths, *, keep_first: bool = False, progress: Progress | None = None
+) -> Merged:
+    """Add what another store holds to a store.
+
+    Args:
+        into: Paths of the store that gets the records; it is made if there is none.
+        other: Paths of the store that they come from; only read.
+        keep_first: Whether to keep the first store's version where the two disagree.
+        progress: Called with the number of files that were copied, and of all files.
+
+    Raises:
+        ConflictError: The stores disagree and `keep_first` is not set. Nothing was written.
+        InputError: The other store is damaged.
+        StoreError: A store cannot be read or written.
+    """
+    open_store(into)
+    target, source = Database(into.store), Database(other.store)
+    _refuse_damaged(source, other)
+    records = plan_merge(target, source)
+    with studies_in_one_line(other):
+        studies, disagreeing = plan_studies(readable_studies(into), readable_studies(other), records.conflicting)
+    conflicts = (*records.conflicts, *disagreeing)
+    if conflicts and not keep_first:
+        raise ConflictError(conflicts)
+    files = list(_files_to_copy(into.artifacts, other.artifacts, records.files_of))
+    for number, name in enumerate(files):
+        copy_whole(other.artifacts / name, into.artifacts / name)
+        if progress is not None:
+            progress(number + 1, len(files))
+    apply_merge(records, target)
+    if studies:
+        with studies_in_one_line(into):
+            apply_studies(studies, open_studies(into))
+    return Merged(
+        records.added(FOLD_RESULTS),
+        records.added(RUNS),
+        records.added(EXPERIMENTS),
+        len(studies),
+        len(files),
+        conflicts,
+    )
+
+
+def _refuse_damaged(source: Database, other: StoragePaths) -> None:
+    damaged = [finding for finding in check_records(source).findings if finding.kind == "damaged"]
+    if damaged:
+        raise InputError(
+            f"{source.url}: {len(damaged)} damaged record(s), the first is {damaged[0].name}: {damaged[0].reason}; "
+            "`reproduce store check` lists all"
+        )
+
+
+def _files_to_copy(into: Path, other: Path, fingerprints: Set[str]) -> Iterator[Path]:
+    """Yield the paths of the files that the first store lacks, below the folders of artifacts."""
+    for path in sorted(other.rglob("*")):
+        name = path.relative_to(other)
+        is_wanted = owner_of(name) in fingerprints or (owner_of(name) and name.parts[0] == SOURCES)
+        if is_wanted and path.is_file() and not (into / name).exists():
+            yield name
+
+
+def copy_whole(source: Path, target: Path) -> None:
+    """Copy a file in one step: the target is complete or does not exist.
+
+    Args:
+        source: The file.
+        target: Path of the copy; its folder is made.
+
+    Raises:
+        OSError: The file cannot be read, or the copy cannot be written.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = partial_name(target)
+    try:
+        shutil.copyfile(source, partial)
+        put_in_place(partial, target)
+    finally:
+        partial.unlink(missing_ok=True)

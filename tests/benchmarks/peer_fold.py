@@ -1,0 +1,197 @@
+"""One fold trained by the suite and by pytorch-metric-learning (PML), measured in turn: same work, other code.
+
+Both start from the same weights and get the same images, batch size, loss, optimizer class, rates, number of iterations
+and number of validations. PML's side is what a user of PML writes: `MetricLossOnly`, `GlobalEmbeddingSpaceTester` and
+`AccuracyCalculator` on a DataLoader that decodes files and transforms them with Pillow. The two draw different batches,
+so the validation MAP@R of both is compared over seeds.
+
+    python -m tests.benchmarks.peer_fold --images CUB_200_2011 --rounds 5
+"""
+
+import argparse
+import logging
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import torch
+from scipy import stats
+
+from protocols.datasets.cub200 import list_cub200
+from protocols.datasets.dataset import DataRequest, Dataset
+from protocols.datasets.dataset_registry import open_dataset
+from protocols.splits import as_ranges, mlrc_split
+from protocols.training.fold_data import fold_data
+from protocols.training.train_fold import train_fold
+from reproduce.config.experiment_file import load_experiments
+from results.training_spec import Component, FoldSpec, ImageSettings, MethodSpec, OptimizerSettings, TrainingSettings
+from results.trunk_spec import TrunkSpec
+from tests.benchmarks.peer_training import FoldWork, train_by_pml
+
+SEEDS = 5
+"""Fewest seeds over which the validation scores are compared."""
+
+PHOTOGRAPHS = "one fold of photographs (EfficientNet-Lite0, 96 px) / PML's trainer and tester"
+PHOTOGRAPHS_BAR = "at least 2"
+
+CONTRASTIVE = MethodSpec(
+    name="contrastive", loss=Component(name="ContrastiveLoss", arguments={"pos_margin": 0.0, "neg_margin": 0.5})
+)
+
+
+@dataclass(frozen=True)
+class PeerRow:
+    """One comparison, in the form that the table of all benchmarks takes.
+
+    Attributes:
+        name: What is measured.
+        ours_seconds: Seconds of the suite, by round.
+        peer_seconds: Seconds of PML, by round.
+        bar: The aim, "at least 1.5": how many times as fast as PML the suite shall be.
+        equal: The validation MAP@R of both, or why there is no measurement.
+    """
+
+    name: str
+    ours_seconds: list[float]
+    peer_seconds: list[float]
+    bar: str
+    equal: str
+
+
+def train_by_suite(work: FoldWork, spec: FoldSpec) -> float:
+    """Train with the suite; return the last validation MAP@R."""
+    score = train_fold(spec, work.data).result.curve[-1].map_at_r
+    assert score is not None
+    return score
+
+
+def fold_work(
+    name: str, bar: str, dataset: Dataset, files: list[Path] | None, workers: int, **changes: Any
+) -> FoldWork:
+    """Make a work of the first fold of a dataset; `changes` are the images, the trunk and the training."""
+    classes = mlrc_split(dataset.n_classes).folds[0]
+    spec = FoldSpec(
+        dataset=dataset.name,
+        data_fingerprint=dataset.fingerprint,
+        split="mlrc",
+        fold=0,
+        train_classes=as_ranges(classes.train),
+        validation_classes=as_ranges(classes.validation),
+        embedding_size=128,
+        method=CONTRASTIVE,
+        seed=0,
+        **changes,
+    )
+    return FoldWork(name, bar, spec, fold_data(dataset, classes), files, workers)
+
+
+def glyphs(cache: Path) -> FoldWork:
+    """A fold of the quickstart."""
+    (experiment,) = load_experiments("quickstart", {}).values()
+    dataset = open_dataset(DataRequest("glyphs", experiment.images, cache))
+    # Workers would only add to PML's time here, since a step is short and nothing is decoded.
+    return fold_work(
+        "one fold of the quickstart (glyphs) / PML's trainer and tester",
+        "at least 1.5",
+        dataset,
+        None,
+        0,
+        images=experiment.images,
+        trunk=experiment.trunk,
+        training=experiment.training.model_copy(update={"patience": experiment.training.max_epochs}),
+    )
+
+
+def cub100(cache: Path, images: Path) -> FoldWork:
+    """A short fold of photographs with EfficientNet-Lite0 at 96 pixels; MLRC's optimizer with a higher rate."""
+    settings = ImageSettings(resize=108, crop=96)
+    dataset = open_dataset(DataRequest("cub200", settings, cache, root=images, subset=True))
+    listing = list_cub200(images, subset=True)
+    training = TrainingSettings(
+        iterations_per_epoch=20, max_epochs=2, validate_every=1, patience=2, optimizer=OptimizerSettings(lr=1e-5)
+    )
+    return fold_work(
+        PHOTOGRAPHS,
+        PHOTOGRAPHS_BAR,
+        dataset,
+        [listing.root / name for name in listing.names],
+        2,
+        images=settings,
+        trunk=TrunkSpec(name="efficientnet_lite0", weights="imagenet"),
+        training=training,
+    )
+
+
+def equality(ours: Sequence[float], peers: Sequence[float]) -> str:
+    """Compare the scores of both over seeds: the difference of the means with Welch's interval."""
+    difference = statistics.mean(ours) - statistics.mean(peers)
+    parts = [statistics.variance(scores) / len(scores) for scores in (ours, peers)]
+    freedom = sum(parts) ** 2 / sum(part**2 / (len(ours) - 1) for part in parts)
+    half = float(stats.t.ppf(0.975, freedom)) * sqrt(sum(parts))
+    verdict = "equal within noise" if abs(difference) <= half else "NOT equal"
+    return (
+        f"validation MAP@R {100 * statistics.mean(ours):.2f} % and PML's {100 * statistics.mean(peers):.2f} % over "
+        f"{len(ours)} seeds each: difference {100 * difference:+.2f} points, 95 % interval "
+        f"{100 * (difference - half):+.2f} to {100 * (difference + half):+.2f}: {verdict}"
+    )
+
+
+def measure_work(work: FoldWork, rounds: int) -> PeerRow:
+    """Train with both sides in turn, with another seed in every round, after one round to warm up."""
+    seconds: tuple[list[float], list[float]] = ([], [])
+    scores: tuple[list[float], list[float]] = ([], [])
+    for seed in range(max(rounds, SEEDS) + 1):
+        spec = work.spec.model_copy(update={"seed": seed})
+        sides = [(train_by_suite, 0), (train_by_pml, 1)]
+        for train, side in sides if seed % 2 else reversed(sides):
+            started = time.perf_counter()
+            score = train(work, spec)
+            if seed:
+                seconds[side].append(time.perf_counter() - started)
+                scores[side].append(score)
+    return PeerRow(work.name, *seconds, work.bar, equality(*scores))
+
+
+def measure(rounds: int, images: Path | None = None) -> list[PeerRow]:
+    """Measure both folds on one thread.
+
+    Args:
+        rounds: Number of rounds; at least five are made.
+        images: Folder of CUB-200-2011, or of a part of it; without it the second fold is left out, with the reason.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    logging.getLogger("PML").setLevel(logging.WARNING)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            works = [glyphs(Path(folder))] + ([] if images is None else [cub100(Path(folder), images)])
+            rows = [measure_work(work, rounds) for work in works]
+    finally:
+        torch.set_num_threads(threads)
+    return rows if images is not None else [*rows, PeerRow(PHOTOGRAPHS, [], [], PHOTOGRAPHS_BAR, "left out: no images")]
+
+
+def main() -> None:
+    """Print the rows."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.peer_fold", description=__doc__)
+    parser.add_argument("--images", type=Path, help="folder of CUB-200-2011 or of a part of it, for the second fold")
+    parser.add_argument("--rounds", type=int, default=SEEDS, help="default and minimum: %(default)s")
+    arguments = parser.parse_args()
+    for row in measure(arguments.rounds, arguments.images):
+        print(f"{row.name}: bar {row.bar}")
+        if row.ours_seconds:
+            ratios = [peer / ours for ours, peer in zip(row.ours_seconds, row.peer_seconds, strict=True)]
+            print(
+                f"  {statistics.median(ratios):.2f} times as fast ({min(ratios):.2f} to {max(ratios):.2f}, "
+                f"{len(ratios)} rounds)"
+            )
+        print(f"  {row.equal}")
+
+
+if __name__ == "__main__":
+    main()

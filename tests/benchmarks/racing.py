@@ -1,0 +1,175 @@
+"""`make bench-racing`: what racing saves, and how often and by how much it changes the winner of a search.
+
+Two parts. The replay takes complete trials of real searches and races them, in their order and in random orders of
+trials and folds. A replay cannot show what the sampler would have proposed after a raced trial. So the simulation runs
+whole searches, with the suite's sampler, on scores whose true values are known.
+"""
+
+import argparse
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import optuna
+from optuna.trial import TrialState
+
+from protocols.search.optuna_search import RACED, Search
+from protocols.search.space import SearchParameter
+from results.experiment_results import FOLDER
+from results.experiment_spec import SamplerSettings
+from results.mlrc_constants import FOLDS
+from results.provenance import provenance
+from results.racing import Race, raced
+from results.records import FoldResult
+from results.whole_files import write_whole
+from tests.support.toys import made_up_result
+
+OUT = FOLDER / "racing.json"
+FEWEST_TRIALS = 6
+ORDERS = 200
+"""Random orders of each real search."""
+
+NOISE = (0.03, 0.06, 0.12)
+"""Simulated deviations of a fold's score, as fractions of the best true score. Real searches on glyphs have 0.04 to
+0.15."""
+
+Array = npt.NDArray[np.float64]
+Tell = Callable[[Race, Sequence[float]], float]
+TOLD: dict[str, Tell | None] = {
+    "all folds": None,
+    "raced, told the expected score": lambda race, scores: race.expected(scores),
+    "raced, told the mean of its folds": lambda race, scores: float(np.mean(scores)),
+}
+SPACE = tuple(SearchParameter(target=name, scale="linear", low=0.0, high=1.0) for name in ("a", "b"))
+
+
+def stored_searches(url: str) -> Iterator[dict[str, Any]]:
+    """Read the fold scores of the complete searches of a store that were not raced."""
+    for study in optuna.study.get_all_study_summaries(optuna.storages.RDBStorage(url)):
+        trials = optuna.load_study(study_name=study.study_name, storage=url).get_trials(states=(TrialState.COMPLETE,))
+        scores = [trial.user_attrs["fold_values"] for trial in trials]
+        whole = len(scores) >= FEWEST_TRIALS and all(len(folds) == FOLDS for folds in scores)
+        if whole and not any(RACED in trial.user_attrs for trial in trials):
+            name, identity = study.study_name.split()[0], study.user_attrs["identity"]
+            yield {"search": name, "seed": identity["seed"], "fold_scores": np.round(scores, 6).tolist()}
+
+
+def replay(scores: Array) -> dict[str, float]:
+    """Race the complete trials of a search: share of trainings, and what the raced winner lacks to the full one's."""
+    outcome = raced(scores.tolist(), scores.shape[1])
+    winner = max((trial.score, -number) for number, trial in enumerate(outcome) if trial.complete)
+    return {
+        "trained": sum(trial.folds for trial in outcome) / scores.size,
+        "lost": float(scores.mean(axis=1).max() - winner[0]),
+    }
+
+
+def replays(searches: list[dict[str, Any]]) -> dict[str, Any]:
+    """Replay searches in their order, and in random orders of trials and folds."""
+    generator = np.random.default_rng(0)
+    all_scores = [np.array(search["fold_scores"]) for search in searches]
+    shuffled = [
+        scores[generator.permutation(len(scores))][:, generator.permutation(FOLDS)]
+        for scores in all_scores
+        for _ in range(ORDERS)
+    ]
+    return {
+        "searches": len(searches),
+        "trials": sum(len(scores) for scores in all_scores),
+        "trainings": sum(scores.size for scores in all_scores),
+        "in_their_order": _summary(all_scores),
+        "random_orders": {"orders": ORDERS, **_summary(shuffled)},
+    }
+
+
+def _summary(all_scores: list[Array]) -> dict[str, float]:
+    outcomes = [replay(scores) for scores in all_scores]
+    lost = np.array([outcome["lost"] for outcome in outcomes])
+    sizes = [scores.size for scores in all_scores]
+    return {
+        "share_trained": float(np.average([outcome["trained"] for outcome in outcomes], weights=sizes)),
+        "winner_changed": float((lost > 1e-9).mean()),
+        "mean_lost": float(lost.mean()),
+        "most_lost": float(lost.max()),
+    }
+
+
+def simulated_search(told: Tell | None, noise: float, trials: int, seed: int) -> dict[str, float]:
+    """Run one search whose true scores are known: a hill over two hyperparameters, with harder and easier folds."""
+    generator = np.random.default_rng(seed)
+    top, width = generator.uniform(0.2, 0.8, 2), generator.uniform(0.15, 0.35)
+    folds = generator.normal(0, 0.08, FOLDS)
+    search = Search(optuna.storages.InMemoryStorage(), "simulated", {"seed": seed}, SPACE, SamplerSettings(), seed)
+    true, trained = [], 0
+    for number in range(trials):
+        trial, race = search.ask(), search.race()
+        distance = np.sum((np.array([trial.hyperparameters[p.target] for p in SPACE], dtype=float) - top) ** 2)
+        true.append(0.5 * float(np.exp(-distance / (2 * width**2))))
+        drawn = np.random.default_rng([seed, number]).normal(0, noise * 0.5, FOLDS)
+        scores = np.clip(true[-1] * (1 + folds - folds.mean()) + drawn, 0, 1).tolist()
+        behind = (k for k in range(1, FOLDS) if told is not None and race.is_behind(scores[:k]))
+        count = next(behind, FOLDS)
+        expected = told(race, scores[:count]) if told is not None and count < FOLDS else None
+        search.tell(trial, _results(scores[:count]), expected)
+        trained += count
+    return {"trained": trained / (trials * FOLDS), "winner": true[search.best(trials).position] / 0.5}
+
+
+def _results(scores: Sequence[float]) -> list[FoldResult]:
+    return [made_up_result(f"fold {number}", score) for number, score in enumerate(scores)]
+
+
+def simulations(trials: int, searches: int) -> list[dict[str, Any]]:
+    """Run simulated searches at each level of noise, each with all folds and raced, from equal seeds."""
+    outcomes = []
+    for noise in NOISE:
+        by_kind = {
+            kind: [simulated_search(told, noise, trials, seed) for seed in range(searches)]
+            for kind, told in TOLD.items()
+        }
+        full = np.array([search["winner"] for search in by_kind["all folds"]])
+        for kind, runs in by_kind.items():
+            winners = np.array([search["winner"] for search in runs])
+            gains = winners - full
+            outcomes.append(
+                {
+                    "noise": noise,
+                    "kind": kind,
+                    "share_trained": float(np.mean([search["trained"] for search in runs])),
+                    "winner_of_the_best_possible": float(winners.mean()),
+                    "difference_to_all_folds": float(gains.mean()),
+                    "standard_error": float(gains.std(ddof=1) / np.sqrt(searches)),
+                }
+            )
+            print(outcomes[-1], flush=True)
+    return outcomes
+
+
+def main() -> None:
+    """Replay the searches of stores or of the kept record, simulate searches, and write the record."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--store", action="append", default=[], help="SQLAlchemy URL; by default the record's searches")
+    parser.add_argument("--trials", type=int, default=50, help="trials of a simulated search")
+    parser.add_argument(
+        "--searches", type=int, default=20, help="simulated searches of each kind; 0 keeps the record's"
+    )
+    parser.add_argument("--out", type=Path, default=OUT)
+    arguments = parser.parse_args()
+    content = json.loads(arguments.out.read_text()) if arguments.out.exists() else {}
+    if arguments.store:
+        content["searches"] = [search for url in arguments.store for search in stored_searches(url)]
+    content["replay"] = replays(content["searches"])
+    if arguments.searches:
+        outcomes = simulations(arguments.trials, arguments.searches)
+        content["simulation"] = {"trials": arguments.trials, "searches": arguments.searches, "outcomes": outcomes}
+    content["provenance"] = provenance("cpu", 1).model_dump(mode="json")
+    order = ("replay", "simulation", "provenance", "searches")
+    write_whole(arguments.out, json.dumps({key: content[key] for key in order}, indent=1) + "\n")
+    print(f"written: {arguments.out}")
+
+
+if __name__ == "__main__":
+    main()

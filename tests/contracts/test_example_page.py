@@ -1,0 +1,53 @@
+"""The copy of the quickstart's page in docs/: its numbers are those of the record that the repository keeps."""
+
+import base64
+import html
+import re
+
+from reports.page.material import Material
+from reports.page.sections.headline import headline
+from reports.page.sections.ranking import ranking
+from reports.tables.csv_and_json import to_csv
+from reports.tables.differences import differences
+from reports.tables.result_table import table_of
+from results.experiment_results import FOLDER, MeasuredExperiment
+from tests.support.documentation import ROOT
+
+PAGE = (ROOT / "docs" / "example.html").read_text(encoding="utf-8")
+KEPT = MeasuredExperiment.from_json((FOLDER / "quickstart.json").read_text(encoding="utf-8"))
+AGAIN = "call `make quickstart`, `make example`, and keep the new record, as docs/storage.md says"
+
+
+def contained_file(name):
+    (content,) = re.findall(rf'download="{name}" href="data:text/csv;base64,([^"]+)"', PAGE)
+    return base64.b64decode(content).decode()
+
+
+def test_the_example_has_the_numbers_of_the_record():
+    assert contained_file("table.csv") == to_csv(table_of(KEPT)), AGAIN
+    assert contained_file("differences.csv") == to_csv(differences(KEPT)), AGAIN
+
+
+def test_the_example_shows_the_ranking_of_the_record():
+    material = Material("quickstart", KEPT)
+    assert f">{html.escape(headline(material))}</h2>" in PAGE, AGAIN
+    rows = re.findall(r"<tr.*?</tr>", PAGE.split('<table class="ranking"')[1].split("</table>")[0], re.S)[1:]
+    for row, shown in zip(ranking(material).rows, rows, strict=True):
+        for text in (row.title, row.mean, row.spread):
+            assert html.escape(text) in shown, AGAIN
+
+
+def test_the_example_is_small_and_complete():
+    assert len(PAGE.encode()) <= 2_000_000
+    assert PAGE.count("<img ") > 100, "figures and galleries, which need the store"
+    for part in (
+        "Search of Proxy-Anchor",
+        "hardest classes",
+        "Origin of every number",
+        "https://arxiv.org/abs/2003.13911",
+    ):
+        assert part in PAGE
+
+
+def test_the_example_names_no_folder_of_the_machine_that_drew_it():
+    assert not re.search(r"(?<![\w.])/(?:home|root|tmp|work|Users)/", PAGE)

@@ -1,0 +1,115 @@
+"""A frozen trunk and a folder of features, from the experiment file to tables, page and exports."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import yaml
+
+from reproduce.outputs.find_runs import find_run
+from results.store import Store
+from tests.support.command_line import TINY, ask, environment
+from tests.support.feature_files import some_features, write_features
+from tests.support.tiny_run import striped_images
+
+SHARED = {
+    **yaml.safe_load(TINY),
+    "methods": ["untrained", "pretrained_pca", "contrastive"],
+    "embedder": {"init": "pca"},
+    "search": {"trials": 1},
+}
+FROZEN = {
+    **SHARED,
+    "dataset": {"name": "folder", "root": "images"},
+    "trunk": {"name": "efficientnet_lite0", "frozen": True},
+    "images": {"resize": 32, "crop": 32},
+}
+FEATURES = {key: value for key, value in SHARED.items() if key not in ("trunk", "images")}
+
+
+@pytest.fixture
+def say(capsys, monkeypatch, tmp_path, same_threads_afterwards):
+    monkeypatch.chdir(tmp_path)
+    striped_images(tmp_path / "images")
+    (tmp_path / "frozen.yaml").write_text(yaml.safe_dump(FROZEN))
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump({**FEATURES, "dataset": {"name": "features", "root": "data"}}))
+    return lambda *arguments: ask(*map(str, arguments), capsys=capsys, monkeypatch=monkeypatch)
+
+
+def test_a_frozen_trunk_trains_the_embedder_on_features_computed_once(say, tmp_path):
+    planned = say("plan", "frozen.yaml", "--workers", 1, "--rate", 1000)
+    assert planned.code == 0, planned.err
+    assert not list((tmp_path / "runs").glob("cache/features-*")), "a plan computes no features"
+    answer = say("run", "frozen.yaml", "--workers", 1, "--device", "cpu")
+    assert answer.code == 0, answer.err
+    assert "8 trainings made" in answer.out
+    (features,) = (tmp_path / "runs" / "cache").glob("features-*/features.npy")
+    assert np.load(features).shape == (64, 1280)
+    changed = features.stat().st_mtime_ns
+    assert "0 trainings made" in say("run", "frozen.yaml", "--workers", 1, "--device", "cpu").out
+    assert features.stat().st_mtime_ns == changed
+    table = " ".join(say("table", "frozen").out.split())
+    assert "no fine-tuning and no augmentation" in table
+    assert "starts at the principal components" in table
+    page = (tmp_path / "runs" / "reports" / "frozen" / "index.html").read_text()
+    assert "no fine-tuning and no augmentation" in page
+    assert page.count("<img") > 0, "the galleries show the images"
+
+
+def test_the_exported_model_of_a_frozen_trunk_embeds_images(say, tmp_path):
+    say("run", "frozen.yaml", "--workers", 1, "--device", "cpu")
+    exported = say("export", "model", "frozen", "--method", "contrastive", "--fold", 1, "--to", "model")
+    assert exported.code == 0, exported.err
+    embedded = ("export", "embeddings", "frozen", "--method", "contrastive", "--fold", 1, "--device", "cpu")
+    assert say(*embedded, "--data", "images", "--to", "e").code == 0
+    classes = json.loads((tmp_path / "e" / "classes.json").read_text())
+    folders = [f"images/{name}" for name in classes.values()]
+    command = [sys.executable, "model/load_model.py", *folders, "--to", "again.npz"]
+    subprocess.run(command, cwd=tmp_path, env=environment(), check=True, capture_output=True)
+    with np.load(tmp_path / "again.npz") as again:
+        np.testing.assert_allclose(again["embeddings"], np.load(tmp_path / "e" / "features.npy"), atol=1e-5)
+    assert say("export", "model", "frozen", "--method", "untrained", "--to", "raw").code == 0
+
+
+def test_exported_embeddings_are_a_dataset_of_features(say, tmp_path):
+    say("run", "frozen.yaml", "--workers", 1, "--device", "cpu")
+    embedded = ("export", "embeddings", "frozen", "--method", "contrastive", "--device", "cpu", "--data", "images")
+    assert say(*embedded, "--to", "data").code == 0
+    lines = (tmp_path / "data" / "labels.csv").read_text().splitlines()
+    assert lines[:2] == ["file,label", "class_08/0.png,class_08"]
+    assert len(lines) == 33
+    assert say("data", "check", "features", "--data", "data").out.strip() == "data: usable, 32 rows of 8 classes"
+
+
+def test_features_are_trained_without_images_and_without_a_trunk(say, tmp_path):
+    write_features(tmp_path / "data", some_features(width=24), np.repeat(np.arange(16), 4))
+    answer = say("run", "mine.yaml", "--workers", 2, "--device", "cpu")
+    assert answer.code == 0, answer.err
+    assert "features: 64 rows of 16 classes" in answer.out
+    assert "rows of 24 features and no images" in " ".join(say("table", "mine").out.split())
+    store = Store(f"sqlite:///{tmp_path}/runs/store.sqlite", tmp_path / "runs" / "artifacts")
+    assert find_run(store, "mine", "untrained", 0).record.dimensions == 24
+    planned = say("plan", "mine.yaml", "--workers", 1)
+    assert planned.code == 0, planned.err
+    assert say("export", "embeddings", "mine", "--method", "contrastive", "--data", "data", "--to", "e").code == 0
+    assert np.load(tmp_path / "e" / "features.npy").shape == (32, 32)
+
+
+def test_the_loader_of_a_model_without_images_says_what_it_takes(say, tmp_path):
+    write_features(tmp_path / "data", some_features(width=24), np.repeat(np.arange(16), 4))
+    say("run", "mine.yaml", "--workers", 1, "--device", "cpu")
+    assert say("export", "model", "mine", "--method", "contrastive", "--to", "model").code == 0
+    command = [sys.executable, "model/load_model.py", "images"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "embeds rows of 24 features and no images" in done.stderr
+
+
+def test_an_experiment_on_features_needs_their_folder(say, tmp_path):
+    (tmp_path / "none.yaml").write_text(yaml.safe_dump({**FEATURES, "dataset": {"name": "features"}}))
+    answer = say("run", "none.yaml")
+    assert answer.code != 0
+    assert "--data" in answer.err
+    assert "features.npy" in answer.err

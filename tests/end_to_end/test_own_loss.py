@@ -1,0 +1,38 @@
+"""A loss and a metric from users' files, from `new method` to the page and the exported model."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.command_line import TINY, reproduce
+
+METRIC = "def spread(embeddings, labels):\n    return embeddings.std(dim=0).mean()\n"
+
+
+def prepare(folder: Path) -> None:
+    (folder / "files").mkdir()
+    assert reproduce(folder, "new", "method", "users_own", "--to", "files").code == 0
+    (folder / "files" / "users_metrics.py").write_text(METRIC)
+    methods = "methods: [users_own.yaml]\nmetrics: [./users_metrics.py:spread]"
+    text = TINY.replace("methods: [untrained, contrastive]", methods)
+    (folder / "files" / "experiment.yaml").write_text(text)
+
+
+@pytest.mark.slow
+def test_a_run_with_two_processes_and_the_second_run(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    first = reproduce(tmp_path, "run", "files/experiment.yaml", "--workers", "2")
+    assert first.code == 0, first.err
+    assert "Users own" in first.out
+    assert "0 trainings made" in reproduce(tmp_path, "run", "files/experiment.yaml", "--workers", "2").out
+    page = (tmp_path / "runs" / "reports" / "experiment" / "index.html").read_text()
+    assert "users_own.py:UsersOwn (sha256 " in page
+    assert "users_metrics.py:spread (sha256 " in page
+    loss = tmp_path / "files" / "users_own.py"
+    loss.write_text(loss.read_text() + "\n# changed\n")
+    again = reproduce(tmp_path, "run", "files/experiment.yaml", "--workers", "1")
+    assert "6 trainings made" in again.out, again.err
+    for file in ("users_own.py", "users_own.yaml"):
+        (tmp_path / "files" / file).unlink()
+    exported = reproduce(tmp_path, "export", "model", "experiment", "--method", "users_own", "--to", "model")
+    assert exported.code == 0, exported.err

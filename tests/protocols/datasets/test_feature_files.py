@@ -1,0 +1,136 @@
+"""A folder of features: what is read, what is refused, and what the first look leaves for the next."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from protocols.datasets import feature_files
+from protocols.datasets.dataset import DataError
+from tests.support.feature_files import opened_features, some_features, write_features
+
+LABELS = np.repeat(np.arange(16), 4)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_features(tmp_path / "data", some_features(), LABELS)
+
+
+def assert_refused(folder: Path, *words: str) -> None:
+    with pytest.raises(DataError) as caught:
+        opened_features(folder, folder / "cache")
+    assert "\n" not in str(caught.value)
+    for word in words:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+def test_rows_come_as_float32_in_the_order_of_the_file(folder, tmp_path, kind):
+    features = some_features().astype(kind)
+    np.save(folder / "features.npy", features)
+    dataset = opened_features(folder, tmp_path / "cache")
+    rows = dataset.images.take(np.asarray([5, 0]))
+    assert rows.dtype == np.float32
+    assert np.array_equal(rows, features[[5, 0]].astype(np.float32))
+    assert dataset.n_classes == 16
+    assert dataset.trainval_classes == 8
+
+
+def test_numbers_are_ranked_as_numbers_and_texts_by_alphabet(folder, tmp_path):
+    np.save(folder / "labels.npy", LABELS * 3)
+    assert opened_features(folder, tmp_path / "a").class_names == tuple(str(3 * rank) for rank in range(16))
+    np.save(folder / "labels.npy", np.asarray([f"bird {label}" for label in LABELS]))
+    assert opened_features(folder, tmp_path / "b").class_names[:3] == ("bird 0", "bird 1", "bird 10")
+
+
+def test_a_table_gives_labels_and_file_names(folder, tmp_path):
+    lines = [f"image_{row}.jpg,class {label:02}" for row, label in enumerate(LABELS)]
+    (folder / "labels.csv").write_text("\n".join(["file,label", *lines]))
+    dataset = opened_features(folder, tmp_path / "cache")
+    assert dataset.names[:2] == ("image_0.jpg", "image_1.jpg")
+    assert dataset.class_names[3] == "class 03"
+    assert np.array_equal(dataset.images.labels, LABELS)
+
+
+def test_the_second_look_does_not_read_the_file_again(folder, tmp_path, monkeypatch):
+    first = opened_features(folder, tmp_path / "cache")
+    monkeypatch.setattr(feature_files, "_checked_hash", lambda *_: pytest.fail("the file was read again"))
+    assert opened_features(folder, tmp_path / "cache").fingerprint == first.fingerprint
+
+
+def test_changed_features_or_labels_change_the_fingerprint(folder, tmp_path):
+    first = opened_features(folder, tmp_path / "cache").fingerprint
+    np.save(folder / "labels.npy", LABELS[::-1])
+    second = opened_features(folder, tmp_path / "cache").fingerprint
+    np.save(folder / "features.npy", some_features(seed=1))
+    os.utime(folder / "features.npy", (1, 1))
+    assert len({first, second, opened_features(folder, tmp_path / "cache").fingerprint}) == 3
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_the_first_value_that_is_not_finite_is_named(folder, value, monkeypatch):
+    monkeypatch.setattr(feature_files, "_PART_BYTES", 400)
+    features = some_features()
+    features[41, 7] = value
+    np.save(folder / "features.npy", features)
+    assert_refused(folder, "features.npy", "row 41, column 7")
+
+
+@pytest.mark.parametrize(
+    ("features", "words"),
+    [
+        (some_features().astype(np.float64), ("float64", "astype")),
+        (some_features()[:, 0], ("shape (64,)", "one row per image")),
+        (some_features()[:60], ("64 labels for 60 rows", "labels.npy")),
+        (some_features()[:, :0], ("shape (64, 0)",)),
+    ],
+)
+def test_features_of_a_wrong_form_are_refused(folder, features, words):
+    np.save(folder / "features.npy", features)
+    assert_refused(folder, *words)
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        ([*LABELS[:-1], 16], ("class '16' has only one row",)),
+        (LABELS % 7, ("7 classes found, the protocol needs at least 8",)),
+        (LABELS / 2, ("float64", "whole numbers or texts")),
+        (LABELS[:, None], ("shape (64, 1)", "one label per row")),
+    ],
+)
+def test_labels_that_cannot_be_used_are_refused(folder, labels, words):
+    np.save(folder / "labels.npy", labels)
+    assert_refused(folder, *words)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("name,class\na,1\n", ("must name the column label",)),
+        ("file,label\n" + "a,1\n" * 63 + "b,\n", ("line 65 has no label",)),
+        ("label\n" + "1\n" * 3, ("3 labels for 64 rows",)),
+    ],
+)
+def test_a_table_that_cannot_be_used_is_refused(folder, text, words):
+    (folder / "labels.csv").write_text(text)
+    assert_refused(folder, "labels.csv", *words)
+
+
+def test_missing_files_are_named(folder):
+    (folder / "labels.npy").unlink()
+    assert_refused(folder, "neither labels.csv nor labels.npy")
+    (folder / "features.npy").unlink()
+    assert_refused(folder, "features.npy: no such file")
+
+
+def test_a_file_that_is_no_array_is_refused(folder):
+    (folder / "features.npy").write_text("no array")
+    assert_refused(folder, "features.npy: not an .npy file")
+
+
+def test_a_split_that_would_be_ignored_is_refused(folder):
+    (folder / "split.csv").write_text("class,part\n")
+    assert_refused(folder, "split.csv")

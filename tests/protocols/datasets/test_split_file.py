@@ -1,0 +1,134 @@
+"""A split of one's own, beside images and beside features."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from protocols.datasets.dataset import DataError, Dataset
+from protocols.datasets.dataset_registry import open_dataset
+from protocols.datasets.folder import list_folder
+from protocols.splits import named_split
+from results.training_spec import ImageSettings
+from tests.support.image_folders import assert_said, data_request
+
+TRAIN = [7, 1, 3, 5]
+FILES = [f"class_{c}/{i}.png" for c in range(8) for i in range(2)]
+
+
+def by_class(path: Path) -> Path:
+    lines = [f"class_{c},{'train' if c in TRAIN else 'test'}" for c in range(8)]
+    path.write_text("\n".join(["class,split", *lines]) + "\n")
+    return path
+
+
+def by_file(path: Path, test: str = "test", **changes: str) -> Path:
+    parts = {file: "train" if int(file[6]) in TRAIN else test for file in FILES} | changes
+    path.write_text("\n".join(["file,split", *(f"{file},{part}" for file, part in parts.items() if part)]) + "\n")
+    return path
+
+
+def make_features(root: Path) -> Path:
+    root.mkdir()
+    np.save(root / "features.npy", np.random.default_rng(0).standard_normal((16, 4)).astype(np.float32))
+    rows = [f"{file},{file.split('/')[0]}" for file in FILES]
+    (root / "labels.csv").write_text("\n".join(["file,label", *rows]) + "\n")
+    return root
+
+
+def opened(root: Path, cache: Path, split: Path | None = None) -> Dataset:
+    if (root / "features.npy").exists():
+        return open_dataset(data_request(root, cache, "features", images=ImageSettings(), split=split))
+    return open_dataset(data_request(root, cache, split=split))
+
+
+@pytest.fixture(params=["images", "features"])
+def data(request: pytest.FixtureRequest, folder: Path, tmp_path: Path) -> Path:
+    return folder if request.param == "images" else make_features(tmp_path / "features")
+
+
+@pytest.mark.parametrize("write", [by_class, by_file])
+def test_training_classes_come_first_and_are_the_trainval_classes(data: Path, tmp_path: Path, write: object) -> None:
+    plain = opened(data, tmp_path / "cache")
+    assert callable(write)
+    write(data / "split.csv")
+    dataset = opened(data, tmp_path / "cache")
+    assert dataset.class_names == tuple(f"class_{c}" for c in (1, 3, 5, 7, 0, 2, 4, 6))
+    assert dataset.trainval_classes == 4
+    assert [dataset.class_names[label] for label in dataset.images.labels] == [file.split("/")[0] for file in FILES]
+    assert dataset.fingerprint != plain.fingerprint
+    split = named_split("mlrc", 8, dataset.trainval_classes, test_given=dataset.are_test_classes_given)
+    assert split.name == "mlrc_conventional"
+    assert {dataset.class_names[rank] for rank in split.test} == {"class_0", "class_2", "class_4", "class_6"}
+    assert [len(fold.validation) for fold in split.folds] == [1, 1, 1, 1]
+
+
+def test_a_split_elsewhere_gives_the_same_data(data: Path, tmp_path: Path) -> None:
+    chosen = by_class(tmp_path / "elsewhere.csv")
+    there = opened(data, tmp_path / "cache", chosen)
+    by_class(data / "split.csv")
+    assert opened(data, tmp_path / "cache").fingerprint == there.fingerprint
+
+
+def test_equal_orders_are_told_apart_by_the_number_of_training_classes(folder: Path, tmp_path: Path) -> None:
+    fingerprints = set()
+    for n_train in (4, 5):
+        lines = [f"class_{c},{'train' if c < n_train else 'test'}" for c in range(8)]
+        (folder / "split.csv").write_text("\n".join(["class,split", *lines]))
+        fingerprints.add(opened(folder, tmp_path / "cache").fingerprint)
+    assert len(fingerprints) == 2
+
+
+def test_queries_and_gallery(data: Path, tmp_path: Path) -> None:
+    queries = {file: "query" for file in FILES if file.endswith("0.png") and int(file[6]) not in TRAIN}
+    by_file(data / "split.csv", "gallery", **queries)
+    dataset = opened(data, tmp_path / "cache")
+    assert dataset.is_query is not None
+    assert [file for file, is_query in zip(FILES, dataset.is_query, strict=True) if is_query] == list(queries)
+
+
+def test_an_instance_split_is_refused_with_the_reason(data: Path, tmp_path: Path) -> None:
+    by_file(data / "split.csv", **{"class_3/1.png": "test"})
+    with pytest.raises(DataError) as caught:
+        opened(data, tmp_path / "cache")
+    assert_said(caught, "split.csv", "'class_3' is in train and in test", "MLRC tests on classes that no training sees")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("class,part\nclass_0,train\n", ["first line", "column split"]),
+        ("class,file,split\n", ["first line", "the column class or the column file"]),
+        ("class,split\nclass_0,training\n", ["line 2", "'training'", "train, test, query, gallery"]),
+        ("class,split\nclass_0,train\nclass_0,test\n", ["'class_0' is in train and in test", "once"]),
+        ("class,split\nclass_0,train\n", ["does not name the class 'class_1' (and 6 more)"]),
+        ("class,split\n" + "".join(f"class_{c},train\n" for c in range(9)), ["names the class 'class_8'", "not there"]),
+        ("class,split\n" + "".join(f"class_{c},query\n" for c in range(8)), ["'class_0' is query", "column file"]),
+        (b"class,split\n\xff,train\n", ["not a CSV file in UTF-8"]),
+    ],
+)
+def test_what_a_split_file_cannot_say(folder: Path, content: str | bytes, words: list[str]) -> None:
+    (folder / "split.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(DataError) as caught:
+        list_folder(folder)
+    assert_said(caught, "split.csv", *words)
+
+
+def test_test_beside_queries_is_refused(folder: Path) -> None:
+    by_file(folder / "split.csv", **{"class_0/0.png": "query"})
+    with pytest.raises(DataError, match="test beside query or gallery"):
+        list_folder(folder)
+
+
+def test_files_need_names(tmp_path: Path) -> None:
+    features = make_features(tmp_path / "features")
+    (features / "labels.csv").unlink()
+    np.save(features / "labels.npy", np.repeat(np.arange(8), 2))
+    by_file(features / "split.csv")
+    with pytest.raises(DataError, match="the samples have no names; use a column class"):
+        opened(features, tmp_path / "cache")
+
+
+def test_a_chosen_file_that_is_not_there(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"nowhere\.csv: no such file"):
+        list_folder(folder, split=tmp_path / "nowhere.csv")

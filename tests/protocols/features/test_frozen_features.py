@@ -1,0 +1,83 @@
+"""Features of a frozen trunk: equal to those of the model, computed once, continued after an interruption."""
+
+import numpy as np
+import pytest
+import torch
+
+from protocols.datasets.folder import open_folder
+from protocols.features import frozen_features
+from protocols.features.frozen_features import FrozenTrunk, with_features, with_noise
+from protocols.images.evaluation_crops import EvaluationCrops
+from protocols.trunks.embedding_model import EmbeddingModel
+from results.training_spec import ImageSettings
+from results.trunk_spec import TrunkSpec
+from tests.support.image_folders import data_request, make_folder
+
+SETTINGS = ImageSettings(resize=32, crop=32)
+TRUNK = FrozenTrunk(TrunkSpec(name="efficientnet_lite0", frozen=True), SETTINGS)
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    make_folder(tmp_path / "images", per_class=10)
+    return open_folder(data_request(tmp_path / "images", tmp_path / "packs", images=SETTINGS))
+
+
+def matrix(dataset) -> np.ndarray:
+    return dataset.images.take(np.arange(len(dataset.images)))
+
+
+def test_features_are_those_of_the_trunk_in_the_order_of_the_images(dataset, tmp_path):
+    featured = with_features(dataset, TRUNK, tmp_path / "cache", "cpu")
+    model = EmbeddingModel(TRUNK.spec, None).place(CPU).eval()
+    with torch.no_grad():
+        crops = EvaluationCrops(dataset.images, SETTINGS, CPU).batches()
+        expected = torch.cat([model.features(batch) for batch in crops])
+    assert np.array_equal(matrix(featured), expected.numpy())
+    assert np.array_equal(featured.images.labels, dataset.images.labels)
+    assert featured.fingerprint == dataset.fingerprint
+    assert featured.pictures is dataset.images
+
+
+def test_features_are_computed_once(dataset, tmp_path, monkeypatch):
+    state = torch.get_rng_state()
+    first = with_features(dataset, TRUNK, tmp_path / "cache", "cpu")
+    assert torch.equal(torch.get_rng_state(), state), "the random numbers of the process did not change"
+    monkeypatch.setattr(frozen_features, "_compute", lambda *_: pytest.fail("computed again"))
+    assert with_features(dataset, TRUNK, tmp_path / "cache", "cpu").images.features == first.images.features
+
+
+def test_an_interrupted_computation_is_continued(dataset, tmp_path):
+    whole = matrix(with_features(dataset, TRUNK, tmp_path / "whole", "cpu"))
+    seen: list[int] = []
+
+    def interrupt(done: int, total: int | None) -> None:
+        seen.append(done)
+        if len(seen) == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        with_features(dataset, TRUNK, tmp_path / "cache", "cpu", interrupt)
+    continued = with_features(dataset, TRUNK, tmp_path / "cache", "cpu", interrupt)
+    assert seen == [64, 80], "the second call computed only the images that were left"
+    assert np.array_equal(matrix(continued), whole)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        FrozenTrunk(TRUNK.spec, ImageSettings(resize=32, crop=24)),
+        FrozenTrunk(TRUNK.spec, ImageSettings(resize=32, crop=32, evaluation_resize=40)),
+        FrozenTrunk(TRUNK.spec.model_copy(update={"pooling": "average_max"}), SETTINGS),
+        FrozenTrunk(TRUNK.spec.model_copy(update={"weights": "sha256:0"}), SETTINGS),
+    ],
+)
+def test_everything_that_decides_features_is_in_their_name(other):
+    assert other.identity("data") != TRUNK.identity("data")
+    assert TRUNK.identity("data") != TRUNK.identity("other data")
+
+
+def test_a_plan_gets_noise_of_the_same_shape(dataset):
+    featured = with_noise(dataset, TRUNK.spec)
+    assert featured.images.of_classes((1, 2)).take(np.arange(20)).shape == (20, 1280)

@@ -1,0 +1,154 @@
+"""A raced search through the scheduler: the same with any number of workers, and after a kill at any moment."""
+
+from concurrent.futures import Future
+from dataclasses import replace
+
+import optuna
+import pytest
+
+from protocols.protocol_registry import PROTOCOLS
+from protocols.search.open_method import OpenMethod
+from protocols.search.space import SearchParameter
+from protocols.search.study import Budget, Study
+from reproduce.execution.scheduler import Scheduler
+from reproduce.execution.tasks import EvaluateTask, Trained
+from reproduce.execution.told_trials import count_told_trials
+from reproduce.monitoring.time_left import Forecast
+from results.experiment_spec import SamplerSettings
+from results.store import Store
+from tests.support.sample_records import some_result, some_run
+from tests.support.scheduling import Observer
+from tests.support.small_problem import TRIPLET, small_problem
+
+MARGIN = SearchParameter(target="loss.margin", scale="linear", low=0.0, high=1.0)
+TRIALS, RUNS, FOLDS = 7, 2, 4
+ONLY_START = SamplerSettings(startup_trials=50)
+
+
+class Killed(BaseException):
+    """The process dies."""
+
+
+class OneByOne:
+    """Finishes the oldest task at each `wait`, and may die after some of them."""
+
+    device = "cpu"
+
+    def __init__(self, workers, lives=10_000):
+        self.workers, self.capacity, self.lives = workers, 2 * workers, lives
+        self.open, self.most_at_once, self.idle = [], 0, 0
+
+    def submit(self, task):
+        future = Future()
+        self.open.append((future, task))
+        self.most_at_once = max(self.most_at_once, len(self.open))
+        return future
+
+    def ticks(self):
+        return []
+
+    def wait(self, futures, timeout, return_when):
+        self.idle += max(0, self.workers - len(self.open))
+        if self.lives == 0:
+            raise Killed
+        self.lives -= 1
+        future, task = self.open.pop(0)
+        future.set_result(outcome_of(task))
+        return {future}, None
+
+
+def outcome_of(task):
+    """A hill over the margin with its top at 0.6; the folds are differently hard."""
+    if isinstance(task, EvaluateTask):
+        return some_run("triplet", task.job.run, fingerprint=task.job.fingerprint)
+    if task.weights is not None:
+        task.weights.parent.mkdir(parents=True, exist_ok=True)
+        task.weights.write_bytes(b"weights")
+    spec = task.job.spec
+    score = 0.5 - 0.4 * abs(spec.method.loss.arguments["margin"] - 0.6) + 0.02 * spec.fold
+    return Trained(some_result(spec, score), None)
+
+
+@pytest.fixture
+def world(tmp_path, monkeypatch):
+    """Returns a function that runs the raced study: workers, and after how many finished tasks the process dies."""
+    problem, worlds = small_problem(tmp_path, folds=FOLDS), {}
+
+    def run(name, workers, lives=10_000):
+        if name not in worlds:
+            store = Store(f"sqlite:///{tmp_path}/{name}.db", tmp_path / name)
+            worlds[name] = store, optuna.storages.InMemoryStorage()
+        store, storage = worlds[name]
+        method, budget = OpenMethod(method=TRIPLET, space=(MARGIN,)), Budget(TRIALS, RUNS)
+        study = Study(problem, method, budget, ONLY_START, storage, racing=True)
+        executor, observer = OneByOne(workers, lives), Observer()
+        monkeypatch.setattr("reproduce.execution.scheduler.wait", executor.wait)
+        Scheduler(problem, store, executor, observer).run({"triplet": PROTOCOLS["mlrc"].run(study)})
+        return study, executor, observer, store
+
+    return run
+
+
+def told(study):
+    trials = study.open().study.get_trials()
+    return [(trial.params, trial.value, trial.user_attrs) for trial in trials]
+
+
+def test_one_worker_trains_nothing_that_is_not_needed(world):
+    study, executor, observer, store = world("once", 1)
+    spared = study.spared()
+    assert spared > 0
+    assert len(observer.not_needed) == spared
+    assert len(store.folds()) == FOLDS * (TRIALS + RUNS) - spared == PROTOCOLS["mlrc"].trainings_of(study)
+    assert executor.idle == 0
+
+
+def test_more_workers_give_the_same_and_are_not_idle_while_folds_are_left(world):
+    alone, *_ = world("once", 1)
+    for workers in (2, 4):
+        study, executor, _, store = world(f"with_{workers}", workers)
+        assert told(study) == told(alone)
+        assert study.settled_hyperparameters() == alone.settled_hyperparameters()
+        trained = len(store.folds())
+        assert FOLDS * (TRIALS + RUNS) - study.spared() <= trained <= FOLDS * (TRIALS + RUNS)
+        # The first wait of a trial finds every worker busy, as without racing.
+        assert executor.most_at_once >= workers
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_killed_after_every_training_the_result_is_the_same(world, workers):
+    whole, *_ = world("once", workers)
+    for _ in range(100):
+        try:
+            pieces, *_ = world("pieces", workers, lives=1)
+            break
+        except Killed:
+            continue
+    assert told(pieces) == told(whole)
+    assert pieces.settled_hyperparameters() == whole.settled_hyperparameters()
+
+
+def test_a_raced_trial_is_never_the_best_even_if_it_was_told_the_highest_value(world):
+    study, *_ = world("once", 1)
+    search = study.open()
+    best = search.best(TRIALS)
+    trial = search.ask()
+    search.tell(trial, [some_result(study.problem.fold_specs(TRIPLET, "search", 9)[0], 0.99)], expected=0.99)
+    assert search.best(TRIALS + 1) == best
+
+
+def test_racing_is_another_study_and_without_it_the_study_is_the_old_one(world):
+    study, *_ = world("once", 1)
+    plain = replace(study, racing=False)
+    assert plain.open().fingerprint != study.open().fingerprint
+    assert "racing" not in plain.open().study.user_attrs["identity"]
+
+
+def test_a_resumed_run_counts_the_trainings_that_were_spared(world):
+    study, _, _, store = world("once", 1)
+    total = PROTOCOLS["mlrc"].trainings_of(study)
+    forecast = Forecast({"triplet": total}, workers=1)
+    count_told_trials({"triplet": study}, store, forecast)
+    assert forecast.n_done == FOLDS * TRIALS - study.spared()
+    assert total - forecast.n_done == FOLDS * RUNS
+    assert len(PROTOCOLS["mlrc"].foreseeable(study)) == total

@@ -1,0 +1,52 @@
+"""The typical length of a training: from the store first, then from measured experiments, then assumed."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from reproduce.execution.typical_lengths import typical_length
+from results.timing import Timing
+from tests.support.experiment_files import load_experiment
+from tests.support.small_problem import TRIPLET, small_problem
+
+
+@pytest.fixture
+def problem(tmp_path):
+    return small_problem(tmp_path)
+
+
+def timing(problem, iterations, **changes):
+    return Timing(problem.fold_specs(TRIPLET, "search", 0)[0].model_copy(update=changes), iterations, 1.0)
+
+
+def test_the_stores_trainings_count_first(problem):
+    length = typical_length(problem, 10, 100, [timing(problem, 20), timing(problem, 60)])
+    assert length.share == pytest.approx(0.4)
+    assert length.source == "the mean of 2 trainings in the store"
+
+
+def test_other_settings_and_final_trainings_do_not_count(problem):
+    other = problem.training.model_copy(update={"patience": 77})
+    timings = [timing(problem, 20, training=other), timing(problem, 20, dataset="birds"), timing(problem, 0)]
+    timings.append(timing(problem, 20, checkpoint_epoch=3))
+    assert "assumed" in typical_length(problem, 10, 100, timings).source
+
+
+def test_measured_experiments_with_the_same_settings_come_next(problem):
+    quickstart = load_experiment("quickstart", {}).training
+    length = typical_length(replace(problem, training=quickstart), 160, 480, [])
+    assert length.source == "the mean of the trainings in results/measured/quickstart_seed1.json"
+    # All of its trainings were cut off, so they have all epochs.
+    assert length.share == 1.0
+
+
+def test_else_the_middle_is_assumed_and_said_so(problem):
+    length = typical_length(problem, 10, 1000, [])
+    assert length.share == pytest.approx(math.sqrt(10 * 1000) / 1000)
+    assert length.source.startswith("assumed")
+
+
+def test_without_early_stopping_there_is_nothing_to_assume(problem):
+    assert typical_length(problem, 100, 100, []).share == 1.0
+    assert typical_length(problem, 0, 0, []).share == 1.0

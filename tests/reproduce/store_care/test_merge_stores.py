@@ -1,0 +1,122 @@
+"""Two stores become one: what is new is added, what is equal stays, and what differs is named."""
+
+from pathlib import Path
+
+import optuna
+import pytest
+import sqlalchemy as sa
+
+from reproduce.errors import InputError
+from reproduce.storage import StoragePaths, open_store, open_studies, storage_paths
+from reproduce.store_care.merge_stores import ConflictError, merge_stores
+from results.artifacts import weights_path
+from results.database import Database
+from results.records import run_fingerprint
+from results.schema import FOLD_RESULTS
+from results.whole_files import write_whole
+from tests.support.sample_records import some_result, some_run, some_spec, some_summary
+
+SPECS = [some_spec(seed=seed) for seed in range(3)]
+
+
+def store_at(folder: Path, scores: dict[int, float], wall_time: float = 2.5) -> StoragePaths:
+    """A store with a training, a checkpoint and a tested run for each seed, with these validation scores."""
+    where = storage_paths(str(folder / "store.sqlite"), None, None, None)
+    store = open_store(where)
+    store.put_experiment("e" * 32, "some", some_summary(methods={"triplet": "Triplet"}))
+    for seed, score in scores.items():
+        spec = SPECS[seed]
+        store.put_fold(spec, some_result(spec, score, wall_time=wall_time))
+        write_whole(weights_path(store.artifacts, spec), f"weights {score}")
+        name = run_fingerprint((spec.fingerprint,))
+        store.put_run(some_run("triplet", seed, score, fingerprint=name, fold_fingerprints=(spec.fingerprint,)))
+        store.enlist("e" * 32, "triplet", seed, name)
+    return where
+
+
+def study_at(where: StoragePaths, values: list[float], *, pending: bool = False) -> None:
+    space = {"x": optuna.distributions.FloatDistribution(0, 1)}
+    study = optuna.create_study(storage=open_studies(where), study_name="glyphs/triplet f", direction="maximize")
+    study.set_user_attr("identity", {"method": {"name": "triplet"}})
+    for number, value in enumerate(values):
+        study.add_trial(optuna.trial.create_trial(params={"x": number / 10}, distributions=space, value=value))
+    if pending:
+        study.enqueue_trial({"x": 0.9})
+        study.ask(space)
+
+
+def test_what_is_new_is_added_with_its_files_and_its_places_in_the_table(tmp_path):
+    first, second = store_at(tmp_path / "a", {0: 0.4, 1: 0.5}), store_at(tmp_path / "b", {1: 0.5, 2: 0.6}, 99.0)
+    merged = merge_stores(first, second)
+    assert (merged.trainings, merged.runs, merged.experiments, merged.files) == (1, 1, 0, 1)
+    store = open_store(first)
+    assert [record.run for record in store.experiment_runs("e" * 32)] == [0, 1, 2]
+    assert weights_path(store.artifacts, SPECS[2]).read_text() == "weights 0.6"
+    assert store.fold_result(SPECS[1].fingerprint).wall_time == 2.5
+    again = merge_stores(first, second)
+    assert (again.trainings, again.runs, again.files) == (0, 0, 0)
+
+
+def test_different_results_are_named_and_nothing_is_written(tmp_path):
+    first, second = store_at(tmp_path / "a", {0: 0.4}), store_at(tmp_path / "b", {0: 0.7, 2: 0.6})
+    with pytest.raises(ConflictError) as caught:
+        merge_stores(first, second)
+    assert SPECS[0].fingerprint in caught.value.conflicts[0].name
+    assert "best_map_at_r" in caught.value.conflicts[0].reason
+    assert open_store(first).finished_folds([SPECS[2].fingerprint]) == set()
+
+
+def test_the_first_stores_version_can_be_kept(tmp_path):
+    first, second = store_at(tmp_path / "a", {0: 0.4}), store_at(tmp_path / "b", {0: 0.7, 2: 0.6})
+    merged = merge_stores(first, second, keep_first=True)
+    store = open_store(first)
+    assert merged.trainings == 1
+    assert store.fold_result(SPECS[0].fingerprint).best_map_at_r == 0.4
+    assert weights_path(store.artifacts, SPECS[0]).read_text() == "weights 0.4"
+
+
+def test_a_test_evaluation_of_trainings_with_other_results_is_left_out(tmp_path):
+    first, second = store_at(tmp_path / "a", {}), store_at(tmp_path / "b", {0: 0.7})
+    open_store(first).put_fold(SPECS[0], some_result(SPECS[0], 0.4))
+    merged = merge_stores(first, second, keep_first=True)
+    assert (merged.runs, merged.files) == (0, 0)
+    assert open_store(first).experiment_runs("e" * 32) == []
+
+
+def test_a_study_with_more_trials_continues_the_other_one(tmp_path):
+    first, second = store_at(tmp_path / "a", {}), store_at(tmp_path / "b", {})
+    study_at(first, [0.1], pending=True)
+    study_at(second, [0.1, 0.2, 0.3])
+    assert merge_stores(first, second).studies == 1
+    trials = open_studies(first).get_all_trials(1)
+    assert [trial.value for trial in trials if trial.state.name == "COMPLETE"] == [0.1, 0.2, 0.3]
+    assert not [trial for trial in trials if trial.state.name in ("RUNNING", "WAITING")]
+    assert merge_stores(first, second).studies == 0
+    assert merge_stores(second, first).studies == 0
+
+
+def test_a_new_study_comes_with_its_identity_and_its_pending_trial(tmp_path):
+    first, second = store_at(tmp_path / "a", {}), store_at(tmp_path / "b", {})
+    study_at(second, [0.1], pending=True)
+    assert merge_stores(first, second).studies == 1
+    study = optuna.load_study(study_name="glyphs/triplet f", storage=open_studies(first))
+    assert study.user_attrs == {"identity": {"method": {"name": "triplet"}}}
+    assert [trial.state.name for trial in study.trials] == ["COMPLETE", "RUNNING"]
+
+
+def test_a_study_with_other_scores_is_a_conflict(tmp_path):
+    first, second = store_at(tmp_path / "a", {}), store_at(tmp_path / "b", {})
+    study_at(first, [0.1])
+    study_at(second, [0.2, 0.3])
+    with pytest.raises(ConflictError) as caught:
+        merge_stores(first, second)
+    assert "trial 0" in caught.value.conflicts[0].reason
+    assert merge_stores(first, second, keep_first=True).studies == 0
+
+
+def test_a_damaged_store_is_not_merged(tmp_path):
+    first, second = store_at(tmp_path / "a", {}), store_at(tmp_path / "b", {0: 0.4})
+    with Database(second.store).writing() as connection:
+        connection.execute(sa.update(FOLD_RESULTS).values(best_map_at_r=0.9))
+    with pytest.raises(InputError, match="1 damaged record"):
+        merge_stores(first, second)

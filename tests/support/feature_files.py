@@ -1,0 +1,43 @@
+"""Folders of features, and problems on them."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from protocols.datasets.dataset import DataRequest, Dataset
+from protocols.datasets.feature_files import open_features
+from protocols.problem import Problem
+from results.training_spec import ImageSettings
+from results.trunk_spec import TrunkSpec
+from tests.support.small_problem import small_problem
+
+WIDTH = 12
+
+
+def some_features(classes: int = 16, per_class: int = 4, width: int = WIDTH, seed: int = 0) -> np.ndarray:
+    """One direction per class, with noise; rows sorted by class."""
+    draw = np.random.default_rng(seed)
+    centres = np.repeat(draw.standard_normal((classes, width)), per_class, axis=0)
+    return (centres + draw.standard_normal(centres.shape)).astype(np.float32)
+
+
+def write_features(folder: Path, features: np.ndarray, labels: Any) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    np.save(folder / "features.npy", features)
+    np.save(folder / "labels.npy", np.asarray(labels))
+    return folder
+
+
+def opened_features(folder: Path, cache: Path) -> Dataset:
+    return open_features(DataRequest("features", ImageSettings(), cache, folder))
+
+
+def feature_problem(folder: Path, **changes: Any) -> Problem:
+    """The small problem with rows of features instead of images."""
+    labels = np.repeat(np.arange(16), 4)
+    dataset = opened_features(write_features(folder / "data", some_features(), labels), folder / "cache")
+    trunk = TrunkSpec(name="none", weights="none", width=WIDTH)
+    problem = small_problem(folder, dataset=dataset, trunk=trunk, images=ImageSettings())
+    return replace(problem, **changes)
