@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from optuna.storages import BaseStorage
     from sqlalchemy import Engine
 
+    from reproduce.patient_studies import PatientStudies
     from results.store import Store
 
 
@@ -145,19 +146,16 @@ def studies_in_one_line(where: StoragePaths) -> Iterator[None]:
         raise StoreError(f"store {where.shown_store}: {reason}; what was stored before is kept") from None
 
 
-def open_studies(where: StoragePaths) -> BaseStorage:
+def open_studies(where: StoragePaths) -> PatientStudies:
     """Open Optuna's storage at the URL of the store; raise StoreError if that is not possible."""
-    import optuna
     from sqlalchemy.exc import SQLAlchemyError
 
-    from results.engine import engine_arguments, engine_url, wait_for_restarts
+    from reproduce.patient_studies import PatientStudies
+    from results.engine import wait_for_restarts
 
-    url = engine_url(where.store)
     try:
         with _creation_lock(where):
-            storage = optuna.storages.RDBStorage(
-                url.render_as_string(hide_password=False), engine_kwargs=engine_arguments(url)
-            )
+            storage = PatientStudies(where.store)
     except (SQLAlchemyError, RuntimeError) as error:
         reason = without_passwords(str(error), where.store).splitlines()[0]
         raise StoreError(f"store {where.shown_store}: Optuna cannot use it ({reason})") from None

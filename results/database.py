@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
 from results.engine import open_engine
+from results.patience import LockedStoreError, LockWait, LostConnectionError, is_locked, is_lost
 from results.schema import SCHEMA_VERSION, belongs_to_another_program, prepare
 from results.store_error import StoreError
 from results.store_url import shown_url, without_passwords
@@ -30,6 +31,7 @@ class Database:
     Attributes:
         url: The URL with its password hidden, for messages.
         engine: SQLAlchemy's engine.
+        lock_wait: What to do about a locked SQLite file.
 
     Raises:
         StoreError: The URL is not usable, or the database has tables of another program or of another schema version.
@@ -38,6 +40,7 @@ class Database:
     def __init__(self, url: str) -> None:
         self.url, self._full_url = shown_url(url), url
         self.engine = open_engine(url)
+        self.lock_wait = LockWait()
         self._check_schema()
 
     def _check_schema(self) -> None:
@@ -58,8 +61,9 @@ class Database:
             yield
         except DBAPIError as error:
             reason = without_passwords(str(error.orig), self._full_url).strip().splitlines()[0]
+            kind = LostConnectionError if is_lost(error) else LockedStoreError if is_locked(error) else StoreError
             # The chained error would show the text again, with the password.
-            raise StoreError(f"store {self.url}: {reason}; what was stored before is kept") from None
+            raise kind(f"store {self.url}: {reason}; what was stored before is kept") from None
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:

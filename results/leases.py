@@ -17,6 +17,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from results.database import Database
+from results.patience import LockWait, patient
 from results.process_identity import ProcessIdentity, this_process
 from results.schema import LEASES
 from results.store_error import StoreError
@@ -63,6 +64,12 @@ class Leases:
         with suppress(StoreError), self._database.writing() as connection:
             connection.execute(sa.delete(LEASES).where(LEASES.c.owner == self._owner))
 
+    @property
+    def lock_wait(self) -> LockWait:
+        """What to do about a SQLite file that stays locked."""
+        return self._database.lock_wait
+
+    @patient
     def take(self, *names: str) -> ProcessIdentity | None:
         """Take leases, all of them or none.
 
@@ -81,12 +88,14 @@ class Leases:
             return error.holder
         return None
 
+    @patient
     def has(self, *names: str) -> bool:
         """Tell whether leases that were taken have not been lost, for instance while this machine was asleep."""
         query = sa.select(sa.func.count()).where(LEASES.c.name.in_(names) & (LEASES.c.owner == self._owner))
         with self._database.reading() as connection:
             return connection.execute(query).scalar_one() == len(set(names))
 
+    @patient
     def give_back(self, *names: str) -> None:
         """Give leases back. Leases of other owners are left alone."""
         with self._database.writing() as connection:
@@ -124,6 +133,7 @@ class Leases:
             return False
         return time.monotonic() - since > LEASE_SECONDS
 
+    @patient
     def _remove_leftovers(self) -> None:
         """Remove the leases of ended processes of this machine."""
         with self._database.writing() as connection:

@@ -20,6 +20,7 @@ from results.database import Database
 from results.experiment_names import current_name
 from results.experiment_summary import ExperimentSummary
 from results.leases import Leases
+from results.patience import LockWait, patient_methods
 from results.records import EVALUATION_VERSION, FoldResult, RunRecord, TestCurve
 from results.schema import EXPERIMENT_RUNS, EXPERIMENTS, FAILURES, FOLD_RESULTS, RUNS, RUNS_OF_A_SEARCH, TEST_CURVES
 from results.store_error import IncompleteExperimentError, StoreError
@@ -34,10 +35,11 @@ if TYPE_CHECKING:
 __all__ = ["IncompleteExperimentError", "Store", "StoreError"]
 
 
+@patient_methods
 class Store:
     """Results in a database, with a folder for files.
 
-    Every method raises `StoreError` if the database fails.
+    Every method raises `StoreError` if the database fails. If a PostgreSQL server restarts, the call is repeated.
 
     Args:
         url: SQLAlchemy URL of the database, such as `sqlite:///runs/store.sqlite`. Missing tables are created; a store
@@ -56,6 +58,15 @@ class Store:
         self.artifacts = artifacts
         self._database = Database(url)
         self.url = self._database.url
+
+    @property
+    def lock_wait(self) -> LockWait:
+        """What to do about a SQLite file that stays locked."""
+        return self._database.lock_wait
+
+    def wait_while_locked(self, lock_wait: LockWait) -> None:
+        """Set what to do about a SQLite file that stays locked. By default a call fails after a minute."""
+        self._database.lock_wait = lock_wait
 
     def leases(self) -> Leases:
         """Return the leases of one run, with which runs on the same store divide the work."""

@@ -30,6 +30,7 @@ from results.artifacts import weights_path
 from results.data_choice import DrawnSplit
 from results.experiment_results import MeasuredExperiment
 from results.feature_settings import FEATURES
+from results.patience import LockWait
 from results.recordings import recording_path
 from results.store import Store
 from results.whole_files import write_whole
@@ -73,6 +74,12 @@ def run(
     """
     with closing(start()) as executor, interrupts.deferred(), studies_in_one_line(session.paths):
         store, studies = open_store(session.paths), open_studies(session.paths)
+
+        def say(line: str) -> None:
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+        studies.lock_wait = LockWait(say, interrupts.requested)
+        store.wait_while_locked(studies.lock_wait)
         methods = session.studies(studies)
         keep_sources(session.paths.artifacts)
         totals = {key: session.protocol.trainings_of(study) for key, study in methods.items()}
@@ -95,7 +102,7 @@ def run(
                 row_problems=session.row_problems,
                 test_curves=session.experiment.test_curves,
                 recordings=session.experiment.recordings,
-                say=lambda line: console.print(line, highlight=False, markup=False, soft_wrap=True),
+                say=say,
             )
             if session.experiment.first_reproductions is None:
                 names = {key: study.study_names() for key, study in methods.items()}
