@@ -1,19 +1,13 @@
 """Optuna's storage, with calls that are repeated if a server restarts or a SQLite file is locked for long."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import wraps
+from collections.abc import Sequence
 from inspect import isfunction
-from typing import Any
 
-from optuna.exceptions import StorageInternalError
 from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, TrialState
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from results.engine import engine_arguments, engine_url
-from results.patience import LockedStoreError, LockWait, LostConnectionError, is_locked, is_lost, patient
-from results.store_url import shown_url, without_passwords
+from results.engine import engine_arguments, engine_url, raise_passing_errors, wait_for_restarts
+from results.patience import LockWait, LostConnectionError, patient
 
 _PRIVATE = {"_set_trial_param", "_get_trials", "_get_best_trial_id"}
 """Methods of the storage that Optuna's cache calls besides the public ones."""
@@ -30,29 +24,17 @@ class PatientStudies(RDBStorage):
     """
 
     def __init__(self, url: str) -> None:
-        self.lock_wait, self._full_url = LockWait(), url
+        self.lock_wait = LockWait()
         parsed = engine_url(url)
         super().__init__(parsed.render_as_string(hide_password=False), engine_kwargs=engine_arguments(parsed))
-
-    @contextmanager
-    def passing_errors(self) -> Iterator[None]:
-        """Raise errors that pass as those that `patient` methods wait for."""
-        try:
-            yield
-        except (StorageInternalError, SQLAlchemyError) as error:
-            cause = error.__cause__ if isinstance(error, StorageInternalError) else error
-            if not isinstance(cause, DBAPIError) or not (is_lost(cause) or is_locked(cause)):
-                raise
-            reason = without_passwords(str(cause.orig), self._full_url).strip().splitlines()[0]
-            kind = LostConnectionError if is_lost(cause) else LockedStoreError
-            raise kind(f"store {shown_url(self._full_url)}: {reason}; what was stored before is kept") from None
+        raise_passing_errors(self.engine, url)
+        wait_for_restarts(self.engine, reached=True)
 
     @patient
     def set_trial_state_values(self, trial_id: int, state: TrialState, values: Sequence[float] | None = None) -> bool:
         """Change the state of a trial, and its values."""
         try:
-            with self.passing_errors():
-                return super().set_trial_state_values(trial_id, state, values)
+            return super().set_trial_state_values(trial_id, state, values)
         except LostConnectionError:
             # The server may have committed it; Optuna refuses to finish a trial twice.
             if self.get_trial(trial_id).state == state:
@@ -63,8 +45,7 @@ class PatientStudies(RDBStorage):
     def _create_new_trial(self, study_id: int, template_trial: FrozenTrial | None = None) -> FrozenTrial:
         count = len(self.get_all_trials(study_id, deepcopy=False))
         try:
-            with self.passing_errors():
-                return super()._create_new_trial(study_id, template_trial)
+            return super()._create_new_trial(study_id, template_trial)
         except LostConnectionError:
             # The server may have committed it; nobody else adds trials to this study.
             trials = self.get_all_trials(study_id, deepcopy=False)
@@ -73,16 +54,6 @@ class PatientStudies(RDBStorage):
             raise
 
 
-def _patient(method: Callable[..., Any]) -> Callable[..., Any]:
-    @patient
-    @wraps(method)
-    def call(self: PatientStudies, *arguments: Any, **options: Any) -> Any:
-        with self.passing_errors():
-            return method(self, *arguments, **options)
-
-    return call
-
-
 for _name, _method in vars(RDBStorage).items():
     if _name not in vars(PatientStudies) and isfunction(_method) and (_name in _PRIVATE or not _name.startswith("_")):
-        setattr(PatientStudies, _name, _patient(_method))
+        setattr(PatientStudies, _name, patient(_method))

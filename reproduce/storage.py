@@ -151,16 +151,13 @@ def open_studies(where: StoragePaths) -> PatientStudies:
     from sqlalchemy.exc import SQLAlchemyError
 
     from reproduce.patient_studies import PatientStudies
-    from results.engine import wait_for_restarts
 
     try:
         with _creation_lock(where):
-            storage = PatientStudies(where.store)
+            return PatientStudies(where.store)
     except (SQLAlchemyError, RuntimeError) as error:
         reason = without_passwords(str(error), where.store).splitlines()[0]
         raise StoreError(f"store {where.shown_store}: Optuna cannot use it ({reason})") from None
-    wait_for_restarts(storage.engine, reached=True)
-    return storage
 
 
 @contextmanager

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
-from results.engine import open_engine
-from results.patience import LockedStoreError, LockWait, LostConnectionError, is_locked, is_lost
+from results.engine import in_one_line, open_engine
+from results.patience import LockWait
 from results.schema import SCHEMA_VERSION, belongs_to_another_program, prepare
 from results.store_error import StoreError
-from results.store_url import shown_url, without_passwords
+from results.store_url import shown_url
 from results.upserts import insert_unless_present
 
 if TYPE_CHECKING:
@@ -60,10 +60,8 @@ class Database:
         try:
             yield
         except DBAPIError as error:
-            reason = without_passwords(str(error.orig), self._full_url).strip().splitlines()[0]
-            kind = LostConnectionError if is_lost(error) else LockedStoreError if is_locked(error) else StoreError
             # The chained error would show the text again, with the password.
-            raise kind(f"store {self.url}: {reason}; what was stored before is kept") from None
+            raise StoreError(in_one_line(error.orig, self._full_url)) from None
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:

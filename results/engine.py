@@ -6,13 +6,17 @@ import time
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine.interfaces import DBAPIConnection, Dialect
+from sqlalchemy.engine.interfaces import DBAPIConnection, Dialect, ExceptionContext
 
+from results.patience import LockedStoreError, LostConnectionError
 from results.store_error import StoreError
 from results.store_url import shown_url, without_passwords
 
 _PATIENCE = 60.0
 """How long, in seconds, a write waits for a locked SQLite file or for a server that restarts."""
+
+# A server that shuts down sends these before it closes the connection.
+_SHUTDOWN_STATES = frozenset({"57P01", "57P02", "57P03"})
 
 
 def engine_url(url: str) -> sa.URL:
@@ -58,6 +62,7 @@ def open_engine(url: str) -> sa.Engine:
         raise _unusable(url, str(error)) from None
     if parsed.get_backend_name() == "sqlite":
         sa.event.listen(engine, "connect", _sync_whole_commits)
+    raise_passing_errors(engine, url)
     wait_for_restarts(engine)
     return engine
 
@@ -77,6 +82,39 @@ def engine_arguments(url: sa.URL) -> dict[str, Any]:
         # A reader (`status`, a dashboard) must never make the writer fail.
         return {"connect_args": {"timeout": _PATIENCE}}
     return {"pool_pre_ping": True}
+
+
+def raise_passing_errors(engine: sa.Engine, url: str) -> None:
+    """Let the engine raise errors that pass as those that `patient` methods wait for.
+
+    Args:
+        engine: The database.
+        url: Its URL, whose password is hidden in the messages.
+    """
+
+    def replacement(context: ExceptionContext) -> StoreError | None:
+        state = getattr(context.original_exception, "sqlstate", None)
+        if context.is_pre_ping or context.connection is None:  # The pool makes another connection.
+            return None
+        if getattr(context.original_exception, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
+            return LockedStoreError(in_one_line(context.original_exception, url))
+        if context.is_disconnect or state in _SHUTDOWN_STATES:
+            context.is_disconnect = True
+            return LostConnectionError(in_one_line(context.original_exception, url))
+        return None
+
+    sa.event.listen(engine, "handle_error", replacement)
+
+
+def in_one_line(error: BaseException | None, url: str) -> str:
+    """Return what went wrong in a database as one line without passwords.
+
+    Args:
+        error: Error of the driver.
+        url: URL of the store.
+    """
+    reason = without_passwords(str(error), url).strip().splitlines()[0]
+    return f"store {shown_url(url)}: {reason}; what was stored before is kept"
 
 
 def wait_for_restarts(engine: sa.Engine, *, reached: bool = False) -> None:

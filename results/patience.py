@@ -6,12 +6,9 @@ import time
 from collections.abc import Callable
 from functools import wraps
 from inspect import isfunction
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from results.store_error import StoreError
-
-if TYPE_CHECKING:
-    from sqlalchemy.exc import DBAPIError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -20,9 +17,6 @@ Kind = TypeVar("Kind")
 
 _PAUSES = (0.1, 0.5, 1.0, 2.0, 5.0)
 """Seconds before a call is repeated after a lost connection. A new connection waits for the server as well."""
-
-# A server that shuts down sends these before it closes the connection.
-_SHUTDOWN_STATES = frozenset({"57P01", "57P02", "57P03"})
 
 
 class LostConnectionError(StoreError):
@@ -68,16 +62,6 @@ class HasPatience(Protocol):
     @property
     def lock_wait(self) -> LockWait:
         """What to do about a locked SQLite file."""
-
-
-def is_lost(error: DBAPIError) -> bool:
-    """Tell whether an error means that the connection to a server was lost, for instance since the server restarts."""
-    return error.connection_invalidated or getattr(error.orig, "sqlstate", None) in _SHUTDOWN_STATES
-
-
-def is_locked(error: DBAPIError) -> bool:
-    """Tell whether an error means that another program has locked a SQLite file."""
-    return getattr(error.orig, "sqlite_errorname", "").startswith("SQLITE_BUSY")
 
 
 def patient(call: Callable[Concatenate[Owner, P], R]) -> Callable[Concatenate[Owner, P], R]:
