@@ -7,7 +7,7 @@ committed on its own, so a crash loses no finished training.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -177,7 +177,7 @@ class Store:
         """Return the fingerprints of those trainings that have a stored result."""
         return {row.fingerprint for row in self._database.rows(fingerprints, FOLD_RESULTS, FOLD_RESULTS.c.fingerprint)}
 
-    def fold_results(self, fingerprints: Iterable[str]) -> dict[str, tuple[FoldSpec, FoldResult]]:
+    def fold_results(self, fingerprints: Collection[str]) -> dict[str, tuple[FoldSpec, FoldResult]]:
         """Return the specs and results of trainings by fingerprint. Unfinished trainings are left out."""
         columns = FOLD_RESULTS.c
         rows = self._database.rows(fingerprints, FOLD_RESULTS, columns.fingerprint, columns.spec, columns.result)
@@ -204,7 +204,7 @@ class Store:
         """Return the test scores along a training, or None if none of the current evaluation version are stored."""
         return self.test_curves([fingerprint]).get(fingerprint)
 
-    def test_curves(self, fingerprints: Iterable[str]) -> dict[str, TestCurve]:
+    def test_curves(self, fingerprints: Collection[str]) -> dict[str, TestCurve]:
         """Return `test_curve` of many trainings by fingerprint. Trainings without a curve are left out."""
         rows = self._database.rows(fingerprints, TEST_CURVES, TEST_CURVES.c.curve)
         curves = [parsed(TestCurve, row.curve, self.url) for row in rows]

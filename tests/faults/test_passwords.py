@@ -9,8 +9,6 @@ import typer
 from reproduce import cli
 from tests.support.command_line import TINY, ask, reproduce
 
-pytestmark = pytest.mark.faults
-
 PASSWORD = "Geheim77"
 
 
@@ -58,7 +56,7 @@ def test_no_error_shows_the_password(name, url, tmp_path, capsys, monkeypatch):
     assert len(answer.err.splitlines()) <= 1
 
 
-@pytest.mark.slow
+@pytest.mark.cluster
 def test_a_run_and_its_status_show_stars(tmp_path, postgresql_server):
     url = postgresql_server.new_database()
     (tmp_path / "tiny.yaml").write_text(TINY)
@@ -78,7 +76,7 @@ def test_a_run_and_its_status_show_stars(tmp_path, postgresql_server):
         assert file.is_dir() or PASSWORD.encode() not in file.read_bytes(), file
 
 
-@pytest.mark.slow
+@pytest.mark.cluster
 def test_a_wrong_password_is_not_shown(tmp_path, postgresql_server):
     url = postgresql_server.new_database().replace(PASSWORD, "Falsch88")
     answer = reproduce(tmp_path, "status", "--store", url)

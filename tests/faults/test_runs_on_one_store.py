@@ -10,11 +10,7 @@ import pytest
 from tests.support.command_line import reproduce
 from tests.support.runs_at_once import assert_equal_work, interrupt, made, start_run, write_experiment
 
-pytestmark = [pytest.mark.faults, pytest.mark.slow]
-
-only_long = pytest.mark.skipif(
-    not os.environ.get("LONG_FAULTS"), reason="a part of the long fault suite: make test-faults"
-)
+pytestmark = pytest.mark.slow
 
 SQLITE = "runs/store.sqlite"
 
@@ -23,18 +19,19 @@ def test_two_runs_on_sqlite(tmp_path):
     assert_equal_work(tmp_path, SQLITE, 2)
 
 
-@only_long
+@pytest.mark.faults
 def test_four_runs_on_sqlite(tmp_path):
     assert_equal_work(tmp_path, SQLITE, 4, iterations=60)
 
 
-@only_long
+@pytest.mark.cluster
 @pytest.mark.parametrize("runs", [2, 4])
 def test_runs_on_postgresql(tmp_path, postgresql_url, runs):
     assert_equal_work(tmp_path, postgresql_url, runs, iterations=60)
 
 
-@only_long
+@pytest.mark.faults
+@pytest.mark.cluster
 def test_a_run_survives_a_restart_of_the_server(tmp_path, postgresql_server):
     url = postgresql_server.new_database()
     write_experiment(tmp_path, iterations=60)
@@ -68,7 +65,7 @@ def test_three_interrupts(tmp_path):
     assert_interrupts_lose_nothing(tmp_path, 3)
 
 
-@only_long
+@pytest.mark.faults
 def test_twenty_interrupts(tmp_path):
     assert_interrupts_lose_nothing(tmp_path, 20)
 

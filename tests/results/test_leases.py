@@ -12,9 +12,10 @@ from results import leases
 from results.process_identity import this_process
 from results.schema import LEASES
 from results.store import Store
+from tests.support.postgresql import DATABASES
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=DATABASES)
 def url(request, tmp_path):
     return request.getfixturevalue("postgresql_url") if request.param == "postgresql" else f"sqlite:///{tmp_path}/s.db"
 

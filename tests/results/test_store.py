@@ -13,6 +13,7 @@ from results import records
 from results.records import EVALUATION_VERSION, ClassScores
 from results.schema import SCHEMA_VERSION
 from results.store import Store, StoreError
+from tests.support.postgresql import DATABASES
 from tests.support.sample_records import scores, some_result, some_run, some_spec, some_summary
 
 
@@ -26,7 +27,7 @@ def store(file):
     return Store(f"sqlite:///{file}", file.parent / "artifacts")
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=DATABASES)
 def any_store(request, tmp_path):
     """A store in each kind of database."""
     url = f"sqlite:///{tmp_path}/any.sqlite"
@@ -359,7 +360,7 @@ def test_trainings_are_loaded_in_bulk(any_store):
     specs = [some_spec(seed=seed) for seed in range(1203)]
     for spec in specs[::600]:
         any_store.put_fold(spec, some_result(spec))
-    found = any_store.fold_results(spec.fingerprint for spec in specs)
+    found = any_store.fold_results([spec.fingerprint for spec in specs])
     assert found == {spec.fingerprint: (spec, some_result(spec)) for spec in specs[::600]}
     assert any_store.fold_results([]) == {}
 

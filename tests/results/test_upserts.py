@@ -5,10 +5,11 @@ import threading
 import pytest
 
 from results.store import Store
+from tests.support.postgresql import DATABASES
 from tests.support.sample_records import some_result, some_run, some_spec, some_summary
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=DATABASES)
 def url(request, tmp_path):
     return request.getfixturevalue("postgresql_url") if request.param == "postgresql" else f"sqlite:///{tmp_path}/s.db"
 

@@ -5,6 +5,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,10 @@ import sqlalchemy as sa
 
 PASSWORD = "Geheim77"
 """No other text of the tests has it, so that it is found wherever it is shown."""
+
+
+DATABASES = ["sqlite", pytest.param("postgresql", marks=pytest.mark.cluster)]
+"""Parameters of tests that run on each kind of database."""
 
 
 class Server:
@@ -62,6 +67,27 @@ class Server:
             connection.exec_driver_sql(f"CREATE DATABASE {name}")
         engine.dispose()
         return self.url(name)
+
+    @contextmanager
+    def cutting(self, url: str, seconds: float = 0.15) -> Iterator[None]:
+        """Cut all connections to a database again and again, until the end of the block."""
+        engine = sa.create_engine(self.url("postgres").replace("postgresql:", "postgresql+psycopg:"))
+        cut = sa.text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = :name")
+        ended = threading.Event()
+
+        def work() -> None:
+            while not ended.wait(seconds):
+                with engine.begin() as connection:
+                    connection.execute(cut, {"name": url.rpartition("/")[2]})
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+            engine.dispose()
 
 
 def _programs() -> Path | None:
