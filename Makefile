@@ -26,7 +26,7 @@ test-fast: $(VENV)/dev.stamp
 
 # Nodes of Ray, jobs of SLURM's local executor and a PostgreSQL server; some are killed. CI runs it after `make test`.
 test-cluster: $(VENV)/dev.stamp
-	$(RUN) -m pytest -m cluster --durations 5 tests/reproduce/execution tests/results tests/faults $(ARGS)
+	$(RUN) -m pytest -m cluster --durations 5 tests/reproduce tests/results tests/faults $(ARGS)
 
 # Kills, power cuts, damaged input and concurrent runs in large numbers. `make test` runs a few of each.
 test-faults: $(VENV)/dev.stamp

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tests.support.command_line import reproduce
-from tests.support.runs_at_once import assert_equal_work, interrupt, made, start_run, write_experiment
+from tests.support.runs_at_once import TRAININGS, assert_equal_work, interrupt, made, start_run, write_experiment
 
 pytestmark = pytest.mark.slow
 
@@ -47,6 +47,24 @@ def test_a_run_survives_a_restart_of_the_server(tmp_path, postgresql_server):
     assert made(out) > 0
     again = reproduce(tmp_path, "run", "tiny.yaml", "--workers", "1", "--store", url, "--artifacts", "artifacts")
     assert made(again.out) == 0
+
+
+@pytest.mark.cluster
+def test_a_run_whose_connections_are_cut_all_the_time(tmp_path, postgresql_server):
+    url = postgresql_server.new_database()
+    write_experiment(tmp_path, iterations=60)
+    running = start_run(tmp_path, url, "cut")
+    for line in running.stdout:
+        if "images of" in line:
+            break
+    with postgresql_server.cutting(url, 0.2):
+        out, err = running.communicate(timeout=300)
+    assert (running.returncode, err) == (0, "")
+    assert made(out) == TRAININGS
+    undisturbed = start_run(tmp_path, SQLITE, "undisturbed")
+    out, err = undisturbed.communicate(timeout=300)
+    assert (undisturbed.returncode, err) == (0, "")
+    assert (tmp_path / "cut" / "tiny.csv").read_bytes() == (tmp_path / "undisturbed" / "tiny.csv").read_bytes()
 
 
 def assert_interrupts_lose_nothing(folder, count):
