@@ -13,7 +13,7 @@ from results.store_error import StoreError
 P = ParamSpec("P")
 R = TypeVar("R")
 Owner = TypeVar("Owner", bound="HasPatience")
-Kind = TypeVar("Kind")
+ClassWithCalls = TypeVar("ClassWithCalls")
 
 _PAUSES = (0.1, 0.5, 1.0, 2.0, 5.0)
 """Seconds before a call is repeated after a lost connection. A new connection waits for the server as well."""
@@ -97,7 +97,7 @@ def patient(call: Callable[Concatenate[Owner, P], R]) -> Callable[Concatenate[Ow
     return repeated
 
 
-def patient_methods(kind: type[Kind]) -> type[Kind]:
+def patient_methods(kind: type[ClassWithCalls]) -> type[ClassWithCalls]:
     """Make all public methods of a class patient.
 
     Args:

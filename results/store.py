@@ -57,16 +57,11 @@ class Store:
     def __init__(self, url: str, artifacts: Path) -> None:
         self.artifacts = artifacts
         self._database = Database(url)
-        self.url = self._database.url
-
-    @property
-    def lock_wait(self) -> LockWait:
-        """What to do about a SQLite file that stays locked."""
-        return self._database.lock_wait
+        self.url, self.lock_wait = self._database.url, self._database.lock_wait
 
     def wait_while_locked(self, lock_wait: LockWait) -> None:
         """Set what to do about a SQLite file that stays locked. By default a call fails after a minute."""
-        self._database.lock_wait = lock_wait
+        self.lock_wait = self._database.lock_wait = lock_wait
 
     def leases(self) -> Leases:
         """Return the leases of one run, with which runs on the same store divide the work."""

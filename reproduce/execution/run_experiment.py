@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -25,6 +26,7 @@ from reproduce.monitoring.observer import Observers
 from reproduce.monitoring.progress import RunProgress
 from reproduce.monitoring.time_left import Forecast
 from reproduce.monitoring.trackers import Tracker, Tracking
+from reproduce.patient_studies import PatientStudies
 from reproduce.storage import open_store, open_studies, studies_in_one_line
 from results.artifacts import weights_path
 from results.data_choice import DrawnSplit
@@ -73,13 +75,8 @@ def run(
         KeyboardInterrupt: Somebody asked this process to stop.
     """
     with closing(start()) as executor, interrupts.deferred(), studies_in_one_line(session.paths):
-        store, studies = open_store(session.paths), open_studies(session.paths)
-
-        def say(line: str) -> None:
-            console.print(line, highlight=False, markup=False, soft_wrap=True)
-
-        studies.lock_wait = LockWait(say, interrupts.requested)
-        store.wait_while_locked(studies.lock_wait)
+        say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+        store, studies = _opened(session, say)
         methods = session.studies(studies)
         keep_sources(session.paths.artifacts)
         totals = {key: session.protocol.trainings_of(study) for key, study in methods.items()}
@@ -118,6 +115,14 @@ def run(
         )
     table = stored_table(store, session.fingerprint)
     return Finished(table, write_table(table, session), forecast.made_now, forecast.n_done - forecast.made_now)
+
+
+def _opened(session: Session, say: Callable[[str], None]) -> tuple[Store, PatientStudies]:
+    """Open the store and the studies, both so that they wait for a locked file."""
+    store, studies = open_store(session.paths), open_studies(session.paths)
+    studies.lock_wait = LockWait(say, interrupts.requested)
+    store.wait_while_locked(studies.lock_wait)
+    return store, studies
 
 
 def unrecorded(store: Store, experiment: str) -> int:
