@@ -24,9 +24,9 @@ test: $(VENV)/dev.stamp check docs
 test-fast: $(VENV)/dev.stamp
 	$(RUN) -m pytest -m "not slow and not faults and not cluster"
 
-# Nodes of Ray and jobs of SLURM's local executor, some of which are killed. CI runs it after `make test`.
+# Nodes of Ray, jobs of SLURM's local executor and a PostgreSQL server; some are killed. CI runs it after `make test`.
 test-cluster: $(VENV)/dev.stamp
-	$(RUN) -m pytest -m cluster --durations 5 tests/reproduce/execution $(ARGS)
+	$(RUN) -m pytest -m cluster --durations 5 tests/reproduce tests/results tests/faults $(ARGS)
 
 # Kills, power cuts, damaged input and concurrent runs in large numbers. `make test` runs a few of each.
 test-faults: $(VENV)/dev.stamp

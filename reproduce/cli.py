@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import typer
 from rich.console import Console
 
+from reproduce import interrupts
 from reproduce.commands.bench import bench
 from reproduce.commands.claims import claims
 from reproduce.commands.coverage import coverage
@@ -26,6 +27,7 @@ from reproduce.commands.table import table
 from reproduce.commands.verify import verify
 from reproduce.errors import InputError
 from results.store_error import StoreError
+from results.store_url import without_passwords
 
 app = typer.Typer(
     name="reproduce",
@@ -67,32 +69,36 @@ def _one_line_errors() -> Iterator[None]:
     """Print errors that the user can fix as one line and exit with code 2. After Ctrl-C say that nothing is lost."""
     from reproduce.errors import WorkFailedError
 
-    errors = Console(stderr=True, soft_wrap=True, emoji=False)  # `./losses.py:A:` is no emoji.
+    console = Console(stderr=True, soft_wrap=True, emoji=False)  # `./losses.py:A:` is no emoji.
+
+    def say(line: str) -> None:
+        console.print(without_passwords(line), highlight=False, markup=False)
+
     try:
         yield
     except (InputError, StoreError, WorkFailedError) as error:
-        errors.print(f"error: {error}", highlight=False, markup=False)
+        say(f"error: {error}")
         sys.exit(2)
     except _USAGE_ERROR as error:
         # An empty message means that typer has already printed the help.
         if message := error.format_message():
-            errors.print(f"error: {message.rstrip('.')}; see `reproduce --help`", highlight=False, markup=False)
+            say(f"error: {message.rstrip('.')}; see `reproduce --help`")
         sys.exit(2)
     except OSError as error:
         file = f"{error.filename}: " if error.filename else ""
-        errors.print(
-            f"error: {file}{error.strerror or error}; everything finished is kept", highlight=False, markup=False
-        )
+        say(f"error: {file}{error.strerror or error}; everything finished is kept")
         sys.exit(2)
     except (KeyboardInterrupt, typer.Abort):
-        errors.print("stopped; everything finished is kept, run the same command to continue", highlight=False)
-        sys.exit(130)
+        say(interrupts.STOPPED)
+        sys.exit(interrupts.exit_code())
 
 
 def main() -> None:
-    """Entry point of `python -m reproduce`."""
+    """Run the command of `sys.argv` and exit with its code."""
     with _one_line_errors():
         code = app(standalone_mode=False)
+        # An exception of the signal can be lost in code that cannot raise one; its note cannot.
+        interrupts.stop_if_requested()
         if code == _INTERRUPTED:
             raise KeyboardInterrupt
     sys.exit(code or 0)

@@ -9,16 +9,19 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reproduce.errors import InputError
 from results.store_error import StoreError
+from results.store_url import shown_url, without_passwords
 
 if TYPE_CHECKING:
     from optuna.storages import BaseStorage
+    from sqlalchemy import Engine
 
+    from reproduce.patient_studies import PatientStudies
     from results.store import Store
 
 
@@ -30,18 +33,23 @@ class StoragePaths:
     """The paths that a run reads and writes.
 
     Attributes:
-        store: SQLAlchemy URL of the store.
+        store: SQLAlchemy URL of the store, with its password; messages show `shown_store`.
         artifacts: Folder of the checkpoints.
         cache: Folder of the decoded images.
         tables: Folder that tables are written to.
         reports: Folder that pages are written to.
     """
 
-    store: str
+    store: str = field(repr=False)
     artifacts: Path
     cache: Path
     tables: Path
     reports: Path
+
+    @property
+    def shown_store(self) -> str:
+        """URL of the store with its password hidden."""
+        return shown_url(self.store)
 
     def absolute(self) -> StoragePaths:
         """Return a copy with absolute paths, for processes that start in another folder.
@@ -93,6 +101,13 @@ def beside(store: str) -> Path:
     return Path(store.removeprefix("sqlite:///")).parent
 
 
+def _sqlite_file(url: str) -> Path | None:
+    """Return the file of a SQLite store; None for a database server."""
+    if not url.startswith("sqlite"):
+        return None
+    return Path(url.partition(":///")[2].partition("?")[0].removeprefix("file:"))
+
+
 def existing_store(where: StoragePaths) -> Store | None:
     """Open the store; return None if its file does not exist."""
     file = where.store.removeprefix("sqlite:///").partition("?")[0]
@@ -126,32 +141,71 @@ def studies_in_one_line(where: StoragePaths) -> Iterator[None]:
     try:
         yield
     except (StorageInternalError, SQLAlchemyError) as error:
-        reason = str(getattr(error.__cause__ or error, "orig", None) or error).splitlines()[0]
-        raise StoreError(f"store {where.store}: {reason}; what was stored before is kept") from error
+        text = str(getattr(error.__cause__ or error, "orig", None) or error)
+        reason = without_passwords(text, where.store).strip().splitlines()[0]
+        raise StoreError(f"store {where.shown_store}: {reason}; what was stored before is kept") from None
 
 
-def open_studies(where: StoragePaths) -> BaseStorage:
+def open_studies(where: StoragePaths) -> PatientStudies:
     """Open Optuna's storage at the URL of the store; raise StoreError if that is not possible."""
-    import optuna
     from sqlalchemy.exc import SQLAlchemyError
 
-    # The timeout lets a write wait for a second process that reads, for instance a dashboard.
-    arguments = {"connect_args": {"timeout": 60}} if where.store.startswith("sqlite") else {}
+    from reproduce.patient_studies import PatientStudies
+
     try:
-        return optuna.storages.RDBStorage(where.store, engine_kwargs=arguments)
+        with _creation_lock(where):
+            return PatientStudies(where.store)
     except (SQLAlchemyError, RuntimeError) as error:
-        raise StoreError(f"store {where.store}: Optuna cannot use it ({str(error).splitlines()[0]})") from error
+        reason = without_passwords(str(error), where.store).splitlines()[0]
+        raise StoreError(f"store {where.shown_store}: Optuna cannot use it ({reason})") from None
+
+
+@contextmanager
+def _creation_lock(where: StoragePaths) -> Iterator[None]:
+    """Let one process at a time open the studies of a new store: Optuna makes its tables in several transactions."""
+    from filelock import FileLock
+
+    from results.engine import open_engine
+    from results.schema import lock_creation
+
+    engine, file = open_engine(where.store), _sqlite_file(where.store)
+    try:
+        if _has_studies(engine) or (file is not None and not file.name):
+            yield
+        elif file is not None:
+            with FileLock(f"{file}.lock"):
+                yield
+        else:
+            with engine.begin() as connection:
+                lock_creation(connection)
+                yield
+    finally:
+        engine.dispose()
+
+
+def _has_studies(engine: Engine) -> bool:
+    """Tell whether the database has all tables of Optuna; the row of this table is what Optuna writes last."""
+    import sqlalchemy as sa
+
+    revisions = "alembic_version"
+    with engine.connect() as connection:
+        if not sa.inspect(connection).has_table(revisions):
+            return False
+        return connection.execute(sa.select(sa.func.count()).select_from(sa.table(revisions))).scalar_one() > 0
 
 
 def readable_studies(where: StoragePaths) -> BaseStorage | None:
     """Open Optuna's storage for reading; return None if the store has no studies yet. Nothing is written."""
-    import sqlalchemy as sa
+    from sqlalchemy.exc import SQLAlchemyError
 
-    engine = sa.create_engine(where.store)
+    from results.engine import open_engine
+
+    engine = open_engine(where.store)
     try:
-        has_studies = sa.inspect(engine).has_table("alembic_version")
-    except sa.exc.SQLAlchemyError as error:
-        raise StoreError(f"store {where.store}: {str(error).splitlines()[0]}") from error
+        has_studies = _has_studies(engine)
+    except SQLAlchemyError as error:
+        reason = without_passwords(str(error), where.store).splitlines()[0]
+        raise StoreError(f"store {where.shown_store}: {reason}") from None
     finally:
         engine.dispose()
     return open_studies(where) if has_studies else None
@@ -187,5 +241,5 @@ def opened_store(store: str, artifacts: Path | None, hint: str = "") -> Store:
     opened = existing_store_at(store, artifacts)
     if opened is None:
         remedy = "make one with `reproduce run`, or name another with --store"
-        raise InputError(f"{store}: there is no store yet; {remedy}{hint}")
+        raise InputError(f"{shown_url(store)}: there is no store yet; {remedy}{hint}")
     return opened

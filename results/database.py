@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
+from results.engine import in_one_line, open_engine
+from results.patience import LockWait
 from results.schema import SCHEMA_VERSION, belongs_to_another_program, prepare
 from results.store_error import StoreError
+from results.store_url import shown_url
+from results.upserts import insert_unless_present
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,20 +26,21 @@ class Database:
     """A database that holds the store's tables; every database error is raised as `StoreError`.
 
     Args:
-        url: SQLAlchemy URL. Missing tables are created; tables of schema version 1 are upgraded.
+        url: SQLAlchemy URL. Missing tables are created; tables of an older schema version are upgraded.
+
+    Attributes:
+        url: The URL with its password hidden, for messages.
+        engine: SQLAlchemy's engine.
+        lock_wait: What to do about a locked SQLite file.
 
     Raises:
         StoreError: The URL is not usable, or the database has tables of another program or of another schema version.
     """
 
     def __init__(self, url: str) -> None:
-        self.url = url
-        try:
-            self.engine = sa.create_engine(url)
-            if self.engine.dialect.name == "sqlite":
-                sa.event.listen(self.engine, "connect", _set_up_sqlite)
-        except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError, ImportError) as error:
-            raise StoreError(f"store {url!r}: not a usable SQLAlchemy URL ({error})") from error
+        self.url, self._full_url = shown_url(url), url
+        self.engine = open_engine(url)
+        self.lock_wait = LockWait()
         self._check_schema()
 
     def _check_schema(self) -> None:
@@ -55,7 +60,8 @@ class Database:
         try:
             yield
         except DBAPIError as error:
-            raise StoreError(f"store {self.url}: {error.orig}; what was stored before is kept") from error
+            # The chained error would show the text again, with the password.
+            raise StoreError(in_one_line(error.orig, self._full_url)) from None
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
@@ -91,17 +97,6 @@ class Database:
         return rows
 
     def insert_once(self, table: sa.Table, row: dict[str, Any]) -> None:
-        """Insert a row unless the table has a row with its fingerprint."""
+        """Insert a row unless the table has a row with its primary key."""
         with self.writing() as connection:
-            present = connection.execute(
-                sa.select(sa.literal(1)).where(table.c.fingerprint == row["fingerprint"])
-            ).scalar_one_or_none()
-            if present is None:
-                connection.execute(sa.insert(table).values(row))
-
-
-def _set_up_sqlite(connection: Any, _record: Any) -> None:
-    # A reader (`status`, a dashboard) must never make the writer fail.
-    connection.execute("PRAGMA busy_timeout = 60000")
-    # A commit is on the disk when it returns, also after a power cut.
-    connection.execute("PRAGMA synchronous = EXTRA")
+            insert_unless_present(connection, table, row)

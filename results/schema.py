@@ -1,12 +1,17 @@
 """The tables of the store and the upgrade of older stores (described in SCHEMA.md in this folder).
 
 Version 2 added `test_curves`. It also allows an empty `fold_results.best_map_at_r`, for trainings without validation
-classes.
+classes. Version 3 added `leases`.
 """
 
 import sqlalchemy as sa
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
+
+_OLDER_VERSIONS = (1, 2)
+
+_CREATION_LOCK = 7_231_904_518
+"""Number of PostgreSQL's advisory lock for the creation of tables. It only has to be the same for all processes."""
 
 METADATA = sa.MetaData()
 
@@ -73,6 +78,17 @@ FAILURES = sa.Table(
     sa.Column("at", sa.String(32), nullable=False),
 )
 
+LEASES = sa.Table(
+    "leases",
+    METADATA,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("owner", sa.String(32), nullable=False),
+    sa.Column("machine", sa.Text, nullable=False),
+    sa.Column("pid", sa.Integer, nullable=False),
+    sa.Column("started", sa.String(32), nullable=False),
+    sa.Column("beats", sa.Integer, nullable=False),
+)
+
 
 def belongs_to_another_program(engine: sa.Engine) -> bool:
     """Tell whether the database has tables with our names but no table with our schema version."""
@@ -81,9 +97,9 @@ def belongs_to_another_program(engine: sa.Engine) -> bool:
 
 
 def prepare(engine: sa.Engine) -> int | None:
-    """Create the tables, or upgrade them from version 1.
+    """Create the tables, or upgrade them from an older version.
 
-    All changes are one transaction. A crash, a full disk or a second process never leaves a part of them.
+    All changes are one transaction under a lock. A crash, a full disk or a second process never leaves a part of them.
 
     Args:
         engine: The store's database.
@@ -91,28 +107,58 @@ def prepare(engine: sa.Engine) -> int | None:
     Returns:
         The store's schema version afterwards; None if the version table is empty.
     """
-    if VERSION.name in sa.inspect(engine).get_table_names() and (version := _read_version(engine)) != 1:
-        return version
-    with engine.begin() as connection:
-        if engine.dialect.name == "sqlite":
-            # Without this, the driver begins the transaction only after the tables were created.
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
-        if not sa.inspect(connection).has_table(VERSION.name):
-            METADATA.create_all(connection)
-            connection.execute(sa.insert(VERSION).values(version=SCHEMA_VERSION))
-        elif _locked_version(connection) == 1:
-            _upgrade_from_1(connection)
+    present = None
+    if (
+        VERSION.name in sa.inspect(engine).get_table_names()
+        and (present := _read_version(engine)) not in _OLDER_VERSIONS
+    ):
+        return present
+    try:
+        with engine.begin() as connection:
+            lock_creation(connection)
+            _create_or_upgrade(connection)
+    except sa.exc.OperationalError as error:
+        # Version 2 lacks only the leases, which nobody needs who cannot write.
+        if present == 2 and "readonly" in str(error.orig):
+            return SCHEMA_VERSION
+        raise
     return _read_version(engine)
+
+
+def lock_creation(connection: sa.Connection) -> None:
+    """Let only one process at a time create tables, until the transaction ends.
+
+    Args:
+        connection: Connection to the store's database.
+    """
+    if connection.dialect.name == "sqlite":
+        # Without this, the driver begins the transaction only after the tables were created.
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    else:
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_CREATION_LOCK)))
+
+
+# Older releases could write the version twice when two processes created a store on PostgreSQL.
+_VERSION_QUERY = sa.select(sa.func.max(VERSION.c.version))
 
 
 def _read_version(engine: sa.Engine) -> int | None:
     with engine.connect() as connection:
-        return connection.execute(sa.select(VERSION.c.version)).scalar_one_or_none()
+        return connection.execute(_VERSION_QUERY).scalar_one_or_none()
 
 
-def _locked_version(connection: sa.Connection) -> int | None:
-    """The version, with a lock on its row against other processes. SQLite has locked the whole database already."""
-    return connection.execute(sa.select(VERSION.c.version).with_for_update()).scalar_one_or_none()
+def _create_or_upgrade(connection: sa.Connection) -> None:
+    """Create or upgrade the tables, unless another process did so before this one got the lock."""
+    if not sa.inspect(connection).has_table(VERSION.name):
+        METADATA.create_all(connection)
+        connection.execute(sa.insert(VERSION).values(version=SCHEMA_VERSION))
+        return
+    version = connection.execute(_VERSION_QUERY).scalar_one_or_none()
+    if version == 1:
+        _upgrade_from_1(connection)
+    if version in _OLDER_VERSIONS:
+        LEASES.create(connection)
+        connection.execute(sa.update(VERSION).values(version=SCHEMA_VERSION))
 
 
 def _upgrade_from_1(connection: sa.Connection) -> None:
@@ -124,4 +170,3 @@ def _upgrade_from_1(connection: sa.Connection) -> None:
     quoted = connection.dialect.identifier_preparer.quote
     connection.execute(sa.text(f"ALTER TABLE {quoted(fresh.name)} RENAME TO {quoted(FOLD_RESULTS.name)}"))
     TEST_CURVES.create(connection)
-    connection.execute(sa.update(VERSION).values(version=SCHEMA_VERSION))

@@ -7,7 +7,7 @@ committed on its own, so a crash loses no finished training.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,12 +19,15 @@ from results.contents import StoreContents, read_contents, start_after_all
 from results.database import Database
 from results.experiment_names import current_name
 from results.experiment_summary import ExperimentSummary
+from results.leases import Leases
+from results.patience import LockWait, patient_methods
 from results.records import EVALUATION_VERSION, FoldResult, RunRecord, TestCurve
 from results.schema import EXPERIMENT_RUNS, EXPERIMENTS, FAILURES, FOLD_RESULTS, RUNS, RUNS_OF_A_SEARCH, TEST_CURVES
 from results.store_error import IncompleteExperimentError, StoreError
 from results.stored_json import parsed, unreadable
 from results.timing import Timing
 from results.training_spec import FoldSpec
+from results.upserts import insert_or_replace, insert_unless_present
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,18 +35,19 @@ if TYPE_CHECKING:
 __all__ = ["IncompleteExperimentError", "Store", "StoreError"]
 
 
+@patient_methods
 class Store:
     """Results in a database, with a folder for files.
 
-    Every method raises `StoreError` if the database fails.
+    Every method raises `StoreError` if the database fails. If a PostgreSQL server restarts, the call is repeated.
 
     Args:
         url: SQLAlchemy URL of the database, such as `sqlite:///runs/store.sqlite`. Missing tables are created; a store
-            of schema version 1 is upgraded.
+            of an older schema version is upgraded.
         artifacts: Folder of weights and exhibits.
 
     Attributes:
-        url: The URL.
+        url: The URL with its password hidden, for messages.
         artifacts: The folder.
 
     Raises:
@@ -51,9 +55,17 @@ class Store:
     """
 
     def __init__(self, url: str, artifacts: Path) -> None:
-        self.url = url
         self.artifacts = artifacts
         self._database = Database(url)
+        self.url, self.lock_wait = self._database.url, self._database.lock_wait
+
+    def wait_while_locked(self, lock_wait: LockWait) -> None:
+        """Set what to do about a SQLite file that stays locked. By default a call fails after a minute."""
+        self.lock_wait = self._database.lock_wait = lock_wait
+
+    def leases(self) -> Leases:
+        """Return the leases of one run, with which runs on the same store divide the work."""
+        return Leases(self._database)
 
     def fold_result(self, fingerprint: str) -> FoldResult | None:
         """Return the result of a training, or None if it was never finished.
@@ -131,10 +143,9 @@ class Store:
         """
         text = json.dumps(summary.model_dump(mode="json"))
         with self._database.writing() as connection:
-            row = {"name": name, "settings": text, "last_started": start_after_all(connection).isoformat()}
-            update = sa.update(EXPERIMENTS).where(EXPERIMENTS.c.fingerprint == fingerprint).values(row)
-            if not connection.execute(update).rowcount:
-                connection.execute(sa.insert(EXPERIMENTS).values(fingerprint=fingerprint, **row))
+            started = start_after_all(connection).isoformat()
+            row = {"fingerprint": fingerprint, "name": name, "settings": text, "last_started": started}
+            insert_or_replace(connection, EXPERIMENTS, row)
 
     def enlist(self, experiment: str, method: str, run: int, run_fingerprint: str, search: int = 0) -> None:
         """Store which run is an experiment's reproduction number `run` of a method's search.
@@ -147,15 +158,9 @@ class Store:
             search: Number of the search, from 0.
         """
         number = search * RUNS_OF_A_SEARCH + run
-        key = (
-            (EXPERIMENT_RUNS.c.experiment == experiment)
-            & (EXPERIMENT_RUNS.c.method == method)
-            & (EXPERIMENT_RUNS.c.run == number)
-        )
         row = {"experiment": experiment, "method": method, "run": number, "run_fingerprint": run_fingerprint}
         with self._database.writing() as connection:
-            connection.execute(sa.delete(EXPERIMENT_RUNS).where(key))
-            connection.execute(sa.insert(EXPERIMENT_RUNS).values(row))
+            insert_or_replace(connection, EXPERIMENT_RUNS, row)
 
     def put_failure(self, fold_fingerprint: str, reason: str) -> None:
         """Store that a training failed for a reason outside the method; it is trained again and gets no score."""
@@ -167,7 +172,7 @@ class Store:
         """Return the fingerprints of those trainings that have a stored result."""
         return {row.fingerprint for row in self._database.rows(fingerprints, FOLD_RESULTS, FOLD_RESULTS.c.fingerprint)}
 
-    def fold_results(self, fingerprints: Iterable[str]) -> dict[str, tuple[FoldSpec, FoldResult]]:
+    def fold_results(self, fingerprints: Collection[str]) -> dict[str, tuple[FoldSpec, FoldResult]]:
         """Return the specs and results of trainings by fingerprint. Unfinished trainings are left out."""
         columns = FOLD_RESULTS.c
         rows = self._database.rows(fingerprints, FOLD_RESULTS, columns.fingerprint, columns.spec, columns.result)
@@ -182,20 +187,19 @@ class Store:
         A stored curve of the same evaluation version stays; one of another version is replaced.
         """
         key = TEST_CURVES.c.fingerprint == curve.fingerprint
+        row = {"fingerprint": curve.fingerprint, "curve": curve.model_dump_json()}
         with self._database.writing() as connection:
-            stored = connection.execute(sa.select(TEST_CURVES.c.curve).where(key)).scalar_one_or_none()
-            if stored is not None:
-                if parsed(TestCurve, stored, self.url).evaluation_version == curve.evaluation_version:
-                    return
-                connection.execute(sa.delete(TEST_CURVES).where(key))
-            row = {"fingerprint": curve.fingerprint, "curve": curve.model_dump_json()}
-            connection.execute(sa.insert(TEST_CURVES).values(row))
+            if insert_unless_present(connection, TEST_CURVES, row):
+                return
+            stored = connection.execute(sa.select(TEST_CURVES.c.curve).where(key)).scalar_one()
+            if parsed(TestCurve, stored, self.url).evaluation_version != curve.evaluation_version:
+                insert_or_replace(connection, TEST_CURVES, row)
 
     def test_curve(self, fingerprint: str) -> TestCurve | None:
         """Return the test scores along a training, or None if none of the current evaluation version are stored."""
         return self.test_curves([fingerprint]).get(fingerprint)
 
-    def test_curves(self, fingerprints: Iterable[str]) -> dict[str, TestCurve]:
+    def test_curves(self, fingerprints: Collection[str]) -> dict[str, TestCurve]:
         """Return `test_curve` of many trainings by fingerprint. Trainings without a curve are left out."""
         rows = self._database.rows(fingerprints, TEST_CURVES, TEST_CURVES.c.curve)
         curves = [parsed(TestCurve, row.curve, self.url) for row in rows]

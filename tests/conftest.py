@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import settings
 
+from tests.support.postgresql import postgresql_server, postgresql_url  # noqa: F401 - fixtures of all folders
 from tests.support.tiny_run import tiny_run  # noqa: F401 - a fixture of all folders
 
 torch.set_num_threads(1)

@@ -89,6 +89,11 @@ class Search:
         if "identity" not in self.study.user_attrs:
             self.study.set_user_attr("identity", full_identity)
 
+    @property
+    def name(self) -> str:
+        """Name of the study in Optuna's storage."""
+        return self.study.study_name
+
     def trials_told(self) -> int:
         """Number of finished trials."""
         return len(self._finished())

@@ -86,6 +86,10 @@ class Study:
         count = self.budget.searches if self.method.space else 1
         return tuple(replace(self, problem=replace(self.problem, search=number)) for number in range(count))
 
+    def study_names(self) -> tuple[str, ...]:
+        """Return the names of the studies of all searches in Optuna's storage; none without a search space."""
+        return tuple(study.open().name for study in self.searches()) if self.method.space else ()
+
     @property
     def n_runs(self) -> int:
         """Number of reproductions of all searches."""
@@ -155,10 +159,19 @@ class Study:
 
     def spared(self) -> int:
         """Number of trainings that the trials of all searches did not get so far, because they were clearly behind."""
+        return len(self.spared_specs())
+
+    def spared_specs(self) -> list[FoldSpec]:
+        """List the trainings that the trials of all searches did not get so far."""
         if not (self.racing and self.method.space):
-            return 0
-        trials = [trial for search in self.searches() for trial in search.open(create=False).asked()[: self.n_trials]]
-        return sum(self.problem.folds - trial.folds for trial in trials if trial.folds is not None)
+            return []
+        return [
+            spec
+            for search in self.searches()
+            for trial in search.open(create=False).asked()[: self.n_trials]
+            if trial.folds is not None
+            for spec in search._specs(trial)[trial.folds :]
+        ]
 
     def settled_hyperparameters(self) -> dict[str, JsonValue] | None:
         """The result of `best_hyperparameters`, or None if the search is not finished."""

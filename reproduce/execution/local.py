@@ -1,15 +1,18 @@
 """Executors on this machine: one carries out tasks in this process, the other in several local processes."""
 
 import multiprocessing
+import os
 import signal
 import threading
 from collections import deque
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
+from multiprocessing import resource_tracker
 from queue import Empty
 from typing import Any
 
+from reproduce import interrupts
 from reproduce.execution.carry_out import carry_out
 from reproduce.execution.devices import prepare_process, threads_in_environment
 from reproduce.execution.executor import Executor, WorkerDiedError
@@ -38,7 +41,8 @@ class InProcess:
         """Carry out the task at once and return a future that is done."""
         future: Future[Done] = Future()
         try:
-            future.set_result(carry_out(task, self.device, self._ticks.append, cuda_graphs=self.cuda_graphs))
+            with interrupts.immediate():
+                future.set_result(carry_out(task, self.device, self._ticks.append, cuda_graphs=self.cuda_graphs))
         except Exception as error:
             future.set_exception(error)
         return future
@@ -70,6 +74,7 @@ class LocalProcesses:
         self.cuda_graphs = cuda_graphs
         self.device, self.workers, self.capacity = device, workers, 2 * workers
         self._context = multiprocessing.get_context("spawn")
+        _start_quiet_tracker()
         self._queue: Any = self._context.Queue()
         self._pools = [self._start() for _ in range(workers)]
         self._tasks: list[Future[Done] | None] = [None] * workers
@@ -100,7 +105,8 @@ class LocalProcesses:
 
     def _begin(self, number: int, task: Task) -> "Future[Done]":
         """Give a task to a process. A process that has died is replaced."""
-        with threads_in_environment():
+        # A process of the pool starts when there is a task for it.
+        with threads_in_environment(), interrupts.kept_from_children():
             try:
                 return self._pools[number].submit(_carry_out_in_worker, task)
             except BrokenProcessPool:
@@ -144,6 +150,19 @@ class LocalProcesses:
         self._stop()
         self._queue.close()
         self._queue.cancel_join_thread()
+
+
+def _start_quiet_tracker() -> None:
+    """Start the process that removes semaphores after a killed parent, without its warning that there were some."""
+    before = os.environ.get("PYTHONWARNINGS")
+    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, (before, "ignore:resource_tracker")))
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        if before is None:
+            del os.environ["PYTHONWARNINGS"]
+        else:
+            os.environ["PYTHONWARNINGS"] = before
 
 
 def _pass_on(future: "Future[Done]", ended: "Future[Done]") -> None:

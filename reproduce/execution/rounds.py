@@ -1,17 +1,16 @@
 """Runs the methods of an experiment in rounds, and gives no more runs to methods that are clearly behind the leader."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 
-from protocols.jobs import Job, Outcome, Work
-from protocols.protocol_registry import Protocol
+from protocols.jobs import Job, Outcome
 from protocols.search.study import Study
 from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.session import Session
+from reproduce.execution.told_trials import works
 from reproduce.monitoring.observer import Observer, Tick
 from reproduce.monitoring.time_left import Forecast
 from results.experiment_results import MeasuredExperiment
 from results.experiment_summary import ExperimentSummary, StoppedMethod
-from results.records import RunRecord
 from results.statistics.early_stopping import boundary, stopped
 from results.statistics.nested_runs import ValueKey
 from results.statistics.primary_comparison import primary_score
@@ -24,11 +23,12 @@ class OncePerJob:
 
     Args:
         observer: The observer.
+        seen: Method and fingerprint of the jobs that were counted before.
     """
 
-    def __init__(self, observer: Observer) -> None:
+    def __init__(self, observer: Observer, seen: Iterable[tuple[str, str]] = ()) -> None:
         self.observer = observer
-        self._seen: set[tuple[str, str]] = set()
+        self._seen = set(seen)
 
     def job_done(self, method: str, job: Job, outcome: Outcome, *, from_store: bool) -> None:
         """Pass the outcome on if it is new."""
@@ -70,10 +70,11 @@ def run_in_rounds(
         raise ValueError("the experiment makes all runs of every method at once")
     comparable = session.experiment.comparable_rows()
     rivals = [key for key, study in studies.items() if key in comparable and study.n_reproductions == at_most]
-    active = dict(studies)
+    active, names = dict(studies), {key: study.study_names() for key, study in studies.items()}
     limit = boundary(len(rivals), first, at_most) if len(rivals) > 1 else None
     for runs in range(first, at_most + 1):
-        scheduler.run(_protocols(session.protocol, {key: study.with_runs(runs) for key, study in active.items()}))
+        shortened = {key: study.with_runs(runs) for key, study in active.items()}
+        scheduler.run(works(session.protocol, shortened, store, scheduler.observer), names)
         if limit is None or runs == at_most:
             continue
         values = _values(store, session.fingerprint, [key for key in rivals if key in active], runs)
@@ -81,11 +82,6 @@ def run_in_rounds(
             forecast.totals[stop.method] = session.protocol.trainings_of(active.pop(stop.method).with_runs(runs))
             summary = _noted(summary, stop)
             store.put_experiment(session.fingerprint, session.name, summary)
-
-
-def _protocols(protocol: Protocol, studies: Mapping[str, Study]) -> dict[str, Work[list[RunRecord]]]:
-    run: Callable[[Study], Work[list[RunRecord]]] = protocol.run
-    return {key: run(study) for key, study in studies.items()}
 
 
 def _values(store: Store, experiment: str, methods: list[str], runs: int) -> dict[str, dict[ValueKey, float]]:

@@ -1,8 +1,9 @@
 """Runs an experiment: its search, its reproductions, its test evaluations and its table."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -10,25 +11,28 @@ from rich.console import Console
 from protocols.datasets.split_file import SPLIT_FILE
 from protocols.kept_sources import keep_sources
 from protocols.metrics.neighbours import backend
-from protocols.search.study import Study
 from reports.tables.formats import WRITERS
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
+from reproduce import interrupts
 from reproduce.execution.devices import prepare_process, threads_per_training
 from reproduce.execution.earlier_looks import known_after
 from reproduce.execution.executor import Executor
 from reproduce.execution.rounds import OncePerJob, run_in_rounds
 from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.session import Session
+from reproduce.execution.told_trials import count_told_trials, works
 from reproduce.monitoring.observer import Observers
 from reproduce.monitoring.progress import RunProgress
 from reproduce.monitoring.time_left import Forecast
 from reproduce.monitoring.trackers import Tracker, Tracking
+from reproduce.patient_studies import PatientStudies
 from reproduce.storage import open_store, open_studies, studies_in_one_line
 from results.artifacts import weights_path
 from results.data_choice import DrawnSplit
 from results.experiment_results import MeasuredExperiment
 from results.feature_settings import FEATURES
+from results.patience import LockWait
 from results.recordings import recording_path
 from results.store import Store
 from results.whole_files import write_whole
@@ -68,40 +72,41 @@ def run(
     Raises:
         WorkFailedError: A job cannot be done; everything finished before is in the store.
         StoreError: The store cannot be read or written.
+        KeyboardInterrupt: Somebody asked this process to stop.
     """
-    with closing(start()) as executor:
-        store, studies = open_store(session.paths), open_studies(session.paths)
+    with closing(start()) as executor, interrupts.deferred(), studies_in_one_line(session.paths):
+        say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+        store, studies = _opened(session, say)
         methods = session.studies(studies)
         keep_sources(session.paths.artifacts)
-        with studies_in_one_line(session.paths):
-            totals = {key: session.protocol.trainings_of(study) for key, study in methods.items()}
-            forecast = Forecast(totals, executor.workers)
-            count_told_trials(methods, store, forecast)
+        totals = {key: session.protocol.trainings_of(study) for key, study in methods.items()}
+        forecast = Forecast(totals, executor.workers)
+        counted = count_told_trials(methods, store, forecast)
         _say_start(session, executor, console)
         summary = session.summary().model_copy(update={"known_after": known_after(session, store)})
         store.put_experiment(session.fingerprint, session.name, summary)
         # The search samples in this process, so its threads must not depend on the number of workers either.
         prepare_process(executor.device)
         titles = {card.key: card.title for card in session.cards}
-        with (
-            studies_in_one_line(session.paths),
-            RunProgress(console, forecast, titles, session.problem.folds) as progress,
-        ):
+        with RunProgress(console, forecast, titles, session.problem.folds) as progress:
             observers = Observers(progress, Tracking(session.name, {} if trackers is None else trackers, console))
             scheduler = Scheduler(
                 session.problem,
                 store,
                 executor,
-                OncePerJob(observers),
+                OncePerJob(observers, counted),
                 session.fingerprint,
                 row_problems=session.row_problems,
                 test_curves=session.experiment.test_curves,
                 recordings=session.experiment.recordings,
+                say=say,
             )
             if session.experiment.first_reproductions is None:
-                scheduler.run({key: session.protocol.run(study) for key, study in methods.items()})
+                names = {key: study.study_names() for key, study in methods.items()}
+                scheduler.run(works(session.protocol, methods, store, scheduler.observer), names)
             else:
                 run_in_rounds(session, methods, scheduler, store, forecast, summary)
+    interrupts.stop_if_requested()
     if session.experiment.recordings is not None and (count := unrecorded(store, session.fingerprint)):
         console.print(
             f"{count} training(s) have no recorded embeddings, because they were in the store before; for figures of "
@@ -112,19 +117,12 @@ def run(
     return Finished(table, write_table(table, session), forecast.made_now, forecast.n_done - forecast.made_now)
 
 
-def count_told_trials(studies: Mapping[str, Study], store: Store, forecast: Forecast) -> None:
-    """Count the trainings of finished trials as done. A resumed search does not request them again.
-
-    Args:
-        studies: The studies by the methods' keys.
-        store: The store with the results of the trainings.
-        forecast: Where the trainings are counted.
-    """
-    for key, study in studies.items():
-        for spec, trial_finished in (asked for search in study.searches() for asked in search.asked_specs()):
-            if trial_finished:
-                result = store.fold_result(spec.fingerprint)
-                forecast.finished(key, result.wall_time if result else 0.0, now=False)
+def _opened(session: Session, say: Callable[[str], None]) -> tuple[Store, PatientStudies]:
+    """Open the store and the studies, both so that they wait for a locked file."""
+    store, studies = open_store(session.paths), open_studies(session.paths)
+    studies.lock_wait = LockWait(say, interrupts.requested)
+    store.wait_while_locked(studies.lock_wait)
+    return store, studies
 
 
 def unrecorded(store: Store, experiment: str) -> int:
@@ -156,7 +154,7 @@ def _say_start(session: Session, executor: Executor, console: Console) -> None:
         console.print(f"left out because they cannot be decoded: {', '.join(dataset.skipped)}", highlight=False)
     console.print(
         f"device {executor.device}, {executor.workers} training(s) at a time, {threads_per_training()} thread(s) "
-        f"each; nearest neighbours by {backend(str(executor.device))}; store {session.paths.store}",
+        f"each; nearest neighbours by {backend(str(executor.device))}; store {session.paths.shown_store}",
         highlight=False,
     )
 

@@ -1,54 +1,33 @@
 """Runs the protocols of all methods: looks up each job in the store, executes missing jobs, stores every outcome.
 
-Methods run at the same time: while one method waits for the last fold of a trial, the workers train for another.
+Methods run at the same time: while one method waits for the last fold of a trial, the workers train for another. Work
+that another run on the same store is doing is put off.
 """
 
-import errno
+import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
 
 from protocols.evaluation.test_data import TestData, test_data
 from protocols.jobs import EvaluateJob, Job, Outcome, TrainJob, Work
 from protocols.problem import Problem
-from protocols.source_files import SourceError
-from protocols.splits import SplitError
-from protocols.training.build_method import MethodError
-from protocols.verified_files import ChangedFileError
-from reproduce.errors import InputError, WorkFailedError
-from reproduce.execution.checkpoints import has_checkpoint, report_difference
+from reproduce import interrupts
 from reproduce.execution.executor import Executor
-from reproduce.execution.tasks import Done, EvaluateTask, Exhibition, Task, Trained, TrainTask
+from reproduce.execution.failed_jobs import FailedJobs
+from reproduce.execution.job_outcomes import JobOutcomes
+from reproduce.execution.shared_work import SharedWork
+from reproduce.execution.tasks import Done, EvaluateTask, Exhibition, Task, TrainTask
+from reproduce.execution.track import MethodTrack
 from reproduce.monitoring.observer import Observer
 from results.artifacts import exhibit_path, weights_path
 from results.recording_settings import RecordingSettings
 from results.records import RunRecord
 from results.store import Store
 
-ATTEMPTS = 3
-"""How often a job is tried if it fails for reasons outside the method."""
-
-
-@dataclass(eq=False)
-class _Track:
-    """The protocol of one method, the jobs that it waits for, and their outcomes by index.
-
-    Attributes:
-        ahead: Trainings for idle workers, which the protocol may need next. It does not wait for them.
-    """
-
-    method: str
-    problem: Problem
-    work: Work[list[RunRecord]]
-    jobs: list[Job] = field(default_factory=list)
-    outcomes: dict[int, Outcome] = field(default_factory=dict)
-    ahead: list[TrainJob] = field(default_factory=list)
-
-    def awaited(self, fingerprint: str) -> list[int]:
-        """Indices of the jobs with this fingerprint that have no outcome yet."""
-        return [i for i, job in enumerate(self.jobs) if i not in self.outcomes and job.fingerprint == fingerprint]
+_LOOK_AGAIN_SECONDS = 1.0
+"""How often the work of other runs is looked at again."""
 
 
 class Scheduler:
@@ -64,6 +43,7 @@ class Scheduler:
         row_problems: The problems of methods with conditions of their own, by method.
         test_curves: Whether test scores are recorded during the trainings of the reproductions.
         recordings: Embeddings to keep during the trainings of the reproductions; None keeps none.
+        say: Prints a line about work that another run does.
     """
 
     def __init__(
@@ -77,22 +57,30 @@ class Scheduler:
         row_problems: Mapping[str, Problem] | None = None,
         test_curves: bool = False,
         recordings: RecordingSettings | None = None,
+        say: Callable[[str], None] = lambda line: None,
     ) -> None:
         self.experiment, self.test_curves, self.recordings = experiment, test_curves, recordings
         self.store, self.executor, self.observer = store, executor, observer
-        self.problem, self.row_problems = problem, row_problems or {}
-        self._waiting: deque[tuple[_Track, Job]] = deque()
-        self._running: dict[Future[Done], tuple[_Track, Job]] = {}
-        self._tracks: list[_Track] = []
+        self.problem, self.row_problems, self.say = problem, row_problems or {}, say
+        self._outcomes, self._failed = JobOutcomes(store), FailedJobs(store)
+        self._tracks: list[MethodTrack] = []
+        self._not_started: list[MethodTrack] = []
+        self._waiting: deque[tuple[MethodTrack, Job]] = deque()
+        self._elsewhere: list[tuple[MethodTrack, Job]] = []
+        self._running: dict[Future[Done], tuple[MethodTrack, Job]] = {}
+        self._next_look = 0.0
         self._made_ahead: set[str] = set()
-        self._attempts: dict[str, int] = {}
         self._finished: dict[str, list[RunRecord]] = {}
 
-    def run(self, protocols: Mapping[str, Work[list[RunRecord]]]) -> dict[str, list[RunRecord]]:
+    def run(
+        self, protocols: Mapping[str, Work[list[RunRecord]]], studies: Mapping[str, tuple[str, ...]] | None = None
+    ) -> dict[str, list[RunRecord]]:
         """Run the protocols to their end.
 
         Args:
             protocols: The protocols by the methods' keys.
+            studies: Names of the studies that the methods' searches write to, by the methods' keys. A method starts
+                when no other run works on its studies.
 
         Returns:
             The runs of every method, by the method's key.
@@ -100,30 +88,65 @@ class Scheduler:
         Raises:
             WorkFailedError: A job cannot be done; everything finished before is in the store.
             StoreError: The store cannot be read or written.
+            KeyboardInterrupt: Somebody asked this process to stop.
         """
+        names, self._next_look = studies or {}, 0.0
         self._tracks = [
-            _Track(method, self.row_problems.get(method, self.problem), work) for method, work in protocols.items()
+            MethodTrack(method, self.row_problems.get(method, self.problem), work, names.get(method, ()))
+            for method, work in protocols.items()
         ]
-        for track in self._tracks:
-            self._start(track)
-        while self._waiting or self._running:
-            while self._waiting and len(self._running) < self.executor.capacity:
-                if not self._submit(*self._waiting[0]):
-                    break
-                self._waiting.popleft()
-            self._use_idle_workers()
-            done, _ = wait(self._running, timeout=0.5, return_when=FIRST_COMPLETED)
-            self.observer.ticks(self.executor.ticks())
-            self._collect(done)
+        self._not_started = list(self._tracks)
+        with self.store.leases() as leases:
+            self._shared = SharedWork(leases, self.say)
+            while self._not_started or self._elsewhere or self._waiting or self._running:
+                self._look_at_other_runs()
+                self._submit_waiting()
+                self._use_idle_workers()
+                done = self._wait()
+                if interrupts.requested():
+                    self._keep_finished(done)
+                    raise KeyboardInterrupt
+                self.observer.ticks(self.executor.ticks())
+                self._collect(done)
         return self._finished
 
-    def _start(self, track: _Track) -> None:
+    def _look_at_other_runs(self) -> None:
+        """Start the methods that no other run searches for, and queue the jobs that others had taken again."""
+        if time.monotonic() < self._next_look:
+            return
+        for track in list(self._not_started):
+            if not interrupts.requested() and self._shared.begin_searches(track.method, track.studies):
+                self._not_started.remove(track)
+                self._start(track)
+        self._waiting.extend(self._elsewhere)
+        self._elsewhere.clear()
+        self._next_look = time.monotonic() + _LOOK_AGAIN_SECONDS
+
+    def _submit_waiting(self) -> None:
+        """Submit the jobs of the queue, as many as the executor should have at the same time."""
+        while self._waiting and len(self._running) < self.executor.capacity and not interrupts.requested():
+            if not self._submit_next():
+                return
+
+    def _wait(self) -> set[Future[Done]]:
+        """Wait a moment for a job to finish, but not if another job can be submitted already."""
+        if self._running:
+            return wait(self._running, timeout=0.5, return_when=FIRST_COMPLETED)[0]
+        if not self._waiting and (self._not_started or self._elsewhere):
+            time.sleep(0.1)
+        return set()
+
+    def _start(self, track: MethodTrack) -> None:
         try:
             self._take_jobs(track, next(track.work))
         except StopIteration as stop:
-            self._finished[track.method] = stop.value
+            self._finish(track, stop.value)
 
-    def _take_jobs(self, track: _Track, jobs: list[Job]) -> None:
+    def _finish(self, track: MethodTrack, records: list[RunRecord]) -> None:
+        self._finished[track.method] = records
+        self._shared.end_searches(track.studies)
+
+    def _take_jobs(self, track: MethodTrack, jobs: list[Job]) -> None:
         """Queue a protocol's jobs that are not in the store. If the store has all outcomes, continue the protocol."""
         while True:
             ahead = [job for job in jobs if isinstance(job, TrainJob) and job.if_idle]
@@ -131,16 +154,16 @@ class Scheduler:
             self._replace_ahead(track, ahead)
             under_way = {job.fingerprint for running, job in self._running.values() if running is track}
             for index, job in enumerate(track.jobs):
-                outcome = self._stored_outcome(job)
+                outcome = self._outcomes.stored(job)
                 if outcome is not None:
                     self._add_outcome(track, index, outcome, from_store=job.fingerprint not in self._made_ahead)
                 elif job.fingerprint not in under_way:
                     self._waiting.append((track, job))
-            if len(track.outcomes) < len(track.jobs):
+            if not track.has_all_outcomes:
                 return
-            jobs = track.work.send([track.outcomes[index] for index in range(len(track.jobs))])
+            jobs = track.next_jobs()
 
-    def _replace_ahead(self, track: _Track, ahead: list[TrainJob]) -> None:
+    def _replace_ahead(self, track: MethodTrack, ahead: list[TrainJob]) -> None:
         """Set the trainings for idle workers, and tell the observer which of the former ones are not needed."""
         kept = {job.fingerprint for job in (*track.jobs, *ahead)}
         spared = [job.fingerprint for job in track.ahead if job.fingerprint not in kept]
@@ -154,31 +177,47 @@ class Scheduler:
         candidates = [(track, job) for track in self._tracks for job in track.ahead]
         # First the next fold of every method, then the folds after it.
         for track, job in sorted(candidates, key=lambda candidate: candidate[0].ahead.index(candidate[1])):
-            if self._waiting or len(self._running) >= self.executor.workers:
+            if self._waiting or len(self._running) >= self.executor.workers or interrupts.requested():
                 return
-            if job.fingerprint in under_way or self._stored_outcome(job) is not None:
+            if job.fingerprint in under_way or self._outcomes.stored(job) is not None:
                 continue
-            if not self._submit(track, job):
+            if self._begin(track, job) and not self._submit(track, job):
                 return
 
-    def _stored_outcome(self, job: Job) -> Outcome | None:
-        """Return a job's outcome from the store; None if the job must be executed."""
-        if isinstance(job, EvaluateJob):
-            return self.store.run(job.fingerprint)
-        result = self.store.fold_result(job.spec.fingerprint)
-        if result is None or job.run is None:
-            return result
-        # A reproduction's training is done if the test scores exist, or the weights that are needed to compute them.
-        tested = self.store.run(job.run) is not None
-        return result if tested or has_checkpoint(self.store.artifacts, job.spec) else None
+    def _begin(self, track: MethodTrack, job: Job) -> bool:
+        """Take a job; return False if another run does it or has done it since it was looked up."""
+        if not self._shared.begin_job(track.method, job):
+            return False
+        if self._outcomes.stored(job) is None:
+            return True
+        self._shared.end_job(job)
+        return False
 
-    def _submit(self, track: _Track, job: Job) -> bool:
-        """Submit a job; return False if a worker has died."""
+    def _submit_next(self) -> bool:
+        """Submit the next job of the queue, or use its stored outcome; return False if a worker has died."""
+        track, job = self._waiting.popleft()
+        if not track.awaited(job.fingerprint):  # The track had this training twice, and has its outcome now.
+            return True
+        if self._begin(track, job):
+            if not self._submit(track, job):
+                self._waiting.appendleft((track, job))
+                return False
+            return True
+        outcome = self._outcomes.stored(job)
+        if outcome is None:
+            self._elsewhere.append((track, job))
+        else:
+            self._add_awaited(track, job, outcome, from_store=job.fingerprint not in self._made_ahead)
+        return True
+
+    def _submit(self, track: MethodTrack, job: Job) -> bool:
+        """Submit a job that was taken; return False if a worker has died."""
         try:
             future = self.executor.submit(self._task(track.problem, job))
         except BrokenProcessPool as error:
+            self._shared.end_job(job)
             if not self._running:
-                self._handle_failure(track, job, error)
+                self._failed.add(track.method, job, error)
                 self.executor.restart()
             return False
         self._running[future] = (track, job)
@@ -211,68 +250,53 @@ class Scheduler:
             if error is None:
                 self._store(track, job, future.result())
                 continue
+            self._shared.end_job(job)
             pool_broke |= isinstance(error, BrokenProcessPool)
             if track.awaited(job.fingerprint):
-                self._handle_failure(track, job, error)
+                self._failed.add(track.method, job, error)
                 self._waiting.appendleft((track, job))
         if pool_broke:
-            self._waiting.extendleft(
-                (track, job) for track, job in self._running.values() if track.awaited(job.fingerprint)
-            )
+            for track, job in self._running.values():
+                self._shared.end_job(job)
+                if track.awaited(job.fingerprint):
+                    self._waiting.appendleft((track, job))
             self._running.clear()
             self.executor.restart()
 
-    def _add_outcome(self, track: _Track, index: int, outcome: Outcome, *, from_store: bool) -> None:
+    def _store(self, track: MethodTrack, job: Job, done: Done) -> None:
+        """Store a new outcome. If it is the last one that the protocol waits for, continue the protocol."""
+        outcome = self._outcomes.put(track.method, job, done)
+        self._shared.end_job(job)
+        if track.awaited(job.fingerprint):
+            self._add_awaited(track, job, outcome, from_store=False)
+        else:
+            self._made_ahead.add(job.fingerprint)
+
+    def _keep_finished(self, done: set[Future[Done]]) -> None:
+        """Store what was finished when the run was stopped."""
+        for future in done:
+            if future.exception() is None:
+                track, job = self._running[future]
+                self._outcomes.put(track.method, job, future.result())
+
+    def _add_awaited(self, track: MethodTrack, job: Job, outcome: Outcome, *, from_store: bool) -> None:
+        """Add the outcome of a job that the protocol waits for, and continue the protocol if it was the last one."""
+        for index in track.awaited(job.fingerprint):
+            self._add_outcome(track, index, outcome, from_store=from_store)
+        if not track.has_all_outcomes:
+            return
+        self._shared.check_searches(track.method, track.studies)
+        try:
+            self._take_jobs(track, track.next_jobs())
+        except StopIteration as stop:
+            self._finish(track, stop.value)
+
+    def _add_outcome(self, track: MethodTrack, index: int, outcome: Outcome, *, from_store: bool) -> None:
         """Add the outcome of a job to its track, list a run under the experiment, and inform the observer."""
         track.outcomes[index] = outcome
         if isinstance(outcome, RunRecord) and self.experiment is not None:
             self.store.enlist(self.experiment, track.method, outcome.run, outcome.fingerprint, outcome.search)
         self.observer.job_done(track.method, track.jobs[index], outcome, from_store=from_store)
-
-    def _store(self, track: _Track, job: Job, done: Done) -> None:
-        """Store a new outcome. If it is the last one that the protocol waits for, continue the protocol."""
-        if isinstance(done, Trained):
-            assert isinstance(job, TrainJob)
-            # The curve first: once the result is stored, the training is never repeated, and a curve would be lost.
-            if done.test_curve is not None:
-                self.store.put_test_curve(done.test_curve)
-            stored = self.store.fold_result(job.spec.fingerprint)
-            if stored is not None:
-                report_difference(f"{track.method}, fold {job.spec.fold}", stored, done.result)
-            self.store.put_fold(job.spec, done.result)
-        else:
-            self.store.put_run(done)
-        outcome: Outcome = done.result if isinstance(done, Trained) else done
-        awaited = track.awaited(job.fingerprint)
-        if not awaited:
-            self._made_ahead.add(job.fingerprint)
-        for index in awaited:
-            self._add_outcome(track, index, outcome, from_store=False)
-        if awaited and len(track.outcomes) == len(track.jobs):
-            try:
-                self._take_jobs(track, track.work.send([track.outcomes[i] for i in range(len(track.jobs))]))
-            except StopIteration as stop:
-                self._finished[track.method] = stop.value
-
-    def _handle_failure(self, track: _Track, job: Job, error: BaseException) -> None:
-        """Store a failure. Return if the job may be tried again; raise WorkFailedError if not."""
-        name = job.fingerprint
-        description = f"fold {job.spec.fold}" if isinstance(job, TrainJob) else f"test of {job.run_name}"
-        reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-            raise WorkFailedError(
-                f"{track.method}, {description}: the disk is full; free some space and run the same command again, "
-                "everything finished is kept"
-            ) from error
-        if isinstance(error, MethodError | SplitError | SourceError | ChangedFileError | InputError):
-            raise WorkFailedError(f"{track.method}, {description}: {error}") from error
-        self.store.put_failure(name, reason)
-        self._attempts[name] = self._attempts.get(name, 0) + 1
-        if self._attempts[name] >= ATTEMPTS:
-            raise WorkFailedError(
-                f"{track.method}, {description}: failed {ATTEMPTS} times, last with {reason}; everything finished is "
-                "kept, run the same command to try again"
-            ) from error
 
 
 def _test_data(problem: Problem) -> TestData:

@@ -8,7 +8,8 @@ import threading
 import pytest
 import sqlalchemy as sa
 
-from results import schema
+from results.engine import open_engine
+from results.schema import SCHEMA_VERSION
 from results.store import Store, StoreError
 from tests.support.sample_records import some_result, some_run, some_spec
 
@@ -82,7 +83,8 @@ def test_an_upgrade_loses_nothing(file):
     store = opened(file)
     after = content(file)
     assert before.pop("suite_schema") == [(1,)]
-    assert after.pop("suite_schema") == [(2,)]
+    assert after.pop("suite_schema") == [(SCHEMA_VERSION,)]
+    assert after.pop("leases") == []
     assert after.pop("test_curves") == []
     assert after == before
     for number, spec in enumerate(SPECS):
@@ -126,12 +128,14 @@ def test_opening_again_changes_nothing(file):
     assert content(file) == before
 
 
-@pytest.mark.parametrize("version", ["0", "3", "99"])
+@pytest.mark.parametrize("version", ["0", "4", "99"])
 def test_other_versions_are_left_alone(file, version):
     with sqlite3.connect(file) as connection:
         connection.execute(f"UPDATE suite_schema SET version = {version}")
     before = content(file)
-    with pytest.raises(StoreError, match=f"made by schema version {version}, this suite reads version 2") as error:
+    with pytest.raises(
+        StoreError, match=f"made by schema version {version}, this suite reads version {SCHEMA_VERSION}"
+    ) as error:
         opened(file)
     assert "\n" not in str(error.value)
     assert content(file) == before
@@ -188,22 +192,103 @@ def test_several_that_open_it_at_once_upgrade_it_once(file):
     for thread in threads:
         thread.join()
     assert failures == []
-    assert content(file)["suite_schema"] == [(2,)]
+    assert content(file)["suite_schema"] == [(SCHEMA_VERSION,)]
     assert len(content(file)["fold_results"]) == len(SPECS)
 
 
-def test_what_postgresql_is_told():
-    """There is none to try it on here, so the statements are read instead."""
-    told = []
-    engine = sa.create_mock_engine("postgresql://", lambda statement, *_, **__: told.append(statement))
-    schema._upgrade_from_1(engine)
-    texts = [" ".join(str(statement.compile(dialect=engine.dialect)).split()) for statement in told]
-    kinds = ["CREATE TABLE fold_results_version_2", "INSERT INTO fold_results_version_2", "DROP TABLE fold_results"]
-    kinds += ["ALTER TABLE fold_results_version_2 RENAME TO fold_results", "CREATE TABLE test_curves"]
-    kinds += ["UPDATE suite_schema SET version="]
-    assert len(texts) == len(kinds)
-    for text, kind in zip(texts, kinds, strict=True):
-        assert text.startswith(kind)
-    assert "best_map_at_r FLOAT," in texts[0]
-    names = ", ".join(schema.FOLD_RESULTS.columns.keys())
-    assert f"({names}) SELECT fold_results.{names.replace(', ', ', fold_results.')} FROM fold_results" in texts[1]
+def version_2(file):
+    """Turn a store into one of version 2."""
+    with sqlite3.connect(file) as connection:
+        connection.executescript("DROP TABLE leases; UPDATE suite_schema SET version = 2")
+
+
+def test_a_store_of_version_2_gets_the_leases(file):
+    opened(file)
+    before = content(file)
+    version_2(file)
+    opened(file)
+    assert content(file) == before
+
+
+def test_a_store_of_version_2_that_nobody_can_write_is_read(file):
+    opened(file)
+    version_2(file)
+    before = content(file)
+    # As for a file without the right to write, which root has for every file.
+    store = Store(f"sqlite:///file:{file}?mode=ro&uri=true", file.parent)
+    assert len(store.folds()) == len(SPECS)
+    assert content(file) == before
+
+
+def test_a_version_that_was_written_twice_is_read(file):
+    """Older releases did so when two processes created a store on PostgreSQL."""
+    opened(file)
+    with sqlite3.connect(file) as connection:
+        connection.execute(f"INSERT INTO suite_schema VALUES ({SCHEMA_VERSION})")
+    assert len(opened(file).folds()) == len(SPECS)
+
+
+@pytest.fixture
+def server_of_version_1(file, postgresql_server):
+    """The URL of a store of version 1 on a PostgreSQL server, with the rows of the file."""
+    url = postgresql_server.new_database()
+    engine = open_engine(url)
+    script = VERSION_1.replace("id INTEGER NOT NULL, fold", "id SERIAL NOT NULL, fold").partition("INSERT")[0]
+    with engine.begin() as connection:
+        connection.exec_driver_sql(script)
+        for name, rows in content(file).items():
+            for row in rows:
+                places = ", ".join(["%s"] * len(row))
+                connection.exec_driver_sql(f"ALTER TABLE {name} DISABLE TRIGGER ALL")
+                connection.exec_driver_sql(f"INSERT INTO {name} VALUES ({places})", row)
+    engine.dispose()
+    return url
+
+
+def rows_on_server(url):
+    engine = open_engine(url)
+    with engine.connect() as connection:
+        names = sa.inspect(connection).get_table_names()
+        rows = {name: sorted(map(tuple, connection.exec_driver_sql(f"SELECT * FROM {name}"))) for name in names}
+    engine.dispose()
+    return rows
+
+
+@pytest.mark.cluster
+def test_an_upgrade_on_postgresql_loses_nothing(server_of_version_1, tmp_path):
+    before = rows_on_server(server_of_version_1)
+    store = Store(server_of_version_1, tmp_path)
+    after = rows_on_server(server_of_version_1)
+    assert before.pop("suite_schema") == [(1,)]
+    assert after.pop("suite_schema") == [(SCHEMA_VERSION,)]
+    assert after.pop("leases") == after.pop("test_curves") == []
+    assert after == before
+    spec = some_spec(validation_classes=(), checkpoint_epoch=2)
+    store.put_fold(spec, some_result(spec, 0.0).model_copy(update={"best_map_at_r": None}))
+    assert len(store.folds()) == len(SPECS) + 1
+
+
+@pytest.mark.cluster
+def test_a_store_of_version_2_on_postgresql_gets_the_leases(postgresql_url, tmp_path):
+    Store(postgresql_url, tmp_path).put_fold(SPECS[0], some_result(SPECS[0]))
+    before = rows_on_server(postgresql_url)
+    engine = open_engine(postgresql_url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("DROP TABLE leases; UPDATE suite_schema SET version = 2")
+    engine.dispose()
+    Store(postgresql_url, tmp_path)
+    assert rows_on_server(postgresql_url) == before
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("old", [False, True], ids=["new", "upgraded"])
+def test_four_first_openings_on_postgresql_write_the_version_once(request, old, tmp_path):
+    url = request.getfixturevalue("server_of_version_1" if old else "postgresql_url")
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", "import sys; from results.store import Store; Store(sys.argv[1], None)", url]
+        )
+        for _ in range(4)
+    ]
+    assert [process.wait(60) for process in processes] == [0] * 4
+    assert rows_on_server(url)["suite_schema"] == [(SCHEMA_VERSION,)]

@@ -13,6 +13,7 @@ from results import records
 from results.records import EVALUATION_VERSION, ClassScores
 from results.schema import SCHEMA_VERSION
 from results.store import Store, StoreError
+from tests.support.postgresql import DATABASES
 from tests.support.sample_records import scores, some_result, some_run, some_spec, some_summary
 
 
@@ -24,6 +25,13 @@ def file(tmp_path):
 @pytest.fixture
 def store(file):
     return Store(f"sqlite:///{file}", file.parent / "artifacts")
+
+
+@pytest.fixture(params=DATABASES)
+def any_store(request, tmp_path):
+    """A store in each kind of database."""
+    url = f"sqlite:///{tmp_path}/any.sqlite"
+    return Store(request.getfixturevalue("postgresql_url") if request.param == "postgresql" else url, tmp_path)
 
 
 def opened(file):
@@ -42,41 +50,41 @@ def test_a_training_comes_out_as_it_was_put_in(store, file):
     assert opened(file).fold_result(spec.fingerprint) == some_result(spec)
 
 
-def test_the_first_result_of_a_training_stays(store):
+def test_the_first_result_of_a_training_stays(any_store):
     spec = some_spec()
-    store.put_fold(spec, some_result(spec, 0.5))
-    store.put_fold(spec, some_result(spec, 0.6))
-    assert store.fold_result(spec.fingerprint).best_map_at_r == 0.5
-    assert len(store.folds()) == 1
+    any_store.put_fold(spec, some_result(spec, 0.5))
+    any_store.put_fold(spec, some_result(spec, 0.6))
+    assert any_store.fold_result(spec.fingerprint).best_map_at_r == 0.5
+    assert len(any_store.folds()) == 1
 
 
-def test_the_first_evaluation_of_a_run_stays(store):
-    store.put_run(some_run(separated=0.5))
-    store.put_run(some_run(separated=0.9))
-    assert store.run("triplet-0") == some_run(separated=0.5)
-    assert store.run("triplet-1") is None
+def test_the_first_evaluation_of_a_run_stays(any_store):
+    any_store.put_run(some_run(separated=0.5))
+    any_store.put_run(some_run(separated=0.9))
+    assert any_store.run("triplet-0") == some_run(separated=0.5)
+    assert any_store.run("triplet-1") is None
 
 
-def test_finished_folds_takes_any_number_of_fingerprints(store):
+def test_finished_folds_takes_any_number_of_fingerprints(any_store):
     specs = [some_spec(seed=seed) for seed in range(1203)]
     for spec in specs[::600]:
-        store.put_fold(spec, some_result(spec))
+        any_store.put_fold(spec, some_result(spec))
     expected = {specs[0].fingerprint, specs[600].fingerprint, specs[1200].fingerprint}
-    assert store.finished_folds([spec.fingerprint for spec in specs]) == expected
-    assert store.finished_folds([]) == set()
+    assert any_store.finished_folds([spec.fingerprint for spec in specs]) == expected
+    assert any_store.finished_folds([]) == set()
 
 
-def test_trainings_and_curves_are_read_back_as_frames(store):
+def test_trainings_and_curves_are_read_back_as_frames(any_store):
     for fold in (1, 0):
         spec = some_spec(fold=fold)
-        store.put_fold(spec, some_result(spec, 0.1 + fold))
-    folds = store.folds()
+        any_store.put_fold(spec, some_result(spec, 0.1 + fold))
+    folds = any_store.folds()
     assert list(folds.columns) == [
         *("fingerprint", "dataset", "method", "fold", "status", "best_map_at_r", "iterations", "wall_time"),
     ]
     assert folds["fold"].tolist() == [0, 1]
     assert folds["best_map_at_r"].tolist() == [0.1, 1.1]
-    curves = store.curves()
+    curves = any_store.curves()
     assert list(curves.columns) == ["fingerprint", "iteration", "map_at_r", "r_precision", "precision_at_1", "loss"]
     mine = curves[curves["fingerprint"] == some_spec(fold=1).fingerprint]
     assert mine["iteration"].tolist() == [0, 100, 200]
@@ -84,73 +92,77 @@ def test_trainings_and_curves_are_read_back_as_frames(store):
     assert pd.isna(mine["loss"].iloc[0])
 
 
-def test_runs_are_read_back_as_a_frame(store):
-    store.put_run(some_run("triplet", 1, 0.6))
-    store.put_run(some_run("contrastive", 0, 0.5))
-    runs = store.runs().set_index("fingerprint")
+def test_runs_are_read_back_as_a_frame(any_store):
+    any_store.put_run(some_run("triplet", 1, 0.6))
+    any_store.put_run(some_run("contrastive", 0, 0.5))
+    runs = any_store.runs().set_index("fingerprint")
     assert runs.loc["triplet-1", "separated_precision_at_1"] == 0.6
     assert runs.loc["triplet-1", "concatenated_map_at_r"] == pytest.approx(0.7 / 4)
     assert runs.loc["contrastive-0", "method"] == "contrastive"
     assert runs.loc["contrastive-0", "commit"] == "0" * 40
 
 
-def test_empty_frames_have_their_columns(store):
-    assert "status" in store.folds()
-    assert "map_at_r" in store.curves()
-    assert "reason" in store.failures()
-    assert "last_started" in store.experiments()
-    assert len(store.runs()) == 0
+def test_empty_frames_have_their_columns(any_store):
+    assert "status" in any_store.folds()
+    assert "map_at_r" in any_store.curves()
+    assert "reason" in any_store.failures()
+    assert "last_started" in any_store.experiments()
+    assert len(any_store.runs()) == 0
 
 
-def test_the_experiment_started_last_comes_first(store):
+def test_the_experiment_started_last_comes_first(any_store):
     for name in ("a", "b", "c", "a"):
-        store.put_experiment(f"fingerprint-{name}", name, some_summary(title=name))
-    assert store.experiments()["name"].tolist() == ["a", "c", "b"]
+        any_store.put_experiment(f"fingerprint-{name}", name, some_summary(title=name))
+    assert any_store.experiments()["name"].tolist() == ["a", "c", "b"]
 
 
-def test_the_latest_start_of_an_experiment_says_its_methods(store):
-    store.put_experiment("x", "quickstart", some_summary(methods={"triplet": "Triplet"}))
-    store.put_experiment("x", "quickstart", some_summary(methods={"triplet": "Triplet", "cosface": "CosFace"}))
-    assert list(store.experiment("x").methods) == ["triplet", "cosface"]
-    assert len(store.experiments()) == 1
+def test_the_latest_start_of_an_experiment_says_its_methods(any_store):
+    any_store.put_experiment("x", "quickstart", some_summary(methods={"triplet": "Triplet"}))
+    any_store.put_experiment("x", "quickstart", some_summary(methods={"triplet": "Triplet", "cosface": "CosFace"}))
+    assert list(any_store.experiment("x").methods) == ["triplet", "cosface"]
+    assert len(any_store.experiments()) == 1
 
 
-def test_an_experiment_that_is_not_there_is_an_error(store):
+def test_an_experiment_that_is_not_there_is_an_error(any_store):
     with pytest.raises(StoreError, match="holds no experiment nowhere"):
-        store.experiment("nowhere")
+        any_store.experiment("nowhere")
 
 
-def test_an_experiments_runs_come_by_method_and_run(store):
-    store.put_experiment("x", "quickstart", some_summary())
-    store.put_experiment("y", "other", some_summary())
+def test_an_experiments_runs_come_by_method_and_run(any_store):
+    any_store.put_experiment("x", "quickstart", some_summary())
+    any_store.put_experiment("y", "other", some_summary())
     for method, run in (("triplet", 1), ("triplet", 0), ("cosface", 0)):
-        store.put_run(some_run(method, run))
-        store.enlist("x", method, run, f"{method}-{run}")
-    assert [(r.method, r.run) for r in store.experiment_runs("x")] == [("cosface", 0), ("triplet", 0), ("triplet", 1)]
-    assert store.experiment_runs("y") == []
+        any_store.put_run(some_run(method, run))
+        any_store.enlist("x", method, run, f"{method}-{run}")
+    assert [(r.method, r.run) for r in any_store.experiment_runs("x")] == [
+        ("cosface", 0),
+        ("triplet", 0),
+        ("triplet", 1),
+    ]
+    assert any_store.experiment_runs("y") == []
 
 
-def test_runs_of_equal_numbers_in_two_searches_are_both_kept(store):
-    store.put_experiment("x", "quickstart", some_summary())
+def test_runs_of_equal_numbers_in_two_searches_are_both_kept(any_store):
+    any_store.put_experiment("x", "quickstart", some_summary())
     for search in (1, 0):
-        store.put_run(some_run(run=0, search=search, fingerprint=f"of search {search}"))
-        store.enlist("x", "triplet", 0, f"of search {search}", search)
-    assert [run.search for run in store.experiment_runs("x")] == [0, 1]
+        any_store.put_run(some_run(run=0, search=search, fingerprint=f"of search {search}"))
+        any_store.enlist("x", "triplet", 0, f"of search {search}", search)
+    assert [run.search for run in any_store.experiment_runs("x")] == [0, 1]
 
 
-def test_enlisting_twice_is_enlisting_once_and_the_later_run_counts(store):
-    store.put_experiment("x", "quickstart", some_summary())
-    store.put_run(some_run("triplet", 0))
-    store.put_run(some_run("triplet", 0, fingerprint="another", separated=0.7))
+def test_enlisting_twice_is_enlisting_once_and_the_later_run_counts(any_store):
+    any_store.put_experiment("x", "quickstart", some_summary())
+    any_store.put_run(some_run("triplet", 0))
+    any_store.put_run(some_run("triplet", 0, fingerprint="another", separated=0.7))
     for fingerprint in ("triplet-0", "triplet-0", "another"):
-        store.enlist("x", "triplet", 0, fingerprint)
-    assert [run.fingerprint for run in store.experiment_runs("x")] == ["another"]
+        any_store.enlist("x", "triplet", 0, fingerprint)
+    assert [run.fingerprint for run in any_store.experiment_runs("x")] == ["another"]
 
 
-def test_failures_are_kept_in_order(store):
-    store.put_failure("f", "worker died")
-    store.put_failure("f", "worker died again")
-    assert store.failures()["reason"].tolist() == ["worker died", "worker died again"]
+def test_failures_are_kept_in_order(any_store):
+    any_store.put_failure("f", "worker died")
+    any_store.put_failure("f", "worker died again")
+    assert any_store.failures()["reason"].tolist() == ["worker died", "worker died again"]
 
 
 @pytest.mark.parametrize("version", [SCHEMA_VERSION + 1, 0])
@@ -336,41 +348,41 @@ def test_test_curves_come_out_as_they_were_put_in(store, file):
     assert points["map_at_r"].tolist() == [0.0, 0.0625, 0.125] * 2
 
 
-def test_a_test_curve_of_another_evaluation_is_as_if_absent_and_is_replaced(store):
-    store.put_test_curve(some_curve("a", evaluation_version=EVALUATION_VERSION - 1))
-    assert store.test_curve("a") is None
-    assert len(store.test_points()) == 0
-    store.put_test_curve(some_curve("a", 0.7))
-    assert store.test_curve("a") == some_curve("a", 0.7)
+def test_a_test_curve_of_another_evaluation_is_as_if_absent_and_is_replaced(any_store):
+    any_store.put_test_curve(some_curve("a", evaluation_version=EVALUATION_VERSION - 1))
+    assert any_store.test_curve("a") is None
+    assert len(any_store.test_points()) == 0
+    any_store.put_test_curve(some_curve("a", 0.7))
+    assert any_store.test_curve("a") == some_curve("a", 0.7)
 
 
-def test_trainings_are_loaded_in_bulk(store):
+def test_trainings_are_loaded_in_bulk(any_store):
     specs = [some_spec(seed=seed) for seed in range(1203)]
     for spec in specs[::600]:
-        store.put_fold(spec, some_result(spec))
-    found = store.fold_results(spec.fingerprint for spec in specs)
+        any_store.put_fold(spec, some_result(spec))
+    found = any_store.fold_results([spec.fingerprint for spec in specs])
     assert found == {spec.fingerprint: (spec, some_result(spec)) for spec in specs[::600]}
-    assert store.fold_results([]) == {}
+    assert any_store.fold_results([]) == {}
 
 
-def test_further_metrics_have_columns_where_a_run_has_them(store):
+def test_further_metrics_have_columns_where_a_run_has_them(any_store):
     plain, rich = some_run("contrastive"), some_run("triplet", metrics_separated={"recall@2": 0.6, "nmi": 0.7}, steps=9)
-    store.put_run(plain)
-    assert not any(column.endswith("nmi") for column in store.runs())
-    store.put_run(rich)
-    runs = store.runs().set_index("method")
+    any_store.put_run(plain)
+    assert not any(column.endswith("nmi") for column in any_store.runs())
+    any_store.put_run(rich)
+    runs = any_store.runs().set_index("method")
     assert runs.loc["triplet", ["separated_recall@2", "separated_nmi", "steps"]].tolist() == [0.6, 0.7, 9]
     assert runs.loc["contrastive", ["separated_recall@2", "separated_nmi", "steps"]].isna().all()
     assert "concatenated_nmi" not in runs
 
 
-def test_class_scores_have_a_row_per_class(store):
+def test_class_scores_have_a_row_per_class(any_store):
     kept = ClassScores(queries=(3, 5), separated=(scores(0.1), scores(0.2)), concatenated=(scores(0.3), scores(0.4)))
-    store.put_run(some_run("contrastive"))
-    assert "queries" in store.class_scores()
-    assert len(store.class_scores()) == 0
-    store.put_run(some_run("triplet", 1, class_scores=kept))
-    frame = store.class_scores()
+    any_store.put_run(some_run("contrastive"))
+    assert "queries" in any_store.class_scores()
+    assert len(any_store.class_scores()) == 0
+    any_store.put_run(some_run("triplet", 1, class_scores=kept))
+    frame = any_store.class_scores()
     assert frame[["method", "run", "class_rank", "queries"]].to_numpy().tolist() == [
         ["triplet", 1, 0, 3],
         ["triplet", 1, 1, 5],

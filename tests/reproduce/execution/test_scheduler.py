@@ -12,7 +12,8 @@ from protocols.splits import SplitError
 from protocols.training.build_method import MethodError
 from reproduce.errors import WorkFailedError
 from reproduce.execution.carry_out import write_tensors
-from reproduce.execution.scheduler import ATTEMPTS, Scheduler
+from reproduce.execution.failed_jobs import ATTEMPTS
+from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.tasks import EvaluateTask, Trained, TrainTask
 from reproduce.monitoring.observer import Tick
 from results.artifacts import weights_path

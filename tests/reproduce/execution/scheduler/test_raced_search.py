@@ -11,9 +11,9 @@ from protocols.protocol_registry import PROTOCOLS
 from protocols.search.open_method import OpenMethod
 from protocols.search.space import SearchParameter
 from protocols.search.study import Budget, Study
-from reproduce.execution.run_experiment import count_told_trials
 from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.tasks import EvaluateTask, Trained
+from reproduce.execution.told_trials import count_told_trials
 from reproduce.monitoring.time_left import Forecast
 from results.experiment_spec import SamplerSettings
 from results.store import Store

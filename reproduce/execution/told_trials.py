@@ -1,0 +1,67 @@
+"""Counts the trainings of finished trials, which a search that goes on does not ask for again."""
+
+from collections.abc import Mapping
+
+from protocols.jobs import TrainJob, Work
+from protocols.protocol_registry import Protocol
+from protocols.search.study import Study
+from reproduce.monitoring.observer import Observer
+from reproduce.monitoring.time_left import Forecast
+from results.records import RunRecord
+from results.store import Store
+
+
+def count_told_trials(studies: Mapping[str, Study], store: Store, forecast: Forecast) -> set[tuple[str, str]]:
+    """Count the trainings of finished trials as done.
+
+    Args:
+        studies: The studies by the methods' keys.
+        store: The store with the results of the trainings.
+        forecast: Where the trainings are counted.
+
+    Returns:
+        Method and fingerprint of the counted trainings.
+    """
+    counted = set()
+    for key, study in studies.items():
+        for fingerprint in _told(study):
+            result = store.fold_result(fingerprint)
+            forecast.finished(key, result.wall_time if result else 0.0, now=False)
+            counted.add((key, fingerprint))
+    return counted
+
+
+def works(
+    protocol: Protocol, studies: Mapping[str, Study], store: Store, observer: Observer
+) -> dict[str, Work[list[RunRecord]]]:
+    """Return the protocol's run of every method, by the method's key.
+
+    Args:
+        protocol: The protocol.
+        studies: The studies by the methods' keys.
+        store: The store with the results of the trainings.
+        observer: Told of the trainings of finished trials when a method starts. If the method waited for another run,
+            that run has finished more trials in the meantime.
+    """
+    return {key: _work(protocol, key, study, store, observer, _spared(study)) for key, study in studies.items()}
+
+
+def _work(
+    protocol: Protocol, key: str, study: Study, store: Store, observer: Observer, spared_before: set[str]
+) -> Work[list[RunRecord]]:
+    if spared := sorted(_spared(study) - spared_before):
+        observer.spared(key, spared)
+    for spec, result in store.fold_results(_told(study)).values():
+        observer.job_done(key, TrainJob(spec), result, from_store=True)
+    return (yield from protocol.run(study))
+
+
+def _spared(study: Study) -> set[str]:
+    """Fingerprints of the trainings that the trials of a raced search did not get so far."""
+    return {spec.fingerprint for spec in study.spared_specs()}
+
+
+def _told(study: Study) -> list[str]:
+    """Fingerprints of the trainings of a method's finished trials."""
+    asked = [trained for search in study.searches() for trained in search.asked_specs()]
+    return [spec.fingerprint for spec, trial_finished in asked if trial_finished]
