@@ -134,7 +134,7 @@ BY_MAKE = [
     "make docs",
     "make calibrate",
 ]
-BY_PIP = [f"pip install -e '.[{extra}]'" for extra in ("torchvision", "faiss-gpu", "ray", "slurm")]
+BY_PIP = [f"pip install -e '.[{extra}]'" for extra in ("torchvision", "faiss-gpu", "ray", "slurm", "postgres")]
 BY_PYTEST = [
     ".venv/bin/python -m pytest -q tests/losses/test_proxy_anchor.py",
     ".venv/bin/python -m pytest -q tests/test_house.py -k circle",

@@ -146,7 +146,7 @@ class Preempted(Disturbed):
 @pytest.mark.slow
 @pytest.mark.parametrize(("start", "failures"), [(Killed, 1), (Preempted, 0)])
 def test_a_disturbed_job_runs_again_and_changes_no_number(tmp_path, start, failures):
-    training = small_problem(tmp_path / "cache").training.model_copy(update={"iterations_per_epoch": 30})
+    training = small_problem(tmp_path / "cache").training.model_copy(update={"iterations_per_epoch": 150})
     problem = small_problem(tmp_path / "cache", training=training)
     stores, runs = {}, {}
     executors = {"calm": lambda: InProcess("cpu"), "disturbed": lambda: jobs(tmp_path, start=start)}
