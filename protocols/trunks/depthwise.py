@@ -12,6 +12,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from protocols.trunks.zero_border import with_zero_border
+
 _CORNERS = ((0, 0), (0, 2), (2, 0), (2, 2))
 
 
@@ -44,7 +46,7 @@ class _Depthwise(torch.autograd.Function):
             by_images = _gradients(by_result, images, weight, ctx.stride, ctx.padding, (True, False))[0]
         if ctx.needs_input_grad[1]:
             by_weight = torch.empty_like(weight)
-            padded = functional.pad(images, (ctx.padding,) * 4) if ctx.padding else images
+            padded = with_zero_border(images, ctx.padding, ctx.padding) if ctx.padding else images
             height, width = ((side - 1) * ctx.stride + 3 for side in by_result.shape[2:])
             for top, left in _CORNERS:
                 window = padded[:, :, top : top + height, left : left + width]

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from protocols.trunks.depthwise import depthwise_5x5, has_fast_gradient
+from protocols.trunks.zero_border import with_zero_border
 
 # Expansion, output channels, repeats, stride, kernel of each stage (the paper's Table 1 at width and depth 1).
 _STAGES = (
@@ -42,11 +43,11 @@ class SamePadConv2d(nn.Conv2d):
         symmetric = before if before == after else 0
         super().__init__(inputs, outputs, kernel, stride, symmetric, groups=groups, bias=False)
         self.symmetric = symmetric
-        self.odd_padding = None if before == after else (before, after, before, after)
+        self.odd_padding = None if before == after else (before, after)
 
     def forward(self, images: Tensor) -> Tensor:
         """Convolve images (n, inputs, h, w) of even sizes to (n, outputs, h / stride, w / stride)."""
-        padded = images if self.odd_padding is None else functional.pad(images, self.odd_padding)
+        padded = images if self.odd_padding is None else with_zero_border(images, *self.odd_padding)
         if has_fast_gradient(padded, self.weight, self.groups) and torch.is_grad_enabled():
             return depthwise_5x5(padded, self.weight, self.stride[0], self.symmetric)
         return super().forward(padded)
@@ -73,10 +74,10 @@ class _Block(nn.Module):
         self.identity = stride == 1 and inputs == outputs
 
     def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = functional.relu6(self._bn0(self._expand_conv(x))) if self.expands else x
-        y = functional.relu6(self._bn1(self._depthwise_conv(y)))
+        y: Tensor = functional.relu6(self._bn0(self._expand_conv(x)), inplace=True) if self.expands else x
+        y = functional.relu6(self._bn1(self._depthwise_conv(y)), inplace=True)
         y = self._bn2(self._project_conv(y))
-        return x + y if self.identity else y
+        return y.add_(x) if self.identity else y
 
 
 class EfficientNetLite0(nn.Module):
@@ -102,10 +103,10 @@ class EfficientNetLite0(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Compute the last feature map of images."""
-        x = functional.relu6(self._bn0(self._conv_stem(images)))
+        x = functional.relu6(self._bn0(self._conv_stem(images)), inplace=True)
         for block in self._blocks:
             x = block(x)
-        return functional.relu6(self._bn1(self._conv_head(x)))
+        return functional.relu6(self._bn1(self._conv_head(x)), inplace=True)
 
 
 def imagenet_weights() -> Mapping[str, Tensor]:

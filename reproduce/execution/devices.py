@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import torch
 
 from reproduce.errors import InputError
+from reproduce.execution.freed_memory import keep_freed_memory
 from results.mlrc_constants import FOLDS
 
 
@@ -58,13 +59,14 @@ def threads_per_training() -> int:
 
 
 def prepare_process(device: str, threads: int | None = None) -> None:
-    """Set the number of threads and, on a GPU, deterministic kernels in a process that trains.
+    """Set the number of threads in a process that trains, how it keeps memory, and a GPU's deterministic kernels.
 
     Args:
         device: cpu, cuda or cuda:N.
         threads: Threads per training; `threads_per_training()` if None.
     """
     torch.set_num_threads(threads or threads_per_training())
+    keep_freed_memory()
     if device.startswith("cuda"):
         # Without this variable cuBLAS may choose kernels whose sums differ from run to run.
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")

@@ -10,10 +10,12 @@ so the validation MAP@R of both is compared over seeds.
 
 import argparse
 import logging
+import multiprocessing
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
@@ -29,6 +31,7 @@ from protocols.splits import as_ranges, mlrc_split
 from protocols.training.fold_data import fold_data
 from protocols.training.train_fold import train_fold
 from reproduce.config.experiment_file import load_experiments
+from reproduce.execution.devices import prepare_process
 from results.training_spec import Component, FoldSpec, ImageSettings, MethodSpec, OptimizerSettings, TrainingSettings
 from results.trunk_spec import TrunkSpec
 from tests.benchmarks.peer_training import FoldWork, train_by_pml
@@ -142,37 +145,49 @@ def equality(ours: Sequence[float], peers: Sequence[float]) -> str:
 
 
 def measure_work(work: FoldWork, rounds: int) -> PeerRow:
-    """Train with both sides in turn, with another seed in every round, after one round to warm up."""
+    """Train with both sides in turn, with another seed in every round, after one round to warm up.
+
+    Each side has a process of its own, set up as its users have it.
+    """
     seconds: tuple[list[float], list[float]] = ([], [])
     scores: tuple[list[float], list[float]] = ([], [])
-    for seed in range(max(rounds, SEEDS) + 1):
-        spec = work.spec.model_copy(update={"seed": seed})
-        sides = [(train_by_suite, 0), (train_by_pml, 1)]
-        for train, side in sides if seed % 2 else reversed(sides):
-            started = time.perf_counter()
-            score = train(work, spec)
-            if seed:
-                seconds[side].append(time.perf_counter() - started)
-                scores[side].append(score)
+    context = multiprocessing.get_context("spawn")
+    with (
+        ProcessPoolExecutor(1, context, prepare_process, ("cpu", 1)) as suite,
+        ProcessPoolExecutor(1, context, _prepare_pml) as pml,
+    ):
+        for seed in range(max(rounds, SEEDS) + 1):
+            spec = work.spec.model_copy(update={"seed": seed})
+            sides = [(suite, train_by_suite, 0), (pml, train_by_pml, 1)]
+            for process, train, side in sides if seed % 2 else reversed(sides):
+                score, duration = process.submit(_timed, train, work, spec).result()
+                if seed:
+                    seconds[side].append(duration)
+                    scores[side].append(score)
     return PeerRow(work.name, *seconds, work.bar, equality(*scores))
 
 
+def _prepare_pml() -> None:
+    torch.set_num_threads(1)
+    logging.getLogger("PML").setLevel(logging.WARNING)
+
+
+def _timed(train: Callable[[FoldWork, FoldSpec], float], work: FoldWork, spec: FoldSpec) -> tuple[float, float]:
+    started = time.perf_counter()
+    score = train(work, spec)
+    return score, time.perf_counter() - started
+
+
 def measure(rounds: int, images: Path | None = None) -> list[PeerRow]:
-    """Measure both folds on one thread.
+    """Measure both folds, each side in a process with one thread.
 
     Args:
         rounds: Number of rounds; at least five are made.
         images: Folder of CUB-200-2011, or of a part of it; without it the second fold is left out, with the reason.
     """
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    logging.getLogger("PML").setLevel(logging.WARNING)
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            works = [glyphs(Path(folder))] + ([] if images is None else [cub100(Path(folder), images)])
-            rows = [measure_work(work, rounds) for work in works]
-    finally:
-        torch.set_num_threads(threads)
+    with tempfile.TemporaryDirectory() as folder:
+        works = [glyphs(Path(folder))] + ([] if images is None else [cub100(Path(folder), images)])
+        rows = [measure_work(work, rounds) for work in works]
     return rows if images is not None else [*rows, PeerRow(PHOTOGRAPHS, [], [], PHOTOGRAPHS_BAR, "left out: no images")]
 
 
