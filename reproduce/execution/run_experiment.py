@@ -18,6 +18,7 @@ from reproduce import interrupts
 from reproduce.execution.devices import prepare_process, threads_per_training
 from reproduce.execution.earlier_looks import known_after
 from reproduce.execution.executor import Executor
+from reproduce.execution.hang_watch import HangWatch
 from reproduce.execution.rounds import OncePerJob, run_in_rounds
 from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.session import Session
@@ -56,7 +57,11 @@ class Finished:
 
 
 def run(
-    session: Session, start: Callable[[], Executor], console: Console, trackers: dict[str, Tracker] | None = None
+    session: Session,
+    start: Callable[[], Executor],
+    console: Console,
+    trackers: dict[str, Tracker] | None = None,
+    training_timeout: float | None = None,
 ) -> Finished:
     """Run the part of an experiment that is not in the store, and write the experiment's table.
 
@@ -65,6 +70,8 @@ def run(
         start: Function that opens the executor; the executor is closed at the end.
         console: Where the progress is shown.
         trackers: Trackers by name; they get a report of every new training and test. A tracker that fails is removed.
+        training_timeout: A training that reports nothing for more than this multiple of the forecast of a whole
+            training is ended and tried again; see `HangWatch`. None ends none.
 
     Returns:
         The table, its files, and the number of trainings.
@@ -100,6 +107,7 @@ def run(
                 test_curves=session.experiment.test_curves,
                 recordings=session.experiment.recordings,
                 say=say,
+                hang_watch=None if training_timeout is None else HangWatch(training_timeout),
             )
             if session.experiment.first_reproductions is None:
                 names = {key: study.study_names() for key, study in methods.items()}
