@@ -105,6 +105,7 @@ def test_a_task_that_waits_for_a_process_is_left_alone(tmp_path: Path):
         executor.close()
 
 
+@pytest.mark.slow
 @pytest.mark.cluster
 def test_a_job_that_was_pre_empted_and_waits_is_kept(tmp_path: Path, monkeypatch):
     pytest.importorskip("submitit", reason="submitit is not installed: pip install submitit")
