@@ -253,7 +253,7 @@ class Scheduler:
         for future, reason in self.hang_watch.look(self._running, ticks).items():
             track, job = self._running[future]
             if not future.done():
-                self.say(f"{track.method}, {described(job)}: {reason}; it is ended and tried again")
+                self.say(f"{track.method}, {described(job)}: {reason}; it is ended")
                 self.executor.end(future, reason)
 
     def _collect(self, done: set[Future[Done]]) -> None:

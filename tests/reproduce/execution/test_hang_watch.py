@@ -222,7 +222,7 @@ def test_the_scheduler_ends_a_hanging_training_and_tries_it_again(problem, store
     failures = store.failures()
     assert list(failures["fold_fingerprint"]) == [results[1].fingerprint] * 2
     assert [f"WorkerDiedError: {reason}" for reason in executor.ended] == list(failures["reason"])
-    assert [f"triplet, fold 1: {reason}; it is ended and tried again" for reason in executor.ended] == said
+    assert [f"triplet, fold 1: {reason}; it is ended" for reason in executor.ended] == said
 
 
 def test_a_training_that_hangs_every_time_ends_the_run_with_one_line(problem, store, monkeypatch):
