@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -99,6 +100,15 @@ Slurm = Annotated[
         help="Train as job arrays of a SLURM cluster; every job asks for time=MINUTES, and if given partition=, gpus=, "
         "cpus=, mem=GB; batch= is the number of trainings per job. Example: partition=gpu,time=240,gpus=1. --workers "
         "is the number of jobs at a time.",
+    ),
+]
+TrainingTimeout = Annotated[
+    float | None,
+    typer.Option(
+        "--training-timeout",
+        help="End a training that hangs, and try it again: one that reports nothing for more than this multiple (above "
+        "1, for example 20) of the forecast of a training with all epochs, at the slowest rate of its method in this "
+        "run. Every validation is a report. Default: no training is ended.",
     ),
 ]
 StoreAt = Annotated[str, typer.Option("--store", help="File for studies and results, or a SQLAlchemy URL.")]
@@ -218,3 +228,9 @@ def check_workers(workers: int | None) -> None:
     """Raise InputError if the number of workers is less than one."""
     if workers is not None and workers < 1:
         raise InputError(f"--workers {workers}: at least one is needed")
+
+
+def check_training_timeout(factor: float | None) -> None:
+    """Raise InputError if a training's time cannot be limited to this multiple of its forecast."""
+    if factor is not None and not (factor > 1 and math.isfinite(factor)):
+        raise InputError(f"--training-timeout {factor:g}: use a number above 1, the multiple of a training's forecast")

@@ -19,8 +19,10 @@ from reproduce.commands.options import (
     StoreAt,
     Tables,
     Track,
+    TrainingTimeout,
     Workers,
     Yes,
+    check_training_timeout,
     check_workers,
     with_choices,
 )
@@ -44,6 +46,7 @@ def run(
     cuda_graphs: CudaGraphs = False,
     ray: Ray = None,
     slurm: Slurm = None,
+    training_timeout: TrainingTimeout = None,
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
     cache: Cache = None,
@@ -64,6 +67,7 @@ def run(
 
     console = output_console()
     check_workers(workers)
+    check_training_timeout(training_timeout)
     where = storage_paths(store, artifacts, cache, tables)
     on_cluster = ray is not None or slurm is not None
     if on_cluster:
@@ -73,7 +77,7 @@ def run(
     start_executor = (
         _cluster_factory(device, workers, ray, slurm, where)
         if on_cluster
-        else _local_factory(device, workers, cuda_graphs=cuda_graphs)
+        else _local_factory(device, workers, cuda_graphs=cuda_graphs, processes_only=training_timeout is not None)
     )
     trackers = open_trackers(track or [], where.store)
     # The features of a frozen trunk are computed on this machine; the nodes of a cluster read them from the cache.
@@ -83,7 +87,7 @@ def run(
         if ray is None:
             ask_before_run(session, features_on, workers or default_workers(), yes=yes, console=console)
         started = time.perf_counter()
-        finished = run_experiment.run(session, start_executor, console, trackers)
+        finished = run_experiment.run(session, start_executor, console, trackers, training_timeout)
         show_table(finished.table, console)
         say(console, _write_page(finished, time.perf_counter() - started, session))
 
@@ -98,13 +102,17 @@ def _write_page(finished: "Finished", seconds: float, session: "Session") -> str
     return f"{trainings}; written: {files}\n{page}"
 
 
-def _local_factory(device: str, workers: int | None, *, cuda_graphs: bool) -> "Callable[[], Executor]":
+def _local_factory(
+    device: str, workers: int | None, *, cuda_graphs: bool, processes_only: bool
+) -> "Callable[[], Executor]":
     """Return a function that opens an executor on this machine; it is called once per experiment of a file."""
     from reproduce.execution.devices import check_device, default_workers
     from reproduce.execution.local import open_executor
 
     torch_device = check_device(device)
-    return lambda: open_executor(torch_device, workers or default_workers(), cuda_graphs=cuda_graphs)
+    return lambda: open_executor(
+        torch_device, workers or default_workers(), cuda_graphs=cuda_graphs, processes_only=processes_only
+    )
 
 
 def _cluster_factory(

@@ -28,7 +28,7 @@ def carry_out(task: Task, device: str, report: Callable[[Tick], None], *, cuda_g
     Args:
         task: A training or a test evaluation.
         device: cpu, cuda or cuda:N.
-        report: Called with the progress of a training at each of its validations.
+        report: Called with the progress of a training at its beginning and at each of its validations.
         cuda_graphs: Whether a training records its network as a CUDA graph.
 
     Returns:
@@ -45,6 +45,7 @@ def carry_out(task: Task, device: str, report: Callable[[Tick], None], *, cuda_g
 
 def _train(task: TrainTask, device: str, report: Callable[[Tick], None], cuda_graphs: bool) -> Trained:
     spec = task.job.spec
+    report(Tick(spec.fingerprint, 0))
     recorder = None if task.observed_on is None else CurveRecorder(spec, task.observed_on, device)
     embeddings = None if task.recordings is None else EmbeddingRecorder(task.recordings, spec, task.data, device)
     trained = train_fold(

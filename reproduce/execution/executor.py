@@ -38,6 +38,17 @@ class Executor(Protocol):
             BrokenProcessPool: A worker has died; call `restart` before the next task is submitted.
         """
 
+    def end(self, future: "Future[Done]", reason: str) -> None:
+        """End a task that hangs. The other tasks continue.
+
+        Its future then fails with WorkerDiedError, unless the task has finished in the meantime. A task that no worker
+        has begun is left alone.
+
+        Args:
+            future: The task's future, from `submit`.
+            reason: Message of the error.
+        """
+
     def restart(self) -> None:
         """Make the executor usable again after a worker died. Unfinished tasks must be submitted again."""
 

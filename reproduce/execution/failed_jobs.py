@@ -14,6 +14,11 @@ ATTEMPTS = 3
 """How often a job is tried if it fails for reasons outside the method."""
 
 
+def described(job: Job) -> str:
+    """Name a job in a message that begins with the method's key."""
+    return f"fold {job.spec.fold}" if isinstance(job, TrainJob) else f"test of {job.run_name}"
+
+
 class FailedJobs:
     """Counts the failures of jobs in this run, and stores them.
 
@@ -37,7 +42,7 @@ class FailedJobs:
             WorkFailedError: The job must not be tried again, or has failed too often.
         """
         name = job.fingerprint
-        description = f"fold {job.spec.fold}" if isinstance(job, TrainJob) else f"test of {job.run_name}"
+        description = described(job)
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             raise WorkFailedError(

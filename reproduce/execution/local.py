@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from functools import partial
 from multiprocessing import resource_tracker
 from queue import Empty
@@ -52,6 +53,9 @@ class InProcess:
         ticks, self._ticks = self._ticks, []
         return ticks
 
+    def end(self, future: "Future[Done]", reason: str) -> None:
+        """Do nothing: the task has ended when `submit` returns its future."""
+
     def restart(self) -> None:
         """Do nothing: there are no workers to restart."""
 
@@ -75,18 +79,22 @@ class LocalProcesses:
         self.device, self.workers, self.capacity = device, workers, 2 * workers
         self._context = multiprocessing.get_context("spawn")
         _start_quiet_tracker()
-        self._queue: Any = self._context.Queue()
-        self._pools = [self._start() for _ in range(workers)]
+        self._queues: dict[int, Any] = {}
+        self._pools = [self._start(number) for number in range(workers)]
         self._tasks: list[Future[Done] | None] = [None] * workers
         self._waiting: deque[tuple[Task, Future[Done]]] = deque()
+        self._reasons: dict[Future[Done], str] = {}
 
-    def _start(self) -> ProcessPoolExecutor:
+    def _start(self, number: int) -> ProcessPoolExecutor:
+        # A process that is killed can hold the lock of its queue for ever, so each process has a new queue.
+        self._close_queue(number)
+        self._queues[number] = self._context.Queue()
         with threads_in_environment():
             return ProcessPoolExecutor(
                 1,
                 mp_context=self._context,
                 initializer=_start_worker,
-                initargs=(self._queue, self.device, self.cuda_graphs),
+                initargs=(self._queues[number], self.device, self.cuda_graphs),
             )
 
     def submit(self, task: Task) -> "Future[Done]":
@@ -100,8 +108,8 @@ class LocalProcesses:
         for number, running in enumerate(self._tasks):
             if self._waiting and (running is None or running.done()):
                 task, future = self._waiting.popleft()
-                self._tasks[number] = begun = self._begin(number, task)
-                begun.add_done_callback(partial(_pass_on, future))
+                self._tasks[number] = future
+                self._begin(number, task).add_done_callback(partial(self._pass_on, future))
 
     def _begin(self, number: int, task: Task) -> "Future[Done]":
         """Give a task to a process. A process that has died is replaced."""
@@ -111,23 +119,40 @@ class LocalProcesses:
                 return self._pools[number].submit(_carry_out_in_worker, task)
             except BrokenProcessPool:
                 self._pools[number].shutdown(wait=False)
-                self._pools[number] = self._start()
+                self._pools[number] = self._start(number)
                 return self._pools[number].submit(_carry_out_in_worker, task)
+
+    def _pass_on(self, future: "Future[Done]", ended: "Future[Done]") -> None:
+        """Set the outcome of a task on the future that was returned for it."""
+        reason = self._reasons.pop(future, "the process of this task ended; the system may have had too little memory")
+        if ended.cancelled():
+            future.cancel()
+        elif (error := ended.exception()) is None:
+            future.set_result(ended.result())
+        else:
+            future.set_exception(WorkerDiedError(reason) if isinstance(error, BrokenProcessPool) else error)
+
+    def end(self, future: "Future[Done]", reason: str) -> None:
+        """Kill the process of a task that hangs; the next task starts another one."""
+        if future in self._tasks and not future.done():
+            self._reasons[future] = reason
+            for process in list((self._pools[self._tasks.index(future)]._processes or {}).values()):
+                process.kill()
 
     def restart(self) -> None:
         """Start all processes anew. Unfinished tasks must be submitted again."""
         self._stop()
-        self._pools = [self._start() for _ in range(self.workers)]
+        self._pools = [self._start(number) for number in range(self.workers)]
 
     def ticks(self) -> list[Tick]:
         """Return the progress that was reported since the last call, and give waiting tasks to free processes."""
         self._use_free_processes()
         ticks = []
-        try:
-            while True:
-                ticks.append(self._queue.get_nowait())
-        except Empty:
-            return ticks
+        for queue in self._queues.values():
+            with suppress(Empty):
+                while True:
+                    ticks.append(queue.get_nowait())
+        return ticks
 
     def _stop(self) -> None:
         self._waiting.clear()
@@ -148,8 +173,13 @@ class LocalProcesses:
     def close(self) -> None:
         """End the processes and the trainings that they run."""
         self._stop()
-        self._queue.close()
-        self._queue.cancel_join_thread()
+        for number in range(self.workers):
+            self._close_queue(number)
+
+    def _close_queue(self, number: int) -> None:
+        if (queue := self._queues.pop(number, None)) is not None:
+            queue.close()
+            queue.cancel_join_thread()
 
 
 def _start_quiet_tracker() -> None:
@@ -163,20 +193,6 @@ def _start_quiet_tracker() -> None:
             del os.environ["PYTHONWARNINGS"]
         else:
             os.environ["PYTHONWARNINGS"] = before
-
-
-def _pass_on(future: "Future[Done]", ended: "Future[Done]") -> None:
-    """Set the outcome of a task on the future that was returned for it."""
-    if ended.cancelled():
-        future.cancel()
-        return
-    error = ended.exception()
-    if isinstance(error, BrokenProcessPool):
-        error = WorkerDiedError("the process of this task ended; the system may have had too little memory")
-    if error is None:
-        future.set_result(ended.result())
-    else:
-        future.set_exception(error)
 
 
 _worker: dict[str, Any] = {}
@@ -195,14 +211,15 @@ def _carry_out_in_worker(task: Task) -> Done:
     return carry_out(task, _worker["device"], _worker["queue"].put, cuda_graphs=_worker["cuda_graphs"])
 
 
-def open_executor(device: str, workers: int, *, cuda_graphs: bool = False) -> Executor:
+def open_executor(device: str, workers: int, *, cuda_graphs: bool = False, processes_only: bool = False) -> Executor:
     """Return an executor on this machine.
 
     Args:
         device: cpu, cuda or cuda:N.
         workers: 1 for an executor in this process; more for as many local processes.
         cuda_graphs: Whether trainings record their networks as CUDA graphs.
+        processes_only: Whether one worker is a process of its own too, so that its trainings can be ended.
     """
-    if workers == 1:
+    if workers == 1 and not processes_only:
         return InProcess(device, cuda_graphs=cuda_graphs)
     return LocalProcesses(device, workers, cuda_graphs=cuda_graphs)

@@ -86,7 +86,7 @@ def stored_rates(problem: Problem, stored: Sequence[Timing]) -> Rates | str:
     if not timings:
         return UNKNOWN
     seconds = sum(timing.seconds for timing in timings)
-    work = sum(_images(timing, problem if same else None) for timing in timings)
+    work = sum(images_of_training(timing, problem if same else None) for timing in timings)
     on = name if same else "other datasets"
     return Rates(work / seconds, f"from {len(timings)} trainings on {on} in the store", here=True)
 
@@ -98,8 +98,13 @@ def _is_alike(spec: FoldSpec, problem: Problem) -> bool:
     return same_trunk and same_precision and spec.images.crop == problem.images.crop
 
 
-def _images(timing: Timing, problem: Problem | None) -> float:
-    """Images of a training in units of training; validations count if the problem with their images is given."""
+def images_of_training(timing: Timing, problem: Problem | None) -> float:
+    """Count the images of a training, in units of images that are trained on.
+
+    Args:
+        timing: The training, as far as it has come.
+        problem: The problem with its images, to count the images of its validations too; None leaves them out.
+    """
     spec, trained = timing.spec, timing.iterations * timing.spec.training.batch_size
     if problem is None:
         return trained

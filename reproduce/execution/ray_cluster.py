@@ -164,6 +164,17 @@ class RayCluster:
             self._fail_unfinished(error)
             return []
 
+    def end(self, future: "Future[Done]", reason: str) -> None:
+        """Fail the future of a task that hangs, and tell Ray to kill its process."""
+        # Ray may be unable to reach the process, so nothing waits for the answer.
+        ref = self._unfinished.get(future)
+        if ref is None:
+            return
+        with suppress(InvalidStateError):
+            future.set_exception(WorkerDiedError(reason))
+        with suppress(OSError, RuntimeError, self._ray.exceptions.RayError):
+            self._ray.cancel(ref, force=True)
+
     def restart(self) -> None:
         """Connect again after the cluster was lost. Unfinished tasks must be submitted again.
 

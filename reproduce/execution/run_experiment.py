@@ -11,6 +11,7 @@ from rich.console import Console
 from protocols.datasets.split_file import SPLIT_FILE
 from protocols.kept_sources import keep_sources
 from protocols.metrics.neighbours import backend
+from protocols.search.study import Study
 from reports.tables.formats import WRITERS
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
@@ -18,6 +19,7 @@ from reproduce import interrupts
 from reproduce.execution.devices import prepare_process, threads_per_training
 from reproduce.execution.earlier_looks import known_after
 from reproduce.execution.executor import Executor
+from reproduce.execution.hang_watch import HangWatch
 from reproduce.execution.rounds import OncePerJob, run_in_rounds
 from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.session import Session
@@ -31,6 +33,7 @@ from reproduce.storage import open_store, open_studies, studies_in_one_line
 from results.artifacts import weights_path
 from results.data_choice import DrawnSplit
 from results.experiment_results import MeasuredExperiment
+from results.experiment_summary import ExperimentSummary
 from results.feature_settings import FEATURES
 from results.patience import LockWait
 from results.recordings import recording_path
@@ -56,7 +59,11 @@ class Finished:
 
 
 def run(
-    session: Session, start: Callable[[], Executor], console: Console, trackers: dict[str, Tracker] | None = None
+    session: Session,
+    start: Callable[[], Executor],
+    console: Console,
+    trackers: dict[str, Tracker] | None = None,
+    training_timeout: float | None = None,
 ) -> Finished:
     """Run the part of an experiment that is not in the store, and write the experiment's table.
 
@@ -65,6 +72,8 @@ def run(
         start: Function that opens the executor; the executor is closed at the end.
         console: Where the progress is shown.
         trackers: Trackers by name; they get a report of every new training and test. A tracker that fails is removed.
+        training_timeout: A training that reports nothing for more than this multiple of the forecast of a whole
+            training is ended and tried again; see `HangWatch`. None ends none.
 
     Returns:
         The table, its files, and the number of trainings.
@@ -100,19 +109,12 @@ def run(
                 test_curves=session.experiment.test_curves,
                 recordings=session.experiment.recordings,
                 say=say,
+                hang_watch=None if training_timeout is None else HangWatch(training_timeout),
             )
-            if session.experiment.first_reproductions is None:
-                names = {key: study.study_names() for key, study in methods.items()}
-                scheduler.run(works(session.protocol, methods, store, scheduler.observer), names)
-            else:
-                run_in_rounds(session, methods, scheduler, store, forecast, summary)
+            _run_protocols(session, methods, scheduler, store, forecast, summary)
     interrupts.stop_if_requested()
-    if session.experiment.recordings is not None and (count := unrecorded(store, session.fingerprint)):
-        console.print(
-            f"{count} training(s) have no recorded embeddings, because they were in the store before; for figures of "
-            "them, run the experiment with a new --store and --artifacts",
-            highlight=False,
-        )
+    if session.experiment.recordings is not None:
+        _say_unrecorded(store, session.fingerprint, console)
     table = stored_table(store, session.fingerprint)
     return Finished(table, write_table(table, session), forecast.made_now, forecast.n_done - forecast.made_now)
 
@@ -123,6 +125,32 @@ def _opened(session: Session, say: Callable[[str], None]) -> tuple[Store, Patien
     studies.lock_wait = LockWait(say, interrupts.requested)
     store.wait_while_locked(studies.lock_wait)
     return store, studies
+
+
+def _run_protocols(
+    session: Session,
+    studies: dict[str, Study],
+    scheduler: Scheduler,
+    store: Store,
+    forecast: Forecast,
+    summary: ExperimentSummary,
+) -> None:
+    """Run all methods to their end, in rounds if methods that are clearly behind get no more runs."""
+    if session.experiment.first_reproductions is None:
+        names = {key: study.study_names() for key, study in studies.items()}
+        scheduler.run(works(session.protocol, studies, store, scheduler.observer), names)
+    else:
+        run_in_rounds(session, studies, scheduler, store, forecast, summary)
+
+
+def _say_unrecorded(store: Store, experiment: str, console: Console) -> None:
+    """Say how many trainings have no recording, if there are any."""
+    if count := unrecorded(store, experiment):
+        console.print(
+            f"{count} training(s) have no recorded embeddings, because they were in the store before; for figures of "
+            "them, run the experiment with a new --store and --artifacts",
+            highlight=False,
+        )
 
 
 def unrecorded(store: Store, experiment: str) -> int:

@@ -15,12 +15,13 @@ from protocols.jobs import EvaluateJob, Job, Outcome, TrainJob, Work
 from protocols.problem import Problem
 from reproduce import interrupts
 from reproduce.execution.executor import Executor
-from reproduce.execution.failed_jobs import FailedJobs
+from reproduce.execution.failed_jobs import FailedJobs, described
+from reproduce.execution.hang_watch import HangWatch
 from reproduce.execution.job_outcomes import JobOutcomes
 from reproduce.execution.shared_work import SharedWork
 from reproduce.execution.tasks import Done, EvaluateTask, Exhibition, Task, TrainTask
 from reproduce.execution.track import MethodTrack
-from reproduce.monitoring.observer import Observer
+from reproduce.monitoring.observer import Observer, Tick
 from results.artifacts import exhibit_path, weights_path
 from results.recording_settings import RecordingSettings
 from results.records import RunRecord
@@ -43,7 +44,8 @@ class Scheduler:
         row_problems: The problems of methods with conditions of their own, by method.
         test_curves: Whether test scores are recorded during the trainings of the reproductions.
         recordings: Embeddings to keep during the trainings of the reproductions; None keeps none.
-        say: Prints a line about work that another run does.
+        say: Prints a line about work that another run does, or about a training that hangs.
+        hang_watch: Finds trainings that hang. They are ended and tried again. None ends none.
     """
 
     def __init__(
@@ -58,10 +60,11 @@ class Scheduler:
         test_curves: bool = False,
         recordings: RecordingSettings | None = None,
         say: Callable[[str], None] = lambda line: None,
+        hang_watch: HangWatch | None = None,
     ) -> None:
         self.experiment, self.test_curves, self.recordings = experiment, test_curves, recordings
         self.store, self.executor, self.observer = store, executor, observer
-        self.problem, self.row_problems, self.say = problem, row_problems or {}, say
+        self.problem, self.row_problems, self.say, self.hang_watch = problem, row_problems or {}, say, hang_watch
         self._outcomes, self._failed = JobOutcomes(store), FailedJobs(store)
         self._tracks: list[MethodTrack] = []
         self._not_started: list[MethodTrack] = []
@@ -106,7 +109,9 @@ class Scheduler:
                 if interrupts.requested():
                     self._keep_finished(done)
                     raise KeyboardInterrupt
-                self.observer.ticks(self.executor.ticks())
+                ticks = self.executor.ticks()
+                self.observer.ticks(ticks)
+                self._end_hanging(ticks)
                 self._collect(done)
         return self._finished
 
@@ -240,6 +245,16 @@ class Scheduler:
         train = problem.training_data(job.specs[0]).train
         path = exhibit_path(self.store.artifacts, job.fingerprint)
         return Exhibition(train, problem.dataset.class_names, path)
+
+    def _end_hanging(self, ticks: list[Tick]) -> None:
+        """End the trainings that hang. Their futures fail, and they are tried again like others that failed."""
+        if self.hang_watch is None:
+            return
+        for future, reason in self.hang_watch.look(self._running, ticks).items():
+            track, job = self._running[future]
+            if not future.done():
+                self.say(f"{track.method}, {described(job)}: {reason}; it is ended")
+                self.executor.end(future, reason)
 
     def _collect(self, done: set[Future[Done]]) -> None:
         pool_broke = False

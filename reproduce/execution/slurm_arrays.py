@@ -40,6 +40,8 @@ _GATHER_SECONDS = 0.4
 """Tasks that are submitted within this time of each other become one job array."""
 
 _END_SECONDS = 10
+_NOT_RUNNING = ("PENDING", "REQUEUED", "PREEMPTED", "SUSPENDED")
+"""States of jobs that wait until they may run, perhaps again."""
 
 
 @dataclass(eq=False)
@@ -94,6 +96,7 @@ class SlurmArrays:
         self._last_submitted = 0.0
         self._members: list[_Member] = []
         self._ticks: SimpleQueue[Tick] = SimpleQueue()
+        self._to_end: SimpleQueue[tuple[Future[Done], str]] = SimpleQueue()
         self._keep_logs = False
         self._lock, self._closed = Lock(), Event()
         self._thread = Thread(target=self._watch, daemon=True)
@@ -138,6 +141,10 @@ class SlurmArrays:
                 ticks.append(self._ticks.get_nowait())
         return ticks
 
+    def end(self, future: "Future[Done]", reason: str) -> None:
+        """Cancel the job of a task that hangs, with all tasks of its batch. A pre-empted job that waits is kept."""
+        self._to_end.put((future, reason))
+
     def restart(self) -> None:
         """Do nothing: a job that died does not break the others."""
 
@@ -169,6 +176,7 @@ class SlurmArrays:
         """Submit waiting tasks and collect outcomes until the executor is closed."""
         while not self._closed.wait(_POLL_SECONDS):
             self._submit_waiting()
+            self._end_hanging()
             for member in list(self._members):
                 try:
                     self._collect(member)
@@ -218,6 +226,14 @@ class SlurmArrays:
             self._members.remove(member)
         elif member.ended_at is not None and (error := self._error_of(member, member.ended_at)) is not None:
             self._give_up(member, error)
+
+    def _end_hanging(self) -> None:
+        with suppress(Empty):
+            while True:
+                future, reason = self._to_end.get_nowait()
+                for member in list(self._members):
+                    if future in member.unfinished.values() and member.job.state.upper() not in _NOT_RUNNING:
+                        self._give_up(member, WorkerDiedError(f"job {member.job.job_id}: {reason}"))
 
     def _read_progress(self, member: _Member, number: int) -> None:
         path = progress_path(self._folder, number)

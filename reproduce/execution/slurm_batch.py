@@ -94,7 +94,7 @@ def outcome_path(folder: Path, number: int) -> Path:
 
 
 def progress_path(folder: Path, number: int) -> Path:
-    """Return the file with the progress of a task: one line per validation, with fingerprint and iterations."""
+    """Return the file with the progress of a task: fingerprint and iterations, a line per report."""
     return folder / f"{number}.progress"
 
 

@@ -134,6 +134,13 @@ BAD = {
     "too many folds": (["run", "tiny.yaml", "--folds", "5"], "'folds'"),
     "no pixels": (["run", "tiny.yaml", "--image-size", "0"], "'images.crop'"),
     "no workers": (["run", "tiny.yaml", "--workers", "0"], "--workers 0: at least one is needed"),
+    **{
+        f"time limit of {factor}": (
+            ["run", "tiny.yaml", "--training-timeout", factor],
+            f"--training-timeout {factor}: use a number above 1, the multiple of a training's forecast",
+        )
+        for factor in ("1", "-3", "nan", "inf")
+    },
     "no workers to plan with": (["plan", "tiny.yaml", "--workers", "0"], "--workers 0: at least one is needed"),
     "device that is not there": (["run", "tiny.yaml", "--device", "cuda:99"], "there is no device 'cuda:99'"),
     "no device": (["run", "tiny.yaml", "--device", "tpu"], "'tpu'"),

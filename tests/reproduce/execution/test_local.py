@@ -39,11 +39,12 @@ def test_other_processes_give_the_same_numbers_bit_for_bit(problem, tmp_path):
     assert here[0][0].best_map_at_r > 0
 
 
-def test_progress_is_reported_at_every_validation(problem, tmp_path):
+def test_progress_is_reported_at_the_beginning_and_at_every_validation(problem, tmp_path):
     spec = problem.fold_specs(TRIPLET, "search", 0)[0]
     executor = InProcess("cpu")
     executor.submit(TrainTask(TrainJob(spec), problem.training_data(spec), None)).result()
     assert [(tick.fingerprint, tick.iterations) for tick in executor.ticks()] == [
+        (spec.fingerprint, 0),
         (spec.fingerprint, 0),
         (spec.fingerprint, 3),
         (spec.fingerprint, 6),
