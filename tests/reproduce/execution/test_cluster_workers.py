@@ -35,7 +35,8 @@ def test_an_error_is_the_outcome_of_its_task(tmp_path):
     ticks = []
     good = outcome_of(TrainTask(TrainJob(first), problem.training_data(first), None), "cpu", ticks.append)
     assert isinstance(good, Trained)
-    assert [tick.iterations for tick in ticks] == [0, 3, 6]
+    # The task begins, then its network without training is validated.
+    assert [tick.iterations for tick in ticks] == [0, 0, 3, 6]
     bad = outcome_of(TrainTask(TrainJob(first), problem.training_data(other), None), "cpu", ticks.append)
     assert isinstance(bad, SplitError)
 
