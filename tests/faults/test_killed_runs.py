@@ -12,7 +12,7 @@ from tests.support.killed_runs import EXPERIMENT, KilledRun, table
 pytestmark = pytest.mark.slow
 
 VICTIMS = ("parent", "worker", "writer")
-KILLS, SHORT = 50, 3
+KILLS, SHORT = 50, 2
 WRITES = 24
 """A parent process opens or renames about this many files in a whole run."""
 

@@ -79,6 +79,7 @@ def assert_interrupts_lose_nothing(folder, count):
     assert (answer.code, answer.err) == (0, "")
 
 
+@pytest.mark.faults
 def test_three_interrupts(tmp_path):
     assert_interrupts_lose_nothing(tmp_path, 3)
 
