@@ -84,7 +84,7 @@ def test_images_that_change_while_they_are_decoded_give_no_pack(root, tmp_path, 
 
     def changing(path: Path, resize: int | None):
         image = decode(path, resize)
-        if path.name == "1.png":
+        if path == root / names[1]:
             # In one piece, since another thread may decode it now.
             paint(tmp_path / "other.png", seed=7)
             os.replace(tmp_path / "other.png", root / names[0])
