@@ -4,7 +4,6 @@ import io
 import os
 import re
 import signal
-import subprocess
 import time
 from pathlib import Path
 
@@ -12,7 +11,8 @@ import pandas as pd
 import pytest
 
 from results.store import Store
-from tests.support.command_line import TINY, ask, command, environment, interruptible, reproduce
+from tests.support.command_line import TINY, ask, command, in_background, reproduce
+from tests.support.processes import group_members
 
 pytestmark = pytest.mark.slow
 
@@ -154,19 +154,10 @@ def test_a_run_with_more_methods_shows_all_and_uses_the_stored_trainings(finishe
 
 
 class Started:
-    """A run in the background, in a separate process group, as a terminal would start it."""
+    """A run in the background."""
 
     def __init__(self, folder: Path, store: str) -> None:
-        arguments = interruptible(command("run", "tiny.yaml", "--workers", "2", "--store", store))
-        self.process = subprocess.Popen(
-            arguments,
-            cwd=folder,
-            env=environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+        self.process = in_background(folder, command("run", "tiny.yaml", "--workers", "2", "--store", store))
 
     def until(self, text: str) -> None:
         """Read lines until one contains `text`."""
@@ -174,13 +165,6 @@ class Started:
             if text in line:
                 return
         pytest.fail(f"the run ended without saying {text!r}: {self.process.stderr.read()}")
-
-
-def group_members(group: int) -> list[int]:
-    """Return the running processes of a process group, without zombies."""
-    listed = subprocess.run(["ps", "-eo", "pid=,pgid=,stat="], capture_output=True, text=True, check=True).stdout
-    rows = [line.split() for line in listed.splitlines()]
-    return [int(pid) for pid, pgid, state in rows if int(pgid) == group and not state.startswith("Z")]
 
 
 def wait_until_gone(group: int) -> list[int]:

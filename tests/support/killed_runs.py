@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from tests.support.command_line import TINY, command, environment
+from tests.support.processes import group_members, worker_processes
 
 # Long enough to be hit in the middle: eight trainings and two test evaluations.
 EXPERIMENT = TINY.replace("iterations_per_epoch: 5", "iterations_per_epoch: 20")
@@ -94,7 +95,7 @@ class KilledRun:
 
     def kill_worker(self, draw: random.Random) -> bool:
         """Kill one of the worker processes; return whether there was one."""
-        workers = _workers(self.process.pid)
+        workers = worker_processes(self.process.pid)
         if workers:
             os.kill(draw.choice(workers), signal.SIGKILL)
         return bool(workers)
@@ -103,9 +104,9 @@ class KilledRun:
         """Wait for the run and its workers, and return the exit code."""
         code = self.process.wait(300)
         deadline = time.monotonic() + 60
-        while _members(self.process.pid) and time.monotonic() < deadline:
+        while group_members(self.process.pid) and time.monotonic() < deadline:
             time.sleep(0.05)
-        assert _members(self.process.pid) == [], "a worker outlives its run"
+        assert group_members(self.process.pid) == [], "a worker outlives its run"
         return code
 
 
@@ -119,21 +120,3 @@ def run_arguments(name: str, *, page: bool) -> list[str]:
 def table(folder: Path, name: str) -> bytes:
     """Return the finished table of the run with the store in folder `name`."""
     return (folder / name / "tables" / "tiny.csv").read_bytes()
-
-
-def _rows(columns: str) -> list[list[str]]:
-    # Without -ww the lines are cut where COLUMNS says, before the part of the command that tells a worker.
-    listed = subprocess.run(["ps", "-ww", "-eo", columns], capture_output=True, text=True, check=True).stdout
-    return [line.split(maxsplit=3) for line in listed.splitlines()]
-
-
-def _members(group: int) -> list[int]:
-    """Return the running processes of a process group, without zombies."""
-    rows = _rows("pid=,pgid=,stat=")
-    return [int(pid) for pid, pgid, state in rows if int(pgid) == group and not state.startswith("Z")]
-
-
-def _workers(parent: int) -> list[int]:
-    """Return the worker processes of a run; the process that tracks its resources is none."""
-    rows = _rows("pid=,ppid=,stat=,args=")
-    return [int(pid) for pid, ppid, _, args in rows if int(ppid) == parent and "spawn_main" in args]

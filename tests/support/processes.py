@@ -1,6 +1,7 @@
-"""Processes of this machine, and waiting for them. They are looked up in /proc."""
+"""Processes of this machine, looked up in /proc or by `ps`, and waiting for them."""
 
 import os
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -48,3 +49,21 @@ def wait_until(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
         assert time.monotonic() < end, "waited too long"
         time.sleep(0.1)
     return answer
+
+
+def group_members(group: int) -> list[int]:
+    """Return the running processes of a process group, without zombies."""
+    rows = _listed("pid=,pgid=,stat=")
+    return [int(pid) for pid, pgid, state in rows if int(pgid) == group and not state.startswith("Z")]
+
+
+def worker_processes(parent: int) -> list[int]:
+    """Return the worker processes of a run. The process that tracks its resources is not one of them."""
+    rows = _listed("pid=,ppid=,stat=,args=")
+    return [int(pid) for pid, ppid, _, args in rows if int(ppid) == parent and "spawn_main" in args]
+
+
+def _listed(columns: str) -> list[list[str]]:
+    # Without -ww the lines are cut where COLUMNS says, before the part of the command that tells a worker.
+    listed = subprocess.run(["ps", "-ww", "-eo", columns], capture_output=True, text=True, check=True).stdout
+    return [line.split(maxsplit=3) for line in listed.splitlines()]

@@ -6,7 +6,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from tests.support.command_line import TINY, command, environment, interruptible
+from tests.support.command_line import TINY, command, in_background
 
 TRAININGS = 2 + 2 * (2 + 1)
 """Untrained: one run of two folds; contrastive: two trials and one reproduction of two folds."""
@@ -20,17 +20,9 @@ def write_experiment(folder: Path, iterations: int = 5) -> None:
 
 
 def start_run(folder: Path, store: str, name: str, *more: str) -> "subprocess.Popen[str]":
-    """Start a run with a folder of tables of its own, in a process group of its own, as a terminal would."""
+    """Start a run in the background, with a folder of tables of its own."""
     options = ("--artifacts", "artifacts", "--cache", "cache", "--tables", name, "--store", store, *more)
-    return subprocess.Popen(
-        interruptible(command("run", "tiny.yaml", "--workers", "1", *options)),
-        cwd=folder,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    return in_background(folder, command("run", "tiny.yaml", "--workers", "1", *options))
 
 
 def made(out: str) -> int:

@@ -6,7 +6,6 @@ SLURM itself is replaced by commands of its names where the text of a submission
 import errno
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from reproduce.execution.slurm_settings import SlurmSettings
 from reproduce.execution.tasks import TrainTask
 from reproduce.storage import storage_paths
 from results.store import Store
-from tests.support.command_line import TINY, ask, environment, interruptible, reproduce
+from tests.support.command_line import TINY, ask, in_background, reproduce
 from tests.support.processes import HAS_PROC, descendants, parents, titled, wait_until
 from tests.support.scheduling import Observer, carry_out_all, reproduction, without_time
 from tests.support.small_problem import COSFACE, TRIPLET, small_problem
@@ -309,15 +308,8 @@ def test_the_command_line_refuses_in_one_line(arguments, message, tmp_path, monk
 
 def run_on_this_machine(folder, *arguments):
     (folder / "on_this_machine.py").write_text(ON_THIS_MACHINE)
-    return subprocess.Popen(
-        interruptible([sys.executable, "on_this_machine.py", "run", "tiny.yaml", "--slurm", "time=60", *arguments]),
-        cwd=folder,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    program = [sys.executable, "on_this_machine.py"]
+    return in_background(folder, [*program, "run", "tiny.yaml", "--slurm", "time=60", *arguments])
 
 
 @with_submitit
