@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
+from matplotlib.patches import Rectangle
 
 from reports.figures.style import BLUE, INK, ORANGE, FigureError, Look, new_figure, styled
 from results.artifacts import Exhibit
 
 _KEY = "nearest neighbours first, hardest classes first\n✓ solid: class of the query   ✗ dashed: another class"
+# From one image to the next; images have unit size.
+_STEP_RIGHT, _STEP_DOWN = 1.15, 1.32
 _RIGHT, _WRONG = (BLUE, "-", "✓"), (ORANGE, (0, (2.2, 1.4)), "✗")
 
 
@@ -114,21 +117,21 @@ def galleries_side_by_side(galleries: Mapping[str, Sequence[Retrieval]], metric:
 
 
 def _draw_rows(figure: Figure | SubFigure, retrievals: Sequence[Retrieval], metric: str) -> None:
+    """Draw all rows in one coordinate system, since one per image would take seconds. An image has unit size."""
     rows, columns = hardest_first(retrievals), _columns(retrievals)
-    grid = figure.subplots(len(rows), columns, squeeze=False)
-    for line, row in zip(grid, rows, strict=True):
-        _show(line[0], row.image, INK, "-", "")
-        line[0].set_ylabel(f"{metric} {100 * row.class_score:.1f} %", fontsize=7.5)
-        line[0].set_xlabel(_short(row.class_name), fontsize=7.5)
-        for axes, neighbour in zip(line[1:], row.neighbours, strict=False):
-            right = neighbour.class_name == row.class_name
-            _show(axes, neighbour.image, *(_RIGHT if right else _WRONG))
-            axes.set_xlabel(_short(neighbour.class_name), fontsize=7.5)
-        for empty in line[1 + len(row.neighbours) :]:
-            empty.set_axis_off()
-    grid[0, 0].set_title("query", fontsize=8.5)
-    for rank in range(1, columns):
-        grid[0, rank].set_title(str(rank), fontsize=8.5)
+    axes = figure.subplots()
+    axes.set(xlim=(-0.25, columns * _STEP_RIGHT), ylim=(len(rows) * _STEP_DOWN - 0.1, -0.25), aspect="equal")
+    axes.set_axis_off()
+    for column in range(columns):
+        axes.text(column * _STEP_RIGHT + 0.5, -0.1, str(column or "query"), ha="center", va="bottom", fontsize=8.5)
+    for number, row in enumerate(rows):
+        down = number * _STEP_DOWN
+        score = f"{metric} {100 * row.class_score:.1f} %"
+        axes.text(-0.1, down + 0.5, score, rotation=90, ha="right", va="center", fontsize=7.5)
+        _show(axes, (0, down), row.image, row.class_name, (INK, "-", ""))
+        for rank, neighbour in enumerate(row.neighbours, start=1):
+            look = _RIGHT if neighbour.class_name == row.class_name else _WRONG
+            _show(axes, (rank * _STEP_RIGHT, down), neighbour.image, neighbour.class_name, look)
 
 
 def _columns(retrievals: Sequence[Retrieval]) -> int:
@@ -145,17 +148,24 @@ def _plain(image: np.ndarray) -> np.ndarray:
     return image[..., 0] if image.shape[-1] == 1 else image
 
 
-def _show(axes: Axes, image: np.ndarray, colour: str, line: Any, mark: str) -> None:
+def _show(axes: Axes, corner: tuple[float, float], image: np.ndarray, name: str, look: tuple[str, Any, str]) -> None:
+    """Draw an image with its frame, its mark and the name of its class. `corner` is the upper left one."""
     if image.dtype != np.uint8 or image.ndim not in (2, 3):
         raise FigureError(f"gallery images are uint8, height x width (x 3), not {image.dtype} of shape {image.shape}")
-    axes.imshow(image, cmap="gray", vmin=0, vmax=255)
-    axes.set(xticks=[], yticks=[])
-    for spine in axes.spines.values():
-        spine.set(visible=True, color=colour, linewidth=2.4, linestyle=line, capstyle="butt")
+    colour, line, mark = look
+    height, width = (length / max(image.shape[:2]) for length in image.shape[:2])
+    left, top = corner[0] + (1 - width) / 2, corner[1] + (1 - height) / 2
+    # `imshow` would set the limits and the aspect of the axes.
+    limits = axes.get_xlim(), axes.get_ylim()
+    axes.imshow(image, cmap="gray", vmin=0, vmax=255, extent=(left, left + width, top + height, top))
+    axes.set(xlim=limits[0], ylim=limits[1])
+    frame: Look = {"fill": False, "edgecolor": colour, "linewidth": 2.4, "linestyle": line, "capstyle": "butt"}
+    axes.add_patch(Rectangle((left, top), width, height, **frame))
+    axes.text(corner[0] + 0.5, top + height + 0.07, _short(name), ha="center", va="top", fontsize=7.5)
     if mark:
         box: Look = {"boxstyle": "circle,pad=0.12", "facecolor": colour, "edgecolor": "white", "linewidth": 0.8}
-        look: Look = {"ha": "center", "va": "center", "color": "white", "fontsize": 8, "fontweight": "bold"}
-        axes.text(0.9, 0.9, mark, transform=axes.transAxes, bbox=box, **look)
+        text: Look = {"ha": "center", "va": "center", "color": "white", "fontsize": 8, "fontweight": "bold"}
+        axes.text(left + 0.9 * width, top + 0.1 * height, mark, bbox=box, **text)
 
 
 def _short(name: str) -> str:

@@ -55,6 +55,8 @@ _SETTINGS: Any = {
     # Text as outlines looks the same on every machine. A fixed salt gives the same file for the same figure.
     "svg.fonttype": "path",
     "svg.hashsalt": "metric-learning-reproductions",
+    # The images of an SVG stay apart: put together, they would be enlarged to the file's 200 dpi.
+    "image.composite_image": False,
 }
 
 P = ParamSpec("P")
