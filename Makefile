@@ -19,7 +19,7 @@ example: $(VENV)/runtime.stamp
 	cp docs/_build/example/quickstart/index.html docs/example.html
 
 test: $(VENV)/dev.stamp check docs
-	$(RUN) -m pytest -n 2 --dist loadfile
+	$(RUN) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-fast: $(VENV)/dev.stamp
 	$(RUN) -m pytest -m "not slow and not faults and not cluster"

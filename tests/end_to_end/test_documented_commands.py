@@ -1,0 +1,183 @@
+"""The commands and snippets of README, CONTRIBUTING and docs/ are run, each as it stands there."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from protocols.trunks.bn_inception import BNInception
+from reproduce.execution.slurm_settings import read_slurm_settings
+from tests.support import image_folders
+from tests.support.documentation import PAGES, ROOT, all_commands, blocks, files_to_save
+from tests.support.feature_files import some_features, write_features
+
+# What is added to a command so that it ends in seconds: later options win over earlier ones.
+BRIEF = ["--methods", "untrained", "--trials", "1", "--reproductions", "1", "--folds", "1", "--workers", "1"]
+TINY = [*BRIEF, "--image-size", "32"]
+TINY_CUB = [*TINY, "--subset"]
+ADDED_OPTIONS = {
+    "python -m reproduce experiments": [],
+    "python -m reproduce methods": [],
+    "python -m reproduce methods proxy_anchor": [],
+    "python -m reproduce datasets": [],
+    "python -m reproduce data check cub200 --data CUB_200_2011": ["--subset"],
+    "python -m reproduce data prepare cub200 --data CUB_200_2011": ["--subset"],
+    "python -m reproduce data check folder --data my_images": [],
+    "python -m reproduce data check features --data my_features": [],
+    "python -m reproduce run frozen.yaml --data my_images": TINY,
+    "python -m reproduce run mine.yaml": BRIEF,
+    "python -m reproduce run mlrc_frozen_cub200/pca_start --data CUB_200_2011": TINY_CUB,
+    "python -m reproduce plan folder --data my_images": ["--rate", "800"],
+    "python -m reproduce run folder_small --data my_images": BRIEF,
+    "python -m reproduce new method my_loss": [],
+    "python -m reproduce run folder_small --data my_images --methods contrastive,proxy_anchor,my_loss.yaml": [
+        *(*BRIEF, "--methods", "my_loss.yaml", "--epochs", "2"),
+    ],
+    "python -m reproduce table folder_small --what differences": [],
+    "python -m reproduce plan my_experiment.yaml --gpu cpu": [],
+    "python -m reproduce run my_experiment.yaml": [*BRIEF, "--epochs", "2"],
+    "python -m reproduce plan my_features.yaml --gpu cpu": [],
+    "python -m reproduce run my_features.yaml": [*BRIEF, "--methods", "untrained,contrastive", "--epochs", "2"],
+    "python -m reproduce table my_features --what differences": [],
+    "python -m reproduce plan mlrc_cub200": TINY,
+    "python -m reproduce plan mlrc_cub200 --gpu a100 --workers 1": [],
+    "python -m reproduce plan mlrc_cub200 --rate 800": [],
+    "python -m reproduce plan proxy_isa_table1 --rate 800": [],
+    "python -m reproduce run proxy_isa_table1/cub200 --data CUB_200_2011": TINY_CUB,
+    "python -m reproduce run mlrc_cub200 --data CUB_200_2011": TINY_CUB,
+    "python -m reproduce status": [],
+    "python -m reproduce store check": [],
+    "python -m reproduce store check --records-only": [],
+    "python -m reproduce verify quickstart --sample 5": ["--sample", "1", "--workers", "1"],
+    "python -m reproduce run mlrc_cub200 --data CUB_200_2011 --methods untrained,contrastive,proxy_anchor "
+    "--trials 10 --reproductions 3": TINY_CUB,
+    "python -m reproduce run cub200_small --data CUB_200_2011 --subset": TINY_CUB,
+    "python -m reproduce table": [],
+    "python -m reproduce table proxy_isa_table1": [],
+    "python -m reproduce table mlrc_cub200 --what results --format latex": [],
+    "python -m reproduce run quickstart --searches 3": [*BRIEF, "--searches", "2"],
+    "python -m reproduce table quickstart --what differences": [],
+    "python -m reproduce table quickstart --what doubt": [],
+    "python -m reproduce table quickstart --what peeking": [],
+    "python -m reproduce figure": [],
+    "python -m reproduce plan proxy_gml_figure5 --rate 800": [],
+    "python -m reproduce claims": [],
+    "python -m reproduce claims --any-dataset": [],
+    "python -m reproduce claims --format latex": [],
+    "python -m reproduce coverage": [],
+    "python -m reproduce coverage proxy_isa_table1": [],
+    "python -m reproduce report quickstart": [],
+    "python -m reproduce export runs --to exported": [],
+    "python -m reproduce export embeddings frozen --method contrastive --data my_images --to embeddings": [
+        *("--method", "untrained")
+    ],
+    "python -m reproduce export model folder --method contrastive --to best_model": ["--method", "untrained"],
+    "python -m reproduce run folder --data my_images": TINY,
+    "python -m reproduce run quickstart --methods contrastive,angular.yaml": [*BRIEF, "--methods", "angular.yaml"],
+    "python -m reproduce methods my_loss.yaml": [],
+    "python -m reproduce run quickstart --methods contrastive,my_loss.yaml": [*BRIEF, "--methods", "my_loss.yaml"],
+    "python -m reproduce run my_comparison.yaml": [*BRIEF, "--methods", "my_loss.yaml"],
+}
+BY_MAKE = [
+    "make quickstart",
+    "make example",
+    "make bench",
+    "make test",
+    "make test-fast",
+    "make test-faults",
+    "make test-cluster",
+    "make check",
+    "make docs",
+    "make calibrate",
+]
+BY_PIP = [f"pip install -e '.[{extra}]'" for extra in ("torchvision", "faiss-gpu", "ray", "slurm", "postgres")]
+BY_PYTEST = [
+    ".venv/bin/python -m pytest -q tests/losses/test_proxy_anchor.py",
+    ".venv/bin/python -m pytest -q tests/test_house.py -k circle",
+]
+# Over a gigabyte from a publisher's server; tests/reproduce/commands/test_data.py fetches from a server of its own.
+DOWNLOADS = ["python -m reproduce data fetch cub200 --to ."]
+# Needs a cluster; tests/reproduce/execution/test_slurm_arrays.py runs such jobs on this machine.
+ON_CLUSTERS = [
+    "python -m reproduce run mlrc_cub200 --data CUB_200_2011 --slurm partition=gpu,time=240,gpus=1,mem=16 --workers 48"
+]
+# Two minutes; tests/reproduce/commands/test_bench.py and the tests of its measurements call it at tiny sizes.
+MINUTES = ["python -m reproduce bench"]
+
+
+def test_every_command_has_a_rule() -> None:
+    assert set(all_commands()) == {*ADDED_OPTIONS, *BY_MAKE, *BY_PIP, *BY_PYTEST, *DOWNLOADS, *ON_CLUSTERS, *MINUTES}
+
+
+def test_the_commands_that_are_not_run_here_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for command in BY_MAKE:
+        assert re.search(rf"^{command.removeprefix('make ')}:", makefile, flags=re.MULTILINE), command
+    assert "make test" in (ROOT / ".ci" / "run").read_text()
+    extras = project()["optional-dependencies"]
+    assert all(re.fullmatch(r"pip install -e '\.\[(.+)\]'", command)[1] in extras for command in BY_PIP)
+    for command in ON_CLUSTERS:
+        assert read_slurm_settings(command.split(" --slurm ")[1].split()[0])
+    for command in BY_PYTEST:
+        file, *words = command.split("-q ")[1].split(" -k ")
+        assert all(re.search(rf"def test_\w*{word}", (ROOT / file).read_text()) for word in words) or not words
+        assert (ROOT / file).is_file()
+
+
+@pytest.mark.slow
+def test_the_commands_and_snippets_work_as_they_stand(tmp_path: Path) -> None:
+    make_inputs(tmp_path)
+    run("python -m reproduce run quickstart", [*BRIEF, "--reproductions", "2"], tmp_path)  # As `make quickstart` did.
+    for command in all_commands():
+        if command in ADDED_OPTIONS:
+            run(command, ADDED_OPTIONS[command], tmp_path)
+    outputs = [run_snippets(page, tmp_path) for page in PAGES if blocks(page, "python")]
+    assert len(outputs) >= 2
+    assert any("angular" in output for output in outputs)
+
+
+def project() -> dict:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def make_inputs(folder: Path) -> None:
+    """What the pages' commands find in their folder: images, weights, and the files that a page says to save."""
+    image_folders.make_cub(folder / "CUB_200_2011")
+    for number in range(16):
+        image_folders.paint(folder / "my_images" / f"class_{number // 2}" / f"{number}.png", number)
+    # The embedder has 128 dimensions, so principal components need 128 features and training images.
+    write_features(folder / "my_features", some_features(per_class=40, width=130), np.repeat(np.arange(16), 40))
+    torch.manual_seed(0)
+    torch.save(BNInception().state_dict(), folder / "weights.pth")
+    for page in PAGES:
+        for name, content in files_to_save(page).items():
+            (folder / name).write_text(content)
+
+
+def run(command: str, extra: Sequence[str], folder: Path) -> None:
+    words = command.split()
+    assert words[:3] == ["python", "-m", "reproduce"]
+    done = subprocess.run(
+        [sys.executable, *words[1:], *extra],
+        cwd=folder,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "METRIC_LEARNING_WEIGHTS": str(folder / "weights.pth")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    assert done.stdout.strip(), command
+
+
+def run_snippets(page: Path, folder: Path) -> str:
+    """Output of a page's Python blocks, run as one program."""
+    code = "\n".join(blocks(page, "python"))
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, f"{page}\n{done.stderr}"
+    return done.stdout
