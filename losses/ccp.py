@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from .binding import Binding
 from .checks import checked_labels
-from .dense_pairs import pair_loss
+from .dense_pairs import has_dense_form, pair_loss
 from .hook_reminder import HookReminder
 from .k_center import greedy_k_center
 from .known_on_host import KnownOnHost
@@ -169,7 +169,9 @@ class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossF
         if self.training:
             self._count_call()
         samples, proxies = ball(embeddings), self.proxies.to(embeddings.dtype)
-        proxy_loss = pair_loss(self.base_loss, samples, labels, ball(proxies), self.proxy_labels)
+        proxy_loss = None
+        if has_dense_form(self.base_loss, samples):
+            proxy_loss = pair_loss(self.base_loss, samples, labels, ball(proxies), self.proxy_labels)
         if proxy_loss is None:
             proxy_loss = self._listed_proxy_loss(samples, labels, proxies)
         sample_loss = pair_loss(self.base_loss, samples, labels) if indices_tuple is None else None

@@ -22,6 +22,11 @@ _TRIPLETS = 2**26
 """Largest number of entries (B, R, R) for triplets: 256 MiB in float32."""
 
 
+def has_dense_form(base_loss: Any, embeddings: Tensor) -> bool:
+    """Return whether `pair_loss` may answer for these embeddings: not on a CPU, and only for losses known here."""
+    return embeddings.device.type != "cpu" and _dense_form(base_loss) is not None
+
+
 def pair_loss(
     base_loss: Any,
     embeddings: Tensor,
