@@ -7,6 +7,7 @@ have more than a gigabyte.
 import gzip
 import hashlib
 import lzma
+import os
 import shutil
 import stat
 import struct
@@ -149,12 +150,11 @@ def unpack(archive: Path, to: Path, progress: Progress | None = None) -> None:
         else:
             _untar(archive, unpacking, progress)
         entries = sorted(unpacking.iterdir())
-        if existing := next((entry.name for entry in entries if (to / entry.name).exists()), None):
+        if existing := next((entry.name for entry in entries if os.path.lexists(to / entry.name)), None):
             raise DownloadError(
                 f"{to / existing}: exists already, and {archive.name} holds it too; move it away and try again"
             )
-        for entry in entries:
-            put_in_place(entry, to / entry.name)
+        _put_all_in_place(entries, to)
     except DownloadError:
         raise
     except _BROKEN as error:
@@ -162,6 +162,19 @@ def unpack(archive: Path, to: Path, progress: Progress | None = None) -> None:
         raise DownloadError(f"{archive}: cannot be unpacked ({reason}); get the file again") from error
     finally:
         shutil.rmtree(unpacking, ignore_errors=True)
+
+
+def _put_all_in_place(entries: list[Path], to: Path) -> None:
+    """Move files and folders into the folder `to`. After an error those that were moved are taken back."""
+    moved: list[Path] = []
+    try:
+        for entry in entries:
+            put_in_place(entry, to / entry.name)
+            moved.append(entry)
+    except OSError:
+        for entry in moved:
+            (to / entry.name).replace(entry)
+        raise
 
 
 class _MemberCheck:

@@ -41,9 +41,11 @@ def put_in_place(partial: Path, path: Path) -> None:
 
     The content is on the disk before the rename, and the rename is on the disk when this returns.
     """
-    if partial.is_dir():
-        _sync_all([below for below in partial.rglob("*") if not below.is_symlink()])
-    _sync(partial)
+    # A symbolic link has no content of its own, and it can lead nowhere.
+    if not partial.is_symlink():
+        if partial.is_dir():
+            _sync_all([below for below in partial.rglob("*") if not below.is_symlink()])
+        _sync(partial)
     partial.replace(path)
     _sync(path.parent)
 

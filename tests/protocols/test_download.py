@@ -310,3 +310,26 @@ def test_what_an_interrupted_unpacking_left_is_removed(tmp_path):
     left.write_text("half")
     unpack(archive(tmp_path, "zip"), tmp_path / "to")
     assert tree(tmp_path / "to") == FILES
+
+
+def test_links_that_lead_nowhere_are_unpacked_like_other_members(tmp_path):
+    loop = tarfile.TarInfo("loop.jpg")
+    loop.type, loop.linkname = tarfile.SYMTYPE, "loop.jpg"
+    made = make_tar(tmp_path / "a.tgz", [(tarfile.TarInfo("a.jpg"), b"a"), (loop, b"")])
+    unpack(made, tmp_path / "to")
+    assert tree(tmp_path / "to") == {"a.jpg": b"a"}
+    assert os.readlink(tmp_path / "to" / "loop.jpg") == "loop.jpg"
+    with refused("exists already"):
+        unpack(made, tmp_path / "to")
+
+
+def test_an_error_while_members_are_moved_leaves_none(tmp_path, monkeypatch):
+    def fails_for_notes(partial, path):
+        if path.name == "notes.txt":
+            raise OSError(28, "No space left on device", str(path))
+        partial.replace(path)
+
+    monkeypatch.setattr(module, "put_in_place", fails_for_notes)
+    with pytest.raises(OSError, match="No space left"):
+        unpack(archive(tmp_path, "zip"), tmp_path / "to")
+    assert list((tmp_path / "to").iterdir()) == []
