@@ -1,0 +1,148 @@
+"""A method against itself: how often tests call its searches different, and where the variance of a run comes from.
+
+All searches have the same method and the same budget, so every claim of a difference between them is wrong.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from results.records import RunRecord
+from results.statistics.class_bootstrap import scores_by_class
+from results.statistics.method_comparison import ALPHA, compare_methods
+from results.statistics.nested_runs import RunKey, SearchKey, ValueKey, independent_values
+from results.statistics.run_values import EmbeddingKind
+
+T_TEST, PAIRED_T_TEST, COMPARISON = "t-test over runs", "paired t-test over runs", "the suite's comparison"
+MOST_SPLITS = 2_000
+"""Splits that are tried for each number of searches; where fewer are possible, all of them."""
+
+
+class VarianceComponents(NamedTuple):
+    """Variances of a run's score, as fractions of 1 squared.
+
+    Attributes:
+        search: Between searches: of the expected score of the setting that a search finds.
+        run: Between runs of one setting.
+        classes: Over the choice of test classes. It is the same for two methods on the same classes, so most of it
+            cancels out of their difference.
+    """
+
+    search: float
+    run: float
+    classes: float
+
+
+@dataclass(frozen=True)
+class WrongCalls:
+    """How often one method was called different from itself.
+
+    Attributes:
+        searches: Searches on each side.
+        splits: Number of ways in which the searches were split into two sides.
+        shares: Share of the splits that a test calls different at the 5 % level, by test.
+        equal: Share of the splits that the suite's comparison calls equal, which is true.
+    """
+
+    searches: int
+    splits: int
+    shares: Mapping[str, float]
+    equal: float
+
+
+def variance_components(
+    runs: Mapping[SearchKey, Sequence[float]], records: Sequence[RunRecord], metric: str, kind: EmbeddingKind
+) -> VarianceComponents:
+    """Estimate the components of variance by the analysis of variance of a nested design.
+
+    Args:
+        runs: Scores of the runs by search, fractions of 1; equally many runs of each search.
+        records: The runs with their class scores.
+        metric: One of the headline metrics.
+        kind: Kind of the tested embeddings.
+
+    Raises:
+        ValueError: There are fewer than two searches, or fewer than two runs of a search, or numbers differ; or a run
+            has no class scores.
+    """
+    values = _table(runs)
+    within = float(values.var(axis=1, ddof=1).mean())
+    between = float(values.mean(axis=1).var(ddof=1))
+    return VarianceComponents(max(0.0, between - within / values.shape[1]), within, _of_classes(records, metric, kind))
+
+
+def wrong_calls(runs: Mapping[SearchKey, Sequence[float]], searches: int, seed: int = 0) -> WrongCalls:
+    """Split the searches of one method into two sides in many ways, and test the sides against each other.
+
+    The t-tests take all runs of a side as independent, as papers do. The suite's comparison takes the runs if a side
+    has one search, and else the means of the searches.
+
+    Args:
+        runs: Scores of the runs by search, fractions of 1; equally many runs of each search.
+        searches: Searches on each side.
+        seed: Seed of the splits.
+
+    Raises:
+        ValueError: As `variance_components`, or two sides need more searches than there are.
+    """
+    values = _table(runs)
+    splits = list(_splits(len(values), searches, np.random.default_rng(seed)))
+    called = {T_TEST: 0, PAIRED_T_TEST: 0, COMPARISON: 0}
+    equal = 0
+    for side_a, side_b in splits:
+        a, b = values[list(side_a)].ravel(), values[list(side_b)].ravel()
+        called[T_TEST] += bool(stats.ttest_ind(a, b).pvalue < ALPHA)
+        called[PAIRED_T_TEST] += bool(stats.ttest_rel(a, b).pvalue < ALPHA)
+        sides = {"a": _independent(values, side_a), "b": _independent(values, side_b)}
+        verdict = compare_methods(sides).pairs[0].verdict
+        called[COMPARISON] += verdict in ("a better", "b better")
+        equal += verdict == "equal"
+    shares = {test: count / len(splits) for test, count in called.items()}
+    return WrongCalls(searches, len(splits), shares, equal / len(splits))
+
+
+def _table(runs: Mapping[SearchKey, Sequence[float]]) -> npt.NDArray[np.float64]:
+    """Scores with one row per search."""
+    numbers = {len(values) for values in runs.values()}
+    if len(runs) < 2 or len(numbers) != 1 or min(numbers) < 2:
+        raise ValueError(
+            "a method is compared with itself over at least two searches with equally many runs, two or more"
+        )
+    return np.array([list(values) for values in runs.values()], dtype=np.float64)
+
+
+def _splits(total: int, each: int, generator: np.random.Generator) -> Sequence[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Pairs of disjoint sets of `each` of `total` searches: all of them, or `MOST_SPLITS` random ones."""
+    if each < 1 or 2 * each > total:
+        raise ValueError(f"two sides with {each} searches each need {2 * each} searches, and there are {total}")
+    firsts = list(combinations(range(total), each))
+    rest = len(list(combinations(range(total - each), each)))
+    if len(firsts) * rest // 2 <= MOST_SPLITS:
+        return [
+            (first, second)
+            for first in firsts
+            for second in combinations([number for number in range(total) if number not in first], each)
+            if first < second
+        ]
+    drawn = [generator.permutation(total) for _ in range(MOST_SPLITS)]
+    return [(tuple(order[:each].tolist()), tuple(order[each : 2 * each].tolist())) for order in drawn]
+
+
+def _independent(values: npt.NDArray[np.float64], side: Sequence[int]) -> dict[ValueKey, float]:
+    runs = {RunKey("", 0, run, search): float(value) for search in side for run, value in enumerate(values[search])}
+    return independent_values(runs)
+
+
+def _of_classes(records: Sequence[RunRecord], metric: str, kind: EmbeddingKind) -> float:
+    """Variance of the mean over classes that are drawn with replacement, by the delta method; mean over the runs."""
+    queries, scores = scores_by_class(records, metric, kind)
+    tested = queries > 0
+    weights, scores = queries[tested] / queries.sum(), scores[:, tested]
+    count = len(weights)
+    off = scores - (scores @ weights)[:, None]
+    return float(((weights * off) ** 2).sum(axis=1).mean() * count / (count - 1))
