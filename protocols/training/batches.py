@@ -6,7 +6,7 @@ The stream is cut into consecutive batches; a last, incomplete batch is dropped,
 images of two passes can hold a class twice (specification, 11.18).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,10 +55,24 @@ def _cut(stream: Iterator[NDArray[np.int64]], batch_size: int) -> Iterator[NDArr
 def _m_per_class(labels: NDArray[np.int64], m: int, generator: np.random.Generator) -> Iterator[NDArray[np.int64]]:
     """The passes of one stream: as many complete passes over all classes as fit into it."""
     members = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+    draw = _one_of_each(members, generator) if m == 1 else _some_of_each(members, m, generator)
     for _ in range(max(1, STREAM_LENGTH // (m * len(members)))):
-        order = generator.permutation(len(members))
-        draws = [generator.choice(members[c], m, replace=len(members[c]) < m) for c in order]
-        yield np.concatenate(draws)
+        yield draw(generator.permutation(len(members)))
+
+
+_Draw = Callable[[NDArray[np.int64]], NDArray[np.int64]]
+"""Positions of drawn images, for classes in the given order."""
+
+
+def _some_of_each(members: list[NDArray[np.int64]], m: int, generator: np.random.Generator) -> _Draw:
+    return lambda order: np.concatenate([generator.choice(members[c], m, replace=len(members[c]) < m) for c in order])
+
+
+def _one_of_each(members: list[NDArray[np.int64]], generator: np.random.Generator) -> _Draw:
+    """The images that `_some_of_each` draws for m = 1, in one call for all classes."""
+    sizes = np.array([len(of_class) for of_class in members])
+    starts, positions = np.cumsum(sizes) - sizes, np.concatenate(members)
+    return lambda order: positions[starts[order] + generator.integers(sizes[order])]
 
 
 def _shuffled(labels: NDArray[np.int64], generator: np.random.Generator) -> Iterator[NDArray[np.int64]]:

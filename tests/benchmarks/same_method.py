@@ -1,7 +1,7 @@
 """`python -m tests.benchmarks.same_method`: counts how often a method is called different from itself.
 
-It reads the kept record of an experiment whose only method was searched repeatedly, writes the counts and the components
-of variance to results/measured, and draws them for the docs. To measure the record anew::
+It reads the kept record of an experiment whose only method was searched repeatedly, writes the counts and the
+components of variance to results/measured, and draws them for the docs. To measure the record anew::
 
     python -m reproduce run same_method_frozen_cub200 --data CUB_200_2011
     python -m reproduce table same_method_frozen_cub200 --format json > results/measured/same_method_frozen_cub200.json

@@ -126,3 +126,18 @@ def test_labels_need_not_be_sorted_or_dense() -> None:
 def test_torn_groups_are_refused() -> None:
     with pytest.raises(ValueError, match="batch size 32 is no multiple of 3"):
         next(batches(np.arange(10), 32, 3, 0))
+
+
+@given(
+    sizes=st.lists(st.integers(1, 40) | st.sampled_from([10_001, 70_000]), min_size=1, max_size=12),
+    seed=st.integers(0, 2**32),
+)
+@settings(max_examples=60)
+def test_one_image_of_each_class_is_drawn_as_by_single_draws(sizes: list[int], seed: int) -> None:
+    members = np.split(np.random.default_rng(seed).permutation(sum(sizes)), np.cumsum(sizes)[:-1])
+    together, single = np.random.default_rng(seed), np.random.default_rng(seed)
+    draw, draw_singly = module._one_of_each(members, together), module._some_of_each(members, 1, single)
+    for _ in range(3):
+        order = together.permutation(len(sizes))
+        np.testing.assert_array_equal(draw(order), draw_singly(single.permutation(len(sizes))))
+    assert together.bit_generator.state == single.bit_generator.state
