@@ -18,7 +18,6 @@ from results.store_error import StoreError
 from results.store_url import shown_url, without_passwords
 
 if TYPE_CHECKING:
-    from optuna.storages import BaseStorage
     from sqlalchemy import Engine
 
     from reproduce.patient_studies import PatientStudies
@@ -194,7 +193,7 @@ def _has_studies(engine: Engine) -> bool:
         return connection.execute(sa.select(sa.func.count()).select_from(sa.table(revisions))).scalar_one() > 0
 
 
-def readable_studies(where: StoragePaths) -> BaseStorage | None:
+def readable_studies(where: StoragePaths) -> PatientStudies | None:
     """Open Optuna's storage for reading; return None if the store has no studies yet. Nothing is written."""
     from sqlalchemy.exc import SQLAlchemyError
 

@@ -41,7 +41,7 @@ def check(records_only: RecordsOnly = False, store: StoreAt = STORE, artifacts: 
     Ends with exit status 1 if something is damaged or missing. Nothing in the store is changed.
     """
     from reproduce.monitoring.bars import Bars
-    from reproduce.storage import readable_studies
+    from reproduce.storage import readable_studies, studies_in_one_line
     from results.database import Database
     from results.record_check import check_records
 
@@ -50,10 +50,11 @@ def check(records_only: RecordsOnly = False, store: StoreAt = STORE, artifacts: 
     with Bars(console) as bars:
         records = check_records(Database(where.store), bars.of("reading records"))
         findings = list(records.findings)
-        if (studies := readable_studies(where)) is not None:
-            from reproduce.store_care.check_studies import check_studies
+        with studies_in_one_line(where):
+            if (studies := readable_studies(where)) is not None:
+                from reproduce.store_care.check_studies import check_studies
 
-            findings += check_studies(studies, set(records.specs))
+                findings += check_studies(studies, set(records.specs))
         if not records_only:
             from reproduce.store_care.check_files import check_files
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from protocols.progress import Progress
 from reproduce.errors import InputError
-from reproduce.storage import StoragePaths, open_store, open_studies, readable_studies, studies_in_one_line
+from reproduce.storage import StoragePaths, open_store, open_studies, studies_in_one_line
+from reproduce.store_care.damaged_studies import whole_studies
 from reproduce.store_care.file_names import SOURCES, owner_of
 from reproduce.store_care.merge_studies import apply_studies, plan_studies
 from results.database import Database
@@ -71,7 +72,7 @@ def merge_stores(
     _refuse_damaged(source, other)
     records = plan_merge(target, source)
     with studies_in_one_line(other):
-        studies, disagreeing = plan_studies(readable_studies(into), readable_studies(other), records.conflicting)
+        studies, disagreeing = plan_studies(whole_studies(into), whole_studies(other), records.conflicting)
     conflicts = (*records.conflicts, *disagreeing)
     if conflicts and not keep_first:
         raise ConflictError(conflicts)
