@@ -61,7 +61,7 @@ def plan(
     from protocols.metrics.neighbours import backend
     from reproduce.execution import plan_trainings
     from reproduce.execution.devices import check_device, default_workers
-    from reproduce.storage import existing_store, storage_paths, with_writable_cache
+    from reproduce.storage import storage_paths, store_to_read, with_writable_cache
     from reproduce.store_care.damaged_studies import whole_studies
 
     console = output_console()
@@ -69,7 +69,7 @@ def plan(
     _check_machine(rate, gpu, measure=measure)
     torch_device = check_device(device)
     where = storage_paths(store, artifacts, cache, None)
-    opened = existing_store(where)
+    opened = store_to_read(where)
     timings, studies = (opened.timings(), whole_studies(where)) if opened else ([], None)
     # The cores of this machine say nothing about another one.
     elsewhere = rate is not None or gpu is not None
