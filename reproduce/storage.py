@@ -18,7 +18,6 @@ from results.store_error import StoreError
 from results.store_url import shown_url, without_passwords
 
 if TYPE_CHECKING:
-    from optuna.storages import BaseStorage
     from sqlalchemy import Engine
 
     from reproduce.patient_studies import PatientStudies
@@ -98,7 +97,7 @@ def beside(store: str) -> Path:
     """Return the folder that contains a store (a file or a URL); `runs` for the URL of a database server."""
     if "://" in store and not store.startswith("sqlite:///"):
         return Path("runs")
-    return Path(store.removeprefix("sqlite:///")).parent
+    return (_sqlite_file(store) or Path(store)).parent
 
 
 def _sqlite_file(url: str) -> Path | None:
@@ -110,8 +109,33 @@ def _sqlite_file(url: str) -> Path | None:
 
 def existing_store(where: StoragePaths) -> Store | None:
     """Open the store; return None if its file does not exist."""
-    file = where.store.removeprefix("sqlite:///").partition("?")[0]
-    return open_store(where) if "://" in file or Path(file).exists() else None
+    return open_store(where) if _may_exist(where) else None
+
+
+def store_to_read(where: StoragePaths) -> Store | None:
+    """Open the store without a write, not even an upgrade of its tables; return None if there is none."""
+    from sqlalchemy.exc import DBAPIError
+
+    from results.engine import in_one_line, open_engine
+    from results.schema import is_made
+    from results.store import Store
+
+    if not _may_exist(where):
+        return None
+    engine = open_engine(where.store)
+    try:
+        made = is_made(engine)
+    except DBAPIError as error:
+        raise StoreError(in_one_line(error.orig, where.store)) from None
+    finally:
+        engine.dispose()
+    return Store(where.store, where.artifacts, only_read=True) if made else None
+
+
+def _may_exist(where: StoragePaths) -> bool:
+    """Tell whether the file of a SQLite store exists; always True for a database server."""
+    file = _sqlite_file(where.store)
+    return file is None or file.exists()
 
 
 def open_store(where: StoragePaths) -> Store:
@@ -123,8 +147,8 @@ def open_store(where: StoragePaths) -> Store:
     """
     from results.store import Store
 
-    if where.store.startswith("sqlite:///"):
-        base = Path(where.store.removeprefix("sqlite:///")).parent
+    if (file := _sqlite_file(where.store)) is not None:
+        base = file.parent
         try:
             base.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -194,7 +218,7 @@ def _has_studies(engine: Engine) -> bool:
         return connection.execute(sa.select(sa.func.count()).select_from(sa.table(revisions))).scalar_one() > 0
 
 
-def readable_studies(where: StoragePaths) -> BaseStorage | None:
+def readable_studies(where: StoragePaths) -> PatientStudies | None:
     """Open Optuna's storage for reading; return None if the store has no studies yet. Nothing is written."""
     from sqlalchemy.exc import SQLAlchemyError
 

@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from results.engine import in_one_line, open_engine
 from results.patience import LockWait
-from results.schema import SCHEMA_VERSION, belongs_to_another_program, prepare
+from results.schema import SCHEMA_VERSION, belongs_to_another_program, prepare, readable_version
 from results.store_error import StoreError
 from results.store_url import shown_url
 from results.upserts import insert_unless_present
@@ -27,6 +27,7 @@ class Database:
 
     Args:
         url: SQLAlchemy URL. Missing tables are created; tables of an older schema version are upgraded.
+        only_read: Do neither. The tables must exist.
 
     Attributes:
         url: The URL with its password hidden, for messages.
@@ -37,17 +38,17 @@ class Database:
         StoreError: The URL is not usable, or the database has tables of another program or of another schema version.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, only_read: bool = False) -> None:
         self.url, self._full_url = shown_url(url), url
         self.engine = open_engine(url)
         self.lock_wait = LockWait()
-        self._check_schema()
+        self._check_schema(only_read=only_read)
 
-    def _check_schema(self) -> None:
+    def _check_schema(self, *, only_read: bool) -> None:
         with self._store_errors():
             if belongs_to_another_program(self.engine):
                 raise StoreError(f"store {self.url}: holds tables of another program; choose another with --store")
-            version = prepare(self.engine)
+            version = readable_version(self.engine) if only_read else prepare(self.engine)
         if version != SCHEMA_VERSION:
             raise StoreError(
                 f"store {self.url}: made by schema version {version}, this suite reads version {SCHEMA_VERSION}; "

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from results.database import Database
 from results.experiment_summary import ExperimentSummary
+from results.patience import patient
 from results.records import FoldResult, RunRecord, TestCurve, run_fingerprint
 from results.schema import EXPERIMENT_RUNS, EXPERIMENTS, FOLD_RESULTS, RUNS, TEST_CURVES
 from results.training_spec import FoldSpec
@@ -52,8 +53,11 @@ class CheckedRecords:
     records: int
 
 
+@patient
 def check_records(database: Database, progress: Callable[[int, int], None] | None = None) -> CheckedRecords:
     """Read every record of a store and compute its fingerprint again. Nothing is written.
+
+    It begins again after a lost connection, and if the store was locked and `database.lock_wait` goes on.
 
     Args:
         database: The store's database.

@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from results.database import Database
+from results.patience import patient
 from results.schema import (
     EXPERIMENT_RUNS,
     EXPERIMENTS,
@@ -18,6 +19,7 @@ from results.schema import (
     RUNS_OF_A_SEARCH,
     TEST_CURVES,
 )
+from results.upserts import insert_unless_present
 
 StoredRow = Mapping[str, Any]
 
@@ -67,6 +69,7 @@ class RecordMerge:
         return len(self.rows[table])
 
 
+@patient
 def plan_merge(into: Database, other: Database) -> RecordMerge:
     """Compare two stores and decide what the first one gets from the other. Nothing is written.
 
@@ -92,21 +95,27 @@ def plan_merge(into: Database, other: Database) -> RecordMerge:
     return merge
 
 
-def apply_merge(merge: RecordMerge, into: Database) -> None:
-    """Write what `plan_merge` decided, in one transaction: all of it or nothing.
+@patient
+def apply_merge(into: Database, merge: RecordMerge) -> None:
+    """Write what `plan_merge` decided, in one transaction: all of it or nothing. It can be repeated.
 
     Args:
-        merge: The decision.
         into: Database of the store that gets the records.
+        merge: The decision.
     """
     with into.writing() as connection:
         for row in merge.later_starts:
             key = EXPERIMENTS.c.fingerprint == row["fingerprint"]
             connection.execute(sa.update(EXPERIMENTS).where(key).values(**row))
         # Rows that others refer to come first.
-        for table in (FOLD_RESULTS, TEST_CURVES, RUNS, EXPERIMENTS, EXPERIMENT_RUNS, FAILURES):
-            if merge.rows[table]:
-                connection.execute(sa.insert(table), [dict(row) for row in merge.rows[table]])
+        for table in (FOLD_RESULTS, TEST_CURVES, RUNS, EXPERIMENTS, EXPERIMENT_RUNS):
+            for row in merge.rows[table]:
+                # A run, or this merge before it lost its connection, may have written it since the comparison.
+                insert_unless_present(connection, table, row)
+        known = {_without_number(row._asdict()) for row in connection.execute(sa.select(FAILURES))}
+        for row in merge.rows[FAILURES]:
+            if _without_number(row) not in known:
+                connection.execute(sa.insert(FAILURES).values(row))
 
 
 def _plan_trainings(merge: RecordMerge, into: Database, other: Database) -> None:

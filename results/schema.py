@@ -125,6 +125,26 @@ def prepare(engine: sa.Engine) -> int | None:
     return _read_version(engine)
 
 
+def readable_version(engine: sa.Engine) -> int | None:
+    """Return the current version for a store that can be read without an upgrade. Nothing is written.
+
+    Older stores lack tables that only a run or a figure needs.
+
+    Args:
+        engine: The store's database.
+
+    Returns:
+        The schema version of a newer store; None if the version table is empty.
+    """
+    version = _read_version(engine)
+    return SCHEMA_VERSION if version in _OLDER_VERSIONS else version
+
+
+def is_made(engine: sa.Engine) -> bool:
+    """Tell whether a database has tables of the store, of any version."""
+    return sa.inspect(engine).has_table(VERSION.name)
+
+
 def lock_creation(connection: sa.Connection) -> None:
     """Let only one process at a time create tables, until the transaction ends.
 

@@ -45,6 +45,7 @@ class Store:
         url: SQLAlchemy URL of the database, such as `sqlite:///runs/store.sqlite`. Missing tables are created; a store
             of an older schema version is upgraded.
         artifacts: Folder of weights and exhibits.
+        only_read: Neither create tables nor upgrade them.
 
     Attributes:
         url: The URL with its password hidden, for messages.
@@ -54,9 +55,9 @@ class Store:
         StoreError: The URL is not usable, or the database has tables of another program or of another schema version.
     """
 
-    def __init__(self, url: str, artifacts: Path) -> None:
+    def __init__(self, url: str, artifacts: Path, *, only_read: bool = False) -> None:
         self.artifacts = artifacts
-        self._database = Database(url)
+        self._database = Database(url, only_read=only_read)
         self.url, self.lock_wait = self._database.url, self._database.lock_wait
 
     def wait_while_locked(self, lock_wait: LockWait) -> None:

@@ -24,6 +24,15 @@ from results.values import derive_seed, fingerprint_of
 SEARCH_VERSION = 1
 """The version of the search. Raise it when the sampler or its start changes, so that old studies are not continued."""
 
+IDENTITY = "identity"
+"""Name of the attribute of a study that holds everything that decides it."""
+
+FOLD_VALUES = "fold_values"
+"""Name of the attribute of a trial that holds the scores of its folds."""
+
+TRAININGS = "fold_fingerprints"
+"""Name of the attribute of a trial that holds the fingerprints of its trainings."""
+
 RACED = "raced"
 """Name of the attribute of trials that got no more folds."""
 
@@ -86,8 +95,8 @@ class Search:
         name = f"{label} {self.fingerprint}"
         self.storage = storage if create or _has_study(storage, name) else optuna.storages.InMemoryStorage()
         self.study = _quiet_study(self.storage, name)
-        if "identity" not in self.study.user_attrs:
-            self.study.set_user_attr("identity", full_identity)
+        if IDENTITY not in self.study.user_attrs:
+            self.study.set_user_attr(IDENTITY, full_identity)
 
     @property
     def name(self) -> str:
@@ -115,7 +124,7 @@ class Search:
     def race(self) -> Race:
         """Return the race that the next trial runs: against all trials so far that were trained on all folds."""
         complete = [trial for trial in self._finished() if RACED not in trial.user_attrs]
-        return Race(tuple(tuple(trial.user_attrs["fold_values"]) for trial in complete))
+        return Race(tuple(tuple(trial.user_attrs[FOLD_VALUES]) for trial in complete))
 
     def tell(self, trial: Trial, folds: Sequence[FoldResult], expected: float | None = None) -> None:
         """Record a trial's score: the mean over folds of the best validation MAP@R; a diverged fold counts 0.
@@ -128,8 +137,8 @@ class Search:
                 never the best. None for a trial with all folds.
         """
         values = [fold.objective for fold in folds]
-        self._annotate(trial, "fold_values", list(values))
-        self._annotate(trial, "fold_fingerprints", [fold.fingerprint for fold in folds])
+        self._annotate(trial, FOLD_VALUES, list(values))
+        self._annotate(trial, TRAININGS, [fold.fingerprint for fold in folds])
         reasons: list[JsonValue] = [fold.reason for fold in folds if fold.reason]
         if reasons:
             self._annotate(trial, "reasons", reasons)
@@ -198,7 +207,7 @@ class Search:
 
 def _folds_of_raced(trial: FrozenTrial) -> int | None:
     """Number of folds of a trial that got no more folds; None for other trials."""
-    return len(trial.user_attrs["fold_values"]) if RACED in trial.user_attrs else None
+    return len(trial.user_attrs[FOLD_VALUES]) if RACED in trial.user_attrs else None
 
 
 def _has_study(storage: optuna.storages.BaseStorage, name: str) -> bool:

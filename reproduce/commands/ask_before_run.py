@@ -39,11 +39,12 @@ def ask_before_run(session: Session, device: str, workers: int, *, yes: bool, co
     """
     from reproduce.execution import plan_trainings
     from reproduce.execution.rates import stored_rates
-    from reproduce.storage import existing_store, readable_studies
+    from reproduce.storage import existing_store
+    from reproduce.store_care.damaged_studies import whole_studies
 
     store = existing_store(session.paths)
     timings = store.timings() if store else []
-    plans = plan_trainings.plan(session, store, readable_studies(session.paths) if store else None, timings)
+    plans = plan_trainings.plan(session, store, whole_studies(session.paths) if store else None, timings)
     to_do = sum(method.to_do for method in plans)
     if not to_do:
         return

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import Progress as RichProgress
 
 from reproduce.commands.options import Choices
 from reproduce.commands.panel_choice import suitable_panels
 from reproduce.errors import InputError
+from reproduce.monitoring.bars import Bars
 
 if TYPE_CHECKING:
-    from protocols.progress import Progress
     from reproduce.execution.session import Session
     from reproduce.storage import StoragePaths
     from results.experiment_spec import Experiment
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 def open_sessions(
     name: str, choices: Choices, where: StoragePaths, console: Console, *, plan: bool, device: str = "cpu"
 ) -> Iterator[Session]:
-    """Open the experiments of a file one after another, with progress bars for weights, images and features.
+    """Open the experiments of a file one after another, with the progress for weights, images and features.
 
     A panel whose images have no folder is left out with a message, as long as another panel can be run.
 
@@ -30,7 +29,7 @@ def open_sessions(
         name: Name of an experiment that comes with the suite, or path of a file; `/panel` behind it selects a panel.
         choices: What the command line changes about the experiments.
         where: Paths of the store, the checkpoints and the decoded images.
-        console: Where the bars are shown.
+        console: Where the progress is shown.
         plan: Open the experiments only for a plan, which needs neither images nor weights.
         device: cpu, cuda or cuda:N, which computes the features of a frozen trunk.
 
@@ -59,10 +58,10 @@ def open_sessions(
         if key in without_images and len(located) > 1:
             console.print(f"{key}: not run, since there is no --data {experiment.dataset.name}=FOLDER", highlight=False)
             continue
-        with RichProgress(console=console, transient=True, disable=not console.is_terminal) as bars:
-            reading = _bar_for(bars, "reading images")
-            fetching = _bar_for(bars, "fetching the trunk's weights")
-            computing = _bar_for(bars, "computing the features of the frozen trunk")
+        with Bars(console) as bars:
+            reading = bars.of("reading images")
+            fetching = bars.of("fetching the trunk's weights")
+            computing = bars.of("computing the features of the frozen trunk")
             session = open_session(
                 *(key, experiment, where, reading, choices.weights, fetching),
                 outline=plan,
@@ -70,12 +69,6 @@ def open_sessions(
                 computing=computing,
             )
         yield session
-
-
-def _bar_for(bars: RichProgress, what: str) -> Progress:
-    """Add a bar that appears with the first progress."""
-    task = bars.add_task(what, visible=False)
-    return lambda done, total: bars.update(task, completed=done, total=total, visible=True)
 
 
 def _located(experiment: Experiment, choices: Choices, datasets: set[str]) -> Experiment:

@@ -61,21 +61,22 @@ def plan(
     from protocols.metrics.neighbours import backend
     from reproduce.execution import plan_trainings
     from reproduce.execution.devices import check_device, default_workers
-    from reproduce.storage import existing_store, readable_studies, storage_paths, with_writable_cache
+    from reproduce.storage import storage_paths, store_to_read, with_writable_cache
+    from reproduce.store_care.damaged_studies import whole_studies
 
     console = output_console()
     check_workers(workers)
     _check_machine(rate, gpu, measure=measure)
     torch_device = check_device(device)
     where = storage_paths(store, artifacts, cache, None)
-    opened = existing_store(where)
-    timings = opened.timings() if opened else []
+    opened = store_to_read(where)
+    timings, studies = (opened.timings(), whole_studies(where)) if opened else ([], None)
     # The cores of this machine say nothing about another one.
     elsewhere = rate is not None or gpu is not None
     at_a_time = workers or (1 if elsewhere else default_workers())
     with with_writable_cache(where) as paths:
         for session in open_sessions(experiment, choices, paths, console, plan=True):
-            plans = plan_trainings.plan(session, opened, readable_studies(where) if opened else None, timings)
+            plans = plan_trainings.plan(session, opened, studies, timings)
             rates = _rates(session, timings, rate, gpu, torch_device if measure else None)
             show_plan(plans, rates, at_a_time, session, console)
             if not elsewhere:

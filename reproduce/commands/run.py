@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from reproduce.commands.ask_before_run import ask_before_run
@@ -64,6 +65,7 @@ def run(
     from reproduce.execution.devices import check_device, default_workers
     from reproduce.monitoring.trackers import open_trackers
     from reproduce.storage import storage_paths
+    from reproduce.store_care.set_aside_studies import set_aside_damaged_studies
 
     console = output_console()
     check_workers(workers)
@@ -83,6 +85,7 @@ def run(
     # The features of a frozen trunk are computed on this machine; the nodes of a cluster read them from the cache.
     features_on = check_device("auto" if on_cluster else device)
     for session in open_sessions(experiment, choices, where, console, plan=False, device=features_on):
+        set_aside_damaged_studies(where, partial(say, console))
         # A cluster's number of workers and their speed are not known before it is open.
         if ray is None:
             ask_before_run(session, features_on, workers or default_workers(), yes=yes, console=console)

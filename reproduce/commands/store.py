@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from reproduce.store_care.merge_stores import Merged
+    from results.patience import LockWait
     from results.record_check import Finding
     from results.record_merge import Conflict
 
@@ -41,19 +43,22 @@ def check(records_only: RecordsOnly = False, store: StoreAt = STORE, artifacts: 
     Ends with exit status 1 if something is damaged or missing. Nothing in the store is changed.
     """
     from reproduce.monitoring.bars import Bars
-    from reproduce.storage import readable_studies
+    from reproduce.storage import readable_studies, studies_in_one_line
     from results.database import Database
     from results.record_check import check_records
 
     where = _existing(store, artifacts)
     console = output_console()
     with Bars(console) as bars:
-        records = check_records(Database(where.store), bars.of("reading records"))
+        database = Database(where.store)
+        database.lock_wait = _waits()
+        records = check_records(database, bars.of("reading records"))
         findings = list(records.findings)
-        if (studies := readable_studies(where)) is not None:
-            from reproduce.store_care.check_studies import check_studies
+        with studies_in_one_line(where):
+            if (studies := readable_studies(where)) is not None:
+                from reproduce.store_care.check_studies import check_studies
 
-            findings += check_studies(studies, set(records.specs))
+                findings += check_studies(studies, set(records.specs))
         if not records_only:
             from reproduce.store_care.check_files import check_files
 
@@ -91,7 +96,8 @@ def merge(
         raise InputError(f"{other}: both are the same store; name two")
     with Bars(output_console()) as bars:
         try:
-            merged = merge_stores(first, second, keep_first=keep_first, progress=bars.of("copying files"))
+            progress = bars.of("copying files")
+            merged = merge_stores(first, second, keep_first=keep_first, progress=progress, lock_wait=_waits())
         except ConflictError as error:
             _refuse(error.conflicts, into)
     _say_merged(merged, into)
@@ -129,7 +135,8 @@ def import_from(
     where = storage_paths(store, artifacts, None, None)
     with Bars(output_console()) as bars:
         try:
-            merged = import_store(file, where, keep_first=keep_first, progress=bars.of("copying files"))
+            progress = bars.of("copying files")
+            merged = import_store(file, where, keep_first=keep_first, progress=progress, lock_wait=_waits())
         except ConflictError as error:
             _refuse(error.conflicts, store)
     _say_merged(merged, store)
@@ -139,6 +146,13 @@ def _existing(store: str, artifacts: Path | None) -> StoragePaths:
     """Return the paths of a store; raise InputError if there is none."""
     opened_store(store, artifacts)
     return storage_paths(store, artifacts, None, None)
+
+
+def _waits() -> LockWait:
+    """Let a merge wait, as a run does, while another program has locked a store."""
+    from results.patience import LockWait
+
+    return LockWait(partial(say, output_console()))
 
 
 def _same_file(first: str, second: str) -> bool:

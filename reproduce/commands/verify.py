@@ -49,7 +49,8 @@ def verify(
     from reproduce.execution.local import open_executor
     from reproduce.monitoring.bars import Bars
     from reproduce.outputs.find_runs import find_experiments
-    from reproduce.storage import opened_store, readable_studies, storage_paths, with_writable_cache
+    from reproduce.storage import opened_store, storage_paths, with_writable_cache
+    from reproduce.store_care.damaged_studies import whole_studies
     from reproduce.store_care.sample_trainings import draw_sample, stored_trainings
     from reproduce.store_care.train_again import DataAgain, check_weights, train_again
 
@@ -58,7 +59,7 @@ def verify(
     check_workers(workers)
     torch_device = check_device(device)
     console, where = output_console(), storage_paths(store, artifacts, cache, None)
-    opened, studies = opened_store(store, artifacts), readable_studies(where)
+    opened, studies = opened_store(store, artifacts), whole_studies(where)
     stored = [t for found in find_experiments(opened, [name]) for t in stored_trainings(opened, found, studies)]
     drawn = draw_sample(stored, opened, sample, seed)
     _say_start(drawn, name, seed, console)

@@ -41,9 +41,7 @@ class FailedJobs:
         Raises:
             WorkFailedError: The job must not be tried again, or has failed too often.
         """
-        name = job.fingerprint
-        description = described(job)
-        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        description, reason = described(job), _reason(error)
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             raise WorkFailedError(
                 f"{method}, {description}: the disk is full; free some space and run the same command again, "
@@ -51,10 +49,22 @@ class FailedJobs:
             ) from error
         if isinstance(error, MethodError | SplitError | SourceError | ChangedFileError | InputError):
             raise WorkFailedError(f"{method}, {description}: {error}") from error
-        self._store.put_failure(name, reason)
-        self._attempts[name] = self._attempts.get(name, 0) + 1
-        if self._attempts[name] >= ATTEMPTS:
+        self.add_ahead(job, error)
+        if self.too_often(job):
             raise WorkFailedError(
                 f"{method}, {description}: failed {ATTEMPTS} times, last with {reason}; everything finished is "
                 "kept, run the same command to try again"
             ) from error
+
+    def add_ahead(self, job: Job, error: BaseException) -> None:
+        """Store the failure of a job that no protocol waits for. It does not end the run, and has the same limit."""
+        self._store.put_failure(job.fingerprint, _reason(error))
+        self._attempts[job.fingerprint] = self._attempts.get(job.fingerprint, 0) + 1
+
+    def too_often(self, job: Job) -> bool:
+        """Tell whether a job has failed so often that it must not be tried ahead of time."""
+        return self._attempts.get(job.fingerprint, 0) >= ATTEMPTS
+
+
+def _reason(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0]

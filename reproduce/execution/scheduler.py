@@ -184,7 +184,7 @@ class Scheduler:
         for track, job in sorted(candidates, key=lambda candidate: candidate[0].ahead.index(candidate[1])):
             if self._waiting or len(self._running) >= self.executor.workers or interrupts.requested():
                 return
-            if job.fingerprint in under_way or self._outcomes.stored(job) is not None:
+            if job.fingerprint in under_way or self._failed.too_often(job) or self._outcomes.stored(job) is not None:
                 continue
             if self._begin(track, job) and not self._submit(track, job):
                 return
@@ -270,6 +270,8 @@ class Scheduler:
             if track.awaited(job.fingerprint):
                 self._failed.add(track.method, job, error)
                 self._waiting.appendleft((track, job))
+            else:
+                self._failed.add_ahead(job, error)
         if pool_broke:
             for track, job in self._running.values():
                 self._shared.end_job(job)

@@ -34,14 +34,14 @@ class SharedWork:
         """
         if not studies:
             return True
-        holder = self._leases.take(*map(_of_study, studies))
+        holder = self._leases.take(*map(study_lease, studies))
         if holder is not None:
             self._say_once(method, "searches its hyperparameters", holder)
         return holder is None
 
     def check_searches(self, method: str, studies: tuple[str, ...]) -> None:
         """Raise WorkFailedError if this run has lost the searches of a method."""
-        if studies and not self._leases.has(*map(_of_study, studies)):
+        if studies and not self._leases.has(*map(study_lease, studies)):
             raise WorkFailedError(
                 f"{method}: another run has taken over its search, because this one gave no sign of life for "
                 f"{LEASE_SECONDS:.0f} s; everything finished is kept, run the same command to continue"
@@ -50,7 +50,7 @@ class SharedWork:
     def end_searches(self, studies: tuple[str, ...]) -> None:
         """Give the searches of a method back."""
         if studies:
-            self._leases.give_back(*map(_of_study, studies))
+            self._leases.give_back(*map(study_lease, studies))
 
     def begin_job(self, method: str, job: Job) -> bool:
         """Take a training or a test; return False if it is under way in another run or for another method.
@@ -84,7 +84,8 @@ class SharedWork:
             )
 
 
-def _of_study(name: str) -> str:
+def study_lease(name: str) -> str:
+    """Return the name of the lease of a study."""
     return f"study {name}"
 
 

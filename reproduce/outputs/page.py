@@ -22,7 +22,8 @@ from reproduce.outputs.repository import repository_address
 from reproduce.outputs.rerun_commands import rerun_commands
 from reproduce.outputs.search_histories import searches
 from reproduce.outputs.tables import published_names
-from reproduce.storage import StoragePaths, open_store, open_studies, studies_in_one_line
+from reproduce.storage import StoragePaths, open_store, studies_in_one_line
+from reproduce.store_care.damaged_studies import whole_studies
 from results.artifacts import Exhibit, exhibit_path, weights_path
 from results.experiment_results import MeasuredExperiment
 from results.recordings import Recording, recording_path
@@ -99,7 +100,8 @@ def gather(name: str, fingerprint: str, store: Store, where: StoragePaths) -> Ma
     """
     measured = MeasuredExperiment.from_store(store, fingerprint, trainings=True)
     with studies_in_one_line(where):
-        histories = searches(open_studies(where), measured)
+        studies = whole_studies(where)
+        histories = {} if studies is None else searches(studies, measured)
     exhibits, unreadable = _exhibits(measured, store.artifacts)
     recordings, unreadable_recordings = _recordings(measured, store.artifacts)
     return Material(

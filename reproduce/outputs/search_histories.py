@@ -11,7 +11,7 @@ import optuna
 from optuna.study import StudySummary
 from optuna.trial import FrozenTrial, TrialState
 
-from protocols.search.optuna_search import RACED, SEARCH_VERSION
+from protocols.search.optuna_search import IDENTITY, RACED, SEARCH_VERSION
 from protocols.search.space import SearchParameter, settled
 from reports.figures.trials import Parameter, SearchHistory, TrialPoint
 from results.experiment_results import MeasuredExperiment
@@ -39,7 +39,7 @@ def searches(storage: optuna.storages.BaseStorage, measured: MeasuredExperiment)
     by_method: dict[str, SearchHistory] = {}
     # If several studies match, the last one is the latest and replaces the others.
     for study in optuna.get_all_study_summaries(storage, include_best_trial=False):
-        identity = study.user_attrs.get("identity")
+        identity = study.user_attrs.get(IDENTITY)
         key = identity["method"]["name"] if isinstance(identity, dict) else ""
         if isinstance(identity, dict) and belongs_to(identity, experiment.for_row(key), data):
             search = _search(storage, study, identity, trials)

@@ -1,22 +1,17 @@
-"""Checks the searches of a store: each study has the name of its identity, and the trainings of its trials exist."""
+"""Checks the searches of a store: the rows are whole, and the trainings of the trials exist."""
 
 from collections.abc import Iterator, Set
 
-import optuna
+from optuna.storages import RDBStorage
 from optuna.trial import TrialState
 
+from protocols.search.optuna_search import IDENTITY, TRAININGS
+from reproduce.store_care.damaged_studies import all_studies, damaged_studies, rows_without_owner
 from results.record_check import Finding
-from results.values import fingerprint_of
-
-IDENTITY = "identity"
-"""Name of the attribute of a study that holds everything that decides it."""
-
-TRAININGS = "fold_fingerprints"
-"""Name of the attribute of a trial that holds the fingerprints of its trainings."""
 
 
-def check_studies(storage: optuna.storages.BaseStorage, trainings: Set[str]) -> Iterator[Finding]:
-    """Compare the names of all studies with their identities, and look for the trainings of all finished trials.
+def check_studies(storage: RDBStorage, trainings: Set[str]) -> Iterator[Finding]:
+    """Look for damaged searches, and for the trainings of all finished trials.
 
     Args:
         storage: Optuna's storage of the studies.
@@ -25,15 +20,20 @@ def check_studies(storage: optuna.storages.BaseStorage, trainings: Set[str]) -> 
     Yields:
         What is damaged, missing or foreign.
     """
-    for study in storage.get_all_studies():
-        name = f"study {study.study_name}"
-        identity = study.user_attrs.get(IDENTITY)
-        if identity is None:
+    damaged = damaged_studies(storage)
+    for study in damaged:
+        yield Finding("damaged", f"study {study.name}", study.reason)
+    for table, count in rows_without_owner(storage).items():
+        yield Finding("damaged", f"table {table}", f"{count} row(s) belong to no study or trial")
+    unreadable = {study.number for study in damaged}
+    for number, study_name in all_studies(storage):
+        if number in unreadable:
+            continue
+        name = f"study {study_name}"
+        if IDENTITY not in storage.get_study_user_attrs(number):
             yield Finding("foreign", name, "the suite did not make it")
             continue
-        if fingerprint_of(identity) != study.study_name.rpartition(" ")[2]:
-            yield Finding("damaged", name, "its attribute `identity` does not give the fingerprint in its name")
-        for trial in storage.get_all_trials(study._study_id, deepcopy=False, states=(TrialState.COMPLETE,)):
+        for trial in storage.get_all_trials(number, deepcopy=False, states=(TrialState.COMPLETE,)):
             for fingerprint in trial.user_attrs.get(TRAININGS, ()):
                 if fingerprint not in trainings:
                     yield Finding(

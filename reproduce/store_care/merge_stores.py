@@ -7,10 +7,12 @@ from pathlib import Path
 
 from protocols.progress import Progress
 from reproduce.errors import InputError
-from reproduce.storage import StoragePaths, open_store, open_studies, readable_studies, studies_in_one_line
+from reproduce.storage import StoragePaths, open_store, open_studies, studies_in_one_line
+from reproduce.store_care.damaged_studies import whole_studies
 from reproduce.store_care.file_names import SOURCES, owner_of
 from reproduce.store_care.merge_studies import apply_studies, plan_studies
 from results.database import Database
+from results.patience import LockWait
 from results.record_check import check_records
 from results.record_merge import Conflict, apply_merge, plan_merge
 from results.schema import EXPERIMENTS, FOLD_RESULTS, RUNS
@@ -51,7 +53,12 @@ class ConflictError(Exception):
 
 
 def merge_stores(
-    into: StoragePaths, other: StoragePaths, *, keep_first: bool = False, progress: Progress | None = None
+    into: StoragePaths,
+    other: StoragePaths,
+    *,
+    keep_first: bool = False,
+    progress: Progress | None = None,
+    lock_wait: LockWait | None = None,
 ) -> Merged:
     """Add what another store holds to a store.
 
@@ -60,6 +67,7 @@ def merge_stores(
         other: Paths of the store that they come from; only read.
         keep_first: Whether to keep the first store's version where the two disagree.
         progress: Called with the number of files that were copied, and of all files.
+        lock_wait: What to do about a SQLite file that stays locked. By default the merge fails after a minute.
 
     Raises:
         ConflictError: The stores disagree and `keep_first` is not set. Nothing was written.
@@ -68,10 +76,11 @@ def merge_stores(
     """
     open_store(into)
     target, source = Database(into.store), Database(other.store)
+    target.lock_wait = source.lock_wait = lock_wait or LockWait()
     _refuse_damaged(source, other)
     records = plan_merge(target, source)
     with studies_in_one_line(other):
-        studies, disagreeing = plan_studies(readable_studies(into), readable_studies(other), records.conflicting)
+        studies, disagreeing = plan_studies(whole_studies(into), whole_studies(other), records.conflicting)
     conflicts = (*records.conflicts, *disagreeing)
     if conflicts and not keep_first:
         raise ConflictError(conflicts)
@@ -80,10 +89,12 @@ def merge_stores(
         copy_whole(other.artifacts / name, into.artifacts / name)
         if progress is not None:
             progress(number + 1, len(files))
-    apply_merge(records, target)
+    apply_merge(target, records)
     if studies:
         with studies_in_one_line(into):
-            apply_studies(studies, open_studies(into))
+            storage = open_studies(into)
+            storage.lock_wait = target.lock_wait
+            apply_studies(studies, storage)
     return Merged(
         records.added(FOLD_RESULTS),
         records.added(RUNS),

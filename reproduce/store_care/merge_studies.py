@@ -8,7 +8,7 @@ from optuna.storages import BaseStorage
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from reproduce.store_care.check_studies import TRAININGS
+from protocols.search.optuna_search import TRAININGS
 from results.record_merge import Conflict
 
 _KEPT = (TrialState.COMPLETE, TrialState.RUNNING)

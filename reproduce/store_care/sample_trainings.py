@@ -8,12 +8,12 @@ import optuna
 from optuna.trial import TrialState
 
 from protocols.kept_sources import remember_kept_sources
+from protocols.search.optuna_search import IDENTITY, TRAININGS
 from protocols.training.build_method import MethodError
 from protocols.training.component_versions import with_versions
 from reproduce.errors import InputError
 from reproduce.outputs.find_runs import NamedExperiment
 from reproduce.outputs.search_histories import belongs_to
-from reproduce.store_care.check_studies import IDENTITY, TRAININGS
 from results.experiment_spec import Experiment
 from results.experiment_summary import OTHER_VERSION
 from results.records import FoldResult

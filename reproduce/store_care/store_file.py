@@ -22,6 +22,7 @@ from reproduce.errors import InputError
 from reproduce.storage import StoragePaths, storage_paths
 from reproduce.store_care.file_names import is_checkpoint, owner_of
 from reproduce.store_care.merge_stores import Merged, merge_stores
+from results.patience import LockWait
 from results.values import Record
 from results.whole_files import partial_name, put_in_place
 
@@ -90,7 +91,12 @@ def export_store(
 
 
 def import_store(
-    file: Path, into: StoragePaths, *, keep_first: bool = False, progress: Progress | None = None
+    file: Path,
+    into: StoragePaths,
+    *,
+    keep_first: bool = False,
+    progress: Progress | None = None,
+    lock_wait: LockWait | None = None,
 ) -> Merged:
     """Check a file that `export_store` wrote, and merge what it holds into a store.
 
@@ -99,6 +105,7 @@ def import_store(
         into: Paths of the store; it is made if there is none.
         keep_first: Whether to keep the store's version where the two disagree.
         progress: Called with the number of files that were copied, and of all files.
+        lock_wait: As in `merge_stores`.
 
     Raises:
         InputError: The file is damaged or not of this kind. Nothing was written.
@@ -109,7 +116,7 @@ def import_store(
         with zipfile.ZipFile(file) as archive:
             _unpack(archive, unpacked)
         other = storage_paths(str(unpacked / STORE), unpacked / ARTIFACTS, None, None)
-        return merge_stores(into, other, keep_first=keep_first, progress=progress)
+        return merge_stores(into, other, keep_first=keep_first, progress=progress, lock_wait=lock_wait)
 
 
 def _without_files(where: StoragePaths, empty: Path) -> StoragePaths:

@@ -76,3 +76,11 @@ def test_a_file_name_that_is_not_utf_8_is_refused(tmp_path):
     with pytest.raises(DataError, match=r"the name 'class_1/caf\\udce9.png' is not UTF-8; rename") as raised:
         open_folder(data_request(root, tmp_path / "cache"))
     str(raised.value).encode()
+
+
+@pytest.mark.parametrize(
+    ("key", "most"), [("reproductions", 1000), ("search.trials", 10_000), ("search.searches", 100)]
+)
+def test_numbers_that_no_machine_could_work_off_are_refused(key, most):
+    with pytest.raises(InputError, match=f"'{key}': input should be less than or equal to {most}, found"):
+        load_experiments("quickstart", {key: 10**9})

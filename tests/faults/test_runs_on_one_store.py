@@ -91,13 +91,13 @@ def test_twenty_interrupts(tmp_path):
 
 def test_a_killed_run_that_starts_again_at_once_goes_on(tmp_path):
     write_experiment(tmp_path, iterations=60)
-    killed = start_run(tmp_path, SQLITE, "tables")
+    killed = start_run(tmp_path, SQLITE, "tables", "--workers", "2")
     for line in killed.stdout:
         if "untrained: run" in line:
             break
     os.kill(killed.pid, signal.SIGKILL)
     again = start_run(tmp_path, SQLITE, "tables")
-    killed.communicate(timeout=60)
+    assert killed.communicate(timeout=60)[1] == "", "its workers end without a warning"
     out, err = again.communicate(timeout=300)
     assert (again.returncode, err) == (0, "")
     assert "another run" not in out

@@ -9,6 +9,8 @@ import sqlalchemy as sa
 
 from results import engine, patience
 from results.patience import LockWait, LostConnectionError, patient
+from results.record_check import check_records
+from results.record_merge import apply_merge, plan_merge
 from results.schema import FAILURES
 from results.store import Store, StoreError
 from tests.support.sample_records import some_result, some_spec
@@ -34,6 +36,31 @@ def test_a_run_keeps_a_training_until_the_lock_goes(locked):
     assert store.fold_result(spec.fingerprint) == some_result(spec)
     assert len(lines) == 1
     assert lines[0].startswith("another program has locked the store")
+
+
+def test_a_check_and_a_merge_wait_until_the_lock_goes(locked, tmp_path):
+    store, lock = locked
+    lines, specs = [], [some_spec(seed=seed) for seed in range(2)]
+    other = Store(f"sqlite:///{tmp_path}/other.sqlite", tmp_path)
+    for spec in specs:
+        other.put_fold(spec, some_result(spec))
+    other.put_failure(specs[0].fingerprint, "no power")
+    into, source = store._database, other._database
+    into.lock_wait = LockWait(lines.append)
+
+    def with_a_lock(call, *arguments):
+        lock.rollback()
+        lock.execute("BEGIN EXCLUSIVE")
+        threading.Timer(0.4, lock.rollback).start()
+        return call(*arguments)
+
+    merge = with_a_lock(plan_merge, into, source)
+    with_a_lock(apply_merge, into, merge)
+    apply_merge(into, merge)  # As after a lost connection, when nobody knows whether it was carried out.
+    checked = with_a_lock(check_records, into)
+    assert (checked.findings, set(checked.specs)) == ((), {spec.fingerprint for spec in specs})
+    assert len(store.failures()) == 1
+    assert len(lines) == 3
 
 
 def test_other_commands_do_not_wait_longer(locked):

@@ -1,6 +1,8 @@
 """The times that `plan` prints, the machine that they are for, and that it only reads the store."""
 
 import io
+import sqlite3
+from contextlib import closing
 from types import SimpleNamespace
 
 import optuna
@@ -117,6 +119,22 @@ def test_a_plan_changes_no_byte_of_the_store(say, tmp_path):
     assert "8 trainings, 0 in the store" in say("tiny.yaml", "--seed", "99")
     assert file.read_bytes() == with_studies
     assert readable_studies(where).get_all_studies() == []
+
+
+@pytest.mark.parametrize("made", ["not at all", "empty", "by an older release"])
+def test_a_plan_makes_and_upgrades_no_store(say, tmp_path, made):
+    file = tmp_path / "runs" / "store.sqlite"
+    if made == "empty":
+        file.parent.mkdir()
+        file.touch()
+    elif made == "by an older release":
+        open_store(storage_paths("runs/store.sqlite", None, None, None))
+        with closing(sqlite3.connect(file)) as connection, connection:
+            connection.execute("DROP TABLE leases")
+            connection.execute("UPDATE suite_schema SET version = 2")
+    before = file.read_bytes() if file.exists() else None
+    assert "8 trainings, 0 in the store" in say("tiny.yaml")
+    assert (file.read_bytes() if file.exists() else None) == before
 
 
 def test_a_folder_that_cannot_be_written_gets_a_cache_elsewhere(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """A raced search through the scheduler: the same with any number of workers, and after a kill at any moment."""
 
+from collections import Counter
 from concurrent.futures import Future
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from protocols.protocol_registry import PROTOCOLS
 from protocols.search.open_method import OpenMethod
 from protocols.search.space import SearchParameter
 from protocols.search.study import Budget, Study
+from reproduce.execution.failed_jobs import ATTEMPTS
 from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.tasks import EvaluateTask, Trained
 from reproduce.execution.told_trials import count_told_trials
@@ -58,6 +60,25 @@ class OneByOne:
         return {future}, None
 
 
+class FailsAhead(OneByOne):
+    """As `OneByOne`, but the last fold fails at once whenever it is trained for an idle worker."""
+
+    def __init__(self, workers, lives=500):
+        super().__init__(workers, lives)
+        self.failures = Counter()
+
+    def wait(self, futures, timeout, return_when):
+        for place, (future, task) in enumerate(self.open):
+            job = getattr(task, "job", None)
+            if self.lives > 0 and getattr(job, "if_idle", False) and job.spec.fold == FOLDS - 1:
+                del self.open[place]
+                self.failures[job.fingerprint] += 1
+                future.set_exception(RuntimeError("no power"))
+                self.lives -= 1
+                return {future}, None
+        return super().wait(futures, timeout, return_when)
+
+
 def outcome_of(task):
     """A hill over the margin with its top at 0.6; the folds are differently hard."""
     if isinstance(task, EvaluateTask):
@@ -75,14 +96,14 @@ def world(tmp_path, monkeypatch):
     """Returns a function that runs the raced study: workers, and after how many finished tasks the process dies."""
     problem, worlds = small_problem(tmp_path, folds=FOLDS), {}
 
-    def run(name, workers, lives=10_000):
+    def run(name, workers, lives=10_000, kind=OneByOne):
         if name not in worlds:
             store = Store(f"sqlite:///{tmp_path}/{name}.db", tmp_path / name)
             worlds[name] = store, optuna.storages.InMemoryStorage()
         store, storage = worlds[name]
         method, budget = OpenMethod(method=TRIPLET, space=(MARGIN,)), Budget(TRIALS, RUNS)
         study = Study(problem, method, budget, ONLY_START, storage, racing=True)
-        executor, observer = OneByOne(workers, lives), Observer()
+        executor, observer = kind(workers, lives), Observer()
         monkeypatch.setattr("reproduce.execution.scheduler.wait", executor.wait)
         Scheduler(problem, store, executor, observer).run({"triplet": PROTOCOLS["mlrc"].run(study)})
         return study, executor, observer, store
@@ -114,6 +135,14 @@ def test_more_workers_give_the_same_and_are_not_idle_while_folds_are_left(world)
         assert FOLDS * (TRIALS + RUNS) - study.spared() <= trained <= FOLDS * (TRIALS + RUNS)
         # The first wait of a trial finds every worker busy, as without racing.
         assert executor.most_at_once >= workers
+
+
+def test_a_training_for_an_idle_worker_that_fails_is_tried_as_often_as_others(world):
+    study, executor, _, store = world("failing", 4, 500, FailsAhead)
+    assert max(executor.failures.values()) == ATTEMPTS
+    assert len(store.failures()) == sum(executor.failures.values())
+    whole, *_ = world("whole", 4)
+    assert told(study) == told(whole)
 
 
 @pytest.mark.parametrize("workers", [1, 3])
