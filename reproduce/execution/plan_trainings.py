@@ -9,7 +9,7 @@ from protocols.problem import Problem
 from protocols.splits import from_ranges
 from reproduce.execution.rates import Rates
 from reproduce.execution.session import Session
-from reproduce.execution.typical_lengths import TypicalLength, typical_length
+from reproduce.execution.typical_lengths import TypicalLength, first_stop, typical_length
 from results.store import Store
 from results.timing import Timing
 from results.training_spec import FoldSpec
@@ -75,15 +75,18 @@ class Length:
         iterations: Number of optimizer steps.
         trained: Number of images in its batches.
         validated: Number of images embedded in its validations.
+        compared: Number of pairs of embeddings compared in the retrieval of its validations.
     """
 
     iterations: int
     trained: int
     validated: int
+    compared: int = 0
 
     def seconds(self, rates: Rates) -> float:
         """Return the duration in seconds at the given rates."""
-        return self.trained / rates.training + self.validated / rates.evaluation
+        embedding = self.trained / rates.training + self.validated / rates.evaluation
+        return embedding + self.compared / rates.comparisons
 
 
 def plan(
@@ -141,20 +144,24 @@ def _bounds(problem: Problem, spec: FoldSpec) -> tuple[Length, Length]:
     training_images = len(images.of_classes(from_ranges(spec.train_classes)))
     if spec.method.loss is None:
         # An embedder that is computed needs the features of the training images.
-        only_embedding = Length(0, 0, validation_images + (training_images if spec.method.embedder else 0))
+        embedded = validation_images + (training_images if spec.method.embedder else 0)
+        only_embedding = Length(0, 0, embedded, validation_images**2)
         return only_embedding, only_embedding
     steps = settings.steps_per_epoch(training_images)
-    # The epoch of the first validation that can stop a training: the first one later than `patience` epochs.
-    first_stop = (settings.patience // settings.validate_every + 1) * settings.validate_every
 
     def length(epochs: int) -> Length:
         iterations = epochs * steps
         validations = 1 + -(-epochs // settings.validate_every)
-        return Length(iterations, iterations * settings.batch_size, validations * validation_images)
+        return Length(
+            iterations,
+            iterations * settings.batch_size,
+            validations * validation_images,
+            validations * validation_images**2,
+        )
 
     longest = length(settings.max_epochs)
     # Without validation classes nothing stops a training before its last epoch.
-    return longest if not validation_images else length(min(first_stop, settings.max_epochs)), longest
+    return longest if not validation_images else length(first_stop(settings)), longest
 
 
 def _by_part(choose: Callable[[Iterable[int]], int], lengths: Sequence[Length]) -> Length:
@@ -163,6 +170,7 @@ def _by_part(choose: Callable[[Iterable[int]], int], lengths: Sequence[Length]) 
         choose(length.iterations for length in lengths),
         choose(length.trained for length in lengths),
         choose(length.validated for length in lengths),
+        choose(length.compared for length in lengths),
     )
 
 

@@ -43,6 +43,8 @@ def say(capsys, monkeypatch, tmp_path, same_threads_afterwards):
 def test_a_frozen_trunk_trains_the_embedder_on_features_computed_once(say, tmp_path):
     planned = say("plan", "frozen.yaml", "--workers", 1, "--rate", 1000)
     assert planned.code == 0, planned.err
+    assert "1,000.0 rows of features a second" in " ".join(planned.out.split())
+    assert "Not counted: the features of the 64 images, computed once." in " ".join(planned.out.split())
     assert not list((tmp_path / "runs").glob("cache/features-*")), "a plan computes no features"
     answer = say("run", "frozen.yaml", "--workers", 1, "--device", "cpu")
     assert answer.code == 0, answer.err

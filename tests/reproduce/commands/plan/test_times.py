@@ -38,7 +38,13 @@ def method(seconds_each=None, in_store=0, share=0.3):
 def shown(plans, rates=RATES, workers=1, racing=False):
     experiment = load_experiment("quickstart", {"search.racing": racing})
     text = io.StringIO()
-    show_plan(plans, rates, workers, SimpleNamespace(name="n", experiment=experiment), Console(file=text, width=300))
+    show_plan(
+        plans,
+        rates,
+        workers,
+        SimpleNamespace(name="n", experiment=experiment, problem=experiment),
+        Console(file=text, width=300),
+    )
     return text.getvalue()
 
 
@@ -64,6 +70,13 @@ def test_without_rates_the_stored_trainings_are_all_that_is_known():
     assert "mean of each method's trainings in the store" in shown([method(seconds_each=2.0)], "no rates")
     text = shown([method(seconds_each=2.0), method()], "no rates")
     assert "10 trainings, 0 in the store; times are unknown (no rates); give --gpu" in text
+
+
+def test_the_retrieval_of_validations_is_counted_where_its_speed_is_known():
+    length = Length(10, 100, 50, compared=2500)
+    assert length.seconds(RATES) == pytest.approx(100 / 10 + 50 / 30)
+    measured = Rates(10.0, "as measured", evaluated=5.0, comparisons=100.0)
+    assert length.seconds(measured) == pytest.approx(100 / 10 + 50 / 5 + 2500 / 100)
 
 
 def test_nothing_to_do_needs_no_rates():
