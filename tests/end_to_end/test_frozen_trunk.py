@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from PIL import Image
 
 from reproduce.outputs.find_runs import find_run
 from results.store import Store
@@ -75,6 +76,34 @@ def test_the_exported_model_of_a_frozen_trunk_embeds_images(say, tmp_path):
     with np.load(tmp_path / "again.npz") as again:
         np.testing.assert_allclose(again["embeddings"], np.load(tmp_path / "e" / "features.npy"), atol=1e-5)
     assert say("export", "model", "frozen", "--method", "untrained", "--to", "raw").code == 0
+
+
+def test_too_few_training_images_for_the_principal_components_are_told_before_features_are_computed(say, tmp_path):
+    answer = say("run", "frozen.yaml", "--embedding-size", 40, "--device", "cpu")
+    assert answer.code == 2
+    assert "a fold has only 24 training images, which have at most 23 principal components" in answer.err
+    assert "give --embedding-size 23 or less" in answer.err
+    assert not list((tmp_path / "runs").glob("cache/features-*"))
+    random_start = ("--methods", "untrained", "--embedding-size", 40)
+    assert say("run", "frozen.yaml", *random_start, "--device", "cpu").code == 0
+
+
+@pytest.mark.slow
+def test_the_frozen_panel_of_folder_small_runs_on_larger_images(say, tmp_path):
+    for number in range(48):
+        path = tmp_path / "photographs" / f"class_{number // 4:02}" / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with Image.open(tmp_path / "images" / f"class_{number // 4:02}" / f"{number % 4}.png") as image:
+            image.resize((160, 140)).save(path)
+    short = ("--methods", "untrained,contrastive,proxy_anchor", "--trials", 2, "--reproductions", 2, "--epochs", 2)
+    data = ("--data", "photographs", "--embedding-size", 8, "--device", "cpu", "--workers", 1)
+    answer = say("run", "folder_small", *data, *short)
+    assert answer.code == 0, answer.err
+    assert "folder_small/frozen_features: " in answer.out
+    assert "rows of features a second" in " ".join(answer.out.split())
+    assert "36 trainings made" in answer.out
+    page = (tmp_path / "runs" / "reports" / "folder_small_frozen_features" / "index.html").read_text()
+    assert "no fine-tuning and no augmentation" in page
 
 
 def test_exported_embeddings_are_a_dataset_of_features(say, tmp_path):
