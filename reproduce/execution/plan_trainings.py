@@ -17,7 +17,7 @@ from results.training_spec import FoldSpec
 
 @dataclass(frozen=True)
 class MethodPlan:
-    """The planned trainings of one method. Test evaluations are not counted.
+    """The planned trainings and tests of one method.
 
     Attributes:
         key: The method's key.
@@ -29,6 +29,8 @@ class MethodPlan:
         shortest: Lower bound of a training's length: early stopping ends it at the first possible validation.
         longest: Upper bound of a training's length: it runs for all epochs.
         typical: The typical length.
+        runs: Number of runs, each with one test.
+        test: What one test embeds and compares.
     """
 
     key: str
@@ -39,6 +41,8 @@ class MethodPlan:
     shortest: "Length"
     longest: "Length"
     typical: TypicalLength
+    runs: int = 0
+    test: "Length | None" = None
 
     @property
     def to_do(self) -> int:
@@ -46,7 +50,9 @@ class MethodPlan:
         return self.trainings - self.in_store
 
     def seconds_to_do(self, rates: Rates | None) -> tuple[float, float, float] | None:
-        """Return the least, a typical and the largest duration of the trainings to do, one after another, in seconds.
+        """Return the least, a typical and the largest duration of what is to do, one after another, in seconds.
+
+        Tests are taken to be missing in the proportion of the trainings. Without rates they are not counted.
 
         Args:
             rates: Speed of the machine. None takes the durations of stored trainings for all three.
@@ -64,7 +70,8 @@ class MethodPlan:
             middle = self.seconds_each
             least, most = min(least, middle), max(most, middle)
         middle = min(max(middle, least), most)
-        return self.to_do * least, self.to_do * middle, self.to_do * most
+        tests = self.test.seconds(rates) * self.runs * self.to_do / self.trainings if self.test else 0.0
+        return self.to_do * least + tests, self.to_do * middle + tests, self.to_do * most + tests
 
 
 @dataclass(frozen=True)
@@ -121,6 +128,8 @@ def plan(
                 shortest,
                 longest,
                 typical_length(study.problem, shortest.iterations, longest.iterations, timings),
+                study.n_runs,
+                length_of_test(study.problem),
             )
         )
     return plans
@@ -162,6 +171,16 @@ def _bounds(problem: Problem, spec: FoldSpec) -> tuple[Length, Length]:
     longest = length(settings.max_epochs)
     # Without validation classes nothing stops a training before its last epoch.
     return longest if not validation_images else length(first_stop(settings)), longest
+
+
+def length_of_test(problem: Problem) -> Length:
+    """Return what the test of a run embeds and compares: the test images with the model of each fold.
+
+    The concatenated embeddings have as many dimensions as those of all folds together, so they count as much.
+    """
+    images = len(problem.dataset.images.of_classes(problem.split.test))
+    parts = problem.folds if problem.folds == 1 else 2 * problem.folds
+    return Length(0, 0, problem.folds * images, parts * images**2)
 
 
 def _by_part(choose: Callable[[Iterable[int]], int], lengths: Sequence[Length]) -> Length:
