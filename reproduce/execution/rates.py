@@ -5,6 +5,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import torch
+
 from protocols.problem import Problem
 from protocols.samples import Samples
 from protocols.splits import as_ranges, from_ranges
@@ -179,7 +181,28 @@ def measured_rates(problem: Problem, device: str) -> Rates | str:
     source = f"measured now on {device} with {problem.dataset.name}"
     if problem.dataset.fingerprint == "stand-in":
         source = f"measured now on {device} with noise in place of {problem.dataset.name}'s images"
-    return Rates((batch + len(few) / EVALUATION_SPEED) / seconds, source, here=True)
+    rate = (batch + len(few) / EVALUATION_SPEED) / seconds
+    return Rates(rate, source, here=True, comparisons=compared_per_second(device))
+
+
+def compared_per_second(device: str, count: int = 4000) -> float:
+    """Measure how many pairs of embeddings with 128 dimensions a retrieval compares per second.
+
+    Args:
+        device: cpu, cuda or cuda:N.
+        count: Number of embeddings that are compared with one another.
+    """
+    from protocols.metrics.retrieval import normalized, retrieval_scores
+
+    generator = torch.Generator().manual_seed(0)
+    embeddings = normalized(torch.randn(count, 128, generator=generator)).to(device)
+    labels = torch.arange(count) % (count // 50)
+    seconds = []
+    for _ in range(3):
+        started = time.perf_counter()
+        retrieval_scores(embeddings, labels)
+        seconds.append(time.perf_counter() - started)
+    return count * count / min(seconds)
 
 
 def measured_batch(problem: Problem, spec: FoldSpec, device: str) -> int:

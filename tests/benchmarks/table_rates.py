@@ -1,8 +1,8 @@
 """`python -m tests.benchmarks.table_rates`: the measured rows of the table of machines, for this machine's CPU.
 
 It trains on glyphs with `small_conv`, and on random features, with the losses of `folder_small` and one thread. A step
-of n rows is taken to last `1 / steps + n / rows` seconds. Times are those of the processor, so that other work on the
-machine counts little. Nothing here decides a test.
+of n rows is taken to last `1 / steps + n / rows` seconds. Their times are those of the processor, so that other work
+on the machine counts little. Nothing here decides a test.
 """
 
 import argparse
@@ -12,13 +12,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import torch
-
-from protocols.metrics.retrieval import normalized, retrieval_scores
 from protocols.problem import Problem
 from protocols.training.train_fold import train_fold
 from reproduce.config.experiment_file import load_experiments
 from reproduce.execution.devices import prepare_process
+from reproduce.execution.rates import compared_per_second
 from reproduce.execution.session import Session, open_session
 from reproduce.storage import storage_paths
 from results.training_spec import FoldSpec
@@ -81,22 +79,10 @@ def mean_seconds(session: Session, batch: int, rounds: int) -> tuple[float, floa
     return statistics.mean(steps), statistics.mean(validations), validated
 
 
-def comparisons(rows: int = 6000) -> float:
-    """Return the pairs of 128-dimensional embeddings that are compared per second in a retrieval."""
-    embeddings = normalized(torch.randn(rows, 128, generator=torch.Generator().manual_seed(0)))
-    labels = torch.arange(rows) % 100
-    spans = []
-    for _ in range(4):
-        started = time.process_time()
-        retrieval_scores(embeddings, labels)
-        spans.append(time.process_time() - started)
-    return rows * rows / min(spans[1:])
-
-
 def measured_rows(rounds: int) -> Iterator[str]:
     """Measure retrieval, `small_conv` and features, and yield a line for each."""
     prepare_process("cpu")
-    compared = comparisons()
+    compared = compared_per_second("cpu")
     yield f"comparisons={compared:.2g}"
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)

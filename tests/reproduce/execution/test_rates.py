@@ -159,4 +159,5 @@ def test_a_measurement_ends_with_its_time(problem, monkeypatch):
     rates = measured_rates(endless, "cpu")
     assert rates.training > 0
     assert rates.source == "measured now on cpu with stripes"
+    assert 0 < rates.comparisons < math.inf
     assert time.perf_counter() - started < 30
