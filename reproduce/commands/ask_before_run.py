@@ -36,7 +36,7 @@ def ask_before_run(session: Session, device: str, workers: int, *, yes: bool, co
         typer.Exit: The user does not want to start.
     """
     from reproduce.execution import plan_trainings
-    from reproduce.execution.rates import samples_word, stored_rates
+    from reproduce.execution.rates import stored_rates, training_rows_word
     from reproduce.storage import existing_store, readable_studies
 
     store = existing_store(session.paths)
@@ -55,7 +55,9 @@ def ask_before_run(session: Session, device: str, workers: int, *, yes: bool, co
         say(console, f"{to_do} trainings to do; how long they take is not known ({rates})")
         return
     least, typical, most = (sum(parts) / workers for parts in zip(*durations, strict=True))
-    each_second = "" if isinstance(rates, str) else f"{rates.training:,.0f} {samples_word(session.problem)} a second"
+    each_second = (
+        "" if isinstance(rates, str) else f"{rates.training:,.0f} {training_rows_word(session.problem)} a second"
+    )
     source = "" if isinstance(rates, str) else f"; {each_second}, {rates.source}"
     say(
         console,

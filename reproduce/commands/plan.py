@@ -151,7 +151,7 @@ def _summary(
     session: Session,
 ) -> Iterator[str]:
     """Write the lines below the table: counts, the time left, and where the times come from."""
-    from reproduce.execution.rates import REMEDY, samples_word
+    from reproduce.execution.rates import REMEDY, training_rows_word
 
     most = "at most " if session.experiment.search.racing else ""
     done, trainings = sum(method.in_store for method in plans), sum(method.trainings for method in plans)
@@ -167,7 +167,7 @@ def _summary(
         yield "Times: the mean of each method's trainings in the store."
         return
     yield (
-        f"Rate: {rates.training:,.1f} {samples_word(session.problem)} a second in training, {rates.source}; "
+        f"Rate: {rates.training:,.1f} {training_rows_word(session.problem)} a second in training, {rates.source}; "
         f"{rates.evaluation_in_words}."
     )
     if session.problem.trunk.frozen:

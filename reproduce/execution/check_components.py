@@ -2,7 +2,7 @@
 
 from protocols.problem import Problem
 from reproduce.errors import InputError
-from results.feature_settings import FEATURES
+from results.feature_settings import samples_word
 from results.training_spec import MethodSpec
 
 
@@ -25,7 +25,7 @@ def check_components(problem: Problem, method: MethodSpec) -> None:
     fewest = min(len(images.of_classes(fold.train)) for fold in problem.split.folds[: problem.folds])
     # The centred features of n images span at most n - 1 directions.
     if problem.embedding_size > fewest - 1:
-        samples = "rows" if problem.dataset.name == FEATURES else "images"
+        samples = samples_word(problem.dataset.name)
         raise InputError(
             f"{method.name}: a fold has only {fewest} training {samples}, which have at most {fewest - 1} principal "
             f"components, fewer than the {problem.embedding_size} dimensions of the embedding; give --embedding-size "

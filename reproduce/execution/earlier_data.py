@@ -3,7 +3,7 @@
 from protocols.datasets.dataset import Dataset
 from reproduce.execution.session import Session
 from results.experiment_summary import ExperimentData
-from results.feature_settings import FEATURES
+from results.feature_settings import samples_word
 from results.store import IncompleteExperimentError, Store
 
 
@@ -21,9 +21,7 @@ def note_on_data(session: Session, store: Store) -> str | None:
         session: The opened experiment.
         store: The store with earlier experiments.
     """
-    now, samples = data_of(session.problem.dataset), "images"
-    if session.experiment.dataset.name == FEATURES:
-        samples = "rows"
+    now, samples = data_of(session.problem.dataset), samples_word(session.experiment.dataset.name)
     stored = store.experiments()
     latest: str | None = None
     for fingerprint in stored.loc[stored["name"] == session.name, "fingerprint"].astype(str):

@@ -65,7 +65,7 @@ class Rates:
         return f"evaluation is assumed to be {times}" if self.evaluated is None else f"evaluation is {times}"
 
 
-def samples_word(problem: Problem) -> str:
+def training_rows_word(problem: Problem) -> str:
     """Return what a training of the problem reads, for people: images, or rows of features."""
     return "rows of features" if problem.trunk.is_input_features else "images"
 

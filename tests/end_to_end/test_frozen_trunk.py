@@ -121,7 +121,9 @@ def test_features_are_trained_without_images_and_without_a_trunk(say, tmp_path):
     answer = say("run", "mine.yaml", "--workers", 2, "--device", "cpu")
     assert answer.code == 0, answer.err
     assert "features: 64 rows of 16 classes" in answer.out
-    assert "rows of 24 features and no images" in " ".join(say("table", "mine").out.split())
+    table = " ".join(say("table", "mine").out.split())
+    assert "rows of 24 features and no images" in table
+    assert "32 rows of 8 test classes" in table
     store = Store(f"sqlite:///{tmp_path}/runs/store.sqlite", tmp_path / "runs" / "artifacts")
     assert find_run(store, "mine", "untrained", 0).record.dimensions == 24
     planned = say("plan", "mine.yaml", "--workers", 1)

@@ -14,8 +14,8 @@ from reproduce.execution.rates import (
     machine_rates,
     measured_batch,
     measured_rates,
-    samples_word,
     stored_rates,
+    training_rows_word,
 )
 from results.timing import Timing
 from results.trunk_spec import TrunkSpec
@@ -146,8 +146,8 @@ def test_a_measurement_takes_the_whole_batch_only_where_it_is_quick(problem):
 
 
 def test_plans_name_what_trainings_read(problem):
-    assert samples_word(problem) == "images"
-    assert samples_word(on_features(problem)) == "rows of features"
+    assert training_rows_word(problem) == "images"
+    assert training_rows_word(on_features(problem)) == "rows of features"
     assert "features" in stored_rates(on_features(problem), [])
 
 
