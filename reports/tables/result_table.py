@@ -225,7 +225,8 @@ def _caption(
     )
     return (
         f"Dataset {first.dataset}: {first.test_images} {samples_word(first.dataset)} of {first.test_classes} test "
-        "classes, which are used neither in training nor in search. Values are percentages: mean ± half width of the 95 % Student-t interval "
+        "classes, which are used neither in training nor in search. "
+        "Values are percentages: mean ± half width of the 95 % Student-t interval "
         f"{over} ({planned}). {origin_of_hyperparameters(first.protocol, trials)} "
         f"Separated: mean of {folds} {dimensions}-dim models; concatenated: their {folds * dimensions}-dim "
         f"ensemble. {last_epoch}Base seed {first.seed}. Methods are tested in the primary score, {score.embeddings} "
