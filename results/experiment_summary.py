@@ -51,6 +51,20 @@ class StoppedMethod(Record):
     level: float
 
 
+class ExperimentData(Record):
+    """The data that an experiment was started on.
+
+    Attributes:
+        fingerprint: Fingerprint of the dataset.
+        samples: Number of images, or of rows of features.
+        classes: Number of classes.
+    """
+
+    fingerprint: str
+    samples: int
+    classes: int
+
+
 class LeftOut(NamedTuple):
     """Why a row is not tested against the others: the sign of its note, and the note."""
 
@@ -72,10 +86,11 @@ class ExperimentSummary(Record):
         settings: The experiment, without the folder of its images; None in old files.
         stopped: Methods that got no more runs because they were clearly behind, in the order of their stops.
         known_after: Numbers of runs after which the results were already known when more runs were asked for.
+        data: The data that it was started on; None in old files.
     """
 
     model_config = ConfigDict(extra="ignore")
-    later = frozenset({"runs", "settings", "stopped", "known_after"})
+    later = frozenset({"runs", "settings", "stopped", "known_after", "data"})
 
     title: str
     methods: dict[str, str]
@@ -85,6 +100,7 @@ class ExperimentSummary(Record):
     settings: Annotated[Experiment | OtherSettings | None, Field(union_mode="left_to_right")] = None
     stopped: tuple[StoppedMethod, ...] = ()
     known_after: tuple[int, ...] = ()
+    data: ExperimentData | None = None
 
     @property
     def experiment(self) -> Experiment | None:

@@ -15,6 +15,11 @@ AUGMENTATION = ("area", "ratio", "flip", "augmentation")
 """Settings of the crops for training. A frozen trunk gets the centre crop of each image, once."""
 
 
+def samples_word(dataset: str) -> str:
+    """Return what a dataset consists of, for people: rows, if it is a file of features, else images."""
+    return "rows" if dataset == FEATURES else "images"
+
+
 def with_no_trunk(values: dict[str, Any]) -> dict[str, Any]:
     """Fill in the trunk of an experiment on features if its file names none.
 

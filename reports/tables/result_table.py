@@ -10,6 +10,7 @@ from reports.tables.table import PERCENT, Cell, Column, Mark, Row, Sheet, Table,
 from results.experiment_results import MeasuredExperiment
 from results.experiment_spec import PrimaryScore
 from results.experiment_summary import LeftOut
+from results.feature_settings import samples_word
 from results.headline_metrics import HEADLINE_METRICS
 from results.mixed_trainings import mixed_trainings
 from results.provenance import mixed_versions
@@ -223,8 +224,9 @@ def _caption(
         "Last epoch: the same trainings at their end, without a choice of the epoch. " if shows_last_epoch else ""
     )
     return (
-        f"Dataset {first.dataset}: {first.test_images} images of {first.test_classes} test classes, which are used "
-        "neither in training nor in search. Values are percentages: mean ± half width of the 95 % Student-t interval "
+        f"Dataset {first.dataset}: {first.test_images} {samples_word(first.dataset)} of {first.test_classes} test "
+        "classes, which are used neither in training nor in search. "
+        "Values are percentages: mean ± half width of the 95 % Student-t interval "
         f"{over} ({planned}). {origin_of_hyperparameters(first.protocol, trials)} "
         f"Separated: mean of {folds} {dimensions}-dim models; concatenated: their {folds * dimensions}-dim "
         f"ensemble. {last_epoch}Base seed {first.seed}. Methods are tested in the primary score, {score.embeddings} "

@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 LONG_SECONDS = 3600.0
 """A run that is expected to take longer asks first."""
 
-_SHORTER = (
-    "Shorter: fewer --methods, --trials or --reproductions, or --frozen; the experiment folder_small is made for your "
-    "own images on a laptop."
-)
+_SHORTER = "Shorter: fewer --methods, --trials or --reproductions"
+_SHORTER_ON_IMAGES = ", or --frozen; the experiment folder_small is made for your own images on a laptop"
 
 
 def ask_before_run(session: Session, device: str, workers: int, *, yes: bool, console: Console) -> None:
@@ -38,7 +36,7 @@ def ask_before_run(session: Session, device: str, workers: int, *, yes: bool, co
         typer.Exit: The user does not want to start.
     """
     from reproduce.execution import plan_trainings
-    from reproduce.execution.rates import stored_rates
+    from reproduce.execution.rates import stored_rates, training_rows_word
     from reproduce.storage import existing_store
     from reproduce.store_care.damaged_studies import whole_studies
 
@@ -58,13 +56,16 @@ def ask_before_run(session: Session, device: str, workers: int, *, yes: bool, co
         say(console, f"{to_do} trainings to do; how long they take is not known ({rates})")
         return
     least, typical, most = (sum(parts) / workers for parts in zip(*durations, strict=True))
-    source = "" if isinstance(rates, str) else f"; {rates.training:.0f} images a second, {rates.source}"
+    each_second = (
+        "" if isinstance(rates, str) else f"{rates.training:,.0f} {training_rows_word(session.problem)} a second"
+    )
+    source = "" if isinstance(rates, str) else f"; {each_second}, {rates.source}"
     say(
         console,
         f"{to_do} trainings to do, forecast: about {in_words(typical)} ({in_words(least)} to {in_words(most)}{source})",
     )
     if typical > LONG_SECONDS and not yes:
-        say(console, _SHORTER)
+        say(console, _SHORTER + ("." if session.problem.trunk.is_input_features else f"{_SHORTER_ON_IMAGES}."))
         if console.is_terminal and sys.stdin.isatty() and not typer.confirm("Start?"):
             say(console, "not started")
             raise typer.Exit(1)

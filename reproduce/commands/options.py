@@ -65,6 +65,7 @@ Frozen = Annotated[
 Epochs = Annotated[int | None, typer.Option("--epochs", help="Largest number of epochs of a training.")]
 LearningRate = Annotated[float | None, typer.Option("--lr", help="Learning rate of the network.")]
 BatchSize = Annotated[int | None, typer.Option("--batch-size", help="Images per batch.")]
+EmbeddingSize = Annotated[int | None, typer.Option("--embedding-size", help="Dimensions of one fold's embedding.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Start without a question, even if the run takes more than an hour.")]
 Weights = Annotated[
     Path | None, typer.Option("--weights", help="File with the trunk's weights, or the folder that holds it.")
@@ -149,6 +150,7 @@ class Choices:
     epochs: Epochs = None
     lr: LearningRate = None
     batch_size: BatchSize = None
+    embedding_size: EmbeddingSize = None
     weights: Weights = None
 
     def overrides(self) -> dict[str, Any]:
@@ -169,6 +171,7 @@ class Choices:
             "training.max_epochs": self.epochs,
             "training.optimizer.lr": self.lr,
             "training.batch_size": self.batch_size,
+            "embedding_size": self.embedding_size,
         }
 
     def root_of(self, dataset: str, all_datasets: set[str]) -> Path | None:

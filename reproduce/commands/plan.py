@@ -40,7 +40,9 @@ def plan(
     choices: Choices,
     rate: Annotated[
         float | None,
-        typer.Option("--rate", help="Images per second that the machine to plan for trains on.", min=1e-9),
+        typer.Option(
+            "--rate", help="Images (or rows of features) per second that the machine to plan for trains on.", min=1e-9
+        ),
     ] = None,
     gpu: Annotated[
         str | None,
@@ -150,7 +152,7 @@ def _summary(
     session: Session,
 ) -> Iterator[str]:
     """Write the lines below the table: counts, the time left, and where the times come from."""
-    from reproduce.execution.rates import REMEDY
+    from reproduce.execution.rates import REMEDY, training_rows_word
 
     most = "at most " if session.experiment.search.racing else ""
     done, trainings = sum(method.in_store for method in plans), sum(method.trainings for method in plans)
@@ -166,9 +168,11 @@ def _summary(
         yield "Times: the mean of each method's trainings in the store."
         return
     yield (
-        f"Rate: {rates.training:.1f} images a second in training, {rates.source}; evaluation is assumed to be "
-        f"{rates.evaluation / rates.training:.0f} times as fast."
+        f"Rate: {rates.training:,.1f} {training_rows_word(session.problem)} a second in training, {rates.source}; "
+        f"{rates.evaluation_in_words}."
     )
+    if session.problem.trunk.frozen:
+        yield f"Not counted: the features of the {len(session.problem.dataset.images):,} images, computed once."
     if least != largest:
         sources = dict.fromkeys(method.typical.source for method in plans if method.shortest != method.longest)
         yield (

@@ -32,6 +32,8 @@ from reproduce.errors import InputError
 from reproduce.monitoring.time_left import in_words
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from reproduce.execution.executor import Executor
     from reproduce.execution.run_experiment import Finished
     from reproduce.execution.session import Session
@@ -86,6 +88,7 @@ def run(
     features_on = check_device("auto" if on_cluster else device)
     for session in open_sessions(experiment, choices, where, console, plan=False, device=features_on):
         set_aside_damaged_studies(where, partial(say, console))
+        _say_other_data(session, console)
         # A cluster's number of workers and their speed are not known before it is open.
         if ray is None:
             ask_before_run(session, features_on, workers or default_workers(), yes=yes, console=console)
@@ -93,6 +96,16 @@ def run(
         finished = run_experiment.run(session, start_executor, console, trackers, training_timeout)
         show_table(finished.table, console)
         say(console, _write_page(finished, time.perf_counter() - started, session))
+
+
+def _say_other_data(session: "Session", console: "Console") -> None:
+    """Say it in one line if the data differ from those of the experiment's earlier runs."""
+    from reproduce.execution.earlier_data import note_on_data
+    from reproduce.storage import existing_store
+
+    store = existing_store(session.paths)
+    if store is not None and (note := note_on_data(session, store)) is not None:
+        say(console, note)
 
 
 def _write_page(finished: "Finished", seconds: float, session: "Session") -> str:

@@ -9,7 +9,7 @@ from protocols.problem import Problem
 from protocols.splits import from_ranges
 from reproduce.execution.rates import Rates
 from reproduce.execution.session import Session
-from reproduce.execution.typical_lengths import TypicalLength, typical_length
+from reproduce.execution.typical_lengths import TypicalLength, first_stop, typical_length
 from results.store import Store
 from results.timing import Timing
 from results.training_spec import FoldSpec
@@ -17,7 +17,7 @@ from results.training_spec import FoldSpec
 
 @dataclass(frozen=True)
 class MethodPlan:
-    """The planned trainings of one method. Test evaluations are not counted.
+    """The planned trainings and tests of one method.
 
     Attributes:
         key: The method's key.
@@ -29,6 +29,8 @@ class MethodPlan:
         shortest: Lower bound of a training's length: early stopping ends it at the first possible validation.
         longest: Upper bound of a training's length: it runs for all epochs.
         typical: The typical length.
+        runs: Number of runs, each with one test.
+        test: What one test embeds and compares.
     """
 
     key: str
@@ -39,6 +41,8 @@ class MethodPlan:
     shortest: "Length"
     longest: "Length"
     typical: TypicalLength
+    runs: int = 0
+    test: "Length | None" = None
 
     @property
     def to_do(self) -> int:
@@ -46,7 +50,9 @@ class MethodPlan:
         return self.trainings - self.in_store
 
     def seconds_to_do(self, rates: Rates | None) -> tuple[float, float, float] | None:
-        """Return the least, a typical and the largest duration of the trainings to do, one after another, in seconds.
+        """Return the least, a typical and the largest duration of what is to do, one after another, in seconds.
+
+        Tests are taken to be missing in the proportion of the trainings. Without rates they are not counted.
 
         Args:
             rates: Speed of the machine. None takes the durations of stored trainings for all three.
@@ -64,7 +70,8 @@ class MethodPlan:
             middle = self.seconds_each
             least, most = min(least, middle), max(most, middle)
         middle = min(max(middle, least), most)
-        return self.to_do * least, self.to_do * middle, self.to_do * most
+        tests = self.test.seconds(rates) * self.runs * self.to_do / self.trainings if self.test else 0.0
+        return self.to_do * least + tests, self.to_do * middle + tests, self.to_do * most + tests
 
 
 @dataclass(frozen=True)
@@ -75,15 +82,18 @@ class Length:
         iterations: Number of optimizer steps.
         trained: Number of images in its batches.
         validated: Number of images embedded in its validations.
+        compared: Number of pairs of embeddings compared in the retrieval of its validations.
     """
 
     iterations: int
     trained: int
     validated: int
+    compared: int = 0
 
     def seconds(self, rates: Rates) -> float:
         """Return the duration in seconds at the given rates."""
-        return self.trained / rates.training + self.validated / rates.evaluation
+        embedding = self.trained / rates.training + self.validated / rates.evaluation
+        return embedding + self.compared / rates.comparisons
 
 
 def plan(
@@ -118,6 +128,8 @@ def plan(
                 shortest,
                 longest,
                 typical_length(study.problem, shortest.iterations, longest.iterations, timings),
+                study.n_runs,
+                length_of_test(study.problem),
             )
         )
     return plans
@@ -141,20 +153,34 @@ def _bounds(problem: Problem, spec: FoldSpec) -> tuple[Length, Length]:
     training_images = len(images.of_classes(from_ranges(spec.train_classes)))
     if spec.method.loss is None:
         # An embedder that is computed needs the features of the training images.
-        only_embedding = Length(0, 0, validation_images + (training_images if spec.method.embedder else 0))
+        embedded = validation_images + (training_images if spec.method.embedder else 0)
+        only_embedding = Length(0, 0, embedded, validation_images**2)
         return only_embedding, only_embedding
     steps = settings.steps_per_epoch(training_images)
-    # The epoch of the first validation that can stop a training: the first one later than `patience` epochs.
-    first_stop = (settings.patience // settings.validate_every + 1) * settings.validate_every
 
     def length(epochs: int) -> Length:
         iterations = epochs * steps
         validations = 1 + -(-epochs // settings.validate_every)
-        return Length(iterations, iterations * settings.batch_size, validations * validation_images)
+        return Length(
+            iterations,
+            iterations * settings.batch_size,
+            validations * validation_images,
+            validations * validation_images**2,
+        )
 
     longest = length(settings.max_epochs)
     # Without validation classes nothing stops a training before its last epoch.
-    return longest if not validation_images else length(min(first_stop, settings.max_epochs)), longest
+    return longest if not validation_images else length(first_stop(settings)), longest
+
+
+def length_of_test(problem: Problem) -> Length:
+    """Return what the test of a run embeds and compares: the test images with the model of each fold.
+
+    The concatenated embeddings have as many dimensions as those of all folds together, so they count as much.
+    """
+    images = len(problem.dataset.images.of_classes(problem.split.test))
+    parts = problem.folds if problem.folds == 1 else 2 * problem.folds
+    return Length(0, 0, problem.folds * images, parts * images**2)
 
 
 def _by_part(choose: Callable[[Iterable[int]], int], lengths: Sequence[Length]) -> Length:
@@ -163,6 +189,7 @@ def _by_part(choose: Callable[[Iterable[int]], int], lengths: Sequence[Length]) 
         choose(length.iterations for length in lengths),
         choose(length.trained for length in lengths),
         choose(length.validated for length in lengths),
+        choose(length.compared for length in lengths),
     )
 
 

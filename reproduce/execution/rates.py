@@ -1,8 +1,11 @@
 """The speed of the machine that a plan is for: given, from the store, from a table of machines, or measured shortly."""
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+import torch
 
 from protocols.problem import Problem
 from protocols.samples import Samples
@@ -11,7 +14,7 @@ from protocols.training.fold_data import FoldData
 from protocols.trunks.embedding_model import without_published_weights
 from protocols.trunks.weights import TrunkError
 from reproduce.execution.devices import prepare_process
-from reproduce.execution.machine_rates import MACHINES, images_per_second
+from reproduce.execution.machine_rates import MACHINES, evaluated_per_second, operations, rows_per_second
 from results.records import CurvePoint
 from results.timing import Timing
 from results.training_spec import Component, FoldSpec, MethodSpec
@@ -20,31 +23,51 @@ EVALUATION_SPEED = 3
 """How many times as fast evaluation is assumed to be as training."""
 
 UNKNOWN = "the store has no training with this trunk and these images"
+UNKNOWN_FEATURES = "the store has no training on such features"
 REMEDY = "give --gpu h100|a100|4090|cpu, or --rate IMAGES_PER_SECOND, or measure for some seconds with --measure"
 
 _MEASURED_SECONDS = 8.0
 _MEASURED_BATCH = 8
+_QUICK_OPERATIONS = 2e9
+"""A batch with fewer operations in its forward pass is measured as it is; a CPU needs less than a second for it."""
+
 _ANY_METHOD = MethodSpec(name="any", loss=Component(name="ContrastiveLoss"), samples_per_class=0)
 
 
 @dataclass(frozen=True)
 class Rates:
-    """The speed of a machine.
+    """The speed of a machine. Where a training gets features, their rows take the place of images.
 
     Attributes:
         training: Images per second in training.
         source: How the rate was obtained, for people.
         here: Whether it is the speed of this machine.
+        evaluated: Measured images per second in evaluation; None assumes `EVALUATION_SPEED` times those of training.
+        comparisons: Pairs of embeddings that the retrieval of a validation compares per second. Infinite: the time of
+            the retrieval is part of `evaluated`.
     """
 
     training: float
     source: str
     here: bool = False
+    evaluated: float | None = None
+    comparisons: float = math.inf
 
     @property
     def evaluation(self) -> float:
-        """Images per second in evaluation, which is assumed to be `EVALUATION_SPEED` times as fast."""
-        return EVALUATION_SPEED * self.training
+        """Images per second in evaluation."""
+        return EVALUATION_SPEED * self.training if self.evaluated is None else self.evaluated
+
+    @property
+    def evaluation_in_words(self) -> str:
+        """How many times as fast as training evaluation is, and whether that is assumed."""
+        times = f"{self.evaluation / self.training:.0f} times as fast"
+        return f"evaluation is assumed to be {times}" if self.evaluated is None else f"evaluation is {times}"
+
+
+def training_rows_word(problem: Problem) -> str:
+    """Return what a training of the problem reads, for people: images, or rows of features."""
+    return "rows of features" if problem.trunk.is_input_features else "images"
 
 
 def given_rates(training: float) -> Rates:
@@ -59,11 +82,14 @@ def machine_rates(name: str, problem: Problem) -> Rates | str:
         name: A key of `MACHINES`.
         problem: The problem, with trunk, images and batch size.
     """
-    machine = MACHINES[name]
+    machine, spec = MACHINES[name], problem.fold_specs(_ANY_METHOD, "calibration", 0)[0]
     try:
-        rate = images_per_second(machine, problem.fold_specs(_ANY_METHOD, "calibration", 0)[0])
+        rate, evaluated = rows_per_second(machine, spec), evaluated_per_second(machine, spec)
     except TrunkError as error:
         return str(error)
+    if machine.measured_for(spec) is not None:
+        source = f"for {name}: measured on {machine.measured_on}"
+        return Rates(rate, source, evaluated=evaluated, comparisons=machine.comparisons)
     if problem.trunk.is_input_features:
         return Rates(rate, f"for {name}: {machine.steps:.0f} optimizer steps a second (estimated)")
     source = "estimated" if machine.source == "estimated" else f"from {machine.source}"
@@ -84,7 +110,7 @@ def stored_rates(problem: Problem, stored: Sequence[Timing]) -> Rates | str:
     same = [timing for timing in alike if timing.spec.dataset == name]
     timings = same or alike
     if not timings:
-        return UNKNOWN
+        return UNKNOWN_FEATURES if problem.trunk.is_input_features else UNKNOWN
     seconds = sum(timing.seconds for timing in timings)
     work = sum(images_of_training(timing, problem if same else None) for timing in timings)
     on = name if same else "other datasets"
@@ -132,7 +158,7 @@ def measured_rates(problem: Problem, device: str) -> Rates | str:
     spec = without_published_weights(problem.fold_specs(_ANY_METHOD, "calibration", 0)[0])
     data = problem.training_data(spec)
     few, ranks = _few(data.validation)
-    batch = _MEASURED_BATCH if device == "cpu" else problem.training.batch_size
+    batch = measured_batch(problem, spec, device)
     short = {"batch_size": batch, "iterations_per_epoch": 1, "max_epochs": 100, "validate_every": 1, "patience": 100}
     training = spec.training.model_copy(update=short)
     spec = spec.model_copy(update={"training": training, "validation_classes": as_ranges(ranks)})
@@ -155,7 +181,42 @@ def measured_rates(problem: Problem, device: str) -> Rates | str:
     source = f"measured now on {device} with {problem.dataset.name}"
     if problem.dataset.fingerprint == "stand-in":
         source = f"measured now on {device} with noise in place of {problem.dataset.name}'s images"
-    return Rates((batch + len(few) / EVALUATION_SPEED) / seconds, source, here=True)
+    rate = (batch + len(few) / EVALUATION_SPEED) / seconds
+    return Rates(rate, source, here=True, comparisons=compared_per_second(device))
+
+
+def compared_per_second(device: str, count: int = 4000) -> float:
+    """Measure how many pairs of embeddings with 128 dimensions a retrieval compares per second.
+
+    Args:
+        device: cpu, cuda or cuda:N.
+        count: Number of embeddings that are compared with one another.
+    """
+    from protocols.metrics.retrieval import normalized, retrieval_scores
+
+    generator = torch.Generator().manual_seed(0)
+    embeddings = normalized(torch.randn(count, 128, generator=generator)).to(device)
+    labels = torch.arange(count) % (count // 50)
+    seconds = []
+    for _ in range(3):
+        started = time.perf_counter()
+        retrieval_scores(embeddings, labels)
+        seconds.append(time.perf_counter() - started)
+    return count * count / min(seconds)
+
+
+def measured_batch(problem: Problem, spec: FoldSpec, device: str) -> int:
+    """Return the batch size of a measurement: that of the problem, except for large networks on a CPU.
+
+    Args:
+        problem: The problem.
+        spec: One of its trainings.
+        device: cpu, cuda or cuda:N.
+    """
+    batch = problem.training.batch_size
+    if device != "cpu" or problem.trunk.is_input_features or batch * operations(spec) < _QUICK_OPERATIONS:
+        return batch
+    return min(batch, _MEASURED_BATCH)
 
 
 def _few(images: Samples, count: int = _MEASURED_BATCH) -> tuple[Samples, Sequence[int]]:

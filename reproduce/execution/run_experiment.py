@@ -17,6 +17,7 @@ from reports.tables.result_table import table_of
 from reports.tables.table import Table
 from reproduce import interrupts
 from reproduce.execution.devices import prepare_process, threads_per_training
+from reproduce.execution.earlier_data import data_of
 from reproduce.execution.earlier_looks import known_after
 from reproduce.execution.executor import Executor
 from reproduce.execution.hang_watch import HangWatch
@@ -92,7 +93,8 @@ def run(
         forecast = Forecast(totals, executor.workers)
         counted = count_told_trials(methods, store, forecast)
         _say_start(session, executor, console)
-        summary = session.summary().model_copy(update={"known_after": known_after(session, store)})
+        seen = {"known_after": known_after(session, store), "data": data_of(session.problem.dataset)}
+        summary = session.summary().model_copy(update=seen)
         store.put_experiment(session.fingerprint, session.name, summary)
         # The search samples in this process, so its threads must not depend on the number of workers either.
         prepare_process(executor.device)

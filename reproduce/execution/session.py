@@ -26,6 +26,7 @@ from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.method_card import MethodCard
 from reproduce.config.method_on_dataset import open_method
 from reproduce.errors import InputError
+from reproduce.execution.check_components import check_components
 from reproduce.storage import StoragePaths
 from results.data_choice import DrawnSplit
 from results.experiment_spec import Experiment
@@ -155,7 +156,7 @@ def open_session(
             return with_features(dataset, FrozenTrunk(row.trunk, row.images), where.cache, device, computing)
 
         rows = [experiment, *(experiment.for_row(card.key) for card in cards)]
-        problem, *others = _problems(rows, where, progress, featured, outline=outline)
+        problem, *others = _problems(rows, cards, where, progress, featured, outline=outline)
         with_cards = zip(cards, others, strict=True)
         row_problems = {card.key: other for card, other in with_cards if card.key in experiment.conditions}
         return Session(name, experiment, problem, cards, where, row_problems)
@@ -172,13 +173,14 @@ def _with_width(experiment: Experiment, dataset: Dataset) -> Experiment:
 
 def _problems(
     rows: list[Experiment],
+    cards: tuple[MethodCard, ...],
     where: StoragePaths,
     progress: Progress | None,
     featured: Callable[[Dataset, Experiment], Dataset],
     *,
     outline: bool,
 ) -> list[Problem]:
-    """Return the problems of experiments that differ in the conditions of a row.
+    """Return the problems of experiments that differ in the conditions of a row: of the whole, then of each card.
 
     Equal images are opened once, and features of a frozen trunk are computed once by `featured`.
     """
@@ -188,6 +190,9 @@ def _problems(
         if row.images.resize not in opened:
             outlined = outline_of(row) if outline and needs_folder(row) else None
             opened[row.images.resize] = outlined or _open_images(row, where, progress)
+    for row, card in zip(rows[1:], cards, strict=True):
+        check_components(problem_of(row, opened[row.images.resize]), open_method(row, card).method)
+    for row in rows:
         if row.trunk.frozen and (row.trunk, row.images) not in with_frozen:
             with_frozen[row.trunk, row.images] = featured(opened[row.images.resize], row)
     return [

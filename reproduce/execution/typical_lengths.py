@@ -12,6 +12,7 @@ from results.experiment_spec import Experiment
 from results.experiment_summary import ExperimentSummary
 from results.timing import Timing
 from results.training_spec import TrainingSettings
+from results.trunk_spec import TrunkSpec
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,9 @@ class TypicalLength:
 def typical_length(problem: Problem, shortest: int, longest: int, timings: Iterable[Timing]) -> TypicalLength:
     """Return the typical length of trainings with the problem's settings.
 
-    The source is the first of these that exists: trainings in the store, measured experiments that come with the suite,
-    and the geometric mean of the shortest and the longest possible training, which is assumed.
+    The source is the first of these that exists: trainings in the store; measured experiments of the suite with the
+    same settings; measured experiments with the same trunk, whose place between the shortest and the longest training
+    is taken over; and the geometric mean of the shortest and the longest training, which is assumed.
 
     Args:
         problem: The problem.
@@ -45,29 +47,69 @@ def typical_length(problem: Problem, shortest: int, longest: int, timings: Itera
     if stored:
         share = sum(stored) / len(stored) / longest
         return TypicalLength(min(1.0, share), f"the mean of {len(stored)} trainings in the store")
-    for name, share in _measured_shares(problem.training, problem.trunk.name, longest):
-        return TypicalLength(share, f"the mean of the trainings in results/measured/{name}.json")
+    measured = [length for length in _measured_lengths() if _has_trunk_of(problem, length.experiment.trunk)]
+    for length in measured:
+        if length.experiment.training == problem.training:
+            return TypicalLength(
+                min(1.0, length.iterations / longest),
+                f"the mean of the trainings in results/measured/{length.name}.json",
+            )
+    if shortest:
+        for length in measured:
+            share = (shortest / longest) ** (1 - length.place)
+            return TypicalLength(
+                share,
+                f"as far from the shortest to the longest as in results/measured/{length.name}.json, with this trunk",
+            )
     share = math.sqrt(shortest / longest)
     return TypicalLength(share, "assumed: the geometric mean of the shortest and the longest training")
 
 
+def first_stop(settings: TrainingSettings) -> int:
+    """Return the epoch after which a training can stop first: its first validation later than `patience` epochs."""
+    epoch = (settings.patience // settings.validate_every + 1) * settings.validate_every
+    return min(epoch, settings.max_epochs)
+
+
 def _is_alike(timing: Timing, problem: Problem) -> bool:
     spec = timing.spec
-    same = (spec.dataset, spec.trunk.name) == (problem.dataset.name, problem.trunk.name)
     stops_early = spec.checkpoint_epoch is None and timing.iterations > 0
+    same = spec.dataset == problem.dataset.name and _has_trunk_of(problem, spec.trunk)
     return same and stops_early and spec.training == problem.training
 
 
-def _measured_shares(training: TrainingSettings, trunk: str, longest: int) -> Iterable[tuple[str, float]]:
-    """Names of measured experiments with these settings, and the mean share of the longest training."""
-    for name, experiment, iterations in _measured_lengths():
-        if experiment.training == training and experiment.trunk.name == trunk:
-            yield name, min(1.0, iterations / longest)
+def _has_trunk_of(problem: Problem, trunk: TrunkSpec) -> bool:
+    return (trunk.name, trunk.frozen) == (problem.trunk.name, problem.trunk.frozen)
+
+
+@dataclass(frozen=True)
+class MeasuredLength:
+    """The length of the trainings of a measured experiment.
+
+    Attributes:
+        name: Name of its file.
+        experiment: Its settings.
+        iterations: Mean number of iterations of a training.
+    """
+
+    name: str
+    experiment: Experiment
+    iterations: float
+
+    @property
+    def place(self) -> float:
+        """The place of the mean between the shortest (0) and the longest (1) training, on a logarithmic scale."""
+        settings = self.experiment.training
+        steps = settings.iterations_per_epoch or 1
+        shortest, longest = first_stop(settings) * steps, settings.max_epochs * steps
+        if shortest == longest:
+            return 1.0
+        return min(1.0, max(0.0, math.log(self.iterations / shortest) / math.log(longest / shortest)))
 
 
 @cache
-def _measured_lengths() -> list[tuple[str, Experiment, float]]:
-    """Names and settings of the measured experiments, with the mean number of iterations of their trainings."""
+def _measured_lengths() -> list[MeasuredLength]:
+    """Read the lengths of the trainings of the measured experiments."""
     lengths = []
     for path in sorted(FOLDER.glob("*.json")):
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -76,5 +118,5 @@ def _measured_lengths() -> list[tuple[str, Experiment, float]]:
         runs = [run for run in content.get("records", []) if run.get("iterations")]
         if summary is not None and summary.experiment is not None and runs:
             mean = sum(run["iterations"] / len(run["fold_fingerprints"]) for run in runs) / len(runs)
-            lengths.append((path.stem, summary.experiment, mean))
+            lengths.append(MeasuredLength(path.stem, summary.experiment, mean))
     return lengths

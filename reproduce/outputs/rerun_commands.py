@@ -25,6 +25,7 @@ _OPTIONS: dict[str, Callable[[Experiment], object]] = {
     "--epochs": lambda experiment: experiment.training.max_epochs,
     "--lr": lambda experiment: experiment.training.optimizer.lr,
     "--batch-size": lambda experiment: experiment.training.batch_size,
+    "--embedding-size": lambda experiment: experiment.embedding_size,
 }
 _FLAGS: dict[str, Callable[[Experiment], bool]] = {
     "--racing": lambda experiment: experiment.search.racing,
@@ -85,7 +86,7 @@ def _reachable_file(name: str, experiment: Experiment) -> Experiment | None:
     if isinstance(in_file, str):
         return None
     different = {deviation.key for deviation in compared(experiment, in_file)}
-    reachable = {"search.trials", "folds", "images.crop"}
+    reachable = {"search.trials", "folds", "images.crop", "embedding_size"}
     reachable |= {"training.max_epochs", "training.optimizer.lr", "training.batch_size"}
     if experiment.search.racing:
         reachable.add("search.racing")

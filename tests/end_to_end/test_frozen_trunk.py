@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from PIL import Image
 
 from reproduce.outputs.find_runs import find_run
 from results.store import Store
@@ -43,6 +44,8 @@ def say(capsys, monkeypatch, tmp_path, same_threads_afterwards):
 def test_a_frozen_trunk_trains_the_embedder_on_features_computed_once(say, tmp_path):
     planned = say("plan", "frozen.yaml", "--workers", 1, "--rate", 1000)
     assert planned.code == 0, planned.err
+    assert "1,000.0 rows of features a second" in " ".join(planned.out.split())
+    assert "Not counted: the features of the 64 images, computed once." in " ".join(planned.out.split())
     assert not list((tmp_path / "runs").glob("cache/features-*")), "a plan computes no features"
     answer = say("run", "frozen.yaml", "--workers", 1, "--device", "cpu")
     assert answer.code == 0, answer.err
@@ -75,6 +78,34 @@ def test_the_exported_model_of_a_frozen_trunk_embeds_images(say, tmp_path):
     assert say("export", "model", "frozen", "--method", "untrained", "--to", "raw").code == 0
 
 
+def test_too_few_training_images_for_the_principal_components_are_told_before_features_are_computed(say, tmp_path):
+    answer = say("run", "frozen.yaml", "--embedding-size", 40, "--device", "cpu")
+    assert answer.code == 2
+    assert "a fold has only 24 training images, which have at most 23 principal components" in answer.err
+    assert "give --embedding-size 23 or less" in answer.err
+    assert not list((tmp_path / "runs").glob("cache/features-*"))
+    random_start = ("--methods", "untrained", "--embedding-size", 40)
+    assert say("run", "frozen.yaml", *random_start, "--device", "cpu").code == 0
+
+
+@pytest.mark.slow
+def test_the_frozen_panel_of_folder_small_runs_on_larger_images(say, tmp_path):
+    for number in range(48):
+        path = tmp_path / "photographs" / f"class_{number // 4:02}" / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with Image.open(tmp_path / "images" / f"class_{number // 4:02}" / f"{number % 4}.png") as image:
+            image.resize((160, 140)).save(path)
+    short = ("--methods", "untrained,contrastive,proxy_anchor", "--trials", 2, "--reproductions", 2, "--epochs", 2)
+    data = ("--data", "photographs", "--embedding-size", 8, "--device", "cpu", "--workers", 1)
+    answer = say("run", "folder_small", *data, *short)
+    assert answer.code == 0, answer.err
+    assert "folder_small/frozen_features: " in answer.out
+    assert "rows of features a second" in " ".join(answer.out.split())
+    assert "36 trainings made" in answer.out
+    page = (tmp_path / "runs" / "reports" / "folder_small_frozen_features" / "index.html").read_text()
+    assert "no fine-tuning and no augmentation" in page
+
+
 def test_exported_embeddings_are_a_dataset_of_features(say, tmp_path):
     say("run", "frozen.yaml", "--workers", 1, "--device", "cpu")
     embedded = ("export", "embeddings", "frozen", "--method", "contrastive", "--device", "cpu", "--data", "images")
@@ -90,7 +121,9 @@ def test_features_are_trained_without_images_and_without_a_trunk(say, tmp_path):
     answer = say("run", "mine.yaml", "--workers", 2, "--device", "cpu")
     assert answer.code == 0, answer.err
     assert "features: 64 rows of 16 classes" in answer.out
-    assert "rows of 24 features and no images" in " ".join(say("table", "mine").out.split())
+    table = " ".join(say("table", "mine").out.split())
+    assert "rows of 24 features and no images" in table
+    assert "32 rows of 8 test classes" in table
     store = Store(f"sqlite:///{tmp_path}/runs/store.sqlite", tmp_path / "runs" / "artifacts")
     assert find_run(store, "mine", "untrained", 0).record.dimensions == 24
     planned = say("plan", "mine.yaml", "--workers", 1)

@@ -6,6 +6,7 @@ from importlib import metadata
 from reports.page.content import Command
 from reports.page.material import Material
 from reports.page.sections.wording import runs
+from results.feature_settings import samples_word
 
 _PACKAGE = "metric-learning-reproductions"
 
@@ -72,7 +73,8 @@ def _paragraph(material: Material) -> str:
         sentences.append(f"Hyperparameters were not searched; there are {repeated} per method.")
     models = "1 model" if material.folds == 1 else f"{material.folds} models"
     sentences.append(
-        f"A run has {models}. Scores are measured on {first.test_images:,} images of {first.test_classes:,} test "
+        f"A run has {models}. Scores are measured on {first.test_images:,} {samples_word(first.dataset)} of "
+        f"{first.test_classes:,} test "
         "classes."
     )
     if comparison is not None and comparison.tested:

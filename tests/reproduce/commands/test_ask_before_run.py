@@ -3,6 +3,7 @@
 import io
 from pathlib import Path
 
+import numpy as np
 import pytest
 import typer
 from PIL import Image
@@ -16,6 +17,7 @@ from reproduce.execution.session import Session, open_session
 from reproduce.storage import storage_paths
 from results.experiment_spec import Experiment
 from tests.support.experiment_files import load_experiment
+from tests.support.feature_files import some_features, write_features
 from tests.support.image_folders import make_folder
 
 
@@ -47,7 +49,7 @@ def questions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_short_run_only_says_its_forecast(session: Session) -> None:
     text = said(session)
     assert "48 trainings to do, forecast: about " in text
-    assert "images a second, for cpu" in text
+    assert "images a second, for cpu: measured on" in text
     assert "folder_small is made" not in text
 
 
@@ -61,6 +63,20 @@ def test_no_question_with_yes_or_without_a_terminal(session: Session, questions:
     assert "folder_small is made" not in said(session, terminal=True, yes=True)
     assert "folder_small is made" in said(session)
     assert questions == []
+
+
+def test_a_run_on_features_speaks_of_features(tmp_path: Path, questions: list[str]) -> None:
+    write_features(tmp_path, some_features(width=24), np.repeat(np.arange(16), 4))
+    (tmp_path / "mine.yaml").write_text(
+        "title: T\ndataset: {name: features, root: .}\nmethods: [contrastive]\nembedding_size: 8\n"
+    )
+    where = storage_paths(str(tmp_path / "store.sqlite"), None, None, None)
+    ((name, experiment),) = load_experiments(str(tmp_path / "mine.yaml"), {}).items()
+    text = said(open_session(name, experiment, where, None))
+    assert "rows of features a second, for cpu: measured on" in text
+    assert "Shorter: " in text
+    assert "image" not in text
+    assert "--frozen" not in text
 
 
 def located(root: Path) -> dict[str, Experiment]:

@@ -220,9 +220,9 @@ def test_settings_of_the_training_that_have_options_are_given_by_them():
     settings = sample().summary.written_settings
     optimizer = {**settings["training"]["optimizer"], "lr": 0.5}
     training = {**settings["training"], "batch_size": 8, "max_epochs": 7, "optimizer": optimizer}
-    line = again("quickstart", {**settings, "training": training})[0]
+    line = again("quickstart", {**settings, "training": training, "embedding_size": 6})[0]
     assert line.startswith("python -m reproduce run quickstart")
-    assert all(option in line for option in ("--epochs 7", "--lr 0.5", "--batch-size 8"))
+    assert all(option in line for option in ("--epochs 7", "--lr 0.5", "--batch-size 8", "--embedding-size 6"))
 
 
 def test_a_dataset_from_a_folder_has_the_data_option():

@@ -13,13 +13,14 @@ from tests.support.experiment_files import load_experiment
 
 
 def test_options_set_the_trunk_and_the_training() -> None:
-    choices = Choices(trunk="resnet50", epochs=3, lr=0.01, batch_size=8)
+    choices = Choices(trunk="resnet50", epochs=3, lr=0.01, batch_size=8, embedding_size=16)
     experiment = load_experiment("quickstart", choices.overrides())
     assert experiment.trunk == TrunkSpec(name="resnet50")
     assert experiment.training.max_epochs == 3
     assert experiment.training.optimizer.lr == 0.01
     assert experiment.training.optimizer.name == "Adam"
     assert experiment.training.batch_size == 8
+    assert experiment.embedding_size == 16
 
 
 def test_the_trunk_without_published_weights_starts_at_random() -> None:

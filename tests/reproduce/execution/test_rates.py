@@ -1,13 +1,22 @@
 """The rates of a plan: from timings in a store, from the table of machines, and from a short measurement."""
 
+import math
 import time
 from dataclasses import replace
 
 import pytest
 
 from protocols.splits import from_ranges
-from reproduce.execution.machine_rates import MACHINES, Machine, images_per_second, operations
-from reproduce.execution.rates import UNKNOWN, given_rates, machine_rates, measured_rates, stored_rates
+from reproduce.execution.machine_rates import MACHINES, Machine, MeasuredRows, operations, rows_per_second
+from reproduce.execution.rates import (
+    UNKNOWN,
+    given_rates,
+    machine_rates,
+    measured_batch,
+    measured_rates,
+    stored_rates,
+    training_rows_word,
+)
 from results.timing import Timing
 from results.trunk_spec import TrunkSpec
 from tests.support.small_problem import TRIPLET, UNTRAINED, small_problem
@@ -83,18 +92,63 @@ def test_operations_are_those_of_the_layers(problem):
 
 def test_a_small_trunk_is_limited_by_steps_and_a_large_one_by_operations(problem):
     spec = spec_of(problem)
-    assert images_per_second(Machine(100.0, 5, "estimated"), spec) == 5 * 8
+    assert rows_per_second(Machine(100.0, 5, "estimated"), spec) == 5 * 8
     slow = Machine(1e-6, 5, "estimated")
-    assert images_per_second(slow, spec) == pytest.approx(1e-6 * 8.18e9 / operations(spec))
+    assert rows_per_second(slow, spec) == pytest.approx(1e-6 * 8.18e9 / operations(spec))
 
 
 @pytest.mark.parametrize("name", MACHINES)
 def test_every_machine_names_its_source_or_says_estimated(problem, name):
-    rates = machine_rates(name, problem)
+    images = problem.images.model_copy(update={"crop": 64})
+    other = replace(problem, trunk=TrunkSpec(name="bn_inception", weights="random"), images=images)
+    rates = machine_rates(name, other)
     assert rates.training > 0
     assert not rates.here
     assert MACHINES[name].source == "estimated" or MACHINES[name].source in rates.source
     assert ("estimated" in rates.source) == (MACHINES[name].source == "estimated")
+    assert rates.evaluation == 3 * rates.training
+    assert "assumed to be 3 times" in rates.evaluation_in_words
+
+
+def on_features(problem):
+    return replace(problem, trunk=TrunkSpec(name="efficientnet_lite0", frozen=True))
+
+
+def test_small_networks_and_features_on_a_cpu_have_measured_rates(problem):
+    for measured in (problem, on_features(problem)):
+        rates = machine_rates("cpu", measured)
+        assert "measured on one thread" in rates.source
+        assert "estimated" not in rates.source
+        assert rates.evaluation > rates.training
+        assert rates.comparisons < math.inf
+        assert "assumed" not in rates.evaluation_in_words
+    assert "estimated" in machine_rates("h100", on_features(problem)).source
+
+
+def test_a_measured_rate_has_a_part_for_the_step_and_a_part_for_its_rows(problem):
+    spec = spec_of(problem)
+    machine = Machine(3, 5, "estimated", {"small_conv": MeasuredRows(100.0, 2.0, 300.0, spec.images.crop)})
+    assert rows_per_second(machine, spec) == pytest.approx(8 / (1 / 2.0 + 8 / 100.0))
+    larger = spec.model_copy(update={"images": spec.images.model_copy(update={"crop": 2 * spec.images.crop})})
+    assert rows_per_second(machine, larger) == pytest.approx(8 / (1 / 2.0 + 4 * 8 / 100.0), rel=0.1)
+
+
+def test_a_measurement_takes_the_whole_batch_only_where_it_is_quick(problem):
+    many = replace(problem, training=problem.training.model_copy(update={"batch_size": 48}))
+    assert measured_batch(many, spec_of(many), "cpu") == 48
+    large = replace(
+        many,
+        trunk=TrunkSpec(name="bn_inception", weights="random"),
+        images=many.images.model_copy(update={"crop": 224}),
+    )
+    assert measured_batch(large, spec_of(large), "cpu") == 8
+    assert measured_batch(large, spec_of(large), "cuda") == 48
+
+
+def test_plans_name_what_trainings_read(problem):
+    assert training_rows_word(problem) == "images"
+    assert training_rows_word(on_features(problem)) == "rows of features"
+    assert "features" in stored_rates(on_features(problem), [])
 
 
 @pytest.mark.usefixtures("same_threads_afterwards")
@@ -105,4 +159,5 @@ def test_a_measurement_ends_with_its_time(problem, monkeypatch):
     rates = measured_rates(endless, "cpu")
     assert rates.training > 0
     assert rates.source == "measured now on cpu with stripes"
+    assert 0 < rates.comparisons < math.inf
     assert time.perf_counter() - started < 30

@@ -318,6 +318,27 @@ def test_the_command_line_makes_the_same_table_with_and_without_ray(tmp_path):
 
 
 @with_ray
+@pytest.mark.slow
+def test_a_loss_and_a_metric_from_files_train_and_test_on_a_cluster(tmp_path):
+    # The files are neither in the current folder nor where the workers search for modules.
+    (tmp_path / "files").mkdir()
+    assert reproduce(tmp_path, "new", "method", "users_own", "--to", "files").code == 0
+    metric = "def spread(embeddings, labels):\n    return embeddings.std(dim=0).mean()\n"
+    (tmp_path / "files" / "users_metrics.py").write_text(metric)
+    methods = "methods: [users_own.yaml]\nmetrics: [./users_metrics.py:spread]"
+    (tmp_path / "files" / "mine.yaml").write_text(TINY.replace("methods: [untrained, contrastive]", methods))
+    tables = []
+    for store, workers in (("plain", ("--workers", "1")), ("ray", ("--ray", "local", "--workers", "2"))):
+        answer = reproduce(
+            tmp_path, "run", "files/mine.yaml", "--device", "cpu", "--store", f"{store}/store.sqlite", *workers
+        )
+        assert answer.code == 0, answer.err
+        tables.append((tmp_path / store / "tables" / "mine.csv").read_text())
+    assert "users_own" in tables[0]
+    assert tables[0] == tables[1]
+
+
+@with_ray
 @with_proc
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from reproduce.execution.typical_lengths import typical_length
+from reproduce.execution.typical_lengths import MeasuredLength, typical_length
 from results.timing import Timing
+from results.trunk_spec import TrunkSpec
 from tests.support.experiment_files import load_experiment
 from tests.support.small_problem import TRIPLET, small_problem
 
@@ -30,7 +31,7 @@ def test_other_settings_and_final_trainings_do_not_count(problem):
     other = problem.training.model_copy(update={"patience": 77})
     timings = [timing(problem, 20, training=other), timing(problem, 20, dataset="birds"), timing(problem, 0)]
     timings.append(timing(problem, 20, checkpoint_epoch=3))
-    assert "assumed" in typical_length(problem, 10, 100, timings).source
+    assert "in the store" not in typical_length(problem, 10, 100, timings).source
 
 
 def test_measured_experiments_with_the_same_settings_come_next(problem):
@@ -41,8 +42,27 @@ def test_measured_experiments_with_the_same_settings_come_next(problem):
     assert length.share == 1.0
 
 
-def test_else_the_middle_is_assumed_and_said_so(problem):
+def test_other_settings_of_a_measured_trunk_give_the_place_between_shortest_and_longest(problem):
     length = typical_length(problem, 10, 1000, [])
+    assert (
+        length.source
+        == "as far from the shortest to the longest as in results/measured/quickstart.json, with this trunk"
+    )
+    assert length.share == 1.0
+    half = MeasuredLength("half", load_experiment("quickstart", {}), math.sqrt(160 * 480))
+    assert half.place == pytest.approx(0.5)
+
+
+def test_a_frozen_trunk_has_other_lengths_than_one_that_trains(problem):
+    quickstart = load_experiment("quickstart", {}).training
+    frozen = replace(problem, trunk=TrunkSpec(name="small_conv", weights="mine", frozen=True), training=quickstart)
+    fine_tuned = timing(frozen, 20, trunk=TrunkSpec(name="small_conv", weights="mine"))
+    assert "assumed" in typical_length(frozen, 160, 480, [fine_tuned]).source
+
+
+def test_else_the_middle_is_assumed_and_said_so(problem):
+    unknown = replace(problem, trunk=TrunkSpec(name="bn_inception", weights="random"))
+    length = typical_length(unknown, 10, 1000, [])
     assert length.share == pytest.approx(math.sqrt(10 * 1000) / 1000)
     assert length.source.startswith("assumed")
 

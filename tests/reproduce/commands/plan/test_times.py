@@ -3,6 +3,7 @@
 import io
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from types import SimpleNamespace
 
 import optuna
@@ -12,13 +13,14 @@ from rich.console import Console
 from protocols.search.optuna_search import Search
 from protocols.search.space import SearchParameter
 from reproduce.commands.plan import show_plan
-from reproduce.execution.plan_trainings import Length, MethodPlan
+from reproduce.execution.plan_trainings import Length, MethodPlan, length_of_test
 from reproduce.execution.rates import Rates
 from reproduce.execution.typical_lengths import TypicalLength
 from reproduce.storage import open_store, open_studies, readable_studies, storage_paths, with_writable_cache
 from results.experiment_spec import SamplerSettings
 from tests.support.command_line import TINY, ask
 from tests.support.experiment_files import load_experiment
+from tests.support.small_problem import small_problem
 
 # Ten images a second: at least 10 s, at most 100 s.
 RATES = Rates(10.0, "as measured", here=True)
@@ -40,7 +42,13 @@ def method(seconds_each=None, in_store=0, share=0.3):
 def shown(plans, rates=RATES, workers=1, racing=False):
     experiment = load_experiment("quickstart", {"search.racing": racing})
     text = io.StringIO()
-    show_plan(plans, rates, workers, SimpleNamespace(name="n", experiment=experiment), Console(file=text, width=300))
+    show_plan(
+        plans,
+        rates,
+        workers,
+        SimpleNamespace(name="n", experiment=experiment, problem=experiment),
+        Console(file=text, width=300),
+    )
     return text.getvalue()
 
 
@@ -66,6 +74,29 @@ def test_without_rates_the_stored_trainings_are_all_that_is_known():
     assert "mean of each method's trainings in the store" in shown([method(seconds_each=2.0)], "no rates")
     text = shown([method(seconds_each=2.0), method()], "no rates")
     assert "10 trainings, 0 in the store; times are unknown (no rates); give --gpu" in text
+
+
+def test_the_retrieval_of_validations_is_counted_where_its_speed_is_known():
+    length = Length(10, 100, 50, compared=2500)
+    assert length.seconds(RATES) == pytest.approx(100 / 10 + 50 / 30)
+    measured = Rates(10.0, "as measured", evaluated=5.0, comparisons=100.0)
+    assert length.seconds(measured) == pytest.approx(100 / 10 + 50 / 5 + 2500 / 100)
+
+
+def test_the_tests_of_the_runs_to_do_are_counted():
+    half_done = replace(method(in_store=0), trainings=10, in_store=5, runs=4, test=Length(0, 0, 60, compared=900))
+    without = replace(half_done, test=None).seconds_to_do(RATES)
+    # Two of four tests, at 30 images a second.
+    assert half_done.seconds_to_do(RATES) == pytest.approx([seconds + 2 * 60 / 30 for seconds in without])
+    measured = replace(RATES, comparisons=90.0)
+    assert half_done.seconds_to_do(measured) == pytest.approx([seconds + 2 * (60 / 30 + 10) for seconds in without])
+
+
+def test_a_test_embeds_with_every_fold_and_compares_the_concatenation_too(tmp_path):
+    problem = small_problem(tmp_path)
+    images = len(problem.dataset.images.of_classes(problem.split.test))
+    assert problem.folds == 2
+    assert length_of_test(problem) == Length(0, 0, 2 * images, compared=4 * images**2)
 
 
 def test_nothing_to_do_needs_no_rates():

@@ -1,0 +1,86 @@
+"""A run says in one line that its data differ from those of the earlier runs of the same experiment."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from reproduce.execution.earlier_data import data_of, note_on_data
+from reproduce.execution.session import Session, open_session
+from reproduce.storage import open_store, storage_paths
+from results.store import Store
+from tests.support.command_line import TINY, ask
+from tests.support.experiment_files import load_experiment
+from tests.support.image_folders import make_folder, paint
+from tests.support.sample_records import some_run
+from tests.support.tiny_run import striped_images
+
+
+def opened(folder: Path, name: str = "mine") -> tuple[Session, Store]:
+    experiment = load_experiment("folder_small/small_network", {"dataset.root": str(folder / "images")})
+    where = storage_paths(str(folder / "store.sqlite"), None, None, None)
+    return open_session(name, experiment, where, None), open_store(where)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    make_folder(tmp_path / "images", classes=10)
+    return tmp_path
+
+
+def keep(session: Session, store: Store) -> None:
+    summary = session.summary().model_copy(update={"data": data_of(session.problem.dataset)})
+    store.put_experiment(session.fingerprint, session.name, summary)
+
+
+def test_a_new_experiment_and_the_same_data_say_nothing(folder: Path) -> None:
+    session, store = opened(folder)
+    assert note_on_data(session, store) is None
+    keep(session, store)
+    assert note_on_data(session, store) is None
+
+
+def test_a_deleted_class_and_an_added_image_are_said_with_both_counts(folder: Path) -> None:
+    keep(*opened(folder))
+    shutil.rmtree(folder / "images" / "class_9")
+    fewer = opened(folder)
+    note = note_on_data(*fewer)
+    assert note is not None
+    assert "then 20 images of 10 classes, now 18 images of 9 classes; so all trainings are made anew" in note
+    keep(*fewer)
+    paint(folder / "images" / "class_0" / "new.png", seed=1)
+    assert "then 18 images of 9 classes, now 19 images of 9 classes" in str(note_on_data(*opened(folder)))
+    (folder / "images" / "class_0" / "new.png").unlink()
+    assert note_on_data(*opened(folder)) is None
+
+
+def test_another_experiment_says_nothing(folder: Path) -> None:
+    keep(*opened(folder))
+    shutil.rmtree(folder / "images" / "class_9")
+    assert note_on_data(*opened(folder, "other")) is None
+
+
+def test_a_store_of_an_older_version_counts_test_images(folder: Path) -> None:
+    session, store = opened(folder)
+    store.put_experiment(session.fingerprint, session.name, session.summary())
+    shutil.rmtree(folder / "images" / "class_9")
+    now, _ = opened(folder)
+    assert note_on_data(now, store) is None, "without a run nothing is known"
+    run = some_run(test_images=10, test_classes=5)
+    store.put_run(run)
+    store.enlist(session.fingerprint, run.method, run.run, run.fingerprint)
+    assert "then 10 test images of 5 test classes, now 18 images" in str(note_on_data(now, store))
+
+
+def test_a_run_after_a_class_was_deleted_begins_with_the_line(tmp_path, capsys, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    striped_images(tmp_path / "images")
+    text = TINY.replace("{name: glyphs}", "{name: folder, root: images}").replace("untrained, contrastive", "untrained")
+    (tmp_path / "tiny.yaml").write_text(text)
+    line = "the data differ from those of this experiment's earlier runs"
+    for said in (False, False, True):
+        if said:
+            shutil.rmtree(tmp_path / "images" / "class_15")
+        answer = ask("run", "tiny.yaml", "--workers", "1", capsys=capsys, monkeypatch=monkeypatch)
+        assert answer.code == 0, answer.err
+        assert (line in " ".join(answer.out.split())) == said
