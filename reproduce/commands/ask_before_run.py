@@ -12,7 +12,6 @@ from reproduce.commands.terminal import say
 from reproduce.monitoring.time_left import in_words
 
 if TYPE_CHECKING:
-    from reproduce.execution.rates import Rates
     from reproduce.execution.session import Session
 
 LONG_SECONDS = 3600.0
@@ -36,7 +35,7 @@ def ask_before_run(session: Session, device: str, workers: int, *, yes: bool, co
         typer.Exit: The user does not want to start.
     """
     from reproduce.execution import plan_trainings
-    from reproduce.execution.rates import stored_rates, training_rows_word
+    from reproduce.execution.rates import REMEDY, expected_rates, training_rows_word
     from reproduce.storage import existing_store
     from reproduce.store_care.damaged_studies import whole_studies
 
@@ -46,14 +45,12 @@ def ask_before_run(session: Session, device: str, workers: int, *, yes: bool, co
     to_do = sum(method.to_do for method in plans)
     if not to_do:
         return
-    rates = stored_rates(session.problem, timings)
-    if isinstance(rates, str):
-        rates = _table_rates(session, device)
+    rates = expected_rates(session.problem, timings, device)
     known = None if isinstance(rates, str) else rates
     each = [method.seconds_to_do(known) for method in plans]
     durations = [seconds for seconds in each if seconds is not None]
     if len(durations) < len(each):
-        say(console, f"{to_do} trainings to do; how long they take is not known ({rates})")
+        say(console, f"{to_do} trainings to do; how long they take is not known ({rates}); ask `plan`, and {REMEDY}")
         return
     least, typical, most = (sum(parts) / workers for parts in zip(*durations, strict=True))
     each_second = (
@@ -69,12 +66,3 @@ def ask_before_run(session: Session, device: str, workers: int, *, yes: bool, co
         if console.is_terminal and sys.stdin.isatty() and not typer.confirm("Start?"):
             say(console, "not started")
             raise typer.Exit(1)
-
-
-def _table_rates(session: Session, device: str) -> Rates | str:
-    """Return the rates of the table for this machine; without an entry, the reason."""
-    from reproduce.execution.machine_rates import machine_of
-    from reproduce.execution.rates import REMEDY, machine_rates
-
-    machine = machine_of(device)
-    return f"ask `plan`, and {REMEDY}" if machine is None else machine_rates(machine, session.problem)

@@ -79,8 +79,8 @@ def plan(
     with with_writable_cache(where) as paths:
         for session in open_sessions(experiment, choices, paths, console, plan=True):
             plans = plan_trainings.plan(session, opened, studies, timings)
-            rates = _rates(session, timings, rate, gpu, torch_device if measure else None)
-            show_plan(plans, rates, at_a_time, session, console)
+            chosen = _rates(session, timings, rate, gpu, torch_device, measure=measure)
+            show_plan(plans, chosen, at_a_time, session, console)
             if not elsewhere:
                 console.print(f"nearest neighbours on {torch_device}: {backend(torch_device)}", highlight=False)
             if elsewhere and workers is None:
@@ -98,7 +98,7 @@ def _check_machine(rate: float | None, gpu: str | None, *, measure: bool) -> Non
 
 
 def _rates(
-    session: Session, timings: Sequence[Timing], rate: float | None, gpu: str | None, measured_on: str | None
+    session: Session, timings: Sequence[Timing], rate: float | None, gpu: str | None, device: str, *, measure: bool
 ) -> Rates | str:
     """Return the rates to plan with, or why they are unknown."""
     from reproduce.execution import rates
@@ -107,9 +107,9 @@ def _rates(
         return rates.given_rates(rate)
     if gpu is not None:
         return rates.machine_rates(gpu, session.problem)
-    if measured_on is not None:
-        return rates.measured_rates(session.problem, measured_on)
-    return rates.stored_rates(session.problem, timings)
+    if measure:
+        return rates.measured_rates(session.problem, device)
+    return rates.expected_rates(session.problem, timings, device)
 
 
 def show_plan(

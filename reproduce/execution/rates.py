@@ -14,7 +14,13 @@ from protocols.training.fold_data import FoldData
 from protocols.trunks.embedding_model import without_published_weights
 from protocols.trunks.weights import TrunkError
 from reproduce.execution.devices import prepare_process
-from reproduce.execution.machine_rates import MACHINES, evaluated_per_second, operations, rows_per_second
+from reproduce.execution.machine_rates import (
+    MACHINES,
+    evaluated_per_second,
+    machine_of,
+    operations,
+    rows_per_second,
+)
 from results.records import CurvePoint
 from results.timing import Timing
 from results.training_spec import Component, FoldSpec, MethodSpec
@@ -115,6 +121,24 @@ def stored_rates(problem: Problem, stored: Sequence[Timing]) -> Rates | str:
     work = sum(images_of_training(timing, problem if same else None) for timing in timings)
     on = name if same else "other datasets"
     return Rates(work / seconds, f"from {len(timings)} trainings on {on} in the store", here=True)
+
+
+def expected_rates(problem: Problem, stored: Sequence[Timing], device: str) -> Rates | str:
+    """Return the rates of the stored trainings; without any that are alike, those of the table for this machine.
+
+    Args:
+        problem: The problem.
+        stored: Timings of all stored trainings.
+        device: cpu, cuda or cuda:N.
+
+    Returns:
+        The rates, or the reason why they are unknown.
+    """
+    rates = stored_rates(problem, stored)
+    machine = machine_of(device)
+    if isinstance(rates, Rates) or machine is None:
+        return rates
+    return machine_rates(machine, problem)
 
 
 def _is_alike(spec: FoldSpec, problem: Problem) -> bool:

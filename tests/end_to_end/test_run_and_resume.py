@@ -98,7 +98,8 @@ def test_the_plan_counts_stored_trainings_before_and_after_the_run(finished):
     folder, before, _ = finished
     after = reproduce(folder, "plan", "tiny.yaml", "--workers", "2")
     assert (before.code, after.code) == (0, 0)
-    assert f"{TRAININGS} trainings, 0 in the store; times are unknown (the store has no training" in before.out
+    assert f"{TRAININGS} trainings, 0 in the store; about" in before.out
+    assert "for cpu: measured" in before.out, "before the first training, the table of machines gives the rate"
     assert f"{TRAININGS} trainings, {TRAININGS} in the store; about 0 s left" in after.out
 
 

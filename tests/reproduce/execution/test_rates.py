@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 
 from protocols.splits import from_ranges
+from reproduce.execution import rates as rates_module
 from reproduce.execution.machine_rates import MACHINES, Machine, MeasuredRows, operations, rows_per_second
 from reproduce.execution.rates import (
     UNKNOWN,
+    expected_rates,
     given_rates,
     machine_rates,
     measured_batch,
@@ -161,3 +163,14 @@ def test_a_measurement_ends_with_its_time(problem, monkeypatch):
     assert rates.source == "measured now on cpu with stripes"
     assert 0 < rates.comparisons < math.inf
     assert time.perf_counter() - started < 30
+
+
+def test_rates_are_those_of_the_store_or_else_of_the_table_for_this_machine(problem):
+    stored = [Timing(spec_of(problem), 6, 2.0)]
+    assert expected_rates(problem, stored, "cpu") == stored_rates(problem, stored)
+    assert expected_rates(problem, [], "cpu") == machine_rates("cpu", problem)
+
+
+def test_a_machine_that_is_not_in_the_table_has_no_rates_before_its_first_training(problem, monkeypatch):
+    monkeypatch.setattr(rates_module, "machine_of", lambda device: None)
+    assert expected_rates(problem, [], "cuda") == UNKNOWN
