@@ -182,7 +182,10 @@ def measured_rates(problem: Problem, device: str) -> Rates | str:
     spec = without_published_weights(problem.fold_specs(_ANY_METHOD, "calibration", 0)[0])
     data = problem.training_data(spec)
     few, ranks = _few(data.validation)
-    batch = measured_batch(problem, spec, device)
+    try:
+        batch = measured_batch(problem, spec, device)
+    except TrunkError as error:
+        return str(error)
     short = {"batch_size": batch, "iterations_per_epoch": 1, "max_epochs": 100, "validate_every": 1, "patience": 100}
     training = spec.training.model_copy(update=short)
     spec = spec.model_copy(update={"training": training, "validation_classes": as_ranges(ranks)})
