@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, ValidationError
 
 from protocols.search.space import SearchParameter
 from results.training_spec import MethodSpec
@@ -21,7 +21,7 @@ _COMPONENTS = ("loss", "miner", "embedding_regularizer")
 
 
 class HyperparameterError(ValueError):
-    """A hyperparameter's target does not exist in the method."""
+    """A hyperparameter's target does not exist in the method, or it cannot have the value."""
 
 
 class OpenMethod(Record):
@@ -44,12 +44,17 @@ class OpenMethod(Record):
             hyperparameters: Values by target. They replace the defaults.
 
         Raises:
-            HyperparameterError: A target does not exist in the method.
+            HyperparameterError: A target does not exist in the method, or it cannot have the value.
         """
         method = self.method.model_dump(mode="json")
         for target, value in hyperparameters.items():
             _set_value(method, target, value)
-        return MethodSpec.model_validate(method)
+        try:
+            return MethodSpec.model_validate(method)
+        except ValidationError as error:
+            first = error.errors()[0]
+            part, reason = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
+            raise HyperparameterError(f"method {self.method.name!r}: {part}: {reason}") from error
 
 
 def _set_value(method: dict[str, Any], target: str, value: JsonValue) -> None:

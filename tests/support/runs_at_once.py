@@ -55,5 +55,5 @@ def interrupt(folder: Path, store: str, seconds: float, number: signal.Signals =
     if process.returncode == 0:
         assert "trainings made in" in out
         return False
-    assert (process.returncode, err) == (128 + number, STOPPED)
+    assert (process.returncode, err) == (128 + number, STOPPED), (process.returncode, err, out)
     return True

@@ -119,7 +119,16 @@ def test_a_component_that_is_not_there_has_no_arguments(target: str) -> None:
         bare.at({target: 1.0})
 
 
-@pytest.mark.parametrize(("target", "value"), [("loss_optimizer.lr", "fast"), ("batch.samples_per_class", 1.5)])
-def test_values_of_the_wrong_kind_are_refused(target: str, value: Any) -> None:
-    with pytest.raises(ValueError, match="validation error"):
+@pytest.mark.parametrize(
+    ("target", "value", "part"),
+    [("loss_optimizer.lr", "fast", "loss_lr"), ("batch.samples_per_class", 1.5, "samples_per_class")],
+)
+def test_values_of_the_wrong_kind_are_refused(target: str, value: Any, part: str) -> None:
+    with pytest.raises(HyperparameterError, match=f"method 'wrapped': {part}: Input should be a valid"):
         OPEN.at({target: value})
+
+
+def test_a_value_that_the_method_cannot_have_is_named() -> None:
+    method = OpenMethod(method=MethodSpec(name="bare", loss=Component(name="ContrastiveLoss")))
+    with pytest.raises(HyperparameterError, match="method 'bare': loss: the component in argument 'margin' needs the name"):
+        method.at({"loss.margin": {"component": 1}})
