@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import stats
+
+from results.statistics.student_t import t_quantile
 
 RACING_VERSION = 1
 """Version of the rule. Raise it with every change of a decision or of an expected score; it is part of a raced study's
@@ -62,7 +63,7 @@ class Race:
             return False
         deviation, degrees = self._noise
         missing = 1 / len(scores) - 1 / len(self.best)
-        bound = stats.t.ppf(LEVEL, degrees) * deviation * np.sqrt(2 * missing)
+        bound = t_quantile(LEVEL, degrees) * deviation * np.sqrt(2 * missing)
         return bool(self._lead(scores) < bound)
 
     def expected(self, scores: Sequence[float]) -> float:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 from pydantic import JsonValue
-from scipy.stats import qmc
 
 from protocols.search.space import SearchParameter
 from results.experiment_spec import SamplerSettings
@@ -179,6 +178,8 @@ class Search:
             assert first.low is not None
             self.study.enqueue_trial({first.target: int(first.low) + n_finished})
             return
+        from scipy.stats import qmc  # It takes long to import, and only a search needs it.
+
         points = qmc.Sobol(len(self.space), scramble=True, rng=derive_seed("sobol", self.seed)).random_base2(
             max(1, math.ceil(math.log2(self.sampler.startup_trials)))
         )

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 
 @dataclass(frozen=True)
@@ -54,6 +53,8 @@ def average_ranks(methods: Mapping[str, Mapping[Any, float]]) -> AverageRanks:
     if len(common_blocks) < 2:
         raise ValueError(f"average ranks need at least two runs that all of {', '.join(names)} have in common")
     values = np.array([[methods[name][block] for name in names] for block in common_blocks])
+    from scipy import stats  # It takes long to import, and most pages have too few runs for ranks.
+
     average = stats.rankdata(-values, axis=1).mean(axis=0)
     order = np.argsort(average, kind="stable")
     ordered, ranks = [names[i] for i in order], [float(average[i]) for i in order]
@@ -73,5 +74,7 @@ def _friedman(values: np.ndarray) -> tuple[float | None, float | None]:
         return None, None
     if np.all(values == values[:, :1]):
         return 0.0, 1.0
+    from scipy import stats
+
     outcome = stats.friedmanchisquare(*values.T)
     return float(outcome.statistic), float(outcome.pvalue)
