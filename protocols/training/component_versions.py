@@ -70,8 +70,15 @@ def component_version(cls: type[nn.Module]) -> str | None:
 def _installed(package: str) -> tuple[str, str] | None:
     """Name and release of the distribution that brings a package; None for a user's own module.
 
-    Cached, because looking through all installed distributions takes a tenth of a second.
+    Cached, because looking through all installed distributions takes a third of a second.
     """
+    try:
+        namesake = metadata.distribution(package)
+    except metadata.PackageNotFoundError:
+        pass
+    else:
+        if package in (namesake.read_text("top_level.txt") or "").split():
+            return namesake.metadata["Name"], namesake.version
     distributions = metadata.packages_distributions().get(package)
     return (distributions[0], metadata.version(distributions[0])) if distributions else None
 

@@ -40,11 +40,13 @@ def ask_before_run(session: Session, device: str, workers: int, *, yes: bool, co
     from reproduce.store_care.damaged_studies import whole_studies
 
     store = existing_store(session.paths)
-    timings = store.timings() if store else []
-    plans = plan_trainings.plan(session, store, whole_studies(session.paths) if store else None, timings)
-    to_do = sum(method.to_do for method in plans)
+    studies = whole_studies(session.paths) if store else None
+    # All timings of a large store take seconds to read, so they are read only if something is left to do.
+    to_do = sum(method.to_do for method in plan_trainings.plan(session, store, studies, []))
     if not to_do:
         return
+    timings = store.timings() if store else []
+    plans = plan_trainings.plan(session, store, studies, timings)
     rates = expected_rates(session.problem, timings, device)
     known = None if isinstance(rates, str) else rates
     each = [method.seconds_to_do(known) for method in plans]

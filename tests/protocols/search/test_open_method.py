@@ -130,7 +130,5 @@ def test_values_of_the_wrong_kind_are_refused(target: str, value: Any, part: str
 
 def test_a_value_that_the_method_cannot_have_is_named() -> None:
     method = OpenMethod(method=MethodSpec(name="bare", loss=Component(name="ContrastiveLoss")))
-    with pytest.raises(
-        HyperparameterError, match="method 'bare': loss: the component in argument 'margin' needs"
-    ):
+    with pytest.raises(HyperparameterError, match="method 'bare': loss: the component in argument 'margin' needs"):
         method.at({"loss.margin": {"component": 1}})
