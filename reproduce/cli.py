@@ -100,5 +100,5 @@ def main() -> None:
         # An exception of the signal can be lost in code that cannot raise one; its note cannot.
         interrupts.stop_if_requested()
         if code == _INTERRUPTED:
-            raise KeyboardInterrupt
+            raise interrupts.StopRequest
     sys.exit(code or 0)

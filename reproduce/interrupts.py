@@ -20,6 +20,14 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SHOW_CURSOR = "\x1b[?25h"
 
 
+class StopRequest(KeyboardInterrupt):
+    """Somebody asked this process to stop.
+
+    A class of its own, since Python 3.11 ends a program with the signal instead of its exit code if KeyboardInterrupt
+    itself went through code that is executed from a string, as in `dataclass`, even where it was caught later.
+    """
+
+
 class _State:
     received: int | None = None
     reaction: Literal["end", "raise", "note"] = "raise"
@@ -37,7 +45,7 @@ def install() -> None:
 
 
 def imports_done() -> None:
-    """From now on a signal raises KeyboardInterrupt, so that open files and bars are closed."""
+    """From now on a signal raises StopRequest, so that open files and bars are closed."""
     _State.reaction = "raise"
 
 
@@ -52,9 +60,9 @@ def exit_code() -> int:
 
 
 def stop_if_requested() -> None:
-    """Raise KeyboardInterrupt if somebody asked this process to stop."""
+    """Raise StopRequest if somebody asked this process to stop."""
     if requested():
-        raise KeyboardInterrupt
+        raise StopRequest
 
 
 @contextmanager
@@ -66,7 +74,7 @@ def deferred() -> Iterator[None]:
 
 @contextmanager
 def immediate() -> Iterator[None]:
-    """Raise KeyboardInterrupt at once within the block, for a long computation inside a block of `deferred`."""
+    """Raise StopRequest at once within the block, for a long computation inside a block of `deferred`."""
     with _reaction("raise"):
         stop_if_requested()
         yield
@@ -100,7 +108,7 @@ def _handle(number: int, _frame: FrameType | None) -> None:
     if again or _State.reaction == "end":
         _end(number)
     if _State.reaction == "raise":
-        raise KeyboardInterrupt
+        raise StopRequest
 
 
 def _end(number: int) -> None:

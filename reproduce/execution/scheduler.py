@@ -108,7 +108,7 @@ class Scheduler:
                 done = self._wait()
                 if interrupts.requested():
                     self._keep_finished(done)
-                    raise KeyboardInterrupt
+                    raise interrupts.StopRequest
                 ticks = self.executor.ticks()
                 self.observer.ticks(ticks)
                 self._end_hanging(ticks)

@@ -117,3 +117,22 @@ def test_a_run_in_this_process_raises_at_once(monkeypatch):
                 pass
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_in_code_from_a_string_ends_with_the_exit_code(tmp_path, number):
+    """Python ends `python -m` with the signal if KeyboardInterrupt itself has left such code, caught or not."""
+    (tmp_path / "stopped.py").write_text(
+        "import os, sys\n"
+        "from reproduce import cli, interrupts\n"
+        "interrupts.install()\n"
+        "interrupts.imports_done()\n"
+        f"cli.app = lambda standalone_mode: exec('os.kill(os.getpid(), {int(number)})')\n"
+        "cli.main()\n"
+    )
+    variables = environment()
+    variables["PYTHONPATH"] = os.pathsep.join([str(tmp_path), variables["PYTHONPATH"]])
+    done = subprocess.run(
+        interruptible([sys.executable, "-m", "stopped"]), env=variables, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (128 + number, f"{interrupts.STOPPED}\n")
