@@ -11,6 +11,7 @@ from multiprocessing import get_context
 from reports.page.build import BuiltPage, build_page
 from reports.page.material import Material
 from reproduce.execution.parent_watch import end_with_parent
+from reproduce.interrupts import kept_from_children
 
 _OBJECTS = 100_000
 """New objects between two searches for garbage. Python's own number is 700, and a figure has many thousands."""
@@ -27,6 +28,8 @@ def build_quickly(material: Material) -> BuiltPage:
             try:
                 # A process that is forked from one with threads can hang, so the helper starts from nothing.
                 with ProcessPoolExecutor(1, get_context("spawn"), end_with_parent) as helper:
+                    with kept_from_children():
+                        helper.submit(int)  # The process starts with the first task.
                     return build_page(material, helper)
             except BrokenProcessPool:
                 pass  # The helper was killed, or it cannot import the main program of the caller.

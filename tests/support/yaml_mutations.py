@@ -1,5 +1,6 @@
 """Strategies of hypothesis that damage YAML files: values, keys and structure, and the text itself."""
 
+from copy import deepcopy
 from typing import Any
 
 import yaml
@@ -129,7 +130,8 @@ def damaged_values(draw: st.DrawFn, text: str) -> str:
             )
             part[new] = part[last] if change == "add" else part.pop(last)
         else:
-            part[last] = draw(st.sampled_from(_HOSTILE))
+            # A copy, since a later change can be made within the value.
+            part[last] = deepcopy(draw(st.sampled_from(_HOSTILE)))
     return yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
 
 

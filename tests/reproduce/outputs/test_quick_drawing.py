@@ -1,6 +1,7 @@
 """A page that is drawn on two cores."""
 
 import gc
+import signal
 from concurrent.futures.process import BrokenProcessPool
 
 import pytest
@@ -35,6 +36,17 @@ def test_without_the_helper_the_figures_are_drawn_here(shown, monkeypatch):
     monkeypatch.setattr(quick_drawing.os, "cpu_count", lambda: 2)
     assert quick_drawing.build_quickly(shown) == "the page"
     assert drawn == [True, False]
+
+
+def test_the_helper_does_not_see_ctrl_c(shown, monkeypatch):
+    monkeypatch.setattr(
+        quick_drawing,
+        "build_page",
+        lambda given, helper: helper.submit(signal.pthread_sigmask, signal.SIG_BLOCK, []).result(),
+    )
+    monkeypatch.setattr(quick_drawing.os, "cpu_count", lambda: 2)
+    assert signal.SIGINT in quick_drawing.build_quickly(shown)
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
 
 def test_the_garbage_collector_has_its_own_settings_afterwards(monkeypatch):
