@@ -8,7 +8,7 @@ PIP := $(RUN) -m pip --disable-pip-version-check install
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: quickstart example test test-fast test-cluster test-faults check docs diagrams bench bench-images bench-racing bench-gpu calibrate clean
+.PHONY: quickstart example test test-fast test-long test-cluster test-faults check docs diagrams bench bench-images bench-racing bench-gpu calibrate clean
 
 quickstart: $(VENV)/runtime.stamp
 	$(RUN) -m reproduce run quickstart $(ARGS)
@@ -19,10 +19,14 @@ example: $(VENV)/runtime.stamp
 	cp docs/_build/example/quickstart/index.html docs/example.html
 
 test: $(VENV)/dev.stamp check docs
-	$(RUN) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(RUN) -m pytest -n 2 --dist loadfile
 
 test-fast: $(VENV)/dev.stamp
-	$(RUN) -m pytest -m "not slow and not faults and not cluster"
+	$(RUN) -m pytest -m "not slow and not long and not faults and not cluster"
+
+# Whole runs that take minutes, such as all commands of the docs. CI runs it after `make test`.
+test-long: $(VENV)/dev.stamp
+	$(RUN) -m pytest -m long -n 2 --durations 5 $(ARGS)
 
 # Nodes of Ray, jobs of SLURM's local executor and a PostgreSQL server; some are killed. CI runs it after `make test`.
 test-cluster: $(VENV)/dev.stamp

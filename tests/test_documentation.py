@@ -64,7 +64,7 @@ def test_the_files_that_a_page_names_exist(page: Path) -> None:
     assert [path for path in repository_paths(page) if path not in BUILT and not list(ROOT.glob(path))] == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 @pytest.mark.skipif(not (ROOT / ".venv" / "runtime.stamp").exists(), reason="make quickstart would install packages")
 def test_make_quickstart_runs_and_trains_nothing_the_second_time(tmp_path: Path) -> None:

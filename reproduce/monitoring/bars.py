@@ -2,12 +2,14 @@
 
 import time
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 
-from protocols.progress import Progress
+if TYPE_CHECKING:
+    from protocols.progress import Progress
 
 _FIRST_LINE_SECONDS = 1.0
 """Shorter work prints no line."""
@@ -44,7 +46,7 @@ class Bars:
     ) -> None:
         self._progress.stop()
 
-    def of(self, what: str) -> Progress:
+    def of(self, what: str) -> "Progress":
         """Add a task. Its bar appears with the first progress; without a terminal, its first line after a second.
 
         Args:

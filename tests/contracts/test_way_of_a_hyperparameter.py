@@ -19,8 +19,12 @@ search:
   loss.margin: {{scale: choice, choices: [{VALUE}, {VALUE}]}}
 """
 MOST_FILES = 14
-# These take the finished cell further: to a file, to the page, to the figures of a search.
-BEYOND_THE_CELL = ("reports/page/", "reports/figures/", "reproduce/outputs/search_histories.py", "reports/tables/")
+# These take the finished cell further: to a file, to the page, to the figures of a search. The last one looks for
+# damage in a stored search before it is read.
+BEYOND_THE_CELL = (
+    *("reports/page/", "reports/figures/", "reports/tables/"),
+    *("reproduce/outputs/search_histories.py", "reproduce/store_care/damaged_studies.py"),
+)
 CELL = "reports/tables/hyperparameters.py"
 
 

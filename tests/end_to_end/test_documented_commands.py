@@ -92,6 +92,7 @@ BY_MAKE = [
     "make test",
     "make test-fast",
     "make test-faults",
+    "make test-long",
     "make test-cluster",
     "make check",
     "make docs",
@@ -131,7 +132,7 @@ def test_the_commands_that_are_not_run_here_exist() -> None:
         assert (ROOT / file).is_file()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_commands_and_snippets_work_as_they_stand(tmp_path: Path) -> None:
     make_inputs(tmp_path)
     run("python -m reproduce run quickstart", [*BRIEF, "--reproductions", "2"], tmp_path)  # As `make quickstart` did.

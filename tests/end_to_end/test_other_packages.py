@@ -11,7 +11,7 @@ import pytest
 EXAMPLE = Path(__file__).parents[1] / "support" / "example_package"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_method_of_an_installed_package_is_listed_and_run(tmp_path: Path) -> None:
     site = install(tmp_path)
     assert "centred_contrastive" in reproduce(["methods"], site, tmp_path)

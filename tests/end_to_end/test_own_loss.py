@@ -18,7 +18,7 @@ def prepare(folder: Path) -> None:
     (folder / "files" / "experiment.yaml").write_text(text)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_with_two_processes_and_the_second_run(tmp_path: Path) -> None:
     prepare(tmp_path)
     first = reproduce(tmp_path, "run", "files/experiment.yaml", "--workers", "2")

@@ -13,6 +13,7 @@ def say(capsys, monkeypatch, tmp_path, same_threads_afterwards):
     return lambda *arguments: ask(*arguments, capsys=capsys, monkeypatch=monkeypatch)
 
 
+@pytest.mark.long
 def test_all_panels_are_run_and_have_tables(say, tmp_path):
     path = table_file(tmp_path, PANELS, test_curves=True, metrics=["recall@2"])
     answer = say("run", path, "--workers", "1")

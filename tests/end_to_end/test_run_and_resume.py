@@ -142,6 +142,7 @@ def test_one_worker_gives_the_same_table(finished, tmp_path):
     assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
 
 
+@pytest.mark.long
 def test_a_run_with_more_methods_shows_all_and_uses_the_stored_trainings(finished, tmp_path):
     """The table shows the latest run, regardless of the methods of the first run."""
     folder, _, _ = finished
@@ -188,6 +189,7 @@ def longer(tmp_path_factory):
     return folder
 
 
+@pytest.mark.long
 def test_a_killed_and_then_stopped_run_ends_with_the_same_table(longer):
     killed = Started(longer, "cut/store.sqlite")
     killed.until("contrastive: search")
@@ -215,6 +217,7 @@ def test_a_killed_and_then_stopped_run_ends_with_the_same_table(longer):
     assert (longer / "cut" / csv).read_bytes() == (longer / "whole" / csv).read_bytes()
 
 
+@pytest.mark.long
 def test_a_repeated_search_adds_to_the_first_one(tmp_path):
     (tmp_path / "tiny.yaml").write_text(TINY)
     once, more = ("--methods", "contrastive", "--workers", "1"), ("--searches", "2", "--reproductions", "2")

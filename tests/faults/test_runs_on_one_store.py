@@ -89,6 +89,7 @@ def test_twenty_interrupts(tmp_path):
     assert_interrupts_lose_nothing(tmp_path, 20)
 
 
+@pytest.mark.long
 def test_a_killed_run_that_starts_again_at_once_goes_on(tmp_path):
     write_experiment(tmp_path, iterations=60)
     killed = start_run(tmp_path, SQLITE, "tables", "--workers", "2")

@@ -95,7 +95,7 @@ def test_an_experiment_that_does_not_fit_is_one_line(say, store, tmp_path):
     assert not (tmp_path / "runs" / "figures").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_sweep_on_another_dataset_runs_and_is_drawn_without_torch(tmp_path):
     """A user's own file with two sweeps: hyperparameters, and conditions of rows."""
     values = {"loss.alpha": [4.0, 32.0], "loss.margin": [0.1]}

@@ -261,7 +261,7 @@ class HangsOnce(TripletMarginLoss):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.usefixtures("same_threads_afterwards")
 def test_a_training_that_really_hangs_changes_no_number(problem, tmp_path: Path, monkeypatch):
     # An honest training that a busy machine stops for longer would only be tried again.
