@@ -1,5 +1,6 @@
 """One thread for torch: the tests are small, and sums come out the same on every machine. No test fails for time."""
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +11,10 @@ from tests.support.postgresql import postgresql_server, postgresql_url  # noqa: 
 from tests.support.tiny_run import tiny_run  # noqa: F401 - a fixture of all folders
 
 torch.set_num_threads(1)
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Started in the background, the tests ignore Ctrl-C, and so would the jobs that they start and cancel.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
