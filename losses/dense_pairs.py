@@ -24,7 +24,7 @@ _TRIPLETS = 2**26
 
 def has_dense_form(base_loss: Any, embeddings: Tensor) -> bool:
     """Return whether `pair_loss` may answer for these embeddings: not on a CPU, and only for losses known here."""
-    return embeddings.device.type != "cpu" and _dense_form(base_loss) is not None
+    return _dense_form(base_loss, embeddings) is not None
 
 
 def pair_loss(
@@ -49,10 +49,10 @@ def pair_loss(
     Returns:
         The loss, a scalar. None on a CPU, and for a loss that has no dense form here.
     """
-    dense = _dense_form(base_loss)
+    dense = _dense_form(base_loss, embeddings)
     others = embeddings if ref_emb is None else ref_emb
     # PML's loss of a single pair is 0; so few pairs are left to PML.
-    if embeddings.device.type == "cpu" or dense is None or len(labels) * len(others) <= 4:
+    if dense is None or len(labels) * len(others) <= 4:
         return None
     if dense is _triplet and len(labels) * len(others) ** 2 > _TRIPLETS:
         return None
@@ -153,8 +153,10 @@ def _reducers(loss: Any) -> list[Any]:
     return [reducer.reducers[n] for n in loss._sub_loss_names()] if isinstance(reducer, MultipleReducers) else [reducer]
 
 
-def _dense_form(loss: Any) -> _Form | None:
-    """The dense form of a loss with its usual reducers; None if there is none."""
+def _dense_form(loss: Any, embeddings: Tensor) -> _Form | None:
+    """The dense form of a loss with its usual reducers; None on a CPU, and if there is none."""
+    if embeddings.device.type == "cpu":
+        return None
     form, usual = _FORMS.get(type(loss), (None, ()))
     if form is None or loss.collect_stats or not all(isinstance(r, usual) for r in _reducers(loss)):
         return None

@@ -149,7 +149,7 @@ def _existing(store: str, artifacts: Path | None) -> StoragePaths:
 
 
 def _waits() -> LockWait:
-    """Let a merge wait, as a run does, while another program has locked a store."""
+    """Let a command wait, as a run does, while another program has locked the store."""
     from results.patience import LockWait
 
     return LockWait(partial(say, output_console()))

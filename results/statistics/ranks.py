@@ -53,7 +53,7 @@ def average_ranks(methods: Mapping[str, Mapping[Any, float]]) -> AverageRanks:
     if len(common_blocks) < 2:
         raise ValueError(f"average ranks need at least two runs that all of {', '.join(names)} have in common")
     values = np.array([[methods[name][block] for name in names] for block in common_blocks])
-    from scipy import stats  # It takes long to import, and most pages have too few runs for ranks.
+    from scipy import stats  # It takes long to import.
 
     average = stats.rankdata(-values, axis=1).mean(axis=0)
     order = np.argsort(average, kind="stable")

@@ -7,11 +7,11 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocols.download import DownloadError, unpack
-from tests.support.bad_input import time_limit
+from tests.support.bad_input import SAME_FOLDER, damaged_bytes, time_limit
 
 pytestmark = pytest.mark.filterwarnings("ignore:Duplicate name")
 
@@ -72,11 +72,7 @@ def damaged_archives(draw: st.DrawFn) -> tuple[str, bytes]:
     """The suffix and the bytes of an archive, in which up to four places are changed, cut or doubled."""
     suffix = draw(st.sampled_from([".zip", ".tar", ".tgz"]))
     content = draw(zips() if suffix == ".zip" else tars())
-    for _ in range(draw(st.integers(0, 4))):
-        start = draw(st.integers(0, len(content)))
-        end = min(len(content), start + draw(st.integers(0, 30)))
-        content = content[:start] + draw(st.binary(max_size=8) | st.just(content[start:end] * 2)) + content[end:]
-    return suffix, content
+    return suffix, draw(damaged_bytes(content))
 
 
 def tree(folder: Path) -> dict[str, bytes]:
@@ -104,17 +100,14 @@ def unpack_damaged(folder: Path, suffix: str, content: bytes) -> None:
     assert {entry.name for entry in (folder / "deep").iterdir()} == {"to", path.name}
 
 
-same_folder = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
-
-
-@settings(max_examples=50, derandomize=True, suppress_health_check=same_folder)
+@settings(max_examples=50, derandomize=True, suppress_health_check=SAME_FOLDER)
 @given(archive=damaged_archives())
 def test_some_damaged_archives(tmp_path, archive):
     unpack_damaged(tmp_path, *archive)
 
 
 @pytest.mark.faults
-@settings(max_examples=1000, suppress_health_check=same_folder)
+@settings(max_examples=1000, suppress_health_check=SAME_FOLDER)
 @given(archive=damaged_archives())
 def test_a_thousand_damaged_archives(tmp_path, archive):
     unpack_damaged(tmp_path, *archive)

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
 from protocols.datasets.dataset import DataError
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.images.decoding import BrokenImageError
-from tests.support.bad_input import time_limit
+from tests.support.bad_input import SAME_FOLDER, damaged_bytes, time_limit
 from tests.support.image_folders import data_request, make_folder
 
 FORMATS = {"PNG": "png", "JPEG": "jpg", "WEBP": "webp", "BMP": "bmp", "GIF": "gif", "TIFF": "tif"}
@@ -36,10 +36,7 @@ def damaged_images(draw: st.DrawFn) -> tuple[str, bytes]:
     """The suffix and the bytes of an image, in which up to four places are changed, cut or doubled."""
     kind = draw(st.sampled_from(list(FORMATS)))
     content = image_bytes(kind, draw(st.sampled_from(MODES.get(kind, ("RGB",)))))
-    for _ in range(draw(st.integers(0, 4))):
-        start = draw(st.integers(0, len(content)))
-        end = min(len(content), start + draw(st.integers(0, 30)))
-        content = content[:start] + draw(st.binary(max_size=8) | st.just(content[start:end] * 2)) + content[end:]
+    content = draw(damaged_bytes(content))
     # A file can have the suffix of another format.
     return draw(st.sampled_from([FORMATS[kind]] * 5 + list(FORMATS.values()))), content
 
@@ -62,9 +59,6 @@ def open_with_damaged_image(folder: Path, suffix: str, content: bytes) -> None:
     assert (read, left) in [(None, WHOLE), (WHOLE + 1, WHOLE + 1)]
 
 
-same_folder = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
-
-
 @pytest.fixture
 def folder(tmp_path):
     """A folder of images in which one of 24 is missing."""
@@ -80,14 +74,14 @@ def test_undamaged_images_of_all_formats_are_read(folder, kind):
         assert len(open_dataset(data_request(folder / "images", folder / "cache")).images.labels) == WHOLE + 1
 
 
-@settings(max_examples=25, derandomize=True, suppress_health_check=same_folder)
+@settings(max_examples=25, derandomize=True, suppress_health_check=SAME_FOLDER)
 @given(image=damaged_images())
 def test_some_damaged_images(folder, image):
     open_with_damaged_image(folder, *image)
 
 
 @pytest.mark.faults
-@settings(max_examples=1000, suppress_health_check=same_folder)
+@settings(max_examples=1000, suppress_health_check=SAME_FOLDER)
 @given(image=damaged_images())
 def test_a_thousand_damaged_images(folder, image):
     open_with_damaged_image(folder, *image)

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.bad_input import answer_to, assert_in_one_line
+from tests.support.bad_input import SAME_FOLDER, answer_to, assert_in_one_line
 from tests.support.yaml_mutations import CARD, EXPERIMENT, PANELS, damaged
 
 FILES = st.one_of(
@@ -30,17 +30,14 @@ def test_the_undamaged_files_are_planned(tmp_path):
         assert answer_to("plan", str(tmp_path / "bad.yaml"), "--device", "cpu").code == 0
 
 
-same_folder = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
-
-
-@settings(max_examples=25, derandomize=True, suppress_health_check=same_folder)
+@settings(max_examples=25, derandomize=True, suppress_health_check=SAME_FOLDER)
 @given(files=FILES)
 def test_some_damaged_files(tmp_path, files):
     plan_of_damaged_files(tmp_path, *files)
 
 
 @pytest.mark.faults
-@settings(max_examples=1000, suppress_health_check=same_folder)
+@settings(max_examples=1000, suppress_health_check=SAME_FOLDER)
 @given(files=FILES)
 def test_a_thousand_damaged_files(tmp_path, files):
     plan_of_damaged_files(tmp_path, *files)

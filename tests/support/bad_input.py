@@ -8,11 +8,28 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from types import FrameType
 from unittest.mock import patch
 
+from hypothesis import HealthCheck
+from hypothesis import strategies as st
+
 from reproduce import cli
 from tests.support.command_line import Answer
 
 SECONDS = 60
 """No command on a small file takes so long, even on a loaded machine."""
+
+
+SAME_FOLDER = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
+"""Checks of hypothesis that do not hold where all examples of a test use one folder, as they are meant to."""
+
+
+@st.composite
+def damaged_bytes(draw: st.DrawFn, content: bytes) -> bytes:
+    """The bytes of a file, in which up to four places are changed, cut or doubled."""
+    for _ in range(draw(st.integers(0, 4))):
+        start = draw(st.integers(0, len(content)))
+        end = min(len(content), start + draw(st.integers(0, 30)))
+        content = content[:start] + draw(st.binary(max_size=8) | st.just(content[start:end] * 2)) + content[end:]
+    return content
 
 
 class TooSlowError(Exception):

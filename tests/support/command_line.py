@@ -97,13 +97,13 @@ def reproduce(folder: Path, *arguments: str) -> Answer:
     return Answer(done.returncode, done.stdout, done.stderr)
 
 
-def in_background(folder: Path, arguments: list[str]) -> "subprocess.Popen[str]":
+def in_background(folder: Path, arguments: list[str], output: int = subprocess.PIPE) -> "subprocess.Popen[str]":
     """Start a command in a folder, in a process group of its own, as a terminal would. Ctrl-C stops it."""
     return subprocess.Popen(
         interruptible(arguments),
         cwd=folder,
         env=environment(),
-        stdout=subprocess.PIPE,
+        stdout=output,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,

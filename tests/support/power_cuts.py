@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -101,15 +102,9 @@ def lose_unsynced(base: Path, log: Path) -> None:
             continue
         status = path.lstat()
         if names.get(path.parent.stat().st_ino, {}).get(path.name) != status.st_ino:
-            _remove(path)
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
         elif path.is_file() and (status.st_ino, status.st_size, status.st_mtime_ns) not in contents:
             path.write_bytes(b"")
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        for below in path.iterdir():
-            _remove(below)
-        path.rmdir()
-    else:
-        path.unlink()

@@ -24,7 +24,7 @@ from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.tasks import TrainTask
 from results.artifacts import weights_path
 from results.store import Store
-from tests.support.command_line import TINY, ask, command, environment, interruptible, reproduce
+from tests.support.command_line import TINY, ask, command, in_background, reproduce
 from tests.support.processes import HAS_PROC, descendants, parents, titled, wait_until
 from tests.support.scheduling import Observer, carry_out_all, reproduction, without_time
 from tests.support.small_problem import COSFACE, TRIPLET, small_problem
@@ -345,16 +345,8 @@ def test_a_loss_and_a_metric_from_files_train_and_test_on_a_cluster(tmp_path):
 def test_stopping_the_command_leaves_no_process(tmp_path, how):
     text = TINY.replace("max_epochs: 2", "max_epochs: 100000").replace("patience: 3", "patience: 100000")
     (tmp_path / "tiny.yaml").write_text(text)
-    running = subprocess.Popen(
-        interruptible(command("run", "tiny.yaml", "--device", "cpu", "--ray", "local", "--workers", "2")),
-        cwd=tmp_path,
-        env=environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        # Ctrl-C reaches the whole group, as from a terminal.
-        start_new_session=True,
-    )
+    arguments = command("run", "tiny.yaml", "--device", "cpu", "--ray", "local", "--workers", "2")
+    running = in_background(tmp_path, arguments, subprocess.DEVNULL)
     try:
         trainings = wait_until(lambda: training_processes(running.pid), 120)
         family = descendants(running.pid)
