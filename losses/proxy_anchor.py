@@ -56,11 +56,13 @@ class ProxyAnchorLoss(FullPrecisionForward, TrainingPlugin, pml_losses.ProxyAnch
     ) -> dict[str, Any]:
         """PML's hook: the sub-losses (C,) for embeddings (B, d) and labels (B,)."""
         labels = self._checked(embeddings, labels, ref_emb, ref_labels)
-        mined = lmu.convert_to_weights(indices_tuple, labels, dtype=embeddings.dtype).unsqueeze(1) - 1
         cosine = self.get_logits(embeddings)
         own_class = one_hot(labels, self.num_classes).bool()
-        pull = self.alpha * self.distance.margin(cosine, self.margin) + mined
-        push = self.alpha * self.distance.margin(-self.margin, cosine) + mined
+        pull = self.alpha * self.distance.margin(cosine, self.margin)
+        push = self.alpha * self.distance.margin(-self.margin, cosine)
+        if indices_tuple is not None:
+            mined = lmu.convert_to_weights(indices_tuple, labels, dtype=embeddings.dtype).unsqueeze(1) - 1
+            pull, push = pull + mined, push + mined
         # pytorch-metric-learning counts the classes of the batch on the host.
         divisors = {"pos_loss": own_class.any(0).sum(), "neg_loss": self.num_classes}
         masked = {"pos_loss": (pull, own_class), "neg_loss": (push, ~own_class)}
