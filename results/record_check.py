@@ -43,12 +43,14 @@ class CheckedRecords:
     Attributes:
         findings: What is not as it should be.
         specs: The specifications of the whole trainings, by fingerprint.
+        objectives: What a search is told of these trainings; None without validation classes.
         runs: The whole test evaluations, by fingerprint.
         records: Number of records that were read.
     """
 
     findings: tuple[Finding, ...]
     specs: Mapping[str, FoldSpec]
+    objectives: Mapping[str, float | None]
     runs: Mapping[str, RunRecord]
     records: int
 
@@ -79,7 +81,7 @@ def check_records(database: Database, progress: Callable[[int, int], None] | Non
                 if progress is not None:
                     progress(done, sum(counts))
     check.findings += check.missing_trainings()
-    return CheckedRecords(tuple(check.findings), check.specs, check.runs, done)
+    return CheckedRecords(tuple(check.findings), check.specs, check.objectives, check.runs, done)
 
 
 class _RecordCheck:
@@ -88,6 +90,7 @@ class _RecordCheck:
     def __init__(self) -> None:
         self.findings: list[Finding] = []
         self.specs: dict[str, FoldSpec] = {}
+        self.objectives: dict[str, float | None] = {}
         self.runs: dict[str, RunRecord] = {}
         self.trainings: set[str] = set()
         self.run_names: set[str] = set()
@@ -110,6 +113,7 @@ class _RecordCheck:
             yield Finding("damaged", name, f"{', '.join(differing)} differ between the table's columns and the record")
         else:
             self.specs[fingerprint] = spec
+            self.objectives[fingerprint] = None if result.best_map_at_r is None else result.objective
 
     def curve(self, row: sa.RowMapping) -> Iterator[Finding]:
         """Check a row of `test_curves`."""

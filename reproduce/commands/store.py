@@ -58,7 +58,7 @@ def check(records_only: RecordsOnly = False, store: StoreAt = STORE, artifacts: 
             if (studies := readable_studies(where)) is not None:
                 from reproduce.store_care.check_studies import check_studies
 
-                findings += check_studies(studies, set(records.specs))
+                findings += check_studies(studies, records.objectives)
         if not records_only:
             from reproduce.store_care.check_files import check_files
 

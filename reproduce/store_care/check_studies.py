@@ -1,21 +1,21 @@
-"""Checks the searches of a store: the rows are whole, and the trainings of the trials exist."""
+"""Checks the searches of a store: the rows are whole, and the trials have the scores of their trainings."""
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping
 
 from optuna.storages import RDBStorage
 from optuna.trial import TrialState
 
-from protocols.search.optuna_search import IDENTITY, TRAININGS
+from protocols.search.optuna_search import FOLD_VALUES, IDENTITY, TRAININGS
 from reproduce.store_care.damaged_studies import all_studies, damaged_studies, rows_without_owner
 from results.record_check import Finding
 
 
-def check_studies(storage: RDBStorage, trainings: Set[str]) -> Iterator[Finding]:
-    """Look for damaged searches, and for the trainings of all finished trials.
+def check_studies(storage: RDBStorage, objectives: Mapping[str, float | None]) -> Iterator[Finding]:
+    """Look for damaged searches, and compare all finished trials with their trainings.
 
     Args:
         storage: Optuna's storage of the studies.
-        trainings: Fingerprints of the trainings in the store.
+        objectives: What a search is told of each training in the store, by the training's fingerprint.
 
     Yields:
         What is damaged, missing or foreign.
@@ -34,8 +34,11 @@ def check_studies(storage: RDBStorage, trainings: Set[str]) -> Iterator[Finding]
             yield Finding("foreign", name, "the suite did not make it")
             continue
         for trial in storage.get_all_trials(number, deepcopy=False, states=(TrialState.COMPLETE,)):
-            for fingerprint in trial.user_attrs.get(TRAININGS, ()):
-                if fingerprint not in trainings:
-                    yield Finding(
-                        "missing", f"training {fingerprint}", f"trial {trial.number} of {name} was scored by it"
-                    )
+            scored = zip(*(trial.user_attrs.get(key, ()) for key in (TRAININGS, FOLD_VALUES)), strict=False)
+            for fingerprint, value in scored:
+                if fingerprint not in objectives:
+                    reason = f"trial {trial.number} of {name} was scored by it"
+                    yield Finding("missing", f"training {fingerprint}", reason)
+                elif value != objectives[fingerprint]:
+                    reason = f"trial {trial.number} has the score {value} of training {fingerprint}"
+                    yield Finding("damaged", name, f"{reason}, whose record has {objectives[fingerprint]}")
