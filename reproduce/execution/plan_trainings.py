@@ -7,7 +7,8 @@ import optuna
 
 from protocols.problem import Problem
 from protocols.splits import from_ranges
-from reproduce.execution.rates import Rates
+from reproduce.execution.machine_rates import machine_of
+from reproduce.execution.rates import Rates, machine_rates
 from reproduce.execution.session import Session
 from reproduce.execution.typical_lengths import TypicalLength, first_stop, typical_length
 from results.store import Store
@@ -181,6 +182,18 @@ def length_of_test(problem: Problem) -> Length:
     images = len(problem.dataset.images.of_classes(problem.split.test))
     parts = problem.folds if problem.folds == 1 else 2 * problem.folds
     return Length(0, 0, problem.folds * images, parts * images**2)
+
+
+def expected_test(problem: Problem, device: str) -> float | None:
+    """Return how many seconds the test of a run takes, by the table of machines; None if the table does not tell.
+
+    Args:
+        problem: The problem.
+        device: cpu, cuda or cuda:N.
+    """
+    machine = machine_of(device)
+    rates = None if machine is None else machine_rates(machine, problem)
+    return length_of_test(problem).seconds(rates) if isinstance(rates, Rates) else None
 
 
 def _by_part(choose: Callable[[Iterable[int]], int], lengths: Sequence[Length]) -> Length:

@@ -62,7 +62,7 @@ def run_in_rounds(
         studies: The studies by the methods' keys, with the budget of all runs.
         scheduler: Runs the protocols.
         store: Where the stopped methods are noted.
-        forecast: Gets the number of trainings that remain after a stop.
+        forecast: Gets the number of trainings and tests that remain after a stop.
         summary: The experiment's summary, without stopped methods.
     """
     first, at_most = session.experiment.first_reproductions, session.experiment.reproductions
@@ -79,7 +79,9 @@ def run_in_rounds(
             continue
         values = _values(store, session.fingerprint, [key for key in rivals if key in active], runs)
         for stop in stopped(values, limit):
-            forecast.totals[stop.method] = session.protocol.trainings_of(active.pop(stop.method).with_runs(runs))
+            study = active.pop(stop.method).with_runs(runs)
+            forecast.totals[stop.method] = session.protocol.trainings_of(study)
+            forecast.tests[stop.method] = study.n_runs
             summary = _noted(summary, stop)
             store.put_experiment(session.fingerprint, session.name, summary)
 

@@ -21,6 +21,7 @@ from reproduce.execution.earlier_data import data_of
 from reproduce.execution.earlier_looks import known_after
 from reproduce.execution.executor import Executor
 from reproduce.execution.hang_watch import HangWatch
+from reproduce.execution.plan_trainings import expected_test
 from reproduce.execution.rounds import OncePerJob, run_in_rounds
 from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.session import Session
@@ -89,8 +90,7 @@ def run(
         store, studies = _opened(session, say)
         methods = session.studies(studies)
         keep_sources(session.paths.artifacts)
-        totals = {key: session.protocol.trainings_of(study) for key, study in methods.items()}
-        forecast = Forecast(totals, executor.workers)
+        forecast = _forecast(session, methods, executor)
         counted = count_told_trials(methods, store, forecast)
         _say_start(session, executor, console)
         seen = {"known_after": known_after(session, store), "data": data_of(session.problem.dataset)}
@@ -127,6 +127,14 @@ def _opened(session: Session, say: Callable[[str], None]) -> tuple[Store, Patien
     studies.lock_wait = LockWait(say, interrupts.requested)
     store.wait_while_locked(studies.lock_wait)
     return store, studies
+
+
+def _forecast(session: Session, studies: dict[str, Study], executor: Executor) -> Forecast:
+    """Return the numbers of trainings and tests, of which none is counted as done yet."""
+    trainings = {key: session.protocol.trainings_of(study) for key, study in studies.items()}
+    tests = {key: study.n_runs for key, study in studies.items()}
+    expected = expected_test(session.problem, str(executor.device))
+    return Forecast(trainings, executor.workers, tests=tests, expected_test=expected)
 
 
 def _run_protocols(

@@ -58,6 +58,8 @@ class RunProgress:
             self.notes[method] = (
                 f"run {outcome.run + 1}{search} tested, separated MAP@R {outcome.separated.map_at_r:.4f}"
             )
+            assert isinstance(job, EvaluateJob)
+            self.forecast.test_finished(method, max(0.0, outcome.wall_time - job.training_time))
             if not from_store:
                 self._say(method)
             return

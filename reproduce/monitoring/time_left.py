@@ -1,4 +1,4 @@
-"""Estimates the time left of a run from the number of trainings and their durations."""
+"""Estimates the time left of a run from the number of its trainings and tests, and their durations."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -6,23 +6,31 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Forecast:
-    """Counts trainings and estimates the time left from their mean duration.
+    """Counts trainings and tests, and estimates the time left from their mean durations.
 
     The length of a training is unknown until it ends, because of early stopping. A remaining training is assumed to
-    take the mean time of the method's finished trainings, or of all methods' if this method has none.
+    take the mean time of the method's finished trainings, or of all methods' if this method has none. A remaining test
+    takes the mean time of all tests, as most of it does not depend on the method.
 
     Attributes:
         totals: Number of trainings of each method.
         workers: How many trainings run at the same time.
         done: Number of finished trainings of each method.
         made_now: Number of trainings made in this run.
+        tests: Number of tests of each method.
+        expected_test: Seconds that a test is expected to take before the first one has ended; None if unknown.
+        tested: Number of finished tests of each method.
     """
 
     totals: dict[str, int]
     workers: int
     done: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     made_now: int = 0
+    tests: dict[str, int] = field(default_factory=dict)
+    expected_test: float | None = None
+    tested: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     _durations: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    _tests_seconds: float = 0.0
 
     def finished(self, method: str, seconds: float, *, now: bool) -> None:
         """Count a finished training.
@@ -39,6 +47,16 @@ class Forecast:
         if now:
             self.made_now += 1
 
+    def test_finished(self, method: str, seconds: float) -> None:
+        """Count a finished test, made in this run or found in the store.
+
+        Args:
+            method: Key of the method.
+            seconds: Duration of the test.
+        """
+        self.tested[method] += 1
+        self._tests_seconds += seconds
+
     @property
     def total(self) -> int:
         """Number of trainings of all methods."""
@@ -50,19 +68,29 @@ class Forecast:
         return sum(self.done.values())
 
     def seconds_left(self) -> float | None:
-        """Return the expected time in seconds until all trainings are done; None if no duration is known."""
+        """Return the expected time in seconds until trainings and tests are done; None if no training's is known.
+
+        Tests count 0 as long as nothing is known of their duration.
+        """
         all_durations = [seconds for durations in self._durations.values() for seconds in durations]
         left = {method: max(0, total - self.done[method]) for method, total in self.totals.items()}
+        seconds = self._tests_left()
         if not any(left.values()):
-            return 0.0
+            return seconds / self.workers
         if not all_durations:
             return None
         mean = sum(all_durations) / len(all_durations)
-        seconds = 0.0
         for method, count in left.items():
             durations = self._durations[method]
             seconds += count * (sum(durations) / len(durations) if durations else mean)
         return seconds / self.workers
+
+    def _tests_left(self) -> float:
+        """Seconds of the remaining tests, one after another."""
+        count = sum(max(0, total - self.tested[method]) for method, total in self.tests.items())
+        n_tested = sum(self.tested.values())
+        each = self._tests_seconds / n_tested if n_tested else self.expected_test
+        return count * (each or 0.0)
 
 
 def in_words(seconds: float | None) -> str:

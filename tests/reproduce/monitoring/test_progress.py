@@ -4,11 +4,11 @@ import io
 
 from rich.console import Console
 
-from protocols.jobs import TrainJob
+from protocols.jobs import EvaluateJob, TrainJob
 from reproduce.monitoring.observer import Tick
 from reproduce.monitoring.progress import RunProgress
 from reproduce.monitoring.time_left import Forecast
-from tests.support.sample_records import some_result
+from tests.support.sample_records import some_result, some_run
 from tests.support.small_problem import TRIPLET, small_problem
 
 
@@ -44,6 +44,20 @@ def test_a_log_has_a_line_per_choice_of_an_epoch_and_per_whole_run(tmp_path):
     choice, whole_run = console.file.getvalue().splitlines()
     assert "triplet: choosing the epoch, 2 of 3 trainings" in choice
     assert "triplet: reproductions, 3 of 3 trainings" in whole_run
+
+
+def test_the_time_left_contains_the_tests(tmp_path):
+    specs = small_problem(tmp_path).fold_specs(TRIPLET, "reproduction", 0)
+    console = Console(file=io.StringIO(), width=200)
+    forecast = Forecast({"triplet": 1}, 1, tests={"triplet": 2}, expected_test=600.0)
+    progress = RunProgress(console, forecast, {"triplet": "Triplet"}, 1)
+    progress.job_done("triplet", TrainJob(specs[0]), some_result(specs[0]), from_store=False)
+    job = EvaluateJob(tuple(specs), "mlrc", {}, 0, 0, training_time=30.0)
+    tested = some_run(wall_time=150.0)
+    progress.job_done("triplet", job, tested, from_store=False)
+    before, after = console.file.getvalue().splitlines()
+    assert "about 20 min left" in before
+    assert "about 2 min left" in after
 
 
 def test_trainings_that_a_trial_does_not_need_leave_the_count_and_the_display():

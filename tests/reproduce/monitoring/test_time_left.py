@@ -77,6 +77,26 @@ def test_only_trainings_of_this_session_count_as_made():
     assert (forecast.n_done, forecast.made_now, forecast.seconds_left()) == (2, 1, 3.0)
 
 
+def test_tests_count_as_well():
+    forecast = Forecast({"a": 1, "b": 1}, 2, tests={"a": 1, "b": 2}, expected_test=10.0)
+    assert forecast.seconds_left() is None
+    forecast.finished("a", 4.0, now=True)
+    assert forecast.seconds_left() == (4 + 3 * 10) / 2
+    forecast.finished("b", 4.0, now=True)
+    assert forecast.seconds_left() == 3 * 10 / 2
+    forecast.test_finished("b", 6.0)
+    assert forecast.seconds_left() == 2 * 6 / 2
+    forecast.test_finished("a", 8.0)
+    forecast.test_finished("b", 1.0)
+    assert forecast.seconds_left() == 0.0
+
+
+def test_tests_of_unknown_duration_count_nothing():
+    forecast = Forecast({"a": 1}, 1, tests={"a": 1})
+    forecast.finished("a", 4.0, now=True)
+    assert forecast.seconds_left() == 0.0
+
+
 def test_with_more_trainings_than_planned_no_time_is_left():
     forecast = Forecast({"a": 1}, 1)
     for _ in range(3):
