@@ -91,7 +91,6 @@ def run(
         methods = session.studies(studies)
         keep_sources(session.paths.artifacts)
         forecast = _forecast(session, methods, executor)
-        counted = count_told_trials(methods, store, forecast)
         _say_start(session, executor, console)
         seen = {"known_after": known_after(session, store), "data": data_of(session.problem.dataset)}
         summary = session.summary().model_copy(update=seen)
@@ -100,6 +99,7 @@ def run(
         prepare_process(executor.device)
         titles = {card.key: card.title for card in session.cards}
         with RunProgress(console, forecast, titles, session.problem.folds) as progress:
+            counted = count_told_trials(methods, store, forecast, progress)
             observers = Observers(progress, Tracking(session.name, {} if trackers is None else trackers, console))
             scheduler = Scheduler(
                 session.problem,

@@ -9,25 +9,32 @@ from reproduce.monitoring.observer import Observer
 from reproduce.monitoring.time_left import Forecast
 from results.records import RunRecord
 from results.store import Store
+from results.training_spec import FoldSpec
 
 
-def count_told_trials(studies: Mapping[str, Study], store: Store, forecast: Forecast) -> set[tuple[str, str]]:
-    """Count the trainings of finished trials as done.
+def count_told_trials(
+    studies: Mapping[str, Study], store: Store, forecast: Forecast, progress: Observer
+) -> set[tuple[str, str]]:
+    """Show the trainings of finished trials as done.
 
     Args:
         studies: The studies by the methods' keys.
         store: The store with the results of the trainings.
-        forecast: Where the trainings are counted.
+        forecast: Where trainings are counted that the store has lost.
+        progress: Counts and shows the others.
 
     Returns:
         Method and fingerprint of the counted trainings.
     """
     counted = set()
     for key, study in studies.items():
-        for fingerprint in _told(study):
-            result = store.fold_result(fingerprint)
-            forecast.finished(key, result.wall_time if result else 0.0, now=False)
-            counted.add((key, fingerprint))
+        for spec in _told(study):
+            result = store.fold_result(spec.fingerprint)
+            if result is None:
+                forecast.finished(key, 0.0, now=False)
+            else:
+                progress.job_done(key, TrainJob(spec), result, from_store=True)
+            counted.add((key, spec.fingerprint))
     return counted
 
 
@@ -51,7 +58,7 @@ def _work(
 ) -> Work[list[RunRecord]]:
     if spared := sorted(_spared(study) - spared_before):
         observer.spared(key, spared)
-    for spec, result in store.fold_results(_told(study)).values():
+    for spec, result in store.fold_results([spec.fingerprint for spec in _told(study)]).values():
         observer.job_done(key, TrainJob(spec), result, from_store=True)
     return (yield from protocol.run(study))
 
@@ -61,7 +68,7 @@ def _spared(study: Study) -> set[str]:
     return {spec.fingerprint for spec in study.spared_specs()}
 
 
-def _told(study: Study) -> list[str]:
-    """Fingerprints of the trainings of a method's finished trials."""
+def _told(study: Study) -> list[FoldSpec]:
+    """The trainings of a method's finished trials."""
     asked = [trained for search in study.searches() for trained in search.asked_specs()]
-    return [spec.fingerprint for spec, trial_finished in asked if trial_finished]
+    return [spec for spec, trial_finished in asked if trial_finished]

@@ -1,12 +1,16 @@
 """A resumed run counts the trainings of earlier runs before its first training."""
 
+import io
+
 import optuna
 import pytest
+from rich.console import Console
 
 from protocols.search.open_method import OpenMethod
 from protocols.search.space import SearchParameter
 from protocols.search.study import Budget, Study
 from reproduce.execution.told_trials import count_told_trials
+from reproduce.monitoring.progress import RunProgress
 from reproduce.monitoring.time_left import Forecast
 from results.experiment_spec import SamplerSettings
 from results.store import Store
@@ -29,8 +33,8 @@ def test_only_trainings_of_finished_trials_are_counted(studies, tmp_path):
     store = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path / "artifacts")
     work = studies["triplet"].best_hyperparameters()
     jobs = next(work)
-    for _ in range(2):
-        results = [some_result(job.spec, wall_time=3.0) for job in jobs]
+    for best in (0.7, 0.4):
+        results = [some_result(job.spec, best, wall_time=3.0) for job in jobs]
         for job, result in zip(jobs, results, strict=True):
             store.put_fold(job.spec, result)
         jobs = work.send(results)
@@ -38,7 +42,10 @@ def test_only_trainings_of_finished_trials_are_counted(studies, tmp_path):
     store.put_fold(jobs[0].spec, some_result(jobs[0].spec, wall_time=1000.0))
 
     forecast = Forecast({"triplet": TRIALS * FOLDS, "untrained": 0}, workers=1)
-    count_told_trials(studies, store, forecast)
-    assert dict(forecast.done) == {"triplet": 2 * FOLDS}
+    progress = RunProgress(Console(file=io.StringIO()), forecast, {"triplet": "", "untrained": ""}, FOLDS)
+    count_told_trials(studies, store, forecast, progress)
+    assert progress.notes["triplet"] == "search, 4 of 10 trainings, best fold's validation MAP@R 0.7000"
+    assert progress.notes["untrained"] == "waiting"
+    assert (forecast.done["triplet"], forecast.n_done) == (2 * FOLDS, 2 * FOLDS)
     assert forecast.made_now == 0
     assert forecast.seconds_left() == pytest.approx(3.0 * 3 * FOLDS)

@@ -1,5 +1,6 @@
 """A raced search through the scheduler: the same with any number of workers, and after a kill at any moment."""
 
+import io
 from collections import Counter
 from concurrent.futures import Future
 from dataclasses import replace
@@ -7,6 +8,7 @@ from dataclasses import replace
 import optuna
 import pytest
 import torch
+from rich.console import Console
 
 from protocols.protocol_registry import PROTOCOLS
 from protocols.search.open_method import OpenMethod
@@ -16,6 +18,7 @@ from reproduce.execution.failed_jobs import ATTEMPTS
 from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.tasks import EvaluateTask, Trained
 from reproduce.execution.told_trials import count_told_trials
+from reproduce.monitoring.progress import RunProgress
 from reproduce.monitoring.time_left import Forecast
 from results.experiment_spec import SamplerSettings
 from results.store import Store
@@ -178,7 +181,8 @@ def test_a_resumed_run_counts_the_trainings_that_were_spared(world):
     study, _, _, store = world("once", 1)
     total = PROTOCOLS["mlrc"].trainings_of(study)
     forecast = Forecast({"triplet": total}, workers=1)
-    count_told_trials({"triplet": study}, store, forecast)
+    progress = RunProgress(Console(file=io.StringIO()), forecast, {"triplet": "Triplet"}, FOLDS)
+    count_told_trials({"triplet": study}, store, forecast, progress)
     assert forecast.n_done == FOLDS * TRIALS - study.spared()
     assert total - forecast.n_done == FOLDS * RUNS
     assert len(PROTOCOLS["mlrc"].foreseeable(study)) == total
