@@ -18,7 +18,6 @@ from protocols.evaluation.evaluate_run import evaluate_run
 from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.jobs import EvaluateJob
 from protocols.training.train_fold import train_fold
-from reports.tables.markdown import to_markdown
 from reports.tables.result_table import result_cells, table_of
 from reproduce.config.checked_card import load_card
 from reproduce.errors import InputError
@@ -27,6 +26,7 @@ from reproduce.outputs.new_method import write_method
 from reproduce.storage import storage_paths
 from results.experiment_results import FOLDER, MeasuredExperiment
 from tests.benchmarks.bench_record import BenchRecord, as_markdown
+from tests.benchmarks.kept_tables import pages_with_tables, with_tables
 from tests.support.documentation import (
     PAGES,
     README,
@@ -98,8 +98,14 @@ def test_the_readme_is_short() -> None:
     assert len(text_of(README).splitlines()) <= 130
 
 
-def test_the_readmes_table_is_drawn_from_the_kept_records() -> None:
-    assert between(README, "table: quickstart", "end of table") == to_markdown(table_of(kept())).strip()
+@pytest.mark.parametrize("page", pages_with_tables(), ids=lambda page: page.name)
+def test_tables_are_drawn_from_the_kept_records(page: Path) -> None:
+    assert with_tables(text_of(page)) == text_of(page)
+
+
+def test_the_readme_shows_the_table_of_the_quickstart() -> None:
+    assert README in pages_with_tables()
+    assert "<!-- table: quickstart -->" in text_of(README)
 
 
 def test_the_readmes_methods_are_those_of_the_cards() -> None:

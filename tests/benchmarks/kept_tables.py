@@ -1,0 +1,40 @@
+"""`python -m tests.benchmarks.kept_tables`: draws the tables of kept records in README.md and docs/ again.
+
+A page shows the record `results/measured/NAME.json` between the comments `table: NAME` and `end of table`.
+"""
+
+import re
+from pathlib import Path
+
+from reports.tables.markdown import to_markdown
+from reports.tables.result_table import table_of
+from results.experiment_results import FOLDER, MeasuredExperiment
+from results.whole_files import write_whole
+
+_ROOT = Path(__file__).resolve().parents[2]
+_MARKED = re.compile(r"<!-- table: (\w+) -->\n.*?<!-- end of table -->", flags=re.DOTALL)
+
+
+def pages_with_tables() -> list[Path]:
+    """Pages that show a kept record."""
+    pages = [_ROOT / "README.md", *sorted((_ROOT / "docs").glob("*.md"))]
+    return [page for page in pages if any(map(_is_record, _MARKED.findall(page.read_text(encoding="utf-8"))))]
+
+
+def with_tables(text: str) -> str:
+    """Return the text of a page with the tables of the records as they are now."""
+    return _MARKED.sub(lambda match: _drawn(match[1]) if _is_record(match[1]) else match[0], text)
+
+
+def _is_record(name: str) -> bool:
+    return (FOLDER / f"{name}.json").exists()
+
+
+def _drawn(name: str) -> str:
+    measured = MeasuredExperiment.from_json((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    return f"<!-- table: {name} -->\n\n{to_markdown(table_of(measured)).strip()}\n\n<!-- end of table -->"
+
+
+if __name__ == "__main__":
+    for page in pages_with_tables():
+        write_whole(page, with_tables(page.read_text(encoding="utf-8")))
