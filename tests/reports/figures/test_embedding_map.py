@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
+from sklearn.manifold import TSNE
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from reports.figures.embedding_map import class_look, embedding_map, tsne_places
 from reports.figures.style import COLOURS, FigureError
@@ -38,6 +40,20 @@ def test_tsne_of_one_seed_is_the_same_and_ignores_lengths(clusters, places):
     again = tsne_places(embeddings, proxies, seed=3)
     assert (again[0] == places[0]).all()
     assert tsne_places(embeddings * lengths, proxies, seed=3)[0] == pytest.approx(places[0], abs=1e-3)
+
+
+def test_tsne_has_one_thread(clusters, monkeypatch):
+    threads = []
+
+    def counting_threads(projection, points):
+        threads.extend(pool["num_threads"] for pool in threadpool_info())
+        return points[:, :2]
+
+    monkeypatch.setattr(TSNE, "fit_transform", counting_threads)
+    with threadpool_limits(limits=3):
+        tsne_places(clusters[0])
+        assert {pool["num_threads"] for pool in threadpool_info()} == {3}
+    assert set(threads) == {1}
 
 
 def test_tsne_refuses_what_it_cannot_place():
