@@ -117,6 +117,8 @@ def objections(
         reasons.append("a subset of the dataset")
     if row.trunk and trunk.name != _TRUNKS[row.trunk]:
         reasons.append(f"trunk {trunk.name}, published for {row.trunk}")
+    if trunk.frozen:
+        reasons.append("a frozen trunk")
     if trunk.weights != "imagenet":
         reasons.append(f"trunk started from {trunk.weights.partition(':')[0]} weights, not the published ones")
     if table.name == "nir_table2" and trunk.pooling != _published_pooling(row):

@@ -141,7 +141,9 @@ def _summary(answered: Sequence[AnsweredClaim]) -> str:
     number = f"{len(answered)} claim{'s' if len(answered) > 1 else ''}"
     elsewhere = sum(_is_elsewhere(one) for one in answered)
     foreign = f" (for {elsewhere} the noise is that of another dataset)" if elsewhere else ""
-    return f"{number}. Print alone: {', '.join(parts)}{foreign}. Runs: {counts}."
+    others = sum(1 for one in answered if one.runs and one.runs.differences)
+    conditions = f" ({others} of the answers under other conditions than the claim's)" if others else ""
+    return f"{number}. Print alone: {', '.join(parts)}{foreign}. Runs: {counts}{conditions}."
 
 
 def _sentences(one: AnsweredClaim) -> Iterable[str]:

@@ -16,6 +16,7 @@ from results.experiment_results import FOLDER, MeasuredExperiment
 from results.published.tables import Kind
 from results.records import RunRecord, Scores
 from results.statistics.run_values import value_of
+from results.trunk_spec import NO_TRUNK
 
 _FEWEST_DEGREES = 2
 
@@ -53,7 +54,8 @@ def nearest_noise(
     """Return the deviation of the measured setting that is nearest to a printed one.
 
     Nearest is the same whole dataset, then a part of it, then another dataset with ImageNet weights, then any other.
-    Among equally near ones it is the one with the most degrees of freedom.
+    Among equally near ones it is the one with the most degrees of freedom. Experiments on features, such as those of a
+    frozen trunk, come last: their runs vary much less than those that train a network.
 
     Args:
         candidates: Experiments with runs.
@@ -65,14 +67,16 @@ def nearest_noise(
         The deviation; None if no candidate has repeated runs with this metric.
     """
     nearest: MeasuredNoise | None = None
-    best: tuple[bool, bool, bool, int] | None = None
+    best: tuple[bool, bool, bool, bool, int] | None = None
     for candidate in candidates:
         variance, degrees = _variance(candidate.measured.records, metric, kind)
         experiment = candidate.measured.summary.experiment
         if experiment is None or degrees < _FEWEST_DEGREES or variance == 0:
             continue
         same = experiment.dataset.name == dataset
-        key = (same and not experiment.dataset.subset, same, experiment.trunk.weights == "imagenet", degrees)
+        trunk = experiment.trunk
+        whole = same and not experiment.dataset.subset
+        key = (not trunk.is_input_features, whole, same, trunk.weights == "imagenet", degrees)
         if best is None or key > best:
             best = key
             nearest = MeasuredNoise(
@@ -102,9 +106,12 @@ def setting_phrase(measured: MeasuredExperiment) -> str:
     if experiment is None:
         return "its settings are not known"
     dataset = f"a part of {experiment.dataset.name}" if experiment.dataset.subset else experiment.dataset.name
-    weights = {"imagenet": "ImageNet", "random": "random"}.get(experiment.trunk.weights, "other") + " weights"
-    size = f"images of {experiment.images.crop} pixels"
-    return f"{dataset}, {experiment.trunk.name} from {weights}, {size}, protocol {experiment.protocol}"
+    trunk, protocol = experiment.trunk, f"protocol {experiment.protocol}"
+    if trunk.name == NO_TRUNK:
+        return f"{dataset}, no trunk, {protocol}"
+    name = f"frozen {trunk.name}" if trunk.frozen else trunk.name
+    weights = {"imagenet": "ImageNet", "random": "random"}.get(trunk.weights, "other") + " weights"
+    return f"{dataset}, {name} from {weights}, images of {experiment.images.crop} pixels, {protocol}"
 
 
 def _variance(records: Sequence[RunRecord], metric: str, kind: Kind) -> tuple[float, int]:

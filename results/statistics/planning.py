@@ -44,7 +44,9 @@ class RunBudget:
     from_own_runs: bool
 
 
-def budget(methods: int, runs: int, score: PrimaryScore, records: Sequence[RunRecord] = ()) -> RunBudget:
+def budget(
+    methods: int, runs: int, score: PrimaryScore, records: Sequence[RunRecord] = (), *, on_features: bool = False
+) -> RunBudget:
     """Compute what an experiment can see in its primary score.
 
     Args:
@@ -53,12 +55,13 @@ def budget(methods: int, runs: int, score: PrimaryScore, records: Sequence[RunRe
         score: The primary score.
         records: Runs of the experiment. The deviation from run to run is theirs, or that of the experiments in
             `results/measured` if no method has two runs that differ.
+        on_features: Whether trainings see features and no images. Their runs vary much less.
 
     Returns:
         The budget, with differences as fractions of 1. The difference of interest is the margin of equality.
     """
     own = run_deviation(run_values(records, score.metric, score.embeddings))
-    deviation = own or measured_deviation(score.metric, score.embeddings)
+    deviation = own or measured_deviation(score.metric, score.embeddings, on_features=on_features)
     smallest = None if runs < 2 else deviation * smallest_difference(methods, runs)
     return RunBudget(methods, runs, deviation, smallest, MARGIN, runs_for(methods, MARGIN / deviation), own is not None)
 
@@ -127,21 +130,27 @@ def run_deviation(methods: Mapping[str, RunValues]) -> float | None:
 
 
 @cache
-def measured_deviation(metric: str = "map_at_r", kind: EmbeddingKind = "concatenated") -> float:
+def measured_deviation(
+    metric: str = "map_at_r", kind: EmbeddingKind = "concatenated", *, on_features: bool = False
+) -> float:
     """Return the run-to-run deviation of the experiments in `results/measured`, pooled over all their methods.
 
     Args:
         metric: One of the headline metrics.
         kind: Kind of the tested embeddings.
+        on_features: Whether to take the experiments on features; otherwise those that train a network.
 
     Returns:
         The deviation, a fraction of 1.
 
     Raises:
-        ValueError: No measured experiment has two runs of a method.
+        ValueError: No such experiment has two runs of a method.
     """
     measured: list[RunValues] = []
     for kept in kept_measurements():
+        experiment = kept.measured.summary.experiment
+        if (experiment is not None and experiment.trunk.is_input_features) != on_features:
+            continue
         measured += run_values(kept.measured.records, metric, kind).values()
     deviation = _pooled(measured)
     if deviation is None:

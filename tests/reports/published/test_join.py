@@ -84,6 +84,7 @@ def test_one_run_has_a_mean_and_no_interval():
         ({"trunk": {"weights": "sha256:" + "0" * 64}}, "started from sha256 weights"),
         ({"trunk": {"batch_norm": "frozen"}}, "another trunk setting"),
         ({"trunk": {"pooling": "average_max"}}, "another trunk setting"),
+        ({"trunk": {"frozen": True}}, "a frozen trunk"),
         ({"trunk": {"input_format": IMAGENET_FORMAT}}, "another trunk setting"),
         ({"trunk": {"batch_norm": "training", "batch_norm_momentum": 0.9}}, "another trunk setting"),
         ({"dataset": {"subset": True}}, "a subset of the dataset"),

@@ -72,6 +72,7 @@ def test_runs_have_a_sentence_with_numbers_correction_and_conditions():
 def test_other_conditions_stand_in_the_table_and_in_the_sentence():
     table = table_of(ISA, of_paper(dataset={"subset": True}))
     assert words(table, "verdict of runs") == ["holds (other conditions)"]
+    assert table.notes[0].endswith("Runs: 1 holds (1 of the answers under other conditions than the claim's).")
     assert table.notes[1].endswith("Under other conditions: a subset of the dataset.")
 
 

@@ -43,15 +43,20 @@ def test_the_nearest_setting_is_taken():
     whole = simulated("whole", 0.01, runs=3)
     part = simulated("part", 0.02, runs=5, dataset={"subset": True})
     photographs = simulated("photographs", 0.03, dataset={"name": "cars196"})
+    frozen = simulated("frozen", 0.001, trunk={"name": "efficientnet_lite0", "frozen": True})
     random = simulated("random", 0.04, runs=60, dataset={"name": "glyphs"}, trunk={"weights": "random"})
     for candidates, expected in (
         ([random, photographs, part, whole], "whole"),
         ([random, photographs, part], "part"),
         ([random, photographs], "photographs"),
         ([random], "random"),
+        ([frozen, random], "random"),
+        ([frozen], "frozen"),
         ([simulated("fewer", 0.01, runs=3), simulated("more", 0.01, runs=4)], "more"),
     ):
-        assert nearest_noise(candidates, "cub200", "map_at_r", "single").name == expected
+        noise = nearest_noise(candidates, "cub200", "map_at_r", "single")
+        assert noise.name == expected
+        assert (" frozen efficientnet_lite0 from ImageNet weights" in noise.setting) == (expected == "frozen")
 
 
 def test_nothing_is_said_without_repeated_runs_or_for_another_metric():

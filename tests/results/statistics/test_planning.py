@@ -49,6 +49,8 @@ def test_a_budget_follows_from_the_experiments_own_runs_or_the_measured_ones():
     measured = budget(5, 3, PrimaryScore(), [some_run("a", 0, 0.5)])
     assert not measured.from_own_runs
     assert measured.deviation == measured_deviation()
+    on_features = budget(5, 3, PrimaryScore(), on_features=True)
+    assert on_features.deviation == measured_deviation(on_features=True) < measured_deviation() / 2
 
 
 def test_deviations_are_pooled_over_the_methods_that_vary():
