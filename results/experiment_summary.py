@@ -145,6 +145,13 @@ class ExperimentSummary(Record):
         return {key: title for key, title in self.methods.items() if key not in left_out}
 
     @property
+    def constant(self) -> frozenset[str]:
+        """Methods that have one run because every other would be equal: nothing in them depends on a seed."""
+        stopped = {stop.method for stop in self.stopped}
+        alone = {key for key, planned in self.runs.items() if planned == 1 < self.reproductions}
+        return frozenset(alone - stopped)
+
+    @property
     def peeking_metric(self) -> str:
         """The score that shows the gain from peeking; MAP@R if it is not known."""
         return "map_at_r" if self.experiment is None else self.experiment.peeking_metric

@@ -153,7 +153,7 @@ def _experiment_answer(claim: Claim, stored: StoredExperiment) -> ExperimentAnsw
         return None
     if a not in values or b not in values:
         return None
-    answer = runs_answer(values, a, b, claim.difference / 100)
+    answer = runs_answer(values, a, b, claim.difference / 100, stored.measured.summary.constant)
     return ExperimentAnswer(
         stored.name, stored.dataset, setting_phrase(stored.measured), answer, _differences(claim, stored)
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from reports.tables.name_lists import joined_groups
+from reports.tables.name_lists import joined_groups, joined_with_and
 from reports.tables.table import Cell, Column, NumberFormat, Row, Sheet, Table, Value
 from results.experiment_results import MeasuredExperiment
 from results.experiment_spec import PrimaryScore
@@ -44,7 +44,7 @@ def differences(measured: MeasuredExperiment) -> Table:
         ),
         sheet=Sheet(_HEADER, tuple(_values(pair, score) for pair in pairs)),
         first="Methods",
-        remarks=() if comparison is None else tuple(_groups(comparison, titles)),
+        remarks=() if comparison is None else (*_groups(comparison, titles), *_constant(measured, comparison)),
     )
 
 
@@ -69,6 +69,17 @@ def _groups(comparison: ComparisonResult, titles: Mapping[str, str]) -> Iterator
     if comparison.groups and len(comparison.methods) > 2:
         groups = joined_groups([[titles[key] for key in group] for group in comparison.groups])
         yield f"Groups of methods of which none is shown to be better than another: {groups}."
+
+
+def _constant(measured: MeasuredExperiment, comparison: ComparisonResult) -> Iterator[str]:
+    """Name the methods whose only run was tested in the place of many."""
+    titles = [measured.summary.methods[key] for key in comparison.methods if key in measured.summary.constant]
+    if titles and comparison.tested:
+        has = "has one run" if len(titles) == 1 else "have one run each"
+        yield (
+            f"{joined_with_and(titles)} {has}, because every further run would be equal. It is tested as if it had "
+            "been made as often as those of the others."
+        )
 
 
 def _margin(comparison: ComparisonResult | None) -> float:

@@ -1,6 +1,6 @@
 """Table of an experiment's results: one row per method, means over runs with their intervals."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from reports.tables.best_marks import marks_of
@@ -56,6 +56,7 @@ def table_of(measured: MeasuredExperiment) -> Table:
         left_out=summary.left_out,
         primary=primary_score(measured),
         alpha=level_of(measured),
+        constant=summary.constant,
     )
     return replace(table, notes=(*table.notes, *_old_choices(measured), *result_notes(measured)))
 
@@ -75,6 +76,7 @@ def build_table(
     left_out: Mapping[str, LeftOut] | None = None,
     primary: PrimaryScore | None = None,
     alpha: float = ALPHA,
+    constant: Collection[str] = (),
 ) -> Table:
     """Build the table of results from runs.
 
@@ -90,6 +92,7 @@ def build_table(
         left_out: Signs and notes by method for rows that are not compared with the others.
         primary: The score whose column has marks; None takes the default of the runs.
         alpha: Level of the comparison behind the marks.
+        constant: Methods with one run that stands for all.
 
     Returns:
         Percentages with the half width of the 95 % interval. If runs have scores after the last epoch, the last columns
@@ -99,7 +102,7 @@ def build_table(
     score = primary or default_score(records)
     compared = {key: title for key, title in methods.items() if key not in left_out}
     marks: dict[ResultColumn, dict[str, Mark]] = {}
-    marks[score.embeddings, score.metric] = marks_of(comparison_on(score, records, compared, alpha))
+    marks[score.embeddings, score.metric] = marks_of(comparison_on(score, records, compared, alpha, constant))
     shows_last_epoch = any(record.last_epoch for record in records if record.method in methods)
     rows, notes, values = [], [], []
     for key, method_title in methods.items():

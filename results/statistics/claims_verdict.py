@@ -4,7 +4,7 @@ The verdict is read from the one comparison of the experiment (`method_compariso
 experiment's own tables. It is about the direction; the claimed size is compared with the interval of the difference.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -36,7 +36,9 @@ class RunsAnswer:
     claimed: Literal["inside", "smaller than claimed", "larger than claimed"] | None
 
 
-def runs_answer(methods: Mapping[str, RunValues], a: str, b: str, claimed: float) -> RunsAnswer:
+def runs_answer(
+    methods: Mapping[str, RunValues], a: str, b: str, claimed: float, constant: Collection[str] = ()
+) -> RunsAnswer:
     """Judge a claim by runs.
 
     Args:
@@ -44,13 +46,14 @@ def runs_answer(methods: Mapping[str, RunValues], a: str, b: str, claimed: float
         a: The method that is claimed to be better.
         b: The other method.
         claimed: Claimed difference, a fraction of 1.
+        constant: Methods with one run that stands for all, because every other would be equal.
 
     Raises:
         KeyError: Method a or b has no runs.
     """
     # The pair's own methods come first, so that its difference is a minus b.
     ordered = {name: methods[name] for name in dict.fromkeys((a, b, *methods))}
-    result = compare_methods(ordered)
+    result = compare_methods(ordered, constant=constant)
     pair = result.pair(a, b)
     deviation = run_deviation(ordered)
     return RunsAnswer(

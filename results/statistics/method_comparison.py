@@ -4,8 +4,8 @@ Marks, sentences, tables and exports read the result of `compare_methods`, so th
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -168,7 +168,11 @@ def final_alpha(alpha: float = ALPHA) -> float:
 
 
 def compare_methods(
-    methods: Mapping[str, RunValues], test: TestName = "moderated t", alpha: float = ALPHA, margin: float = MARGIN
+    methods: Mapping[str, RunValues],
+    test: TestName = "moderated t",
+    alpha: float = ALPHA,
+    margin: float = MARGIN,
+    constant: Collection[str] = (),
 ) -> ComparisonResult:
     """Compare every pair of methods.
 
@@ -181,6 +185,8 @@ def compare_methods(
             only; `Welch t` uses all runs and borrows nothing.
         alpha: Bound of the probability of a wrong claim.
         margin: Methods that differ by less count as equal, in the unit of the values.
+        constant: Methods with one run that stands for all, because every other would be equal. They are tested as if
+            they had as many runs as the others together.
 
     Returns:
         The pairs with their verdicts.
@@ -194,9 +200,30 @@ def compare_methods(
         if not by_run:
             raise ValueError(f"{name} has no run to compare")
     means = {name: float(np.mean(list(by_run.values()))) for name, by_run in methods.items()}
-    differences = TESTS[test](_aligned(methods))
-    pairs = _pairs(methods, differences, test, alpha, margin) if len(methods) > 1 else ()
-    return ComparisonResult(tuple(methods), means, tuple(pairs), test, alpha, margin)
+    tested = _with_all_runs(methods, constant)
+    differences = TESTS[test](_aligned(tested))
+    pairs = _pairs(tested, differences, test, alpha, margin) if len(methods) > 1 else ()
+    counted = (_with_made_runs(pair, methods, tested) for pair in pairs)
+    return ComparisonResult(tuple(methods), means, tuple(counted), test, alpha, margin)
+
+
+def _with_all_runs(methods: Mapping[str, RunValues], constant: Collection[str]) -> dict[str, RunValues]:
+    """Give the only value of each constant method to all runs of all methods."""
+    keys = dict.fromkeys(key for runs in methods.values() for key in runs)
+    return {
+        name: dict.fromkeys(keys, *runs.values()) if name in constant and len(runs) == 1 else runs
+        for name, runs in methods.items()
+    }
+
+
+def _with_made_runs(pair: ComparedPair, made: Mapping[str, RunValues], tested: Mapping[str, RunValues]) -> ComparedPair:
+    """Count the run of a constant method once. An effect size would need the deviation of both methods."""
+    n_a, n_b = (
+        count if made[name] == tested[name] else len(made[name])
+        for name, count in ((pair.a, pair.n_a), (pair.b, pair.n_b))
+    )
+    effect = pair.effect if (n_a, n_b) == (pair.n_a, pair.n_b) else None
+    return replace(pair, n_a=n_a, n_b=n_b, effect=effect)
 
 
 def _aligned(methods: Mapping[str, RunValues]) -> npt.NDArray[np.float64]:

@@ -1,6 +1,6 @@
 """The comparison of an experiment's methods on its primary score: the only test behind its marks and sentences."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from results.experiment_results import MeasuredExperiment
 from results.experiment_spec import Experiment, PrimaryScore
@@ -38,7 +38,9 @@ def default_score(records: Sequence[RunRecord]) -> PrimaryScore:
 
 def primary_comparison(measured: MeasuredExperiment) -> ComparisonResult | None:
     """Compare an experiment's methods on its primary score, without rows that are left out of the comparison."""
-    return comparison_on(primary_score(measured), measured.records, measured.summary.compared, level_of(measured))
+    summary = measured.summary
+    score, alpha = primary_score(measured), level_of(measured)
+    return comparison_on(score, measured.records, summary.compared, alpha, summary.constant)
 
 
 def level_of(measured: MeasuredExperiment) -> float:
@@ -49,7 +51,11 @@ def level_of(measured: MeasuredExperiment) -> float:
 
 
 def comparison_on(
-    score: PrimaryScore, records: Sequence[RunRecord], methods: Mapping[str, str], alpha: float = ALPHA
+    score: PrimaryScore,
+    records: Sequence[RunRecord],
+    methods: Mapping[str, str],
+    alpha: float = ALPHA,
+    constant: Collection[str] = (),
 ) -> ComparisonResult | None:
     """Compare methods on a score.
 
@@ -58,6 +64,7 @@ def comparison_on(
         records: Runs of any methods.
         methods: The compared methods by key, in order. Methods without runs are left out.
         alpha: Bound of the probability of a wrong claim.
+        constant: Methods with one run that stands for all.
 
     Returns:
         The comparison of all pairs; None without runs.
@@ -66,4 +73,4 @@ def comparison_on(
     if not values:
         return None
     compared = {key: values[key] for key in methods if key in values}
-    return compare_methods(compared, score.test, alpha, score.margin / 100)
+    return compare_methods(compared, score.test, alpha, score.margin / 100, constant)

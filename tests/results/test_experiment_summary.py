@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from results.experiment_spec import Experiment
-from results.experiment_summary import ExperimentSummary, OtherSettings
+from results.experiment_summary import ExperimentSummary, OtherSettings, StoppedMethod
 from results.schema import EXPERIMENTS
 from results.store import IncompleteExperimentError, Store
 from tests.support.sample_records import put_incomplete_experiment, some_summary
@@ -42,6 +42,15 @@ def test_the_store_keeps_the_experiment_under_its_keys_without_the_folder(store)
     assert read.experiment == Experiment.model_validate({**EXPERIMENT, "dataset": {"name": "glyphs"}})
     assert (read.dataset, read.protocol) == ("glyphs", "mlrc")
     assert read.written_settings == kept["settings"]
+
+
+def test_a_method_with_one_planned_run_among_several_is_constant():
+    runs = {"untrained": 1, "a": 3, "b": 1}
+    summary = some_summary(methods=dict.fromkeys(runs, ""), reproductions=3, runs=runs)
+    assert summary.constant == {"untrained", "b"}
+    stopped = StoppedMethod(method="b", leader="a", runs=1, difference=0.1, p=0.001, level=0.01)
+    assert summary.model_copy(update={"stopped": (stopped,)}).constant == {"untrained"}
+    assert not some_summary(reproductions=1, runs={"a": 1}).constant
 
 
 def test_settings_of_another_version_are_kept_as_they_are(store):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from results.statistics.claims import holm_adjusted
 from results.statistics.method_comparison import compare_methods
@@ -51,6 +52,48 @@ def test_a_single_run_is_tested_only_with_borrowed_variance():
     borrowed = compare_methods(METHODS).pair("single", "poor")
     assert borrowed.p is not None
     assert borrowed.degrees < compare_methods(METHODS).pair("good", "poor").degrees
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_a_constant_method_is_tested_as_if_all_runs_had_its_value(test):
+    trained = {name: METHODS[name] for name in ("good", "near", "poor")}
+    once = compare_methods({**trained, "constant": by_run([0.4])}, test, constant={"constant"})
+    often = compare_methods({**trained, "constant": by_run([0.4] * 5)}, test)
+    assert not once.untested
+    assert once.pair("good", "constant").better == "good"
+    for pair, expected in zip(once.pairs, often.pairs, strict=True):
+        assert (pair.p_better, pair.half_width, pair.verdict) == (
+            expected.p_better,
+            expected.half_width,
+            expected.verdict,
+        )
+        assert pair.n_b == (1 if pair.b == "constant" else 5)
+        assert (pair.effect is None) == (pair.b == "constant")
+
+
+def test_against_a_constant_the_test_is_that_of_one_sample():
+    result = compare_methods({"good": METHODS["good"], "constant": by_run([0.507])}, constant={"constant"})
+    expected = stats.ttest_1samp(list(METHODS["good"].values()), 0.507)
+    assert result.pairs[0].p == pytest.approx(expected.pvalue)
+    assert result.pairs[0].degrees == 4
+
+
+def test_constants_alone_are_not_tested():
+    result = compare_methods({"a": by_run([0.4]), "b": by_run([0.5])}, constant={"a", "b"})
+    assert result.pairs[0].verdict == "too few runs"
+
+
+@pytest.mark.parametrize(("methods", "spread"), [(2, 1), (3, 5), (5, 1), (5, 5)])
+def test_equal_methods_are_seldom_called_different_from_a_constant(methods, spread):
+    rng, tables = np.random.default_rng(0), 600
+    deviations = [spread] + [1] * (methods - 2)
+    wrong = 0
+    for _ in range(tables):
+        trained = {f"m{number}": by_run(rng.normal(0, deviation, 3)) for number, deviation in enumerate(deviations)}
+        result = compare_methods({**trained, "constant": by_run([0.0])}, margin=1e-9, constant={"constant"})
+        wrong += any(pair.better for pair in result.pairs)
+    # Two standard errors of the simulation above the promised 5 %.
+    assert wrong / tables < 0.05 + 2 * np.sqrt(0.05 * 0.95 / tables)
 
 
 def test_methods_are_equal_within_a_margin_that_the_runs_can_see():
