@@ -55,7 +55,7 @@ def nearest_noise(
 
     Nearest is the same whole dataset, then a part of it, then another dataset with ImageNet weights, then any other.
     Among equally near ones it is the one with the most degrees of freedom. Experiments on features, such as those of a
-    frozen trunk, come last: their runs vary much less than those that train a network.
+    frozen trunk, come last: their runs vary less than those that train a network.
 
     Args:
         candidates: Experiments with runs.

@@ -55,7 +55,7 @@ def budget(
         score: The primary score.
         records: Runs of the experiment. The deviation from run to run is theirs, or that of the experiments in
             `results/measured` if no method has two runs that differ.
-        on_features: Whether trainings see features and no images. Their runs vary much less.
+        on_features: Whether trainings see features and no images. Their runs vary less.
 
     Returns:
         The budget, with differences as fractions of 1. The difference of interest is the margin of equality.
