@@ -1,7 +1,7 @@
 """Builds the content of an experiment's page, and the figures that are saved beside it."""
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 
 from reports.page.content import FoldOrigin, MethodSource, PageContent
@@ -43,15 +43,15 @@ def build_page(material: Material, helper: Executor | None = None) -> BuiltPage:
 
     Args:
         material: The experiment with its records. Parts without data are left out of the page.
-        helper: Another process, which draws a part of the figures meanwhile; None draws all of them here.
+        helper: Another process, which draws the maps of embeddings meanwhile; None draws them here.
 
     Returns:
         The content, which names missing runs, and the figures.
     """
-    others = [_elsewhere(draw, material, helper) for draw in (_maps, _of_embeddings, _of_searches)]
+    maps = None if helper is None else helper.submit(_maps, material)
     missing = missing_runs(material.measured)
     compared = compared_tables(material)
-    figures = _figures(material, compared, others) if material.records else ()
+    figures = _figures(material, compared, maps) if material.records else ()
     summary, classes = material.measured.summary, over_classes(material)
     settings = {name: value for name, value in summary.written_settings.items() if name != "title"}
     content = PageContent(
@@ -87,35 +87,16 @@ def build_page(material: Material, helper: Executor | None = None) -> BuiltPage:
     return BuiltPage(content, figures)
 
 
-def _elsewhere(
-    draw: Callable[[Material], tuple[Drawn, ...]], material: Material, helper: Executor | None
-) -> Callable[[], tuple[Drawn, ...]]:
-    """Let a helper draw figures. What it has not begun when the figures are wanted is drawn here."""
-    if helper is None:
-        return lambda: draw(material)
-    future = helper.submit(draw, material)
-    return lambda: draw(material) if future.cancel() else future.result()
-
-
 def _figures(
-    material: Material, compared: Sequence[ComparedTable], others: Sequence[Callable[[], tuple[Drawn, ...]]]
+    material: Material, compared: Sequence[ComparedTable], maps: Future[tuple[Drawn, ...]] | None
 ) -> tuple[Drawn, ...]:
     of_runs = (*papers_figures(material, compared), *run_figures(material, published_values(compared)))
-    # The helper begins with the first of the others, so this process takes the last.
-    drawn = [others_drawn() for others_drawn in reversed(others)]
-    return (*of_runs, *(figure for figures in reversed(drawn) for figure in figures))
+    others = (*embedding_figures(material), *search_figures(material))
+    return (*of_runs, *(_maps(material) if maps is None else maps.result()), *others)
 
 
 def _maps(material: Material) -> tuple[Drawn, ...]:
     return tuple(map_figures(material)) if material.records else ()
-
-
-def _of_embeddings(material: Material) -> tuple[Drawn, ...]:
-    return tuple(embedding_figures(material)) if material.records else ()
-
-
-def _of_searches(material: Material) -> tuple[Drawn, ...]:
-    return tuple(search_figures(material)) if material.records else ()
 
 
 def _subtitle(material: Material) -> str:

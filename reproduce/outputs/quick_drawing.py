@@ -18,7 +18,7 @@ _OBJECTS = 100_000
 
 
 def build_quickly(material: Material) -> BuiltPage:
-    """Build a page as `build_page` does, on two cores if there are maps of embeddings, as t-SNE takes seconds.
+    """Build a page as `build_page` does, on two cores if there are maps of embeddings, since t-SNE takes seconds.
 
     Args:
         material: The material of the page.

@@ -1,8 +1,6 @@
 """From records to a page: what is missing is said, figures only where there are data."""
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from threading import Event
 
 import pytest
 
@@ -26,18 +24,6 @@ def test_a_partial_experiment_says_what_is_missing_and_invents_nothing():
     assert "Partial: this experiment is not finished" in page
     assert not any("Never run" in one.sentence for one in content.verdicts)
     assert "2 of 3" in dict(content.highlights)["methods"]
-
-
-def test_what_a_busy_helper_has_not_begun_is_drawn_here():
-    given, go_on = material(values(a=A, b=B), searches={"a": search()}, exhibits={"a": exhibit()}), Event()
-    with ThreadPoolExecutor(1) as busy:
-        busy.submit(go_on.wait)
-        try:
-            built = build_page(given, busy)
-        finally:
-            go_on.set()
-    assert built == build_page(given)
-    assert {"search_a_history", "tsne_test_a"} <= {figure.name for figure in built.figures}
 
 
 def test_an_experiment_without_a_run_has_a_page_too():
