@@ -208,12 +208,9 @@ def _grid(n: int, seed: int) -> tuple[Tensor, Tensor]:
 @pytest.mark.parametrize("exclude_self", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("k", [1, 2, 12, 149])
-@pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.usefixtures("same_threads_afterwards")
 def test_of_equally_near_references_the_first_comes_first(
-    seed: int, exclude_self: bool, dtype: torch.dtype, k: int, threads: int
+    seed: int, exclude_self: bool, dtype: torch.dtype, k: int
 ) -> None:
-    torch.set_num_threads(threads)
     # k of 1, 2 and 12 take the way over blocks of distances, 149 that over all.
     points = torch.cat([_grid(150, seed)[0], _sample(150, 3, 1, seed)[0].round().float()]).to(dtype)
     distances = torch.cdist(points.double(), points.double(), compute_mode="donot_use_mm_for_euclid_dist")
