@@ -50,12 +50,27 @@ def _answer(material: Material, comparison: ComparisonResult) -> str:
         return f"Nothing can be told apart: {counts} cannot separate the {len(tested)} methods."
     if len(leading) == 1:
         better = all(comparison.pair(leading[0], key).better == leading[0] for key in tested if key != leading[0])
-        claim = "It is better than every other method." if better else "Every other method is worse than some method."
-        return f"{titles[leading[0]]} leads. {claim}"
+        claim = "It is better than every other method" if better else "Every other method is worse than some method"
+        return f"{titles[leading[0]]} leads. {claim}{_small_lead(material, comparison, leading[0])}."
     named = [titles[key] for key in leading]
     if len(named) > _NAMED:
         named = [*named[:2], f"{len(named) - 2} more"]
     return f"{listed(named)} lead; {f'they are {within}' if equal else f'{counts} cannot separate them'}."
+
+
+def _small_lead(material: Material, comparison: ComparisonResult, leader: str) -> str:
+    """Name the methods whose distance to the leader is certainly below the margin of equality."""
+    close = []
+    for key in comparison.methods:
+        if key == leader or (pair := comparison.pair(leader, key)).half_width is None:
+            continue
+        lead = pair.difference if pair.a == leader else -pair.difference
+        if lead + pair.half_width < comparison.margin:
+            close.append(material.titles[key])
+    if not close:
+        return ""
+    named = listed(close) if len(close) <= _NAMED else f"{len(close)} of them"
+    return f", though its lead over {named} is below {100 * comparison.margin:g} points"
 
 
 def _counted(material: Material, keys: list[str]) -> str:

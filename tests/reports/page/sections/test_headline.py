@@ -55,6 +55,16 @@ def test_equal_methods_are_called_equal():
     assert headline(material(below)) == "A and B lead; they are equal within 0.5 points."
 
 
+def test_a_lead_below_the_margin_is_called_so():
+    steps = np.array([-1, 0, 1, 0, 1, -1, 0, 1, -1, 0]) * 4e-4
+    runs = values(a=0.5 + steps, b=0.498 + steps[::-1], c=0.3 + steps)
+    beginning = "A leads. It is better than every other method"
+    assert headline(material(runs)) == f"{beginning}, though its lead over B is below 0.5 points."
+    reversed_order = dict(reversed(runs.items()))
+    assert headline(material(reversed_order)) == f"{beginning}, though its lead over B is below 0.5 points."
+    assert headline(material(values(a=0.5 + steps, b=0.46 + steps[::-1], c=0.3 + steps))) == f"{beginning}."
+
+
 def test_titles_with_commas_are_kept_apart():
     titles = {"a": "A, cosine", "b": "B", "c": "C"}
     said = headline(material(values(a=A, b=B, c=NOISY), titles=titles))
