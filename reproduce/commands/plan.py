@@ -204,7 +204,7 @@ def show_budget(session: Session, store: Store | None, console: Console) -> None
         return
     score = planned_score(session.experiment)
     records = [] if store is None else store.experiment_runs(session.fingerprint)
-    on_features = session.problem.trunk.is_input_features
+    on_features = session.experiment.trunk.is_input_features
     sees = budget(len(session.cards), session.experiment.reproductions, score, records, on_features=on_features)
     console.print(" ".join(budget_text(sees, score)), highlight=False)
 

@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from reproduce.commands.plan import show_budget
+from results.statistics.planning import measured_deviation
 from results.store import Store
 from tests.support.experiment_files import load_experiment
 from tests.support.sample_records import some_run, some_summary
@@ -27,6 +28,13 @@ def said(session, store=None):
 def test_without_runs_the_measured_experiments_say_how_much_runs_vary(session):
     assert "3 runs of each of 3 methods can show differences of " in said(session)
     assert "of the runs in results/measured" in said(session)
+
+
+def test_runs_on_features_vary_as_other_runs_on_features_do(session):
+    experiment = session.experiment
+    frozen = experiment.trunk.model_copy(update={"frozen": True})
+    session.experiment = experiment.model_copy(update={"trunk": frozen})
+    assert f"{100 * measured_deviation(on_features=True):.2f} points" in said(session)
 
 
 def test_runs_in_the_store_say_how_much_runs_vary(session, tmp_path):
