@@ -145,6 +145,11 @@ class ExperimentSummary(Record):
         return {key: title for key, title in self.methods.items() if key not in left_out}
 
     @property
+    def is_on_features(self) -> bool:
+        """Whether its trainings see features and no images; False if the experiment is not known."""
+        return self.experiment is not None and self.experiment.trunk.is_input_features
+
+    @property
     def constant(self) -> frozenset[str]:
         """Methods that have one run because every other would be equal: nothing in them depends on a seed."""
         stopped = {stop.method for stop in self.stopped}

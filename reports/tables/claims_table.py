@@ -126,7 +126,12 @@ def _cells(one: AnsweredClaim, with_runs: bool) -> list[Cell]:
 
 def _verdict_words(one: AnsweredClaim) -> str:
     """The verdict of runs on the claim's dataset, with a word on their conditions."""
-    return f"{one.verdict} (other conditions)" if one.runs and one.runs.differences else one.verdict
+    return f"{one.verdict} (other conditions)" if _has_other_conditions(one) else one.verdict
+
+
+def _has_other_conditions(one: AnsweredClaim) -> bool:
+    """Whether the runs on the claim's dataset are known to have other conditions than the claim."""
+    return one.runs is not None and bool(one.runs.differences)
 
 
 def _needed(runs: int | None) -> str:
@@ -141,7 +146,7 @@ def _summary(answered: Sequence[AnsweredClaim]) -> str:
     number = f"{len(answered)} claim{'s' if len(answered) > 1 else ''}"
     elsewhere = sum(_is_elsewhere(one) for one in answered)
     foreign = f" (for {elsewhere} the noise is that of another dataset)" if elsewhere else ""
-    others = sum(1 for one in answered if one.runs and one.runs.differences)
+    others = sum(_has_other_conditions(one) for one in answered)
     conditions = f" ({others} of the answers under other conditions than the claim's)" if others else ""
     return f"{number}. Print alone: {', '.join(parts)}{foreign}. Runs: {counts}{conditions}."
 

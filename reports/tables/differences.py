@@ -77,8 +77,8 @@ def _constant(measured: MeasuredExperiment, comparison: ComparisonResult) -> Ite
     if titles and comparison.tested:
         has = "has one run" if len(titles) == 1 else "have one run each"
         yield (
-            f"{joined_with_and(titles)} {has}, because every further run would be equal. It is tested as if it had "
-            "been made as often as those of the others."
+            f"{joined_with_and(titles)} {has}, because every further run would be equal. The tests take this value for "
+            "all runs."
         )
 
 

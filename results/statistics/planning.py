@@ -148,10 +148,8 @@ def measured_deviation(
     """
     measured: list[RunValues] = []
     for kept in kept_measurements():
-        experiment = kept.measured.summary.experiment
-        if (experiment is not None and experiment.trunk.is_input_features) != on_features:
-            continue
-        measured += run_values(kept.measured.records, metric, kind).values()
+        if kept.measured.summary.is_on_features == on_features:
+            measured += run_values(kept.measured.records, metric, kind).values()
     deviation = _pooled(measured)
     if deviation is None:
         raise ValueError("no measured experiment has two runs of a method")
