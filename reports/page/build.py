@@ -1,7 +1,7 @@
 """Builds the content of an experiment's page, and the figures that are saved beside it."""
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from reports.page.content import FoldOrigin, MethodSource, PageContent
@@ -23,6 +23,7 @@ from reports.page.sections.settings import protocol_facts
 from reports.page.sections.table_sections import tables_of
 from reports.page.sections.verdicts import verdicts_of
 from reports.page.sections.warnings import warnings_of
+from reports.page.shared_drawing import Begun, begin
 from reports.published.join import ComparedTable
 from reports.tables.result_table import missing_runs
 from results.records import FoldResult
@@ -43,15 +44,15 @@ def build_page(material: Material, helper: Executor | None = None) -> BuiltPage:
 
     Args:
         material: The experiment with its records. Parts without data are left out of the page.
-        helper: Another process, which draws the maps of embeddings meanwhile; None draws them here.
+        helper: Another process, which draws a part of the figures meanwhile; None draws all of them here.
 
     Returns:
         The content, which names missing runs, and the figures.
     """
-    maps = None if helper is None else helper.submit(_maps, material)
+    begun = _begun(material, helper) if material.records else ()
     missing = missing_runs(material.measured)
     compared = compared_tables(material)
-    figures = _figures(material, compared, maps) if material.records else ()
+    figures = _figures(material, compared, begun) if material.records else ()
     summary, classes = material.measured.summary, over_classes(material)
     settings = {name: value for name, value in summary.written_settings.items() if name != "title"}
     content = PageContent(
@@ -87,16 +88,21 @@ def build_page(material: Material, helper: Executor | None = None) -> BuiltPage:
     return BuiltPage(content, figures)
 
 
-def _figures(
-    material: Material, compared: Sequence[ComparedTable], maps: Future[tuple[Drawn, ...]] | None
-) -> tuple[Drawn, ...]:
+def _begun(material: Material, helper: Executor | None) -> tuple[Begun, ...]:
+    """Offer the figures that take longest to the helper: those with t-SNE, then those of the searches."""
+    searched = [key for key in material.titles if key in material.searches]
+    return (
+        begin(helper, map_figures, material),
+        *(begin(helper, search_figures, key, material.titles[key], material.searches[key]) for key in searched),
+    )
+
+
+def _figures(material: Material, compared: Sequence[ComparedTable], begun: Sequence[Begun]) -> tuple[Drawn, ...]:
     of_runs = (*papers_figures(material, compared), *run_figures(material, published_values(compared)))
-    others = (*embedding_figures(material), *search_figures(material))
-    return (*of_runs, *(_maps(material) if maps is None else maps.result()), *others)
-
-
-def _maps(material: Material) -> tuple[Drawn, ...]:
-    return tuple(map_figures(material)) if material.records else ()
+    of_embeddings = tuple(embedding_figures(material))
+    # The helper begins with the first, so this process takes the last.
+    maps, *of_searches = reversed([figures() for figures in reversed(begun)])
+    return (*of_runs, *maps, *of_embeddings, *(figure for figures in of_searches for figure in figures))
 
 
 def _subtitle(material: Material) -> str:

@@ -9,20 +9,20 @@ from reports.figures.parallel_coordinates import parallel_coordinates
 from reports.figures.search_history import search_history
 from reports.figures.style import PAGE_WIDTH
 from reports.figures.trials import Parameter, SearchHistory, TrialPoint, finished
-from reports.page.material import Material
 from reports.page.sections.alternative_texts import of_contour, of_parallel_coordinates, of_search
 from reports.page.sections.drawn_figure import Drawn, drawn
 from results.whole_files import file_name
 
 
-def search_figures(material: Material) -> Iterator[Drawn]:
-    """Draw the history of each search; with two or more hyperparameters also parallel coordinates and a contour."""
-    for key, title in material.titles.items():
-        if key in material.searches:
-            yield from _of_search(file_name(key), title, material.searches[key])
+def search_figures(key: str, title: str, search: SearchHistory) -> Iterator[Drawn]:
+    """Draw the history of a method's search; with two or more hyperparameters also parallel coordinates and a contour.
 
-
-def _of_search(name: str, title: str, search: SearchHistory) -> Iterator[Drawn]:
+    Args:
+        key: Key of the method.
+        title: Title of the method.
+        search: Its search.
+    """
+    name = file_name(key)
     fold, trials = f"Search of {title}", search.trials
     done = finished(trials)
     if not done:

@@ -1,57 +1,45 @@
 """A page that is drawn on two cores."""
 
 import gc
-import signal
+from concurrent.futures import Executor
 from concurrent.futures.process import BrokenProcessPool
 
 import pytest
 
 from reports.page.build import build_page
 from reproduce.outputs import quick_drawing
-from tests.support.page_material import A, B, exhibit, material, values
+from reproduce.outputs.drawing_helper import drawing_helper
+from tests.support.page_material import A, B, exhibit, material, search, values
 
 
 @pytest.fixture
 def shown():
-    return material(values(a=A, b=B), exhibits={"a": exhibit()})
+    return material(values(a=A, b=B), exhibits={"a": exhibit()}, searches={"a": search()})
 
 
 @pytest.mark.slow
 def test_a_second_process_draws_the_same_figures(shown):
-    here, quick = build_page(shown), quick_drawing.build_quickly(shown)
-    assert [figure.name for figure in quick.figures if "map" in figure.name] != []
+    here = build_page(shown)
+    with drawing_helper() as helper:
+        quick = quick_drawing.build_quickly(shown, helper)
+    assert {"tsne_test_a", "search_a_history"} <= {figure.name for figure in quick.figures}
     assert quick == here
 
 
-def test_without_the_helper_the_figures_are_drawn_here(shown, monkeypatch):
-    drawn = []
+class KilledHelper(Executor):
+    """A helper whose process was killed."""
 
-    def fails_with_a_helper(given, helper=None):
-        drawn.append(helper is not None)
-        if helper is not None:
-            raise BrokenProcessPool
-        return "the page"
-
-    monkeypatch.setattr(quick_drawing, "build_page", fails_with_a_helper)
-    monkeypatch.setattr(quick_drawing.os, "cpu_count", lambda: 2)
-    assert quick_drawing.build_quickly(shown) == "the page"
-    assert drawn == [True, False]
+    def submit(self, fn, /, *args, **kwargs):
+        raise BrokenProcessPool
 
 
-def test_the_helper_does_not_see_ctrl_c(shown, monkeypatch):
-    monkeypatch.setattr(
-        quick_drawing,
-        "build_page",
-        lambda given, helper: helper.submit(signal.pthread_sigmask, signal.SIG_BLOCK, []).result(),
-    )
-    monkeypatch.setattr(quick_drawing.os, "cpu_count", lambda: 2)
-    assert signal.SIGINT in quick_drawing.build_quickly(shown)
-    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+def test_without_the_helper_the_figures_are_drawn_here(shown):
+    assert quick_drawing.build_quickly(shown, KilledHelper()) == build_page(shown)
 
 
 def test_the_garbage_collector_has_its_own_settings_afterwards(monkeypatch):
     before, inside = gc.get_threshold(), []
-    monkeypatch.setattr(quick_drawing, "build_page", lambda given: inside.append(gc.get_threshold()))
+    monkeypatch.setattr(quick_drawing, "build_page", lambda given, helper: inside.append(gc.get_threshold()))
     quick_drawing.build_quickly(material(values(a=A, b=B)))
     assert inside[0] != before
     assert gc.get_threshold() == before

@@ -39,6 +39,22 @@ def test_friedmans_statistic_is_demsars_formula(table):
     assert list(found.ranks) == sorted(found.ranks)
 
 
+tied_tables = st.integers(3, 6).flatmap(
+    lambda width: st.lists(st.lists(st.sampled_from([0.1, 0.2, 0.3]), min_size=width, max_size=width), min_size=2)
+)
+
+
+@given(tied_tables.filter(lambda table: any(len(set(row)) > 1 for row in table)))
+def test_with_ties_the_test_is_that_of_scipy(table):
+    found, expected = average_ranks(methods_of(table)), stats.friedmanchisquare(*np.transpose(table))
+    assert found.statistic == pytest.approx(expected.statistic, abs=1e-9)
+    assert found.p == pytest.approx(expected.pvalue, abs=1e-9)
+    by_scipy = stats.rankdata(-np.array(table), axis=1).mean(axis=0)
+    assert dict(zip(found.methods, found.ranks, strict=True)) == pytest.approx(
+        {f"m{column}": rank for column, rank in enumerate(by_scipy)}
+    )
+
+
 def test_blocks_in_which_a_method_is_missing_are_left_out():
     methods = methods_of([[0.1, 0.3, 0.2], [0.1, 0.2, 0.3], [0.5, 0.9, 0.7]])
     del methods["m1"][0]
