@@ -56,7 +56,10 @@ class Binding:
 
 
 def gradients_are_finite(parameters: Sequence[nn.Parameter]) -> bool:
-    """Whether all gradients that exist are finite; one transfer from the device."""
+    """Whether all gradients that exist are finite; one transfer from the device if they are."""
     gradients = [p.grad for p in parameters if p.grad is not None]
-    # The largest of all absolute values; unlike a sum of squares, it is finite if all of them are.
-    return bool(nn.utils.get_total_norm(gradients, math.inf).isfinite())
+    length = float(nn.utils.get_total_norm(gradients))
+    if math.isinf(length):
+        # The squares of finite numbers can overflow, the largest absolute value cannot. It takes many times as long.
+        return bool(nn.utils.get_total_norm(gradients, math.inf).isfinite())
+    return math.isfinite(length)

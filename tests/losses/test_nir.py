@@ -244,6 +244,13 @@ def test_steps_with_a_gradient_that_is_not_finite_are_skipped(where: str) -> Non
     assert loss.on_gradients(CLOCK) == (where == "nowhere")
 
 
+def test_a_gradient_so_large_that_its_square_overflows_is_finite() -> None:
+    loss = small()
+    loss(*batch()).backward()
+    loss.base_loss.proxies.grad.view(-1)[1] = 1e30
+    assert loss.on_gradients(CLOCK)
+
+
 class ListeningLoss(Listening, ProxyAnchorLoss):
     needs = Needs(warmup_epochs=3)
 
