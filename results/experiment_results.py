@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import pandas as pd
 from results.experiment_summary import ExperimentSummary
 from results.frames import curves_frame, test_curves_frame
 from results.records import FoldResult, RunRecord, TestCurve
-from results.search_trials import trial_scores
+from results.search_trials import SearchTrials, search_trials
 from results.store import Store
 from results.training_spec import FoldSpec
 
@@ -28,15 +28,14 @@ class MeasuredExperiment:
         trainings: Specs and results of the runs' trainings, by fingerprint. Figures need them; empty if they were not
             read or not recorded.
         test_curves: Test scores along the trainings, by fingerprint; empty likewise.
-        trial_scores: Validation scores of the trials of each search, by method and number of the search; empty
-            likewise.
+        searches: Trials of each search, by method and number of the search; empty likewise.
     """
 
     summary: ExperimentSummary
     records: tuple[RunRecord, ...]
     trainings: Mapping[str, tuple[FoldSpec, FoldResult]] = field(default_factory=dict)
     test_curves: Mapping[str, TestCurve] = field(default_factory=dict)
-    trial_scores: Mapping[tuple[str, int], tuple[float, ...]] = field(default_factory=dict)
+    searches: Mapping[tuple[str, int], SearchTrials] = field(default_factory=dict)
 
     @classmethod
     def from_store(cls, store: Store, experiment: str, trainings: bool = False) -> "MeasuredExperiment":
@@ -45,8 +44,7 @@ class MeasuredExperiment:
         Args:
             store: The store.
             experiment: The experiment's fingerprint.
-            trainings: Whether to read the trainings of the runs, the test scores along them and the scores of the
-                trials too.
+            trainings: Whether to read the trainings of the runs, the test scores along them and the trials too.
 
         Raises:
             StoreError: The experiment is not in the store, or is incomplete there.
@@ -56,7 +54,7 @@ class MeasuredExperiment:
             return cls(summary, records)
         folds = list(dict.fromkeys(fingerprint for record in records for fingerprint in record.fold_fingerprints))
         stored = store.fold_results(folds)
-        return cls(summary, records, stored, store.test_curves(folds), _trial_scores(store, summary, records, stored))
+        return cls(summary, records, stored, store.test_curves(folds), _searches(store, summary, records, stored))
 
     @classmethod
     def from_json(cls, text: str) -> "MeasuredExperiment":
@@ -73,7 +71,12 @@ class MeasuredExperiment:
             tuple(RunRecord.model_validate(record) for record in content["records"]),
             {result.fingerprint: (spec, result) for spec, result in trainings},
             {curve.fingerprint: curve for curve in curves},
-            {(search["method"], search["search"]): tuple(search["trial_scores"]) for search in searches},
+            {
+                (search["method"], search["search"]): SearchTrials(
+                    tuple(search["trial_scores"]), search.get("iterations")
+                )
+                for search in searches
+            },
         )
 
     def to_json(self) -> str:
@@ -89,12 +92,21 @@ class MeasuredExperiment:
             ]
         if self.test_curves:
             content["test_curves"] = [curve.model_dump(mode="json") for curve in self.test_curves.values()]
-        if self.trial_scores:
+        if self.searches:
             content["searches"] = [
-                {"method": method, "search": search, "trial_scores": list(scores)}
-                for (method, search), scores in self.trial_scores.items()
+                {
+                    "method": method,
+                    "search": search,
+                    "trial_scores": list(trials.scores),
+                    "iterations": trials.iterations,
+                }
+                for (method, search), trials in self.searches.items()
             ]
         return json.dumps(content, indent=1) + "\n"
+
+    def without_trainings(self) -> "MeasuredExperiment":
+        """Leave out the trainings and the test scores along them, which are long, and keep the trials."""
+        return replace(self, trainings={}, test_curves={})
 
     def curves(self) -> pd.DataFrame:
         """Return all validations of the runs' trainings, one row each.
@@ -129,14 +141,14 @@ class MeasuredExperiment:
         return folds.merge(frame, on="fingerprint")
 
 
-def _trial_scores(
+def _searches(
     store: Store,
     summary: ExperimentSummary,
     records: Iterable[RunRecord],
     trainings: Mapping[str, tuple[FoldSpec, FoldResult]],
-) -> dict[tuple[str, int], tuple[float, ...]]:
-    """Scores of the trials by method and search, for the searches whose trainings are in the store."""
-    by_search: dict[tuple[str, int], tuple[float, ...]] = {}
+) -> dict[tuple[str, int], SearchTrials]:
+    """Trials by method and search, for the searches whose trainings are in the store."""
+    by_search: dict[tuple[str, int], SearchTrials] = {}
     if summary.experiment is None or summary.trials == 0:
         return by_search
     first_runs = {(run.method, run.search): run for run in reversed(list(records))}
@@ -147,6 +159,6 @@ def _trial_scores(
         if method not in stored:
             stored[method] = store.trainings_of(run.dataset, method)
         reproduction, _ = trainings[run.fold_fingerprints[0]]
-        if scores := trial_scores(summary.experiment, run, reproduction, stored[method]):
-            by_search[method, search] = scores
+        if trials := search_trials(summary.experiment, run, reproduction, stored[method]):
+            by_search[method, search] = trials
     return by_search

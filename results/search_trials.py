@@ -1,4 +1,4 @@
-"""The scores of a search's trials, from the trainings in the store, without Optuna.
+"""The trials of a search, from the trainings in the store, without Optuna.
 
 A trial's trainings are known by their seeds. They differ from the trainings of the reproductions only in seed, fold and
 hyperparameters.
@@ -6,6 +6,7 @@ hyperparameters.
 
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import takewhile
 
 from results.experiment_spec import Experiment
@@ -18,10 +19,24 @@ from results.training_spec import FoldSpec, MethodSpec
 _MAY_DIFFER = {"method", "seed", "fold", "train_classes", "validation_classes", "checkpoint_epoch"}
 
 
-def trial_scores(
+@dataclass(frozen=True)
+class SearchTrials:
+    """The trials of a search.
+
+    Attributes:
+        scores: Validation scores by trial, fractions of 1; in a race the expected score of a trial that got no more
+            folds.
+        iterations: Mean number of iterations of the trials' trainings; None in files from before it was recorded.
+    """
+
+    scores: tuple[float, ...]
+    iterations: float | None = None
+
+
+def search_trials(
     experiment: Experiment, run: RunRecord, reproduction: FoldSpec, stored: Iterable[tuple[FoldSpec, FoldResult]]
-) -> tuple[float, ...]:
-    """Return the scores of the trials of the search that found a run's setting.
+) -> SearchTrials | None:
+    """Return the trials of the search that found a run's setting.
 
     Args:
         experiment: The experiment.
@@ -30,26 +45,29 @@ def trial_scores(
         stored: All stored trainings of the method on the dataset.
 
     Returns:
-        The validation scores by trial, fractions of 1; in a race the expected score of a trial that got no more folds.
-        Empty if the store does not show which trainings belong to the search, for example because it holds two searches
-        with equal seeds.
+        The trials; None if the store does not show which trainings belong to the search, for example because it holds
+        two searches with equal seeds.
     """
     numbers = [(trial, fold) for trial in range(experiment.search.trials) for fold in range(FOLDS)]
     trials = {training_seed(experiment.seed, run.search, "search", *number): number[0] for number in numbers}
     conditions = _conditions(reproduction)
     settings: dict[int, list[MethodSpec]] = defaultdict(list)
     values: dict[int, dict[int, float]] = defaultdict(dict)
+    iterations = []
     for spec, result in stored:
         if spec.seed in trials and spec.checkpoint_epoch is None and _conditions(spec) == conditions:
             trial = trials[spec.seed]
             if spec.fold in values[trial] or any(setting != spec.method for setting in settings[trial]):
-                return ()
+                return None
             settings[trial].append(spec.method)
             values[trial][spec.fold] = result.objective
+            iterations.append(result.iterations)
     if not values or sorted(values) != list(range(len(values))):
-        return ()
+        return None
     scores = _scores([values[trial] for trial in range(len(values))], racing=experiment.search.racing)
-    return scores if scores and settings[scores.index(max(scores))][0] == reproduction.method else ()
+    if not scores or settings[scores.index(max(scores))][0] != reproduction.method:
+        return None
+    return SearchTrials(scores, sum(iterations) / len(iterations))
 
 
 def _scores(trials: list[dict[int, float]], *, racing: bool) -> tuple[float, ...]:

@@ -134,7 +134,7 @@ def close_trials(measured: MeasuredExperiment, titles: Mapping[str, str] | None 
     close = [pair for pair in runners_up(measured) if pair.within_noise]
     if not close:
         return []
-    several = len({search for _, search in measured.trial_scores}) > 1
+    several = len({search for _, search in measured.searches}) > 1
     cases = [_close_pair(names[pair.method], pair, several) for pair in close]
     return [
         "The two best trials of these searches lie within the noise of their scores, so trained again another setting "

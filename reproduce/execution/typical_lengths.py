@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from protocols.problem import Problem
 from results.experiment_results import FOLDER
@@ -89,7 +90,7 @@ class MeasuredLength:
     Attributes:
         name: Name of its file.
         experiment: Its settings.
-        iterations: Mean number of iterations of a training.
+        iterations: Mean number of iterations of a training, in the searches too if they are known.
     """
 
     name: str
@@ -117,6 +118,18 @@ def _measured_lengths() -> list[MeasuredLength]:
         summary = ExperimentSummary.model_validate(content["summary"]) if "summary" in content else None
         runs = [run for run in content.get("records", []) if run.get("iterations")]
         if summary is not None and summary.experiment is not None and runs:
-            mean = sum(run["iterations"] / len(run["fold_fingerprints"]) for run in runs) / len(runs)
-            lengths.append(MeasuredLength(path.stem, summary.experiment, mean))
+            lengths.append(
+                MeasuredLength(path.stem, summary.experiment, _mean_length(runs, content.get("searches", [])))
+            )
     return lengths
+
+
+def _mean_length(runs: list[dict[str, Any]], searches: list[dict[str, Any]]) -> float:
+    """Mean number of iterations of the trainings of runs and searches. Bad settings can take longer than the best."""
+    folds = len(runs[0]["fold_fingerprints"])
+    total, trainings = sum(run["iterations"] for run in runs), sum(len(run["fold_fingerprints"]) for run in runs)
+    for search in searches:
+        if search.get("iterations") is not None:
+            count = len(search["trial_scores"]) * folds
+            total, trainings = total + search["iterations"] * count, trainings + count
+    return float(total / trainings)

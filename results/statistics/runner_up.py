@@ -65,8 +65,8 @@ def runners_up(measured: MeasuredExperiment) -> list[RunnerUp]:
     """
     compared = []
     for method in measured.summary.methods:
-        for search in sorted(number for key, number in measured.trial_scores if key == method):
-            scores = sorted(measured.trial_scores[method, search], reverse=True)
+        for search in sorted(number for key, number in measured.searches if key == method):
+            scores = sorted(measured.searches[method, search].scores, reverse=True)
             runs = [run for run in measured.records if (run.method, run.search) == (method, search)]
             validated = validation_scores(measured, runs)
             if len(scores) > 1 and len(validated) > 1:

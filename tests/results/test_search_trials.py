@@ -1,14 +1,18 @@
 """The scores of trials, found among the trainings of a store by their seeds."""
 
+import json
+from dataclasses import replace
+
 import pytest
 
 from results.experiment_results import MeasuredExperiment
 from results.experiment_spec import DataChoice, Experiment, SearchSettings
-from results.search_trials import trial_scores
+from results.search_trials import SearchTrials, search_trials
 from results.seeds import search_seed, training_seed
 from results.store import Store
 from results.training_spec import Component, MethodSpec
 from results.trunk_spec import TrunkSpec
+from tests.support.measured_experiment import with_trainings
 from tests.support.sample_records import some_result, some_run, some_spec, some_summary
 
 EXPERIMENT = Experiment(
@@ -39,6 +43,11 @@ def searched(search=0, **changes):
         for trial, scores in SCORES.items()
         for fold, score in enumerate(scores)
     ]
+
+
+def trial_scores(*arguments):
+    trials = search_trials(*arguments)
+    return () if trials is None else trials.scores
 
 
 REPRODUCTION, _ = training("reproduction", 0, 0, 0.5, method=method(1))
@@ -88,9 +97,22 @@ def test_a_store_gives_the_scores_with_the_trainings(tmp_path):
     store.put_run(run)
     store.enlist("x", "triplet", 0, run.fingerprint)
     measured = MeasuredExperiment.from_store(store, "x", trainings=True)
-    assert measured.trial_scores == {("triplet", 0): pytest.approx((0.35, 0.55, 0.45))}
+    assert measured.searches == {("triplet", 0): SearchTrials(pytest.approx((0.35, 0.55, 0.45)), 200)}
     assert MeasuredExperiment.from_json(measured.to_json()) == measured
-    assert MeasuredExperiment.from_store(store, "x").trial_scores == {}
+    assert MeasuredExperiment.from_store(store, "x").searches == {}
+
+
+def test_a_record_without_trainings_keeps_the_trials():
+    measured = replace(with_trainings(), searches={("contrastive", 0): SearchTrials((0.16, 0.155), 250.0)})
+    kept = MeasuredExperiment.from_json(measured.without_trainings().to_json())
+    assert (kept.trainings, kept.records, kept.searches) == ({}, measured.records, measured.searches)
+
+
+def test_files_from_before_have_no_lengths():
+    measured = replace(with_trainings(), searches={("contrastive", 0): SearchTrials((0.16, 0.155), None)})
+    content = json.loads(measured.to_json())
+    del content["searches"][0]["iterations"]
+    assert MeasuredExperiment.from_json(json.dumps(content)) == measured
 
 
 def test_the_first_search_has_the_seed_of_the_experiment():

@@ -15,6 +15,7 @@ from reports.tables.result_notes import (
 )
 from reports.tables.result_table import result_cells, table_of
 from results.experiment_results import MeasuredExperiment
+from results.search_trials import SearchTrials
 from results.statistics.intervals import student_t_interval
 from tests.support.experiment_files import load_experiment
 from tests.support.measured_experiment import TITLES, measured, with_trainings
@@ -22,7 +23,7 @@ from tests.support.page_material import material, said
 from tests.support.sample_page import measured as kept
 from tests.support.sample_records import some_run, some_summary
 
-CLOSE = {("contrastive", 0): (0.16, 0.155), ("triplet", 0): (0.3, 0.1)}
+CLOSE = {("contrastive", 0): SearchTrials((0.16, 0.155)), ("triplet", 0): SearchTrials((0.3, 0.1))}
 
 
 def repeated(searches=2):
@@ -89,7 +90,7 @@ def test_repeated_searches_are_the_unit_of_the_intervals():
 
 
 def test_close_trials_are_named_with_their_scores():
-    (note,) = close_trials(replace(with_trainings(), trial_scores=CLOSE))
+    (note,) = close_trials(replace(with_trainings(), searches=CLOSE))
     assert "Contrastive | A_B, validation MAP@R 16.00 and 15.50 with a run-to-run deviation of 0.63" in note
     assert "Triplet" not in note
     assert close_trials(with_trainings()) == []
@@ -108,7 +109,7 @@ def test_cut_off_trainings_are_counted_by_method():
 
 def test_the_page_warns_with_the_notes_of_the_table():
     page = material({"triplet": [some_run()]}, titles=TITLES)
-    world = replace(with_trainings(), trial_scores=CLOSE)
+    world = replace(with_trainings(), searches=CLOSE)
     world = replace(world, summary=page.measured.summary)
     warned = " ".join(said(warnings_of(replace(page, measured=world), partial=False)))
     for note in result_notes(world)[1:]:

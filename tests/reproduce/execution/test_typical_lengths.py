@@ -1,10 +1,12 @@
 """The typical length of a training: from the store first, then from measured experiments, then assumed."""
 
+import json
 import math
 from dataclasses import replace
 
 import pytest
 
+from reproduce.execution import typical_lengths
 from reproduce.execution.typical_lengths import MeasuredLength, typical_length
 from results.timing import Timing
 from results.trunk_spec import TrunkSpec
@@ -70,3 +72,18 @@ def test_else_the_middle_is_assumed_and_said_so(problem):
 def test_without_early_stopping_there_is_nothing_to_assume(problem):
     assert typical_length(problem, 100, 100, []).share == 1.0
     assert typical_length(problem, 0, 0, []).share == 1.0
+
+
+def test_the_searches_of_a_measured_experiment_count_too(tmp_path, monkeypatch):
+    record = json.loads((typical_lengths.FOLDER / "quickstart.json").read_text(encoding="utf-8"))
+    folds = len(record["records"][0]["fold_fingerprints"])
+    record["records"] = [{**record["records"][0], "iterations": 200 * folds}] * 3
+    record["searches"] = [
+        {"method": "contrastive", "search": 0, "trial_scores": [0.1, 0.2], "iterations": 400.0},
+        {"method": "triplet", "search": 0, "trial_scores": [0.1, 0.2]},
+    ]
+    (tmp_path / "two.json").write_text(json.dumps(record), encoding="utf-8")
+    monkeypatch.setattr(typical_lengths, "FOLDER", tmp_path)
+    (length,) = typical_lengths._measured_lengths.__wrapped__()
+    # Three runs of 200 iterations and two trials of 400; the other search does not say how long its trainings are.
+    assert length.iterations == pytest.approx((3 * 200 + 2 * 400) / 5)

@@ -5,13 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from results.search_trials import SearchTrials
 from results.statistics.runner_up import RunnerUp, runners_up, validation_scores
 from tests.support.measured_experiment import VALUES, with_trainings
 
 
 def test_the_noise_is_that_of_the_reproductions():
     scores = {("contrastive", 0): (0.1, 0.16, 0.155), ("triplet", 0): (0.3, 0.1), ("cosface", 0): (0.2,)}
-    contrastive, triplet = runners_up(replace(with_trainings(), trial_scores=scores))
+    searches = {key: SearchTrials(of_search) for key, of_search in scores.items()}
+    contrastive, triplet = runners_up(replace(with_trainings(), searches=searches))
     assert (contrastive.best, contrastive.second, contrastive.runs) == (0.16, 0.155, 3)
     assert contrastive.noise == pytest.approx(np.std(VALUES["contrastive"], ddof=1) / 4)
     assert (contrastive.within_noise, triplet.within_noise) == (True, False)
@@ -20,7 +22,7 @@ def test_the_noise_is_that_of_the_reproductions():
 
 def test_a_single_reproduction_shows_no_noise():
     world = with_trainings()
-    one = replace(world, records=world.records[:1], trial_scores={("contrastive", 0): (0.1, 0.16)})
+    one = replace(world, records=world.records[:1], searches={("contrastive", 0): SearchTrials((0.1, 0.16))})
     assert runners_up(one) == []
 
 
