@@ -92,9 +92,13 @@ class FoldResult(Record):
         """Warning for readers of this fold's test score, or None (specification, 11.13 and 11.22)."""
         if self.status == "nan":
             return f"training diverged ({self.reason}); the best checkpoint before that counts"
+        warnings = []
         if not self.beats_untrained and self.stopped_by != "untrained":
-            return "no trained epoch beat the untrained network"
-        return None
+            warnings.append("no trained epoch beat the untrained network")
+        # A validation has the mean loss of the steps since the one before, and none if there was no step.
+        if skipped := sum(point.loss is None for point in self.curve if point.iteration > 0):
+            warnings.append(f"the method skipped all steps before {skipped} of {len(self.curve) - 1} validations")
+        return "; ".join(warnings) or None
 
     @property
     def objective(self) -> float:

@@ -214,6 +214,17 @@ def test_a_diverged_training_scores_nothing_and_is_flagged():
     assert (fine.objective, fine.flag) == (0.4, None)
 
 
+def test_a_training_whose_steps_were_skipped_is_flagged():
+    fine = some_result(SPEC, 0.4)
+    start, first, *others = fine.curve
+    stuck = [point.model_copy(update={"loss": None}) for point in others]
+    flag = fine.model_copy(update={"curve": (start, first, *stuck)}).flag
+    assert flag == f"the method skipped all steps before {len(stuck)} of {len(stuck) + 1} validations"
+    untrained = some_result(SPEC, beats_untrained=False)
+    both = untrained.model_copy(update={"curve": (start, first, *stuck)}).flag
+    assert both == f"no trained epoch beat the untrained network; {flag}"
+
+
 def test_a_training_that_no_epoch_improved_is_flagged_unless_it_was_never_trained():
     assert "no trained epoch" in some_result(SPEC, beats_untrained=False).flag
     assert some_result(SPEC, beats_untrained=False, stopped_by="untrained").flag is None

@@ -412,6 +412,11 @@ def test_a_step_that_the_method_skips_may_have_any_loss(dataset: Dataset) -> Non
     assert all(point.loss is None or math.isfinite(point.loss) for point in trained.result.curve)
 
 
+def test_a_training_whose_steps_are_all_skipped_has_a_warning(dataset: Dataset) -> None:
+    trained = train_fold(*toy_fold(dataset, _named("SkippingLoss"), short(max_epochs=3)))
+    assert "the method skipped all steps before 3 of 3 validations" in str(trained.result.flag)
+
+
 @pytest.mark.parametrize("method", [CONTRASTIVE, UNTRAINED], ids=lambda method: method.name)
 def test_a_network_broken_from_the_start_is_a_failure_with_its_weights(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch, method: MethodSpec
