@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reports.page.content import FoldOrigin, MethodSource, PageContent
 from reports.page.material import Material
@@ -52,7 +52,7 @@ def build_page(material: Material, helper: Executor | None = None) -> BuiltPage:
     begun = _begun(material, helper) if material.records else ()
     missing = missing_runs(material.measured)
     compared = compared_tables(material)
-    figures = _figures(material, compared, begun) if material.records else ()
+    of_runs, of_embeddings = _drawn_here(material, compared) if material.records else ((), ())
     summary, classes = material.measured.summary, over_classes(material)
     settings = {name: value for name, value in summary.written_settings.items() if name != "title"}
     content = PageContent(
@@ -71,7 +71,7 @@ def build_page(material: Material, helper: Executor | None = None) -> BuiltPage:
             *published_verdicts(compared, material.titles),
         ),
         tables=tables_of(material, compared, classes) if material.records else (),
-        figures=tuple(figure.view for figure in figures if figure.view is not None),
+        figures=(),
         galleries=galleries(material),
         protocol=protocol_facts(settings),
         origins=origins_of(
@@ -85,7 +85,12 @@ def build_page(material: Material, helper: Executor | None = None) -> BuiltPage:
         sources=_sources(material),
         glossary=GLOSSARY,
     )
-    return BuiltPage(content, figures)
+    # The helper draws while the other parts of the page are made, so its figures are wanted last.
+    maps, of_searches = _drawn_there(begun) if material.records else ((), ())
+    figures = (*of_runs, *maps, *of_embeddings, *of_searches)
+    return BuiltPage(
+        replace(content, figures=tuple(drawn.view for drawn in figures if drawn.view is not None)), figures
+    )
 
 
 def _begun(material: Material, helper: Executor | None) -> tuple[Begun, ...]:
@@ -97,12 +102,15 @@ def _begun(material: Material, helper: Executor | None) -> tuple[Begun, ...]:
     )
 
 
-def _figures(material: Material, compared: Sequence[ComparedTable], begun: Sequence[Begun]) -> tuple[Drawn, ...]:
+def _drawn_here(material: Material, compared: Sequence[ComparedTable]) -> tuple[tuple[Drawn, ...], tuple[Drawn, ...]]:
     of_runs = (*papers_figures(material, compared), *run_figures(material, published_values(compared)))
-    of_embeddings = tuple(embedding_figures(material))
+    return of_runs, tuple(embedding_figures(material))
+
+
+def _drawn_there(begun: Sequence[Begun]) -> tuple[tuple[Drawn, ...], tuple[Drawn, ...]]:
     # The helper begins with the first, so this process takes the last.
     maps, *of_searches = reversed([figures() for figures in reversed(begun)])
-    return (*of_runs, *maps, *of_embeddings, *(figure for figures in of_searches for figure in figures))
+    return maps, tuple(figure for figures in of_searches for figure in figures)
 
 
 def _subtitle(material: Material) -> str:
