@@ -1,6 +1,7 @@
 """`python -m tests.benchmarks.kept_tables`: draws the tables of kept records in README.md and docs/ again.
 
-A page shows the record `results/measured/NAME.json` between the comments `table: NAME` and `end of table`.
+A page shows the record `results/measured/NAME.json` between the comments `table: NAME` and `end of table`, and what
+it says about the papers' claims between `claims: NAME of EXPERIMENT` and `end of claims`.
 """
 
 import re
@@ -10,29 +11,44 @@ from reports.tables.markdown import to_markdown
 from reports.tables.result_table import table_of
 from results.experiment_results import FOLDER, MeasuredExperiment
 from results.whole_files import write_whole
+from tests.benchmarks.kept_claims import claims_markdown
 
 _ROOT = Path(__file__).resolve().parents[2]
 _MARKED = re.compile(r"<!-- table: (\w+) -->\n.*?<!-- end of table -->", flags=re.DOTALL)
+_CLAIMS = re.compile(r"<!-- claims: (\w+) of (\S+) -->\n.*?<!-- end of claims -->", flags=re.DOTALL)
 
 
 def pages_with_tables() -> list[Path]:
     """Pages that show a kept record."""
     pages = [_ROOT / "README.md", *sorted((_ROOT / "docs").glob("*.md"))]
-    return [page for page in pages if any(map(_is_record, _MARKED.findall(page.read_text(encoding="utf-8"))))]
+    return [page for page in pages if _shows_a_record(page.read_text(encoding="utf-8"))]
 
 
 def with_tables(text: str) -> str:
     """Return the text of a page with the tables of the records as they are now."""
-    return _MARKED.sub(lambda match: _drawn(match[1]) if _is_record(match[1]) else match[0], text)
+    with_answers = _CLAIMS.sub(lambda match: _answered(match[1], match[2]), text)
+    return _MARKED.sub(lambda match: _drawn(match[1]) if _is_record(match[1]) else match[0], with_answers)
+
+
+def _shows_a_record(text: str) -> bool:
+    return _CLAIMS.search(text) is not None or any(map(_is_record, _MARKED.findall(text)))
 
 
 def _is_record(name: str) -> bool:
     return (FOLDER / f"{name}.json").exists()
 
 
+def _record(name: str) -> MeasuredExperiment:
+    return MeasuredExperiment.from_json((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+
+
 def _drawn(name: str) -> str:
-    measured = MeasuredExperiment.from_json((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
-    return f"<!-- table: {name} -->\n\n{to_markdown(table_of(measured)).strip()}\n\n<!-- end of table -->"
+    return f"<!-- table: {name} -->\n\n{to_markdown(table_of(_record(name))).strip()}\n\n<!-- end of table -->"
+
+
+def _answered(name: str, experiment: str) -> str:
+    claims = claims_markdown(experiment, _record(name))
+    return f"<!-- claims: {name} of {experiment} -->\n\n{claims}\n\n<!-- end of claims -->"
 
 
 if __name__ == "__main__":

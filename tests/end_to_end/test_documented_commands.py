@@ -35,7 +35,8 @@ ADDED_OPTIONS = {
     "python -m reproduce run mine.yaml": BRIEF,
     "python -m reproduce run mlrc_frozen_cub200/pca_start --data CUB_200_2011": TINY_CUB,
     "python -m reproduce run mlrc_frozen_cub200/pca_start --data CUB_200_2011 --subset --methods "
-    "untrained,pretrained_pca,contrastive,normalized_softmax,multi_similarity,proxy_anchor,proxy_isa": TINY_CUB,
+    "untrained,pretrained_pca,contrastive,triplet,normalized_softmax,cosface,arcface,multi_similarity,"
+    "multi_similarity_miner,soft_triple,proxy_anchor,proxy_gml,proxy_isa": TINY_CUB,
     "python -m reproduce plan folder --data my_images": ["--rate", "800"],
     "python -m reproduce run folder_small --data my_images": BRIEF,
     "python -m reproduce new method my_loss": [],
