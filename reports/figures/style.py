@@ -113,7 +113,7 @@ def svg_of(figure: Figure) -> str:
 
 def png_of(figure: Figure) -> bytes:
     """Return the figure as PNG with 200 dpi."""
-    # Level 3 takes two thirds of the time of pillow's own level 6, and its files are 6 % larger.
+    # Level 3 takes 0.72 of the time of pillow's own level 6, and its files are 6 % larger (25 figures of one page).
     return _written(figure, "png", pil_kwargs={"compress_level": 3})
 
 
