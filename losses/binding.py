@@ -56,10 +56,10 @@ class Binding:
 
 
 def gradients_are_finite(parameters: Sequence[nn.Parameter]) -> bool:
-    """Whether all gradients that exist are finite; one transfer from the device if they are."""
+    """Whether all gradients that exist are finite; one transfer from a GPU."""
     gradients = [p.grad for p in parameters if p.grad is not None]
-    length = float(nn.utils.get_total_norm(gradients))
-    if math.isinf(length):
-        # The squares of finite numbers can overflow, the largest absolute value cannot. It takes many times as long.
-        return bool(nn.utils.get_total_norm(gradients, math.inf).isfinite())
-    return math.isfinite(length)
+    # On a CPU the length takes a tenth of the time, and where it is finite, all gradients are. Where it is not, squares
+    # of finite numbers may have overflowed, which the largest absolute value cannot.
+    if gradients and gradients[0].device.type == "cpu" and nn.utils.get_total_norm(gradients).isfinite():
+        return True
+    return bool(nn.utils.get_total_norm(gradients, math.inf).isfinite())
