@@ -1,0 +1,80 @@
+"""Records of one experiment whose methods were run apart become the record of one run, or one line says why not."""
+
+import subprocess
+import sys
+
+import pytest
+
+from results.experiment_results import FOLDER, MeasuredExperiment
+from results.records import Scores
+from tests.benchmarks.join_records import joined
+
+NAME = "mlrc_frozen_cub200_subset"
+TEXT = (FOLDER / f"{NAME}.json").read_text(encoding="utf-8")
+WHOLE = MeasuredExperiment.from_json(TEXT)
+METHODS = list(WHOLE.summary.methods)
+
+
+def part(*methods):
+    """The record of a run of some of the methods."""
+    settings = WHOLE.summary.experiment.model_copy(update={"methods": methods})
+    changes = {key: {m: getattr(WHOLE.summary, key)[m] for m in methods} for key in ("methods", "runs")}
+    return MeasuredExperiment(
+        WHOLE.summary.model_copy(update={**changes, "settings": settings}),
+        tuple(record for record in WHOLE.records if record.method in methods),
+        searches={key: search for key, search in WHOLE.searches.items() if key[0] in methods},
+    )
+
+
+def sorted_runs(measured):
+    return sorted(measured.records, key=lambda record: (record.method, record.run))
+
+
+@pytest.mark.parametrize("cut", [1, 5, 12])
+def test_parts_become_the_record_of_one_run(cut):
+    # A shared method is in both parts, and the parts come in the wrong order.
+    whole = joined([part(METHODS[0], *METHODS[cut:]), part(*METHODS[:cut])], METHODS)
+    assert whole.summary == WHOLE.summary
+    assert sorted_runs(whole) == sorted_runs(WHOLE)
+    assert whole.searches == WHOLE.searches
+    assert list(whole.summary.methods) == METHODS
+
+
+def test_methods_without_a_place_come_last():
+    whole = joined([part("triplet", "cosface"), part("contrastive")], ["contrastive"])
+    assert list(whole.summary.methods) == ["contrastive", "triplet", "cosface"]
+    assert whole.summary.experiment.methods == ("contrastive", "triplet", "cosface")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"reproductions": 9},
+        {"settings": WHOLE.summary.experiment.model_copy(update={"seed": 1})},
+        {"data": WHOLE.summary.data.model_copy(update={"samples": 5901})},
+    ],
+)
+def test_other_conditions_are_refused(changes):
+    other = MeasuredExperiment(part("triplet").summary.model_copy(update=changes), part("triplet").records)
+    with pytest.raises(ValueError, match="differ in more than their methods"):
+        joined([part("contrastive"), other], METHODS)
+
+
+def test_unequal_runs_of_a_shared_method_are_refused():
+    first, *rest = part("triplet").records
+    other = first.model_copy(update={"separated": Scores(precision_at_1=0.5, r_precision=0.3, map_at_r=0.2)})
+    for records in [(other, *rest), tuple(rest)]:
+        changed = MeasuredExperiment(part("triplet").summary, records)
+        with pytest.raises(ValueError, match="the runs of triplet differ"):
+            joined([part("contrastive", "triplet"), changed], METHODS)
+
+
+@pytest.mark.slow
+def test_the_command_prints_the_joined_record(tmp_path):
+    files = [tmp_path / "a.json", tmp_path / "b.json"]
+    for file, methods in zip(files, [METHODS[6:], METHODS[:6]], strict=True):
+        file.write_text(part(*methods).to_json(), encoding="utf-8")
+    command = [sys.executable, "-m", "tests.benchmarks.join_records", "mlrc_frozen_cub200/pca_start", *map(str, files)]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert MeasuredExperiment.from_json(printed).summary == WHOLE.summary
+    assert sorted_runs(MeasuredExperiment.from_json(printed)) == sorted_runs(WHOLE)
