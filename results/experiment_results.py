@@ -57,6 +57,11 @@ class MeasuredExperiment:
         return cls(summary, records, stored, store.test_curves(folds), _searches(store, summary, records, stored))
 
     @classmethod
+    def kept(cls, name: str) -> "MeasuredExperiment":
+        """Read `results/measured/NAME.json`, a record that comes with the suite."""
+        return cls.from_json((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+
+    @classmethod
     def from_json(cls, text: str) -> "MeasuredExperiment":
         """Read the text that `to_json` wrote. Old files have no trainings."""
         content = json.loads(text)

@@ -227,7 +227,7 @@ def test_a_kept_run_can_be_made_again(tmp_path: Path) -> None:
 
 
 def kept() -> MeasuredExperiment:
-    return MeasuredExperiment.from_json((FOLDER / "quickstart.json").read_text(encoding="utf-8"))
+    return MeasuredExperiment.kept("quickstart")
 
 
 def dataset_row(name: str, entry: DatasetEntry) -> str:

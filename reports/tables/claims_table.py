@@ -7,7 +7,7 @@ from reports.published.claim_answers import AnsweredClaim, ExperimentAnswer
 from reports.tables.table import Cell, Column, NumberFormat, Row, Sheet, Table, Value
 from results.published.claims_file import Claim
 from results.statistics.claims_verdict import ClaimVerdict
-from results.statistics.method_comparison import MARGIN
+from results.statistics.method_comparison import MARGIN, ComparedPair
 from results.statistics.planning import MOST_RUNS
 from results.statistics.print_alone import PrintVerdict
 
@@ -25,6 +25,9 @@ _PRINT_WORDS: dict[PrintVerdict, str] = {
 }
 _VERDICTS: tuple[ClaimVerdict, ...] = ("holds", "contradicted", "cannot tell", "not run")
 
+
+EQUAL = f"equal within {100 * MARGIN:g} points"
+"""What is shown of two methods whose difference is smaller than the margin."""
 
 _CAPTION = (
     "A claim says that the first method is better. Claimed: the printed difference in percentage points. Noise: two "
@@ -81,6 +84,12 @@ def noise_words(one: AnsweredClaim) -> str:
         runs = "one run" if printed.runs_a == 1 else f"{printed.runs_a} runs"
     where = f" on {printed.measured.dataset}" if printed.measured and _is_elsewhere(one) else ""
     return f"{printed.verdict} of {runs}{where}"
+
+
+def difference_words(pair: ComparedPair) -> str:
+    """Return a difference with half the width of its 95 % interval, in percentage points, such as `-0.25 ± 0.06`."""
+    width = "" if pair.half_width is None else f" ± {100 * pair.half_width:.2f}"
+    return f"{100 * pair.difference:+.2f}{width}"
 
 
 def _is_elsewhere(one: AnsweredClaim) -> bool:
@@ -166,15 +175,14 @@ def _sentences(one: AnsweredClaim) -> Iterable[str]:
 def _evidence(experiment: ExperimentAnswer) -> str:
     """The difference with its test."""
     answer, pair = experiment.answer, experiment.answer.pair
-    width = "" if pair.half_width is None else f" ± {100 * pair.half_width:.2f}"
     runs = f"{pair.n_a} runs of each" if pair.n_a == pair.n_b else f"{pair.n_a} and {pair.n_b} runs"
-    difference = f"{experiment.experiment}, {runs}: {100 * pair.difference:+.2f}{width} points"
+    difference = f"{experiment.experiment}, {runs}: {difference_words(pair)} points"
     if pair.p_better is None:
         return f"{difference}; a test takes more runs"
     pairs = answer.methods * (answer.methods - 1) // 2
     corrected = f", corrected for the experiment's {pairs} pairs" if pairs > 1 else ""
     p_value = "p < 0.001" if pair.p_better < 0.001 else f"p = {pair.p_better:.3f}"
-    equal = f". The methods are equal within {100 * MARGIN:g} points" if pair.verdict == "equal" else ""
+    equal = f". The methods are {EQUAL}" if pair.verdict == "equal" else ""
     return f"{difference}, {p_value}{corrected}{equal}"
 
 

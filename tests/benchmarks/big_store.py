@@ -11,7 +11,7 @@ import sqlalchemy as sa
 import yaml
 
 from reproduce.config.yaml_files import EXPERIMENTS as EXPERIMENT_FILES
-from results.experiment_results import FOLDER, MeasuredExperiment
+from results.experiment_results import MeasuredExperiment
 from results.records import FoldResult, RunRecord, run_fingerprint
 from results.schema import EXPERIMENT_RUNS, FOLD_RESULTS, RUNS
 from results.store import Store
@@ -50,7 +50,7 @@ def enlarge(store: Store, trainings: int = TRAININGS, runs: int = TEST_RUNS) -> 
     """
     name, fingerprint = next(iter(store.latest_experiments().items()))
     finished = MeasuredExperiment.from_store(store, fingerprint, trainings=True)
-    kept = MeasuredExperiment.from_json((FOLDER / "all_methods_glyphs.json").read_text(encoding="utf-8"))
+    kept = MeasuredExperiment.kept("all_methods_glyphs")
     contents = store.contents()
     present = sum(group.trainings for group in contents.trainings)
     wanted = max(runs - contents.test_evaluations, -(-(trainings - present) // 4))

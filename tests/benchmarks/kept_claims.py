@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from reports.published.claim_answers import AnsweredClaim, ExperimentAnswer, answer_claims
 from reports.published.eligibility import StoredExperiment
+from reports.tables.claims_table import EQUAL, difference_words
 from reproduce.config.deviations import deviations, mlrc_experiment
 from results.experiment_results import MeasuredExperiment
 from results.published.claims_file import shipped_claims
-from results.statistics.method_comparison import MARGIN
 
 
 def claims_markdown(name: str, measured: MeasuredExperiment) -> str:
@@ -40,12 +40,11 @@ def _summary(answered: Sequence[AnsweredClaim]) -> str:
 def _row(one: AnsweredClaim, runs: ExperimentAnswer, titles: dict[str, str]) -> str:
     claim, pair = one.claim, runs.answer.pair
     compared = f"{titles[claim.a.method]} > {titles[claim.b.method]}{'†' if one.quoted else ''}"
-    width = "" if pair.half_width is None else f" ± {100 * pair.half_width:.2f}"
     cells = (
         f"{claim.source}, {claim.place}: {compared}",
         claim.score,
         f"{claim.difference:+.{claim.digits}f}",
-        f"{100 * pair.difference:+.2f}{width}",
+        difference_words(pair),
         _answer(runs),
     )
     return f"| {' | '.join(cells)} |"
@@ -54,7 +53,7 @@ def _row(one: AnsweredClaim, runs: ExperimentAnswer, titles: dict[str, str]) -> 
 def _answer(runs: ExperimentAnswer) -> str:
     answer = runs.answer
     if answer.pair.verdict == "equal":
-        return f"{answer.verdict}: equal within {100 * MARGIN:g} points"
+        return f"{answer.verdict}: {EQUAL}"
     if answer.verdict == "holds" and answer.claimed not in (None, "inside"):
         return f"holds, {answer.claimed}"
     return answer.verdict

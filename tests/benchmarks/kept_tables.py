@@ -38,16 +38,13 @@ def _is_record(name: str) -> bool:
     return (FOLDER / f"{name}.json").exists()
 
 
-def _record(name: str) -> MeasuredExperiment:
-    return MeasuredExperiment.from_json((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
-
-
 def _drawn(name: str) -> str:
-    return f"<!-- table: {name} -->\n\n{to_markdown(table_of(_record(name))).strip()}\n\n<!-- end of table -->"
+    table = to_markdown(table_of(MeasuredExperiment.kept(name))).strip()
+    return f"<!-- table: {name} -->\n\n{table}\n\n<!-- end of table -->"
 
 
 def _answered(name: str, experiment: str) -> str:
-    claims = claims_markdown(experiment, _record(name))
+    claims = claims_markdown(experiment, MeasuredExperiment.kept(name))
     return f"<!-- claims: {name} of {experiment} -->\n\n{claims}\n\n<!-- end of claims -->"
 
 

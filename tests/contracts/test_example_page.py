@@ -10,11 +10,11 @@ from reports.page.sections.ranking import ranking
 from reports.tables.csv_and_json import to_csv
 from reports.tables.differences import differences
 from reports.tables.result_table import table_of
-from results.experiment_results import FOLDER, MeasuredExperiment
+from results.experiment_results import MeasuredExperiment
 from tests.support.documentation import ROOT
 
 PAGE = (ROOT / "docs" / "example.html").read_text(encoding="utf-8")
-KEPT = MeasuredExperiment.from_json((FOLDER / "quickstart.json").read_text(encoding="utf-8"))
+KEPT = MeasuredExperiment.kept("quickstart")
 AGAIN = "call `make quickstart`, `make example`, and keep the new record, as docs/storage.md says"
 
 

@@ -19,7 +19,7 @@ from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.experiment_file import load_experiments
 from reproduce.config.method_on_dataset import open_method
 from reproduce.execution.session import problem_of
-from results.experiment_results import FOLDER, MeasuredExperiment
+from results.experiment_results import MeasuredExperiment
 from results.experiment_spec import DataChoice, Experiment, SamplerSettings
 from results.records import run_fingerprint
 from results.training_spec import FoldSpec
@@ -28,10 +28,6 @@ from tests.support.sample_records import some_spec
 from tests.support.small_problem import TRIPLET, small_problem
 
 MARGIN = SearchParameter(target="loss.margin", scale="log", low=0.01, high=1.0)
-
-
-def kept(name: str) -> MeasuredExperiment:
-    return MeasuredExperiment.from_json((Path(FOLDER) / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def without_images(name: str, classes: int, fingerprint: str) -> Dataset:
@@ -84,7 +80,7 @@ MEANING_HAS_CHANGED = {"proxy_nca", "snr_contrastive", "soft_triple"} | PROXY_GM
     "name", ["quickstart", "all_methods_glyphs", "proxy_gml_table1_glyphs", "proxy_isa_table3_glyphs"]
 )
 def test_fingerprints_of_every_kept_run_and_its_trainings(name: str) -> None:
-    records = kept(name).records
+    records = MeasuredExperiment.kept(name).records
     (experiment,) = load_experiments(name, {}).values()
     problem = problem_of(experiment, without_images("glyphs", 208, records[0].data_fingerprint))
     cards = (*map(load_card, experiment.methods), *map(load_variant, experiment.variants))

@@ -5,13 +5,11 @@ import sys
 
 import pytest
 
-from results.experiment_results import FOLDER, MeasuredExperiment
+from results.experiment_results import MeasuredExperiment
 from results.records import Scores
 from tests.benchmarks.join_records import joined
 
-NAME = "mlrc_frozen_cub200_subset"
-TEXT = (FOLDER / f"{NAME}.json").read_text(encoding="utf-8")
-WHOLE = MeasuredExperiment.from_json(TEXT)
+WHOLE = MeasuredExperiment.kept("mlrc_frozen_cub200_subset")
 METHODS = list(WHOLE.summary.methods)
 
 

@@ -1,7 +1,5 @@
 """A page about measured records that the repository keeps, for the tests of the page."""
 
-from pathlib import Path
-
 import numpy as np
 
 from reports.figures.intervals import MethodRuns, interval_plot
@@ -17,16 +15,14 @@ from reports.page.sections.ranking import ranking
 from reports.page.sections.scores_table import scores_table
 from reports.page.sections.settings import protocol_facts
 from reports.tables.result_table import table_of
-from results.experiment_results import FOLDER, MeasuredExperiment
+from results.experiment_results import MeasuredExperiment
 
 PUBLISHED = {"contrastive": 0.2653, "proxy_anchor": 0.3891}
-
-
 """Values that no paper printed: they are here to be shown inside and outside an interval."""
 
 
 def measured(name: str = "quickstart") -> MeasuredExperiment:
-    return MeasuredExperiment.from_json((Path(FOLDER) / f"{name}.json").read_text())
+    return MeasuredExperiment.kept(name)
 
 
 def runs_of(experiment: MeasuredExperiment, method: str, variant: str = "concatenated") -> tuple[float, ...]:

@@ -9,7 +9,7 @@ import pytest
 
 from reports.published.claim_answers import answer_claims
 from reports.tables.claims_table import claims_table
-from results.experiment_results import FOLDER, MeasuredExperiment
+from results.experiment_results import MeasuredExperiment
 from results.published.claims_file import shipped_claims
 from results.store import Store
 from tests.support.command_line import REFUSE_TORCH, ask, environment
@@ -47,7 +47,7 @@ def mine(tmp_path):
 def quickstart(tmp_path):
     (tmp_path / "runs").mkdir()
     store = Store(f"sqlite:///{tmp_path}/runs/store.sqlite", tmp_path / "runs" / "artifacts")
-    kept = MeasuredExperiment.from_json((FOLDER / "quickstart.json").read_text(encoding="utf-8"))
+    kept = MeasuredExperiment.kept("quickstart")
     store.put_experiment("f", "quickstart", kept.summary)
     for kept_record in kept.records:
         # Made-up scores, so that a new measurement of the quickstart changes no answer.

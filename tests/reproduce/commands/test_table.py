@@ -15,7 +15,7 @@ from reproduce.config import experiment_file as experiments
 from reproduce.config import yaml_files as reading
 from reproduce.config.deviations import deviations
 from reproduce.config.experiment_file import experiment_names, load_experiments
-from results.experiment_results import FOLDER, MeasuredExperiment
+from results.experiment_results import MeasuredExperiment
 from results.experiment_spec import Experiment
 from results.published.tables import published_table, published_tables
 from results.store import Store
@@ -69,7 +69,7 @@ def keep(store, name, summary, records, identity="f"):
 
 
 def keep_quickstart(store):
-    kept = MeasuredExperiment.from_json((FOLDER / "quickstart.json").read_text(encoding="utf-8"))
+    kept = MeasuredExperiment.kept("quickstart")
     keep(store, "quickstart", kept.summary, kept.records)
     return kept
 
