@@ -76,6 +76,29 @@ def variance_components(
     return VarianceComponents(max(0.0, between - within / values.shape[1]), within, _of_classes(records, metric, kind))
 
 
+def search_variance_interval(runs: Mapping[SearchKey, Sequence[float]]) -> tuple[float, float]:
+    """Return a 95 % interval of the variance between searches, by Williams (Biometrika 49, 1962).
+
+    It is for normal searches and normal runs, and a little too wide where runs vary as much as searches.
+
+    Args:
+        runs: As in `variance_components`.
+
+    Raises:
+        ValueError: As `variance_components`.
+    """
+    values = _table(runs)
+    searches, repeats = values.shape
+    between, within = searches - 1, searches * (repeats - 1)
+    of_search = repeats * float(values.mean(axis=1).var(ddof=1))
+    of_run = float(values.var(axis=1, ddof=1).mean())
+    ends = []
+    for quantile in (0.975, 0.025):
+        excess = of_search - of_run * float(stats.f.ppf(quantile, between, within))
+        ends.append(between * max(0.0, excess) / (repeats * float(stats.chi2.ppf(quantile, between))))
+    return ends[0], ends[1]
+
+
 def wrong_calls(runs: Mapping[SearchKey, Sequence[float]], searches: int, seed: int = 0) -> WrongCalls:
     """Split the searches of one method into two sides in many ways, and test the sides against each other.
 

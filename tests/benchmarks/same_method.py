@@ -22,7 +22,7 @@ from results.statistics.method_comparison import ALPHA
 from results.statistics.nested_runs import by_search
 from results.statistics.primary_comparison import primary_score
 from results.statistics.run_values import values_by_run
-from results.statistics.same_method import variance_components, wrong_calls
+from results.statistics.same_method import search_variance_interval, variance_components, wrong_calls
 from results.whole_files import write_whole
 
 SEARCHES = (1, 2, 3, 4, 6)
@@ -54,11 +54,12 @@ def main() -> None:
         "margin": score.margin / 100,
         "means_of_searches": [float(np.mean(values)) for values in runs.values()],
         "standard_deviations": {name: variance**0.5 for name, variance in components._asdict().items()},
+        "search_deviation_interval": [variance**0.5 for variance in search_variance_interval(runs)],
         "wrong_calls": [asdict(call) for call in calls],
     }
     write_whole(arguments.out, json.dumps(content, indent=1) + "\n")
     write_whole(arguments.figure, svg_of(same_method_figure(list(runs.values()), calls, ALPHA, title)))
-    print(json.dumps(content["standard_deviations"]))
+    print(json.dumps(content["standard_deviations"]), json.dumps(content["search_deviation_interval"]))
     for call in calls:
         print(f"{call.searches} searches on each side: {json.dumps(call.shares)}")
 

@@ -6,7 +6,14 @@ import pytest
 from results.records import ClassScores
 from results.statistics import same_method
 from results.statistics.nested_runs import SearchKey
-from results.statistics.same_method import COMPARISON, PAIRED_T_TEST, T_TEST, variance_components, wrong_calls
+from results.statistics.same_method import (
+    COMPARISON,
+    PAIRED_T_TEST,
+    T_TEST,
+    search_variance_interval,
+    variance_components,
+    wrong_calls,
+)
 from tests.support.sample_records import scores, some_run
 
 SEARCH, RUN = 0.012, 0.004
@@ -38,6 +45,17 @@ def test_searches_that_find_the_same_have_no_variance_of_their_own(monkeypatch):
     found = [components(simulated(generator, of_search=0.0), monkeypatch).search for _ in range(200)]
     assert np.mean(found) < 0.2 * RUN**2
     assert min(found) == 0
+
+
+@pytest.mark.parametrize("of_search", [0.0, 0.5 * RUN, SEARCH])
+def test_the_interval_covers_the_variance_of_the_simulated_searches(of_search):
+    generator = np.random.default_rng(7)
+    intervals = [search_variance_interval(simulated(generator, of_search=of_search)) for _ in range(1000)]
+    covered = np.mean([low <= of_search**2 <= high for low, high in intervals])
+    # A share of 95 % among 1,000 has a standard error of 0.7 %. A variance of 0 cannot lie below an interval.
+    assert covered > 0.93
+    assert np.mean([low > of_search**2 for low, _ in intervals]) < 0.045
+    assert of_search == 0 or covered < 0.975
 
 
 def test_the_variance_over_classes_is_that_of_a_bootstrap():
