@@ -49,7 +49,9 @@ def joined(parts: Sequence[MeasuredExperiment], order: Sequence[str]) -> Measure
         }
     )
     searches = {name: search for part in parts for name, search in part.searches.items()}
-    return MeasuredExperiment(summary, tuple(record for key in keys for record in runs[key]), searches=searches)
+    # The order of a store's records, so that a record joined with a part of itself stays as it is.
+    records = [record for key in sorted(runs) for record in runs[key]]
+    return MeasuredExperiment(summary, tuple(records), searches=dict(sorted(searches.items())))
 
 
 def _conditions(part: MeasuredExperiment) -> dict[str, JsonValue]:

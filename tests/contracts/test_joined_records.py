@@ -24,18 +24,11 @@ def part(*methods):
     )
 
 
-def sorted_runs(measured):
-    return sorted(measured.records, key=lambda record: (record.method, record.run))
-
-
 @pytest.mark.parametrize("cut", [1, 5, 12])
 def test_parts_become_the_record_of_one_run(cut):
     # A shared method is in both parts, and the parts come in the wrong order.
     whole = joined([part(METHODS[0], *METHODS[cut:]), part(*METHODS[:cut])], METHODS)
-    assert whole.summary == WHOLE.summary
-    assert sorted_runs(whole) == sorted_runs(WHOLE)
-    assert whole.searches == WHOLE.searches
-    assert list(whole.summary.methods) == METHODS
+    assert whole.to_json() == WHOLE.to_json()
 
 
 def test_methods_without_a_place_come_last():
@@ -74,5 +67,4 @@ def test_the_command_prints_the_joined_record(tmp_path):
         file.write_text(part(*methods).to_json(), encoding="utf-8")
     command = [sys.executable, "-m", "tests.benchmarks.join_records", "mlrc_frozen_cub200/pca_start", *map(str, files)]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert MeasuredExperiment.from_json(printed).summary == WHOLE.summary
-    assert sorted_runs(MeasuredExperiment.from_json(printed)) == sorted_runs(WHOLE)
+    assert printed == WHOLE.to_json()
