@@ -5,6 +5,7 @@ from typing import Annotated, NamedTuple
 from pydantic import ConfigDict, Field, JsonValue, RootModel, field_serializer
 
 from results.experiment_spec import Experiment
+from results.search_bounds import SearchedRange
 from results.values import Record
 
 OTHER_VERSION = "settings of another version of the suite"
@@ -87,10 +88,11 @@ class ExperimentSummary(Record):
         stopped: Methods that got no more runs because they were clearly behind, in the order of their stops.
         known_after: Numbers of runs after which the results were already known when more runs were asked for.
         data: The data that it was started on; None in old files.
+        ranges: The ranges in which hyperparameters with numbers are searched, by method and target; empty in old files.
     """
 
     model_config = ConfigDict(extra="ignore")
-    later = frozenset({"runs", "settings", "stopped", "known_after", "data"})
+    later = frozenset({"runs", "settings", "stopped", "known_after", "data", "ranges"})
 
     title: str
     methods: dict[str, str]
@@ -101,6 +103,7 @@ class ExperimentSummary(Record):
     stopped: tuple[StoppedMethod, ...] = ()
     known_after: tuple[int, ...] = ()
     data: ExperimentData | None = None
+    ranges: dict[str, dict[str, SearchedRange]] = Field(default={})
 
     @property
     def experiment(self) -> Experiment | None:

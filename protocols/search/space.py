@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from pydantic import JsonValue, model_validator
 
-from results.search_bounds import Scale, check_bounds
+from results.search_bounds import Scale, SearchedRange, check_bounds
 from results.values import Record
 
 
@@ -69,6 +69,15 @@ class SearchParameter(Record):
         if self.scale in ("int", "int_log"):
             return min(max(round(value), int(self.low)), int(self.high))
         return min(max(value, self.low), self.high)
+
+
+def searched_ranges(space: Sequence[SearchParameter]) -> dict[str, SearchedRange]:
+    """Return the ranges of a space by target, for the record of an experiment; choices have none."""
+    return {
+        parameter.target: SearchedRange(scale=parameter.scale, low=parameter.low, high=parameter.high)
+        for parameter in space
+        if parameter.low is not None and parameter.high is not None
+    }
 
 
 def settled(space: Sequence[SearchParameter], trials: int) -> tuple[tuple[SearchParameter, ...], int]:

@@ -7,6 +7,7 @@ from results.data_choice import DrawnSplit
 from results.experiment_results import MeasuredExperiment
 from results.feature_settings import OWN_DATA
 from results.statistics.cut_off import CutOff, cut_offs
+from results.statistics.range_ends import range_ends
 from results.statistics.runner_up import RunnerUp, runners_up
 
 SETTINGS_FOUND = (
@@ -22,7 +23,8 @@ def result_notes(measured: MeasuredExperiment) -> tuple[str, ...]:
         measured: The experiment. Its trainings and the scores of its trials are used if they are known.
 
     Returns:
-        Notes on the split, on what was trained, on searches, races and early stops, and on close and cut-off trials.
+        Notes on the split, on what was trained, on searches, races and early stops, on close trials, on settings at
+        the end of a range, and on cut-off trainings.
     """
     return (
         *split_notes(measured),
@@ -31,6 +33,7 @@ def result_notes(measured: MeasuredExperiment) -> tuple[str, ...]:
         *race_notes(measured),
         *look_notes(measured),
         *close_trials(measured),
+        *range_end_notes(measured),
         *cut_off_notes(measured),
     )
 
@@ -139,6 +142,27 @@ def close_trials(measured: MeasuredExperiment, titles: Mapping[str, str] | None 
     return [
         "The two best trials of these searches lie within the noise of their scores, so trained again another setting "
         f"could win: {'; '.join(cases)}."
+    ]
+
+
+def range_end_notes(measured: MeasuredExperiment, titles: Mapping[str, str] | None = None) -> list[str]:
+    """Name the hyperparameters whose best value lies at an end of the range that was searched.
+
+    Args:
+        measured: The experiment.
+        titles: Titles of the methods by key; None takes those of the experiment.
+    """
+    names = titles or measured.summary.methods
+    by_method: dict[str, list[str]] = {}
+    for one in range_ends(measured):
+        count = f" in {one.found} of {one.searches} searches" if one.searches > 1 else ""
+        by_method.setdefault(names[one.method], []).append(f"{one.target} {one.value:g} ({one.end}{count})")
+    if not by_method:
+        return []
+    cases = [f"{title}: {', '.join(ends)}" for title, ends in by_method.items()]
+    return [
+        "Settings found at the lowest or highest value that was searched, so a wider range could hold a better one: "
+        f"{'; '.join(cases)}."
     ]
 
 

@@ -17,6 +17,7 @@ from protocols.problem import Problem
 from protocols.progress import Progress
 from protocols.protocol_registry import PROTOCOLS, Protocol
 from protocols.search.open_method import OpenMethod
+from protocols.search.space import searched_ranges
 from protocols.search.study import Budget, Study
 from protocols.splits import ClassSplit, SplitError, drawn_name, named_split
 from protocols.trunks.embedding_model import check_images_fit
@@ -95,6 +96,7 @@ class Session:
             reproductions=self.budget.reproductions,
             runs={key: study.n_runs for key, study in studies.items()},
             settings=self.experiment,
+            ranges={key: ranges for key, study in studies.items() if (ranges := searched_ranges(study.method.space))},
         )
 
 

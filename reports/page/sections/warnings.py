@@ -8,7 +8,7 @@ from reports.page.material import Material
 from reports.page.sections.headline import small_budget
 from reports.page.sections.wording import listed, runs
 from reports.tables.peeking import NOTHING_TO_CHOOSE
-from reports.tables.result_notes import close_trials, cut_off_notes, race_notes, trained_part_notes
+from reports.tables.result_notes import close_trials, cut_off_notes, race_notes, range_end_notes, trained_part_notes
 from results.mixed_trainings import mixed_trainings
 from results.provenance import mixed_versions
 from results.statistics.peeking import peeking
@@ -81,9 +81,9 @@ def _units(material: Material, count: int) -> str:
 
 
 def _of_trainings(material: Material) -> Iterator[tuple[str, str]]:
-    """Raced trials, close trials and cut-off trainings, as in the notes of the table."""
+    """Raced trials, close trials, ends of ranges and cut-off trainings, as in the notes of the table."""
     measured, titles = material.measured, material.titles
-    for note in (*race_notes(measured), *close_trials(measured, titles)):
+    for note in (*race_notes(measured), *close_trials(measured, titles), *range_end_notes(measured, titles)):
         yield note, ""
     hidden = [titles[gain.method] for gain in peeking(measured) if gain.nothing_to_choose]
     detail = f"The gain from peeking of {listed(hidden)} is not shown. {NOTHING_TO_CHOOSE}" if hidden else ""

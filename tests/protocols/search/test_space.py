@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
-from protocols.search.space import SearchParameter, settled
+from protocols.search.space import SearchParameter, searched_ranges, settled
+from results.search_bounds import SearchedRange
 
 
 @pytest.mark.parametrize(
@@ -26,6 +27,12 @@ def test_optuna_gets_the_range_on_its_scale(scale: Any, expected: BaseDistributi
 def test_optuna_gets_choices_in_their_order() -> None:
     parameter = SearchParameter(target="loss.x", scale="choice", choices=("soft", "hard", None))
     assert parameter.distribution() == CategoricalDistribution(("soft", "hard", None))
+
+
+def test_ranges_are_recorded_and_choices_are_not() -> None:
+    margin = SearchParameter(target="loss.margin", scale="log", low=0.1, high=1.0)
+    kind = SearchParameter(target="loss.kind", scale="choice", choices=("soft", "hard"))
+    assert searched_ranges([kind, margin]) == {"loss.margin": SearchedRange(scale="log", low=0.1, high=1.0)}
 
 
 PARAMETERS = st.one_of(

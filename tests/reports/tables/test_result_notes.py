@@ -9,12 +9,14 @@ from reports.tables.result_notes import (
     close_trials,
     cut_off_notes,
     race_notes,
+    range_end_notes,
     result_notes,
     search_notes,
     split_notes,
 )
 from reports.tables.result_table import result_cells, table_of
 from results.experiment_results import MeasuredExperiment
+from results.search_bounds import SearchedRange
 from results.search_trials import SearchTrials
 from results.statistics.intervals import student_t_interval
 from tests.support.experiment_files import load_experiment
@@ -96,6 +98,22 @@ def test_close_trials_are_named_with_their_scores():
     assert close_trials(with_trainings()) == []
 
 
+def at_the_ends(searches=1):
+    """Triplet's margin is 0.1 in every search, the lowest value that was searched."""
+    world = repeated(searches)
+    ranges = {"triplet": {"loss.margin": SearchedRange(scale="log", low=0.1, high=10.0)}}
+    return replace(world, summary=world.summary.model_copy(update={"ranges": ranges}))
+
+
+def test_settings_at_the_end_of_a_range_are_named():
+    (note,) = range_end_notes(at_the_ends())
+    assert note.endswith("so a wider range could hold a better one: Triplet: loss.margin 0.1 (lowest).")
+    (of_searches,) = range_end_notes(at_the_ends(2), {"triplet": "T"})
+    assert of_searches.endswith("T: loss.margin 0.1 (lowest in 2 of 2 searches).")
+    assert range_end_notes(repeated()) == []
+    assert note in table_of(at_the_ends()).notes
+
+
 def test_cut_off_trainings_are_counted_by_method():
     (all_of_them,) = cut_off_notes(kept())
     assert "all 36 trainings of Multi-Similarity, Normalized Softmax, Proxy-Anchor" in all_of_them
@@ -109,8 +127,10 @@ def test_cut_off_trainings_are_counted_by_method():
 
 def test_the_page_warns_with_the_notes_of_the_table():
     page = material({"triplet": [some_run()]}, titles=TITLES)
-    world = replace(with_trainings(), searches=CLOSE)
-    world = replace(world, summary=page.measured.summary)
+    ranges = {"triplet": {"loss.neg_margin": SearchedRange(scale="linear", low=0.5, high=1.0)}}
+    summary = page.measured.summary.model_copy(update={"ranges": ranges})
+    world = replace(with_trainings(), searches=CLOSE, summary=summary)
+    assert len(range_end_notes(world)) == 1
     warned = " ".join(said(warnings_of(replace(page, measured=world), partial=False)))
     for note in result_notes(world)[1:]:
         assert note in warned

@@ -112,8 +112,15 @@ def test_a_session_has_the_experiments_problem(where):
     assert problem.dataset.n_classes >= 200
     assert [card.key for card in opened.cards] == list(quickstart().methods)
     kept = opened.summary().model_dump(mode="json")
-    assert list(kept) == ["title", "methods", "trials", "reproductions", "runs", "settings"]
+    assert list(kept) == ["title", "methods", "trials", "reproductions", "runs", "settings", "ranges"]
     assert kept["settings"] == opened.experiment.without_folder()
+    assert "untrained" not in kept["ranges"]
+    assert kept["ranges"]["contrastive"] == {
+        "loss.pos_margin": {"scale": "linear", "low": -0.2, "high": 2.0},
+        "loss.neg_margin": {"scale": "linear", "low": -0.2, "high": 2.0},
+    }
+    nothing_searched = open_session("quickstart", quickstart(search__trials=0), where, None).summary()
+    assert nothing_searched.ranges == {}
 
 
 def test_trainings_are_trials_and_reproductions_on_every_fold(where):

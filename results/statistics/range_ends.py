@@ -1,0 +1,50 @@
+"""Settings that a search found at an end of a range: a wider range could hold a better one."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from results.experiment_results import MeasuredExperiment
+
+
+@dataclass(frozen=True)
+class RangeEnd:
+    """A hyperparameter whose best value lies at an end of its range.
+
+    Attributes:
+        method: Key of the method.
+        target: The hyperparameter, such as `optimizer.lr`.
+        end: The end.
+        value: Value of that end.
+        found: Number of searches that found it.
+        searches: Number of the method's searches.
+    """
+
+    method: str
+    target: str
+    end: Literal["lowest", "highest"]
+    value: float
+    found: int
+    searches: int
+
+
+def range_ends(measured: MeasuredExperiment) -> list[RangeEnd]:
+    """Find the hyperparameters whose best value lies at an end of the range that was searched.
+
+    Args:
+        measured: The experiment. Without the ranges in its summary, as in old files, nothing is found.
+
+    Returns:
+        The hyperparameters, in the order of the experiment's methods and then of the ranges.
+    """
+    ends = []
+    for method in measured.summary.methods:
+        settings = {run.search: run.hyperparameters for run in measured.records if run.method == method}
+        for target, searched in measured.summary.ranges.get(method, {}).items():
+            values = [setting.get(target) for setting in settings.values()]
+            found = [searched.end_at(value) for value in values if isinstance(value, int | float)]
+            ends += [
+                RangeEnd(method, target, end, value, found.count(end), len(settings))
+                for end, value in (("lowest", searched.low), ("highest", searched.high))
+                if end in found
+            ]
+    return ends
