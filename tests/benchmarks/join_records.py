@@ -40,11 +40,13 @@ def joined(parts: Sequence[MeasuredExperiment], order: Sequence[str]) -> Measure
     keys = sorted(runs, key=[*order, *(key for key in runs if key not in order)].index)
     titles = {key: title for part in parts for key, title in part.summary.methods.items()}
     planned = {key: number for part in parts for key, number in part.summary.runs.items()}
+    ranges = {key: searched for part in parts for key, searched in part.summary.ranges.items()}
     settings = parts[0].summary.experiment
     summary = parts[0].summary.model_copy(
         update={
             "methods": {key: titles[key] for key in keys},
             "runs": {key: planned[key] for key in keys if key in planned},
+            "ranges": {key: ranges[key] for key in keys if key in ranges},
             "settings": None if settings is None else settings.model_copy(update={"methods": tuple(keys)}),
         }
     )
@@ -56,7 +58,7 @@ def joined(parts: Sequence[MeasuredExperiment], order: Sequence[str]) -> Measure
 
 def _conditions(part: MeasuredExperiment) -> dict[str, JsonValue]:
     """What all parts have in common: the summary without its methods."""
-    content: dict[str, JsonValue] = part.summary.model_dump(mode="json", exclude={"methods", "runs"})
+    content: dict[str, JsonValue] = part.summary.model_dump(mode="json", exclude={"methods", "runs", "ranges"})
     content["settings"] = {key: value for key, value in part.summary.written_settings.items() if key != "methods"}
     return content
 

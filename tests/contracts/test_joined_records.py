@@ -11,12 +11,13 @@ from tests.benchmarks.join_records import joined
 
 WHOLE = MeasuredExperiment.kept("mlrc_frozen_cub200_subset")
 METHODS = list(WHOLE.summary.methods)
+FIELDS = {key: getattr(WHOLE.summary, key) for key in ("methods", "runs", "ranges")}
 
 
 def part(*methods):
     """The record of a run of some of the methods."""
     settings = WHOLE.summary.experiment.model_copy(update={"methods": methods})
-    changes = {key: {m: getattr(WHOLE.summary, key)[m] for m in methods} for key in ("methods", "runs")}
+    changes = {key: {m: given[m] for m in methods if m in given} for key, given in FIELDS.items()}
     return MeasuredExperiment(
         WHOLE.summary.model_copy(update={**changes, "settings": settings}),
         tuple(record for record in WHOLE.records if record.method in methods),

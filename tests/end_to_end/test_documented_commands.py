@@ -37,6 +37,7 @@ ADDED_OPTIONS = {
     "python -m reproduce run mlrc_frozen_cub200/pca_start --data CUB_200_2011 --subset --methods "
     "untrained,pretrained_pca,contrastive,triplet,normalized_softmax,cosface,arcface,multi_similarity,"
     "multi_similarity_miner,soft_triple,proxy_anchor,proxy_gml,proxy_isa": TINY_CUB,
+    "python -m reproduce run mlrc_frozen_cub200/random_start --data CUB_200_2011 --subset": TINY_CUB,
     "python -m reproduce plan folder --data my_images": ["--rate", "800"],
     "python -m reproduce run folder_small --data my_images": BRIEF,
     "python -m reproduce new method my_loss": [],
