@@ -3,14 +3,19 @@
 It reads the kept record of an experiment whose only method was searched repeatedly, writes the counts and the
 components of variance to results/measured, and draws them for the docs. To measure the record anew::
 
-    python -m reproduce run same_method_frozen_cub200 --data CUB_200_2011
-    python -m reproduce table same_method_frozen_cub200 --format json > results/measured/same_method_frozen_cub200.json
+    python -m reproduce run same_method_frozen_cub200 --data CUB_200_2011 --subset
+    python -m reproduce table same_method_frozen_cub200 --format json \\
+        > results/measured/same_method_frozen_cub200_subset.json
+
+`python -m tests.benchmarks.kept_tables` then draws the docs' tables.
 """
 
 import argparse
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -28,14 +33,16 @@ from results.whole_files import write_whole
 SEARCHES = (1, 2, 3, 4, 6)
 """Searches on each side."""
 
+RECORD = FOLDER / "same_method_frozen_cub200_subset.json"
+COUNTS = FOLDER / "same_method.json"
 FIGURE = Path(__file__).resolve().parents[2] / "docs" / "images" / "same_method.svg"
 
 
 def main() -> None:
     """Count, write the file, and draw the figure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--record", type=Path, default=FOLDER / "same_method_frozen_cub200.json", help="kept record")
-    parser.add_argument("--out", type=Path, default=FOLDER / "same_method.json")
+    parser.add_argument("--record", type=Path, default=RECORD, help="kept record")
+    parser.add_argument("--out", type=Path, default=COUNTS)
     parser.add_argument("--figure", type=Path, default=FIGURE)
     arguments = parser.parse_args()
     measured = MeasuredExperiment.from_json(arguments.record.read_text(encoding="utf-8"))
@@ -62,6 +69,33 @@ def main() -> None:
     print(json.dumps(content["standard_deviations"]), json.dumps(content["search_deviation_interval"]))
     for call in calls:
         print(f"{call.searches} searches on each side: {json.dumps(call.shares)}")
+
+
+def counts_markdown() -> str:
+    """Return the kept counts and components as two tables in Markdown."""
+    content = json.loads(COUNTS.read_text(encoding="utf-8"))
+    deviations = {name: f"{100 * value:.2f}" for name, value in content["standard_deviations"].items()}
+    low, high = (f"{100 * end:.2f}" for end in content["search_deviation_interval"])
+    tests = list(content["wrong_calls"][0]["shares"])
+    sources = (
+        f"| what varies | standard deviation of {content['score']}, points |",
+        "|---|--:|",
+        f"| the search: the expected score of the setting found | {deviations['search']} ({low} to {high}) |",
+        f"| the run: new trainings of one setting | {deviations['run']} |",
+        f"| the choice of test classes | {deviations['classes']} |",
+    )
+    counts = (
+        f"| searches on each side | splits | {' | '.join(tests)} | called equal by the comparison |",
+        f"|--:|--:|{'--:|' * len(tests)}--:|",
+        *(_counted(call, tests) for call in content["wrong_calls"]),
+    )
+    return "\n".join([*sources, "", *counts])
+
+
+def _counted(call: dict[str, Any], tests: Sequence[str]) -> str:
+    shares = [f"{100 * call['shares'][test]:.0f} %" for test in tests]
+    cells = [f"{call['searches']}", f"{call['splits']:,}", *shares, f"{100 * call['equal']:.0f} %"]
+    return f"| {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":

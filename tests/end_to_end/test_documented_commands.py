@@ -38,6 +38,7 @@ ADDED_OPTIONS = {
     "untrained,pretrained_pca,contrastive,triplet,normalized_softmax,cosface,arcface,multi_similarity,"
     "multi_similarity_miner,soft_triple,proxy_anchor,proxy_gml,proxy_isa": TINY_CUB,
     "python -m reproduce run mlrc_frozen_cub200/random_start --data CUB_200_2011 --subset": TINY_CUB,
+    "python -m reproduce run same_method_frozen_cub200 --data CUB_200_2011 --subset": TINY_CUB,
     "python -m reproduce plan folder --data my_images": ["--rate", "800"],
     "python -m reproduce run folder_small --data my_images": BRIEF,
     "python -m reproduce new method my_loss": [],
