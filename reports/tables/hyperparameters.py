@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from reports.tables.hyperparameter_origin import choice_notes
+from reports.tables.result_notes import range_end_notes
 from reports.tables.table import PERCENT, Cell, Column, NumberFormat, Row, Sheet, Table, Value, measured_cell
 from results.experiment_results import MeasuredExperiment
 from results.published.searches import PublishedOptimum, mlrc_search_optima
@@ -54,7 +55,7 @@ def hyperparameters(measured: MeasuredExperiment, published_names: PublishedName
         rows=tuple(rows),
         sheet=Sheet(_HEADER, tuple(values)),
         first="Method: hyperparameter",
-        notes=choice_notes(measured.summary),
+        notes=(*choice_notes(measured.summary), *range_end_notes(measured)),
     )
 
 

@@ -8,6 +8,7 @@ from scipy import stats
 from reports.tables.formats import to_markdown
 from reports.tables.hyperparameters import hyperparameters
 from results.experiment_results import MeasuredExperiment
+from results.search_bounds import SearchedRange
 from tests.support.measured_experiment import VALUES, measured, read, with_trainings
 from tests.support.sample_records import some_run
 
@@ -43,3 +44,12 @@ def test_hyperparameters_on_other_datasets_have_nothing_beside_them():
     frame = read(hyperparameters(MeasuredExperiment(measured().summary, tuple(runs))))
     assert frame["mlrc"].isna().all()
     assert len(frame) == 1
+
+
+def test_values_at_the_end_of_a_range_are_named_below_the_table():
+    known = measured(hyperparameters={"loss.neg_margin": 1.0})
+    assert hyperparameters(known).notes == ()
+    ranges = {"triplet": {"loss.neg_margin": SearchedRange(scale="linear", low=0.0, high=1.0)}}
+    summary = known.summary.model_copy(update={"ranges": ranges})
+    (note,) = hyperparameters(MeasuredExperiment(summary, known.records)).notes
+    assert note.endswith("Triplet: loss.neg_margin 1 (highest).")
