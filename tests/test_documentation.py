@@ -113,8 +113,8 @@ def test_the_readmes_methods_are_those_of_the_cards() -> None:
     assert sorted(named) == sorted(path.stem for path in (ROOT / "reproduce" / "methods").glob("*.yaml"))
 
 
-def test_the_readmes_datasets_are_those_of_the_registry() -> None:
-    rows = between(README, "datasets", "end of datasets").splitlines()[2:]
+def test_the_datasets_of_the_docs_are_those_of_the_registry() -> None:
+    rows = between(ROOT / "docs" / "datasets.md", "datasets", "end of datasets").splitlines()[2:]
     assert rows == [dataset_row(name, entry) for name, entry in DATASETS.items()]
 
 
@@ -231,7 +231,7 @@ def kept() -> MeasuredExperiment:
 
 
 def dataset_row(name: str, entry: DatasetEntry) -> str:
-    """A row of the README's table of datasets."""
+    """A row of the docs' table of datasets."""
     what = re.split(r";|: one folder|: features\.npy", entry.description)[0]
     if entry.publication is None:
         classes = str(len(ALPHABET)) if name == "glyphs" else ""

@@ -2,7 +2,8 @@
 
 A page shows the record `results/measured/NAME.json` between the comments `table: NAME` and `end of table`, and what
 it says about the papers' claims between `claims: NAME of EXPERIMENT` and `end of claims`. How often a method is called
-different from itself stands between `same method` and `end of same method`.
+different from itself stands between `same method` and `end of same method`, and the README's table of findings between
+`findings` and `end of findings`.
 """
 
 import re
@@ -13,6 +14,7 @@ from reports.tables.result_table import table_of
 from results.experiment_results import FOLDER, MeasuredExperiment
 from results.whole_files import write_whole
 from tests.benchmarks.kept_claims import claims_markdown
+from tests.benchmarks.kept_findings import findings_markdown
 from tests.benchmarks.same_method import counts_markdown
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -20,6 +22,7 @@ _MARKED = re.compile(r"<!-- table: (\w+) -->\n.*?<!-- end of table -->", flags=r
 _CLAIMS = re.compile(r"<!-- claims: (\w+) of (\S+) -->\n.*?<!-- end of claims -->", flags=re.DOTALL)
 
 _SAME_METHOD = re.compile(r"<!-- same method -->\n.*?<!-- end of same method -->", flags=re.DOTALL)
+_FINDINGS = re.compile(r"<!-- findings -->\n.*?<!-- end of findings -->", flags=re.DOTALL)
 
 
 def pages_with_tables() -> list[Path]:
@@ -30,13 +33,14 @@ def pages_with_tables() -> list[Path]:
 
 def with_tables(text: str) -> str:
     """Return the text of a page with the tables of the records as they are now."""
-    with_counts = _SAME_METHOD.sub(lambda _: _counted(), text)
+    with_findings = _FINDINGS.sub(lambda _: _found(), text)
+    with_counts = _SAME_METHOD.sub(lambda _: _counted(), with_findings)
     with_answers = _CLAIMS.sub(lambda match: _answered(match[1], match[2]), with_counts)
     return _MARKED.sub(lambda match: _drawn(match[1]) if _is_record(match[1]) else match[0], with_answers)
 
 
 def _shows_a_record(text: str) -> bool:
-    marked = _CLAIMS.search(text) or _SAME_METHOD.search(text)
+    marked = _CLAIMS.search(text) or _SAME_METHOD.search(text) or _FINDINGS.search(text)
     return marked is not None or any(map(_is_record, _MARKED.findall(text)))
 
 
@@ -56,6 +60,10 @@ def _answered(name: str, experiment: str) -> str:
 
 def _counted() -> str:
     return f"<!-- same method -->\n\n{counts_markdown()}\n\n<!-- end of same method -->"
+
+
+def _found() -> str:
+    return f"<!-- findings -->\n\n{findings_markdown()}\n\n<!-- end of findings -->"
 
 
 if __name__ == "__main__":
