@@ -19,10 +19,10 @@ search:
   loss.margin: {{scale: choice, choices: [{VALUE}, {VALUE}]}}
 """
 MOST_FILES = 14
-# These take the finished cell further: to a file, to the page, to the figures of a search. The last one looks for
-# damage in a stored search before it is read.
+# These take the finished cell further: to a file, to the page, to the figures of a search, to the note on ends of
+# ranges. The last one looks for damage in a stored search before it is read.
 BEYOND_THE_CELL = (
-    *("reports/page/", "reports/figures/", "reports/tables/"),
+    *("reports/page/", "reports/figures/", "reports/tables/", "results/statistics/range_ends.py"),
     *("reproduce/outputs/search_histories.py", "reproduce/store_care/damaged_studies.py"),
 )
 CELL = "reports/tables/hyperparameters.py"

@@ -8,6 +8,7 @@ import pytest
 
 from reproduce.execution import typical_lengths
 from reproduce.execution.typical_lengths import MeasuredLength, typical_length
+from results.experiment_results import MeasuredExperiment
 from results.timing import Timing
 from results.trunk_spec import TrunkSpec
 from tests.support.experiment_files import load_experiment
@@ -36,12 +37,21 @@ def test_other_settings_and_final_trainings_do_not_count(problem):
     assert "in the store" not in typical_length(problem, 10, 100, timings).source
 
 
+def length_of_the_quickstart():
+    """Mean iterations of its trainings: the runs have all 480, and some of the trials stopped early."""
+    kept = MeasuredExperiment.kept("quickstart")
+    of_runs = [run.iterations / 4 for run in kept.records if run.iterations]
+    of_trials = [search.iterations for search in kept.searches.values() for _ in search.scores]
+    assert set(of_runs) == {480}
+    assert len(of_trials) == 4 * 6
+    return sum(of_runs + of_trials) / len(of_runs + of_trials)
+
+
 def test_measured_experiments_with_the_same_settings_come_next(problem):
     quickstart = load_experiment("quickstart", {}).training
     length = typical_length(replace(problem, training=quickstart), 160, 480, [])
     assert length.source == "the mean of the trainings in results/measured/quickstart.json"
-    # None of its trainings stopped early, so they have all epochs.
-    assert length.share == 1.0
+    assert length.share == pytest.approx(length_of_the_quickstart() / 480)
 
 
 def test_other_settings_of_a_measured_trunk_give_the_place_between_shortest_and_longest(problem):
@@ -50,7 +60,8 @@ def test_other_settings_of_a_measured_trunk_give_the_place_between_shortest_and_
         length.source
         == "as far from the shortest to the longest as in results/measured/quickstart.json, with this trunk"
     )
-    assert length.share == 1.0
+    place = math.log(length_of_the_quickstart() / 160) / math.log(480 / 160)
+    assert length.share == pytest.approx(10 * (1000 / 10) ** place / 1000)
     half = MeasuredLength("half", load_experiment("quickstart", {}), math.sqrt(160 * 480))
     assert half.place == pytest.approx(0.5)
 
