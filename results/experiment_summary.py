@@ -88,7 +88,7 @@ class ExperimentSummary(Record):
         stopped: Methods that got no more runs because they were clearly behind, in the order of their stops.
         known_after: Numbers of runs after which the results were already known when more runs were asked for.
         data: The data that it was started on; None in old files.
-        ranges: The ranges in which hyperparameters with numbers are searched, by method and target; empty in old files.
+        ranges: The ranges in which numeric hyperparameters are searched, by method and target; empty in old files.
     """
 
     model_config = ConfigDict(extra="ignore")
