@@ -29,6 +29,8 @@ class MeasuredExperiment:
             read or not recorded.
         test_curves: Test scores along the trainings, by fingerprint; empty likewise.
         searches: Trials of each search, by method and number of the search; empty likewise.
+        cut_off: Number of trainings of a run that were cut off, by the run's fingerprint, where the trainings were left
+            out.
     """
 
     summary: ExperimentSummary
@@ -36,6 +38,7 @@ class MeasuredExperiment:
     trainings: Mapping[str, tuple[FoldSpec, FoldResult]] = field(default_factory=dict)
     test_curves: Mapping[str, TestCurve] = field(default_factory=dict)
     searches: Mapping[tuple[str, int], SearchTrials] = field(default_factory=dict)
+    cut_off: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def from_store(cls, store: Store, experiment: str, trainings: bool = False) -> "MeasuredExperiment":
@@ -82,6 +85,7 @@ class MeasuredExperiment:
                 )
                 for search in searches
             },
+            content.get("cut_off", {}),
         )
 
     def to_json(self) -> str:
@@ -107,11 +111,31 @@ class MeasuredExperiment:
                 }
                 for (method, search), trials in self.searches.items()
             ]
+        if self.cut_off:
+            content["cut_off"] = dict(self.cut_off)
         return json.dumps(content, indent=1) + "\n"
 
     def without_trainings(self) -> "MeasuredExperiment":
-        """Leave out the trainings and the test scores along them, which are long, and keep the trials."""
-        return replace(self, trainings={}, test_curves={})
+        """Leave out the trainings and the test scores along them, which are long.
+
+        Kept are the trials, and how many trainings of each run were cut off.
+        """
+        counts = {record.fingerprint: self.cut_off_trainings(record) for record in self.records}
+        cut_off = {fingerprint: count for fingerprint, count in counts.items() if count is not None}
+        return replace(self, trainings={}, test_curves={}, cut_off=cut_off)
+
+    def cut_off_trainings(self, run: RunRecord) -> int | None:
+        """Count a run's trainings that ended at the largest number of epochs with the last checkpoint the best.
+
+        Args:
+            run: One of the records.
+
+        Returns:
+            The number, or None if neither the trainings nor their count were read.
+        """
+        if all(name in self.trainings for name in run.fold_fingerprints):
+            return sum(self.trainings[name][1].cut_off for name in run.fold_fingerprints)
+        return self.cut_off.get(run.fingerprint)
 
     def curves(self) -> pd.DataFrame:
         """Return all validations of the runs' trainings, one row each.

@@ -148,6 +148,11 @@ class ExperimentSummary(Record):
         return {key: title for key, title in self.methods.items() if key not in left_out}
 
     @property
+    def is_on_a_part(self) -> bool:
+        """Whether only a part of the published dataset was used."""
+        return self.experiment is not None and self.experiment.dataset.subset
+
+    @property
     def is_on_features(self) -> bool:
         """Whether its trainings see features and no images; False if the experiment is not known."""
         return self.experiment is not None and self.experiment.trunk.is_input_features

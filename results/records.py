@@ -88,6 +88,11 @@ class FoldResult(Record):
     provenance: Provenance
 
     @property
+    def cut_off(self) -> bool:
+        """Whether it ended at the largest number of epochs and its last checkpoint is its model."""
+        return self.stopped_by == "max_epochs" and self.best_iteration == self.iterations > 0
+
+    @property
     def flag(self) -> str | None:
         """Warning for readers of this fold's test score, or None (specification, 11.13 and 11.22)."""
         if self.status == "nan":

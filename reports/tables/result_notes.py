@@ -23,10 +23,11 @@ def result_notes(measured: MeasuredExperiment) -> tuple[str, ...]:
         measured: The experiment. Its trainings and the scores of its trials are used if they are known.
 
     Returns:
-        Notes on the split, on what was trained, on searches, races and early stops, on close trials, on settings at
-        the end of a range, and on cut-off trainings.
+        Notes on a part of a dataset, on the split, on what was trained, on searches, races and early stops, on close
+        trials, on settings at the end of a range, and on cut-off trainings.
     """
     return (
+        *part_notes(measured),
         *split_notes(measured),
         *trained_part_notes(measured),
         *search_notes(measured),
@@ -36,6 +37,19 @@ def result_notes(measured: MeasuredExperiment) -> tuple[str, ...]:
         *range_end_notes(measured),
         *cut_off_notes(measured),
     )
+
+
+def part_notes(measured: MeasuredExperiment) -> list[str]:
+    """Say that only a part of the published dataset was used."""
+    if not measured.summary.is_on_a_part:
+        return []
+    return [f"Only a part of the dataset was used: {part_of_the_data(measured)}. Scores on the whole of it differ."]
+
+
+def part_of_the_data(measured: MeasuredExperiment) -> str:
+    """Name the dataset and the number of its classes that were used: `100 classes of cub200`."""
+    data, dataset = measured.summary.data, measured.summary.dataset
+    return dataset if data is None else f"{data.classes} classes of {dataset}"
 
 
 def trained_part_notes(measured: MeasuredExperiment) -> list[str]:
@@ -181,12 +195,16 @@ def cut_off_notes(measured: MeasuredExperiment, titles: Mapping[str, str] | None
     which = (
         f"all {cut} trainings of {_listed(names, counts)}"
         if cut == trained
-        else "; ".join(f"{count.cut_off} of {count.trainings} trainings of {names[count.method]}" for count in counts)
+        else "; ".join(f"{_share(count)} trainings of {names[count.method]}" for count in counts)
     )
     return [
         f"Cut off by the largest number of epochs with the last checkpoint the best: {which}. More epochs could raise "
         "these scores, so the table compares the speed of learning as well."
     ]
+
+
+def _share(count: CutOff) -> str:
+    return f"{'' if count.counted else 'at least '}{count.cut_off} of {count.trainings}"
 
 
 def _close_pair(title: str, pair: RunnerUp, several: bool) -> str:

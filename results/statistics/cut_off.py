@@ -7,7 +7,7 @@ also a comparison of the methods' speed of learning.
 from dataclasses import dataclass
 
 from results.experiment_results import MeasuredExperiment
-from results.records import FoldResult, RunRecord
+from results.records import RunRecord
 
 
 @dataclass(frozen=True)
@@ -18,11 +18,13 @@ class CutOff:
         method: Key of the method.
         cut_off: Number of trainings that are known to be cut off.
         trainings: Number of trainings of the method's runs.
+        counted: Whether each training was looked at. Otherwise more may be cut off.
     """
 
     method: str
     cut_off: int
     trainings: int
+    counted: bool = True
 
     @property
     def all(self) -> bool:
@@ -34,8 +36,8 @@ def cut_offs(measured: MeasuredExperiment) -> list[CutOff]:
     """Count the trainings that were cut off.
 
     Args:
-        measured: The experiment. Without its trainings, only runs whose trainings were all cut off can be seen, from
-            the iterations in their records.
+        measured: The experiment. Without its trainings and their counts, only runs whose trainings were all cut off
+            can be seen, from the iterations in their records.
 
     Returns:
         The counts of the methods with a cut-off training, in the order of the experiment.
@@ -43,21 +45,20 @@ def cut_offs(measured: MeasuredExperiment) -> list[CutOff]:
     counts = []
     for method in measured.summary.methods:
         records = [record for record in measured.records if record.method == method]
-        cut_off = sum(_of_run(measured, record) for record in records)
+        counted = [measured.cut_off_trainings(record) for record in records]
+        cut_off = sum(
+            _seen(measured, record) if of_run is None else of_run
+            for record, of_run in zip(records, counted, strict=True)
+        )
         if cut_off:
-            counts.append(CutOff(method, cut_off, sum(len(record.fold_fingerprints) for record in records)))
+            trainings = sum(len(record.fold_fingerprints) for record in records)
+            counts.append(CutOff(method, cut_off, trainings, None not in counted or cut_off == trainings))
     return counts
 
 
-def is_cut_off(result: FoldResult) -> bool:
-    """Tell whether a training ended at the largest number of epochs and its last checkpoint is its model."""
-    return result.stopped_by == "max_epochs" and result.best_iteration == result.iterations > 0
-
-
-def _of_run(measured: MeasuredExperiment, record: RunRecord) -> int:
+def _seen(measured: MeasuredExperiment, record: RunRecord) -> int:
+    """Cut-off trainings that the run's record shows: all or none."""
     names = record.fold_fingerprints
-    if all(name in measured.trainings for name in names):
-        return sum(is_cut_off(measured.trainings[name][1]) for name in names)
     # A training that patience ends has later iterations than its best. So no other ending has equal sums.
     longest = record.iterations if record.iterations is not None else _longest(measured, record.method, len(names))
     return len(names) if longest and record.steps == longest else 0

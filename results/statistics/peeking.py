@@ -10,7 +10,6 @@ import numpy as np
 
 from results.experiment_results import MeasuredExperiment
 from results.records import Scores
-from results.statistics.cut_off import is_cut_off
 from results.statistics.intervals import Interval
 from results.statistics.nested_runs import RunKey, search_interval
 from results.statistics.selection import OracleSelection, ValidationSelection
@@ -78,7 +77,7 @@ def peeking(measured: MeasuredExperiment, metric: str = "map_at_r") -> list[Peek
         key = RunKey(record.dataset, record.seed, record.run, record.search)
         by_method.setdefault(record.method, {})[key] = means
         if means is not None:
-            ends = [is_cut_off(measured.trainings[fingerprint][1]) for fingerprint in record.fold_fingerprints]
+            ends = [measured.trainings[fingerprint][1].cut_off for fingerprint in record.fold_fingerprints]
             cut_off[record.method] = cut_off.get(record.method, True) and all(ends)
     return [_of_method(method, runs, cut_off[method]) for method, runs in by_method.items() if any(runs.values())]
 

@@ -51,9 +51,11 @@ def joined(parts: Sequence[MeasuredExperiment], order: Sequence[str]) -> Measure
         }
     )
     searches = {name: search for part in parts for name, search in part.searches.items()}
+    cut_off = {fingerprint: count for part in parts for fingerprint, count in part.cut_off.items()}
     # The order of a store's records, so that a record joined with a part of itself stays as it is.
     records = [record for key in sorted(runs) for record in runs[key]]
-    return MeasuredExperiment(summary, tuple(records), searches=dict(sorted(searches.items())))
+    ordered = {record.fingerprint: cut_off[record.fingerprint] for record in records if record.fingerprint in cut_off}
+    return MeasuredExperiment(summary, tuple(records), searches=dict(sorted(searches.items())), cut_off=ordered)
 
 
 def _conditions(part: MeasuredExperiment) -> dict[str, JsonValue]:

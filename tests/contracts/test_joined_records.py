@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -30,6 +31,15 @@ def test_parts_become_the_record_of_one_run(cut):
     # A shared method is in both parts, and the parts come in the wrong order.
     whole = joined([part(METHODS[0], *METHODS[cut:]), part(*METHODS[:cut])], METHODS)
     assert whole.to_json() == WHOLE.to_json()
+
+
+def test_the_counts_of_cut_off_trainings_are_joined():
+    runs = {method: [r.fingerprint for r in part(method).records] for method in ("triplet", "cosface")}
+    parts = [
+        replace(part(method), cut_off=dict.fromkeys(fingerprints, number))
+        for number, (method, fingerprints) in enumerate(runs.items())
+    ]
+    assert joined(parts, METHODS).cut_off == {**dict.fromkeys(runs["cosface"], 1), **dict.fromkeys(runs["triplet"], 0)}
 
 
 def test_methods_without_a_place_come_last():

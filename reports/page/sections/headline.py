@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from reports.page.material import Material
 from reports.page.sections.wording import listed, runs
+from reports.tables.result_notes import part_of_the_data
 from results import mlrc_constants
 from results.statistics.cut_off import cut_offs
 from results.statistics.method_comparison import ComparisonResult
@@ -103,8 +104,19 @@ def limits(material: Material) -> str:
     """Say in one sentence what limits the answer; empty without runs."""
     if not material.records:
         return ""
-    parts = [*small_budget(material), *_one_search(material), *_cut_off(material), *_smallest(material)]
+    parts = [
+        *_part_of_the_data(material),
+        *small_budget(material),
+        *_one_search(material),
+        *_cut_off(material),
+        *_smallest(material),
+    ]
     return f"What limits this answer: {'; '.join(parts)}." if parts else ""
+
+
+def _part_of_the_data(material: Material) -> Iterator[str]:
+    if material.measured.summary.is_on_a_part:
+        yield f"a part of the dataset, {part_of_the_data(material.measured)}"
 
 
 def small_budget(material: Material) -> list[str]:
@@ -132,7 +144,8 @@ def _cut_off(material: Material) -> Iterator[str]:
     counts = cut_offs(material.measured)
     if counts:
         cut, trained = sum(count.cut_off for count in counts), sum(count.trainings for count in counts)
-        share = f"all {cut}" if cut == trained else f"{cut} of {trained}"
+        least = "" if all(count.counted for count in counts) else "at least "
+        share = f"all {cut}" if cut == trained else f"{least}{cut} of {trained}"
         yield f"{share} trainings cut off while the score still rose"
 
 

@@ -8,7 +8,14 @@ from reports.page.material import Material
 from reports.page.sections.headline import small_budget
 from reports.page.sections.wording import listed, runs
 from reports.tables.peeking import NOTHING_TO_CHOOSE
-from reports.tables.result_notes import close_trials, cut_off_notes, race_notes, range_end_notes, trained_part_notes
+from reports.tables.result_notes import (
+    close_trials,
+    cut_off_notes,
+    part_notes,
+    race_notes,
+    range_end_notes,
+    trained_part_notes,
+)
 from results.mixed_trainings import mixed_trainings
 from results.provenance import mixed_versions
 from results.statistics.peeking import peeking
@@ -25,7 +32,7 @@ def warnings_of(material: Material, *, partial: bool) -> tuple[Verdict, ...]:
     """
     warnings = [
         *_partial(material, partial),
-        *_trained_part(material),
+        *_conditions(material),
         *_budget(material),
         *_few_runs(material),
         *_of_trainings(material),
@@ -39,9 +46,9 @@ def _partial(material: Material, partial: bool) -> Iterator[tuple[str, str]]:
         yield "The experiment is not finished. The page shows the runs that exist, and its results can change.", ""
 
 
-def _trained_part(material: Material) -> Iterator[tuple[str, str]]:
-    """A frozen trunk and another embedder than MLRC's, as in the notes of the table."""
-    for note in trained_part_notes(material.measured):
+def _conditions(material: Material) -> Iterator[tuple[str, str]]:
+    """A part of the data, a frozen trunk and another embedder than MLRC's, as in the notes of the table."""
+    for note in (*part_notes(material.measured), *trained_part_notes(material.measured)):
         yield note, ""
 
 

@@ -115,7 +115,9 @@ def test_settings_at_the_end_of_a_range_are_named():
 
 
 def test_cut_off_trainings_are_counted_by_method():
-    (all_of_them,) = cut_off_notes(kept())
+    (of_each,) = cut_off_notes(kept())
+    assert "8 of 12 trainings of Contrastive; 12 of 12 trainings of Multi-Similarity; " in of_each
+    (all_of_them,) = cut_off_notes(replace(kept(), cut_off={}))
     assert "all 36 trainings of Multi-Similarity, Normalized Softmax, Proxy-Anchor" in all_of_them
     world = with_trainings()
     spec, result = world.trainings["triplet-0-0"]

@@ -10,6 +10,9 @@ import pytest
 from reports.page.material import Material
 from reports.page.sections.headline import headline, limits
 from reports.page.sections.verdicts import verdicts_of
+from reports.page.sections.warnings import warnings_of
+from reports.tables.result_table import table_of
+from results.experiment_results import MeasuredExperiment
 from results.experiment_summary import StoppedMethod
 from tests.support.page_material import A, B, C, material, said, values
 from tests.support.published_world import MLRC
@@ -26,6 +29,17 @@ def test_the_quickstarts_answer_is_one_sentence_and_its_limits_another():
     said = limits(known)
     assert said.startswith("What limits this answer: 6 of 50 trials; 3 of 10 reproductions; one search per method; ")
     assert re.search(r"differences below about \d+\.\d points can stay unseen", said)
+
+
+def test_a_part_of_a_dataset_limits_the_answer():
+    experiment = MeasuredExperiment.kept("cub200_small_subset")
+    assert limits(Material("cub200_small", experiment)).startswith(
+        "What limits this answer: a part of the dataset, 100 classes of cub200; 6 of 50 trials; "
+    )
+    assert "a part of" not in limits(Material("quickstart", measured()))
+    note = "Only a part of the dataset was used: 100 classes of cub200. Scores on the whole of it differ."
+    assert note in table_of(experiment).notes
+    assert note in [verdict.sentence for verdict in warnings_of(Material("cub200_small", experiment), partial=False)]
 
 
 @pytest.mark.parametrize(
