@@ -34,7 +34,8 @@ def claims_markdown(name: str, measured: MeasuredExperiment) -> str:
 def _summary(answered: Sequence[AnsweredClaim]) -> str:
     counts = Counter(one.verdict for one in answered)
     words = ", ".join(f"{number} {'hold' if verdict == 'holds' else verdict}" for verdict, number in counts.items())
-    return f"{len(answered)} claims from {len({one.claim.source for one in answered})} papers: {words}."
+    papers = len({one.claim.source for one in answered})
+    return f"{len(answered)} claims from {papers} paper{'s' if papers > 1 else ''}: {words}."
 
 
 def _row(one: AnsweredClaim, runs: ExperimentAnswer, titles: dict[str, str]) -> str:

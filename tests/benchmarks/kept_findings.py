@@ -1,54 +1,65 @@
 """The README's table of findings: what kept records say, in a row each."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Collection
 from operator import attrgetter
+from typing import Literal
 
 import numpy as np
 
 from results.experiment_results import MeasuredExperiment
-from results.records import RunRecord
-
-_FROM_COMPONENTS = "mlrc_frozen_cub200_subset"
-_FROM_RANDOM = "mlrc_frozen_cub200_random_start_subset"
-_ONE_LOSS = "same_method_frozen_cub200_subset"
-_WITHOUT_LOSS = {
-    "untrained": "nothing: the 1280 features",
-    "pretrained_pca": "nothing: 128 principal components",
-}
 
 
 def findings_markdown() -> str:
     """Return the table in Markdown: separated MAP@R in percent, as one mean or from the lowest to the highest."""
-    first, second = (MeasuredExperiment.kept(name) for name in (_FROM_COMPONENTS, _FROM_RANDOM))
-    one = MeasuredExperiment.kept(_ONE_LOSS)
-    means, of_random = (_means(measured, attrgetter("method")) for measured in (first, second))
-    of_searches = _means(one, attrgetter("search"))
-    losses = {method: mean for method, mean in means.items() if method not in _WITHOUT_LOSS}
-    compared, (loss,) = " and ".join(second.summary.methods.values()), one.summary.methods.values()
-    rows = [
-        *((words, _range({method: means[method]}), _FROM_COMPONENTS) for method, words in _WITHOUT_LOSS.items()),
-        (f"{len(losses)} losses, start at the principal components", _range(losses), _FROM_COMPONENTS),
-        (f"{compared}, random start", _range(of_random), _FROM_RANDOM),
-        (
-            f"{loss} alone, {len(of_searches)} independent searches of {one.summary.trials} trials",
-            _range(of_searches),
-            _ONE_LOSS,
-        ),
+    rows = [*_from_components(), _from_random(), _one_loss(), *_fine_tuned()]
+    return "\n".join(["| what was trained | separated MAP@R | record |", "|---|--:|---|", *rows])
+
+
+def _from_components() -> list[str]:
+    record = "mlrc_frozen_cub200_subset"
+    means = _means(record)
+    untrained, components = (means.pop(method) for method in ("untrained", "pretrained_pca"))
+    return [
+        _row("nothing: the 1280 features", [untrained], record),
+        _row("nothing: 128 principal components", [components], record),
+        _row(f"{len(means)} losses, start at the principal components", means.values(), record),
     ]
-    head = ("| what was trained | separated MAP@R | record |", "|---|--:|---|")
-    return "\n".join(
-        [*head, *(f"| {words} | {value} | [record](results/measured/{name}.json) |" for words, value, name in rows)]
-    )
 
 
-def _means(measured: MeasuredExperiment, group: Callable[[RunRecord], str | int]) -> dict[str | int, float]:
+def _from_random() -> str:
+    record = "mlrc_frozen_cub200_random_start_subset"
+    names = MeasuredExperiment.kept(record).summary.methods.values()
+    return _row(f"{' and '.join(names)}, random start", _means(record).values(), record)
+
+
+def _one_loss() -> str:
+    record = "same_method_frozen_cub200_subset"
+    summary = MeasuredExperiment.kept(record).summary
+    (loss,) = summary.methods.values()
+    searches = _means(record, "search").values()
+    what = f"{loss} alone, {len(searches)} independent searches of {summary.trials} trials"
+    return _row(what, searches, record)
+
+
+def _fine_tuned() -> list[str]:
+    record = "cub200_small_subset"
+    means = _means(record)
+    untrained = means.pop("untrained")
+    return [
+        _row("at 96 pixels, nothing: the 1280 features", [untrained], record),
+        _row(f"at 96 pixels, the trunk too: {len(means)} losses", means.values(), record),
+    ]
+
+
+def _means(record: str, group: Literal["method", "search"] = "method") -> dict[str | int, float]:
     """Mean over runs of separated MAP@R in percent, by group, in the order of the experiment's runs."""
     values: dict[str | int, list[float]] = {}
-    for run in measured.records:
-        values.setdefault(group(run), []).append(100 * run.separated.map_at_r)
+    for run in MeasuredExperiment.kept(record).records:
+        values.setdefault(attrgetter(group)(run), []).append(100 * run.separated.map_at_r)
     return {key: float(np.mean(of_group)) for key, of_group in values.items()}
 
 
-def _range(means: Mapping[str | int, float]) -> str:
-    low, high = min(means.values()), max(means.values())
-    return f"{low:.1f} %" if len(means) == 1 else f"{low:.1f} to {high:.1f} %"
+def _row(what: str, means: Collection[float], record: str) -> str:
+    low, high = min(means), max(means)
+    value = f"{low:.1f} %" if len(means) == 1 else f"{low:.1f} to {high:.1f} %"
+    return f"| {what} | {value} | [record](results/measured/{record}.json) |"
