@@ -70,8 +70,11 @@ def _few_runs(material: Material) -> Iterator[tuple[str, str]]:
     if max(counts.values()) < 2:
         yield "Every method has a single run. There are no intervals, and no method can be called better.", ""
         return
-    if single := [material.titles[key] for key, count in counts.items() if count < 2]:
+    constant = material.measured.summary.constant
+    if single := [material.titles[key] for key, count in counts.items() if count < 2 and key not in constant]:
         yield f"{listed(single)}: a single run, so there is no interval.", ""
+    if equal := [material.titles[key] for key, count in counts.items() if count < 2 and key in constant]:
+        yield f"{listed(equal)}: one run, because every further run would be equal.", ""
     fewest = min(count for count in counts.values() if count > 1)
     if fewest <= FEW_RUNS:
         yield (

@@ -10,7 +10,6 @@ import pytest
 from reports.page.material import Material
 from reports.page.sections.headline import headline, limits
 from reports.page.sections.verdicts import verdicts_of
-from reports.page.sections.warnings import warnings_of
 from reports.tables.result_table import table_of
 from results.experiment_results import MeasuredExperiment
 from results.experiment_summary import StoppedMethod
@@ -39,7 +38,6 @@ def test_a_part_of_a_dataset_limits_the_answer():
     assert "a part of" not in limits(Material("quickstart", measured()))
     note = "Only a part of the dataset was used: 100 classes of cub200. Scores on the whole of it differ."
     assert note in table_of(experiment).notes
-    assert note in [verdict.sentence for verdict in warnings_of(Material("cub200_small", experiment), partial=False)]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 import pytest
 
+from reports.page.material import Material
 from reports.page.sections.warnings import warnings_of
+from results.experiment_results import MeasuredExperiment
 from tests.support.page_material import A, B, material, replace_run, said, values
 from tests.support.sample_records import some_provenance
 
@@ -42,3 +44,11 @@ def test_repeated_searches_count_as_the_repetitions():
     own = [run.model_copy(update={"search": search}) for search in range(2) for run in values(a=A)["a"]]
     found = said(warnings_of(material({"a": own, "b": values(b=B)["b"]}), partial=False))
     assert any("as few as 2 runs or searches per method" in sentence for sentence in found)
+
+
+def test_a_part_of_the_data_and_methods_whose_runs_are_all_equal_are_named():
+    experiment = MeasuredExperiment.kept("cub200_small_subset")
+    sentences = [verdict.sentence for verdict in warnings_of(Material("cub200_small", experiment), partial=False)]
+    assert "Only a part of the dataset was used: 100 classes of cub200. Scores on the whole of it differ." in sentences
+    assert "Untrained trunk: one run, because every further run would be equal." in sentences
+    assert not any("a single run" in sentence for sentence in sentences)
