@@ -19,10 +19,16 @@ def part(*methods):
     """The record of a run of some of the methods."""
     settings = WHOLE.summary.experiment.model_copy(update={"methods": methods})
     changes = {key: {m: given[m] for m in methods if m in given} for key, given in FIELDS.items()}
+    records = tuple(record for record in WHOLE.records if record.method in methods)
     return MeasuredExperiment(
         WHOLE.summary.model_copy(update={**changes, "settings": settings}),
-        tuple(record for record in WHOLE.records if record.method in methods),
+        records,
         searches={key: search for key, search in WHOLE.searches.items() if key[0] in methods},
+        cut_off={
+            record.fingerprint: WHOLE.cut_off[record.fingerprint]
+            for record in records
+            if record.fingerprint in WHOLE.cut_off
+        },
     )
 
 

@@ -36,7 +36,7 @@ ADDED_OPTIONS = {
     "python -m reproduce run mlrc_frozen_cub200/pca_start --data CUB_200_2011": TINY_CUB,
     "python -m reproduce run mlrc_frozen_cub200/pca_start --data CUB_200_2011 --subset --methods "
     "untrained,pretrained_pca,contrastive,triplet,normalized_softmax,cosface,arcface,multi_similarity,"
-    "multi_similarity_miner,soft_triple,proxy_anchor,proxy_gml,proxy_isa": TINY_CUB,
+    "multi_similarity_miner,soft_triple,proxy_anchor,proxy_gml,proxy_isa,c1_ccp": TINY_CUB,
     "python -m reproduce run mlrc_frozen_cub200/random_start --data CUB_200_2011 --subset": TINY_CUB,
     "python -m reproduce run same_method_frozen_cub200 --data CUB_200_2011 --subset": TINY_CUB,
     "python -m reproduce plan folder --data my_images": ["--rate", "800"],
