@@ -77,8 +77,8 @@ def peeking(measured: MeasuredExperiment, metric: str = "map_at_r") -> list[Peek
         key = RunKey(record.dataset, record.seed, record.run, record.search)
         by_method.setdefault(record.method, {})[key] = means
         if means is not None:
-            ends = [measured.trainings[fingerprint][1].cut_off for fingerprint in record.fold_fingerprints]
-            cut_off[record.method] = cut_off.get(record.method, True) and all(ends)
+            all_of_run = measured.cut_off_trainings(record) == len(folds)
+            cut_off[record.method] = cut_off.get(record.method, True) and all_of_run
     return [_of_method(method, runs, cut_off[method]) for method, runs in by_method.items() if any(runs.values())]
 
 
