@@ -9,6 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from protocols.metrics.symmetric_distances import distances_in_bands, fits
+
 CHUNK_ELEMENTS = 1 << 22
 """Number of distances in memory at once; 2^22 float32 are 16 MiB, which fits into the cache of many processors."""
 
@@ -73,8 +75,9 @@ def nearest_in_parts(
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Find neighbours like `nearest`, as many as each query needs, for a part of the queries at a time.
 
-    Queries that need few neighbours are searched apart from those that need many. A part has about `CHUNK_ELEMENTS`
-    distances.
+    Queries that need few neighbours are searched apart from those that need many. A part has at most about
+    `CHUNK_ELEMENTS` distances. On a CPU, each product within one set is computed once if most of its queries take part
+    and `symmetric_distances.fits`.
 
     Args:
         queries: (q, d).
@@ -92,15 +95,37 @@ def nearest_in_parts(
     available = len(references) - int(exclude_self)
     if len(depths) and int(depths.max()) > available:
         raise ValueError(f"cannot find {int(depths.max())} neighbours among {len(references)} references")
-    search = _search(queries, references, int(depths.max()) + 1 if len(depths) else 1)
     rows_of_a_part = max(LEAST_ROWS, CHUNK_ELEMENTS // max(1, len(references)))
-    # Depths 1, 2, 3 to 4, 5 to 8, ... are one group each.
-    group_of_query = depths.double().log2().ceil()
+    most_take_part = 2 * int((depths > 0).sum()) > len(depths)
+    if exclude_self and most_take_part and queries.device.type == "cpu" and fits(len(queries)):
+        yield from _parts_of_one_set(queries, depths, rows_of_a_part)
+        return
+    search = _search(queries, references, int(depths.max()) + 1 if len(depths) else 1)
+    group_of_query = _groups(depths)
     for group in group_of_query[depths > 0].unique():
         of_group = (group_of_query == group).nonzero().flatten()
         k = int(depths[of_group].max())
         for rows in of_group.split(rows_of_a_part):
             yield rows, search(queries[rows.to(queries.device)], k, rows if exclude_self else None).cpu()
+
+
+def _groups(depths: Tensor) -> Tensor:
+    """Group of each depth: depths 1, 2, 3 to 4, 5 to 8, ... are one group each."""
+    return depths.double().log2().ceil()
+
+
+def _parts_of_one_set(points: Tensor, depths: Tensor, rows_of_a_part: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """Find neighbours within one set on a CPU, with half of the products."""
+    group_of_query = _groups(depths)
+    for first, distances in distances_in_bands(points, rows_of_a_part):
+        rows = torch.arange(first, first + len(distances))
+        distances[torch.arange(len(rows)), rows] = torch.inf
+        groups = group_of_query[rows]
+        for group in groups[depths[rows] > 0].unique():
+            in_group = groups == group
+            of_group = rows[in_group]
+            of_queries = distances if in_group.all() else distances[in_group]
+            yield of_group, _smallest(of_queries, int(depths[of_group].max()))
 
 
 def _search(queries: Tensor, references: Tensor, largest_k: int) -> _Search:
