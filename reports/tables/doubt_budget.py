@@ -32,7 +32,8 @@ def doubt_table(measured: MeasuredExperiment) -> Table:
     runs = {key: [record for record in measured.records if record.method == key] for key in titles}
     with_classes = {key: own for key, own in runs.items() if own and all(run.class_scores for run in own)}
     comparison = primary_comparison(measured)
-    pairs = [_as_tested(pair, comparison) for pair in doubt_of_pairs(with_classes, metric, kind)]
+    constant = measured.summary.constant
+    pairs = [_as_tested(pair, comparison) for pair in doubt_of_pairs(with_classes, metric, kind, constant=constant)]
     without = [titles[key] for key, own in runs.items() if own and key not in with_classes]
     names = ("difference", "runs", "search", "classes", "all together")
     return Table(

@@ -9,7 +9,7 @@ freedom than the runs and could get a narrower interval than they have; then the
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
@@ -69,6 +69,7 @@ def doubt_of_pairs(
     metric: str = "map_at_r",
     kind: EmbeddingKind = "concatenated",
     confidence: float = 0.95,
+    constant: Collection[str] = (),
 ) -> list[Doubt]:
     """Compute the budget of doubt of every pair of methods.
 
@@ -77,6 +78,8 @@ def doubt_of_pairs(
         metric: One of the headline metrics.
         kind: Kind of the tested embeddings.
         confidence: Confidence level of the intervals, a fraction of 1.
+        constant: Methods with one run that stands for all, because every other would be equal. They count as if they
+            had been run as often as the others.
 
     Returns:
         The budgets of each method with every later one.
@@ -93,6 +96,10 @@ def doubt_of_pairs(
             raise ValueError(f"{method} was tested on other classes than the first method; they cannot be paired")
         keys = [RunKey(run.dataset, run.seed, run.run, run.search) for run in runs]
         scores[method] = dict(zip(keys, rows, strict=True))
+    all_keys = dict.fromkeys(key for own in scores.values() for key in own)
+    for method in scores.keys() & set(constant):
+        if len(scores[method]) == 1:
+            scores[method] = dict.fromkeys(all_keys, *scores[method].values())
     pairs = combinations(scores, 2)
     return [doubt((a, b), scores[a], scores[b], queries, confidence) for a, b in pairs if queries is not None]
 

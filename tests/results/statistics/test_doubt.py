@@ -138,3 +138,39 @@ def test_every_pair_of_methods_has_a_budget():
     assert budget.difference == pytest.approx((0.55 - 0.425) / 4, abs=1e-6)
     with pytest.raises(ValueError, match="without class scores"):
         doubt_of_pairs(values(a=[0.5, 0.6], b=[0.4, 0.45]))
+
+
+@pytest.mark.parametrize("searches", [1, 4])
+def test_all_together_covers_the_difference_from_a_method_without_randomness(searches):
+    world = World(6, of_search=0.01 if searches > 1 else 0.0)
+    draws = []
+    for _ in range(REPEATS):
+        a, _ = world.draw(3, searches)
+        # Nothing in b varies with a run, so all of its deviation belongs to the classes.
+        draws.append((a, dict.fromkeys(a, world.rng.normal(0.30, world.of_class, CLASSES))))
+    assert 0.95 - STANDARD_ERRORS <= covered(draws, "together") <= 0.985
+    budget = doubt(("a", "b"), *draws[0], np.ones(CLASSES))
+    assert budget.paired
+    assert (budget.search is None) == (searches == 1)
+
+
+def test_a_method_without_randomness_has_the_runs_of_the_others():
+    runs = {
+        "a": with_classes(values(a=[0.5, 0.6, 0.7])["a"], (0.0, 0.01, 0.03, 0.0)),
+        "b": with_classes(values(b=[0.4])["b"], (0.02, 0.01, 0.0, 0.0)),
+    }
+    (too_few,) = doubt_of_pairs(runs)
+    assert (too_few.runs, too_few.together) == (None, None)
+    (budget,) = doubt_of_pairs(runs, constant=["b"])
+    assert budget.runs == pytest.approx(stats.t.ppf(0.975, 2) * 0.1 / 4 / np.sqrt(3), abs=1e-6)
+    assert budget.together >= max(budget.runs, budget.classes)
+    assert budget.classes == pytest.approx(too_few.classes)
+
+
+def test_only_classes_are_a_source_of_doubt_between_two_methods_without_randomness():
+    one = {key: with_classes(own, (0.0, 0.01, 0.03, 0.0)) for key, own in values(a=[0.5], b=[0.4]).items()}
+    (alone,) = doubt_of_pairs(one)
+    assert (alone.runs, alone.together) == (None, None)
+    runs = {**one, "c": with_classes(values(c=[0.2, 0.3])["c"], (0.02, 0.01, 0.03, 0.0))}
+    budget = doubt_of_pairs(runs, constant=["a", "b"])[0]
+    assert (budget.runs, budget.together) == (0.0, budget.classes)
