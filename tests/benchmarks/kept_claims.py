@@ -9,6 +9,7 @@ from reports.tables.claims_table import EQUAL, difference_words
 from reproduce.config.deviations import deviations, mlrc_experiment
 from results.experiment_results import MeasuredExperiment
 from results.published.claims_file import shipped_claims
+from results.statistics.method_comparison import ComparedPair, PairVerdict
 
 
 def claims_markdown(name: str, measured: MeasuredExperiment) -> str:
@@ -29,6 +30,56 @@ def claims_markdown(name: str, measured: MeasuredExperiment) -> str:
         "|---|---|--:|--:|---|",
     ]
     return "\n".join([*head, *rows])
+
+
+def claims_elsewhere_markdown(name: str, measured: MeasuredExperiment) -> str:
+    """Return what a record shows of claims about other datasets than its own: a row for each pair of methods and score.
+
+    Nothing is said about the claimed sizes, since these belong to the claim's dataset.
+
+    Args:
+        name: Name of the experiment that was run.
+        measured: The kept record.
+    """
+    summary = measured.summary
+    stored = StoredExperiment(name, measured, deviations(name, summary), mlrc_experiment(summary.dataset))
+    alike: dict[tuple[str, str, str, str], list[AnsweredClaim]] = {}
+    for one in answer_claims(shipped_claims(), [stored], any_dataset=True):
+        if one.elsewhere:
+            claim = one.claim
+            alike.setdefault((claim.source, claim.a.method, claim.b.method, claim.metric), []).append(one)
+    pairs = [claims[0].elsewhere[0].answer.pair for claims in alike.values()]
+    counts = Counter(_DIRECTIONS[pair.verdict] for pair in pairs)
+    head = [
+        f"{len(pairs)} pairs: {', '.join(f'{number} {words}' for words, number in counts.items())}.",
+        "",
+        f"| Claim | Score | Claimed | On {summary.dataset} | Answer |",
+        "|---|---|--:|--:|---|",
+    ]
+    rows = [_row_of_pair(claims, pair, summary.methods) for claims, pair in zip(alike.values(), pairs, strict=True)]
+    return "\n".join([*head, *rows])
+
+
+_DIRECTIONS: dict[PairVerdict, str] = {
+    "a better": "the same direction",
+    "b better": "the other direction",
+    "equal": EQUAL,
+    "cannot tell": "cannot tell",
+}
+
+
+def _row_of_pair(claims: Sequence[AnsweredClaim], pair: ComparedPair, titles: dict[str, str]) -> str:
+    claim = claims[0].claim
+    differences = sorted({one.claim.difference for one in claims})
+    sizes = " to ".join(f"{size:+.{claim.digits}f}" for size in dict.fromkeys((differences[0], differences[-1])))
+    cells = (
+        f"{claim.source}: {titles[claim.a.method]} > {titles[claim.b.method]}",
+        claim.score,
+        f"{sizes} ({', '.join(dict.fromkeys(one.claim.dataset for one in claims))})",
+        difference_words(pair),
+        _DIRECTIONS[pair.verdict],
+    )
+    return f"| {' | '.join(cells)} |"
 
 
 def _summary(answered: Sequence[AnsweredClaim]) -> str:

@@ -1,20 +1,22 @@
 """`python -m tests.benchmarks.kept_tables`: draws the tables of kept records in README.md and docs/ again.
 
-A page shows the record `results/measured/NAME.json` between the comments `table: NAME` and `end of table`, and what
-it says about the papers' claims between `claims: NAME of EXPERIMENT` and `end of claims`. How often a method is called
+A page shows the record `results/measured/NAME.json` between the comments `table: NAME` and `end of table`. The answers
+to the papers' claims stand between `claims: NAME of EXPERIMENT` and `end of claims`, and those to claims about other
+datasets between `claims elsewhere: NAME of EXPERIMENT` and `end of claims elsewhere`. How often a method is called
 different from itself stands between `same method` and `end of same method`, and the README's table of findings between
 `findings` and `end of findings`.
 """
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from reports.tables.markdown import to_markdown
 from reports.tables.result_table import table_of
 from results.experiment_results import FOLDER, MeasuredExperiment
 from results.whole_files import write_whole
-from tests.benchmarks.kept_claims import claims_markdown
+from tests.benchmarks.kept_claims import claims_elsewhere_markdown, claims_markdown
 from tests.benchmarks.kept_findings import findings_markdown
 from tests.benchmarks.same_method import counts_markdown
 
@@ -46,14 +48,15 @@ def _table(name: str) -> str:
     return to_markdown(table_of(MeasuredExperiment.kept(name))).strip()
 
 
-def _claims(what: str) -> str:
+def _claims(draw: Callable[[str, MeasuredExperiment], str], what: str) -> str:
     name, experiment = what.split(" of ")
-    return claims_markdown(experiment, MeasuredExperiment.kept(name))
+    return draw(experiment, MeasuredExperiment.kept(name))
 
 
 _MARKDOWN: dict[str, Callable[[str], str]] = {
     "table": _table,
-    "claims": _claims,
+    "claims elsewhere": partial(_claims, claims_elsewhere_markdown),
+    "claims": partial(_claims, claims_markdown),
     "same method": lambda _: counts_markdown(),
     "findings": lambda _: findings_markdown(),
 }
