@@ -36,7 +36,7 @@ def differences(measured: MeasuredExperiment) -> Table:
     names = ("difference", "p (adjusted)", "effect", "n", "could have seen", "verdict")
     return Table(
         title=f"{measured.summary.title}: is the difference real?",
-        caption=_caption(comparison, score),
+        caption=_caption(comparison, score, any(record.search for record in measured.records)),
         columns=tuple(Column(name, numeric=name != "verdict") for name in names),
         rows=tuple(
             Row.single(f"{titles[pair.a]} − {titles[pair.b]}", _cells(pair, titles, _margin(comparison)))
@@ -86,22 +86,27 @@ def _margin(comparison: ComparisonResult | None) -> float:
     return 0.0 if comparison is None else comparison.margin
 
 
-def _caption(comparison: ComparisonResult | None, score: PrimaryScore) -> str:
+def _caption(comparison: ComparisonResult | None, score: PrimaryScore, repeated: bool) -> str:
+    """The table's caption; `repeated` says whether searches were repeated."""
     if comparison is None or not comparison.pairs:
         return "Fewer than two methods are compared."
     tests = {"moderated t": "moderated t-tests", "paired t": "paired t-tests", "Welch t": "Welch's t-tests"}
     paired, fewest = comparison.test == "paired t", FEWEST_RUNS_OF_EFFECT[comparison.test]
-    size = "Cohen's d_z of the matched runs" if paired else "Hedges' g"
     plural = "" if comparison.tested == 1 else "s"
+    units, tested = "runs", "how the runs vary, not the search, the test classes or the dataset"
+    if repeated:
+        units, tested = "searches", "how the searches vary with their runs, not the test classes or the dataset"
+    size = f"Cohen's d_z of the matched {units}" if paired else "Hedges' g"
+    n = "n: searches, each with the mean of its runs. " if repeated else ""
     return (
         f"Differences of {score.embeddings} {HEADLINE_METRICS[score.metric]}, the primary score, in percentage points. "
         f"One family of {tests[comparison.test]} over {comparison.tested} pair{plural}: the probability of any wrong "
         f"claim in this table, better or equal, is at most {100 * comparison.alpha:g} %. The p values are adjusted for "
         "that; the 95 % intervals are not, they hold for one pair alone. Equal: the means differ by less than "
-        f"{100 * comparison.margin:g} points. Could have seen: the smallest difference that would be called better "
-        "with a probability of 80 %. Tested is how the runs vary, not the search, the test classes or the dataset. "
+        f"{100 * comparison.margin:g} points. {n}Could have seen: the smallest difference that would be called better "
+        f"with a probability of 80 %. Tested is {tested}. "
         f"The effect size is {size}; none is shown for fewer than {fewest} "
-        f"{'matched ' if paired else ''}runs per method, because its variance is infinite then."
+        f"{'matched ' if paired else ''}{units} per method, because its variance is infinite then."
     )
 
 

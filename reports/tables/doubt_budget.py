@@ -58,13 +58,16 @@ def _as_tested(pair: Doubt, comparison: ComparisonResult | None) -> Doubt:
 def _caption(pairs: list[Doubt], metric: str, kind: str) -> str:
     if not pairs:
         return "Fewer than two methods have runs with class scores."
+    repeated = any(pair.search is not None for pair in pairs)
+    # With repeated searches, the comparison tests the means of the searches.
+    as_tested = "" if repeated else ", as in the table of differences"
     sentences = [
         f"Differences of {kind} {HEADLINE_METRICS.get(metric, metric)} in percentage points, and the half widths of "
-        "their 95 % intervals by source. Runs: only new trainings of the settings found, tested on the same classes, "
-        "as in the table of differences. Classes: only other test classes. All together: a crossed random model of "
+        "their 95 % intervals by source. Runs: only new trainings of the settings found, tested on the same classes"
+        f"{as_tested}. Classes: only other test classes. All together: a crossed random model of "
         "runs and classes, never narrower than one source. The half widths are not corrected for the number of pairs."
     ]
-    if any(pair.search is not None for pair in pairs):
+    if repeated:
         sentences.append("Search: only other searches. All together contains it.")
     else:
         sentences.append("No search was repeated, so the doubt from the search is not known and in no column.")

@@ -42,3 +42,13 @@ def test_equal_methods_are_called_equal_within_the_margin():
     experiment = MeasuredExperiment(measured().summary, tuple(runs))
     assert "| equal within 0.5 |" in to_markdown(differences(experiment))
     assert compare_methods({"a": {0: 0.1, 1: 0.2}, "b": {0: 0.1, 1: 0.2}}).pairs[0].verdict == "cannot tell"
+
+
+def test_caption_says_what_is_tested():
+    once = differences(measured()).caption
+    assert "Tested is how the runs vary, not the search" in once
+    assert "runs per method" in once
+    thrice = differences(MeasuredExperiment.kept("all_methods_glyphs_three_searches")).caption
+    assert "Tested is how the searches vary with their runs, not the test classes" in thrice
+    assert "n: searches, each with the mean of its runs. " in thrice
+    assert "3 searches per method" in thrice

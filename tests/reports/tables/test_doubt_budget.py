@@ -17,6 +17,10 @@ def test_every_pair_has_a_row_and_nothing_is_wider_than_all_together():
     assert (frame["together_half_width"] >= frame[["runs_half_width", "classes_half_width"]].max(axis=1)).all()
     assert frame["search_half_width"].isna().all()
     assert "No search was repeated" in doubt_table(kept()).caption
+    assert "on the same classes, as in the table of differences. " in doubt_table(kept()).caption
+    searched = doubt_table(kept("all_methods_glyphs_three_searches")).caption
+    assert "on the same classes. " in searched
+    assert "All together contains it." in searched
 
 
 def test_difference_and_doubt_of_runs_are_those_of_the_comparison():
