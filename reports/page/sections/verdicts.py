@@ -37,9 +37,9 @@ def verdicts_of(material: Material) -> tuple[Verdict, ...]:
 def _of_the_best(material: Material, score: Score, comparison: ComparisonResult) -> Verdict:
     titles, best = material.titles, comparison.highest
     values = material.values(score)[best]
-    mean = percent(student_t_interval(list(values.values())))
+    mean, counted = percent(student_t_interval(list(values.values()))), _counted(material, best, len(values))
     if len(comparison.methods) < 2 and len(material.records) > 1:
-        sentence = f"{capitalized(score.name)}, the primary score: {titles[best]} has {mean} ({runs(len(values))})."
+        sentence = f"{capitalized(score.name)}, the primary score: {titles[best]} has {mean} ({counted})."
         return Verdict("best", f"{sentence} No other method is in the final comparison.")
     if len(comparison.methods) < 2:
         return Verdict(
@@ -59,7 +59,7 @@ def _of_the_best(material: Material, score: Score, comparison: ComparisonResult)
             parts.append(phrase.format("every other method" if every else _named([titles[key] for key in keys])))
     sentence = (
         f"{capitalized(score.name)}, the primary score: {titles[best]} has the highest mean, {mean} "
-        f"({runs(len(values))}). It is {'; '.join(parts)}."
+        f"({counted}). It is {'; '.join(parts)}."
     )
     not_worse = {key for key, other in others.items() if other in ("cannot tell", "equal")}
     if set(comparison.leading) - {best} != not_worse:
@@ -80,7 +80,12 @@ def _untested(material: Material, score: Score) -> Verdict:
     intervals = {key: student_t_interval(list(by_run.values())) for key, by_run in values.items()}
     best = max(intervals, key=lambda key: intervals[key].mean)
     sentence = f"{capitalized(score.name)}, secondary and not tested: {material.titles[best]} has the highest mean"
-    return Verdict("best", f"{sentence}, {percent(intervals[best])} ({runs(len(values[best]))}).")
+    return Verdict("best", f"{sentence}, {percent(intervals[best])} ({_counted(material, best, len(values[best]))}).")
+
+
+def _counted(material: Material, method: str, count: int) -> str:
+    """The number of a method's values: a value is a run, or the mean of a search's runs if its search was repeated."""
+    return f"{count} searches" if any(record.search for record in material.records[method]) else runs(count)
 
 
 def _family(comparison: ComparisonResult) -> str:

@@ -92,6 +92,7 @@ def test_the_budget_counts_searches_where_they_are_repeated():
 
     world = material({"a": two_searches("a", (0.5, 0.6)), "b": two_searches("b", (0.4, 0.45))})
     assert world.budget.runs == 2, "three runs of one search are one value"
+    assert all("(2 searches)" in text for text in said(verdicts_of(world), "best"))
     (text,) = said(verdicts_of(world), "budget")
     assert text.startswith("2 searches of each of 2 methods can show")
     assert "search-to-search deviation" in text
