@@ -32,8 +32,9 @@ def content(folder: Path) -> dict[Path, bytes]:
 def test_nothing_is_written_into_a_protected_folder(folder):
     before = content(folder)
     answers = reproduce_without_privilege(folder, *READING, *WRITING)
-    assert [(answer.code, answer.err) for answer in answers[: len(READING)]] == [(0, "")] * len(READING)
-    assert all(answer.out for answer in answers[: len(READING)])
+    reading = answers[: len(READING)]
+    assert [(answer.code, answer.err) for answer in reading] == [(0, "")] * len(READING), reading
+    assert all(answer.out for answer in reading)
     assert [(answer.code, answer.err.count("\n")) for answer in answers[len(READING) :]] == [(2, 1)] * len(WRITING)
     assert content(folder) == before
 
