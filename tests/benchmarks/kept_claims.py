@@ -20,8 +20,8 @@ def claims_markdown(name: str, measured: MeasuredExperiment) -> str:
         measured: The kept record.
     """
     summary = measured.summary
-    stored = StoredExperiment(name, measured, deviations(name, summary), mlrc_experiment(summary.dataset))
-    answered = [(one, one.runs) for one in answer_claims(shipped_claims(), [stored]) if one.runs is not None]
+    answers = answer_claims(shipped_claims(), [_stored(name, measured)])
+    answered = [(one, one.runs) for one in answers if one.runs is not None]
     rows = [_row(one, runs, summary.methods) for one, runs in answered]
     head = [
         _summary([one for one, _ in answered]),
@@ -42,12 +42,12 @@ def claims_elsewhere_markdown(name: str, measured: MeasuredExperiment) -> str:
         measured: The kept record.
     """
     summary = measured.summary
-    stored = StoredExperiment(name, measured, deviations(name, summary), mlrc_experiment(summary.dataset))
-    alike: dict[tuple[str, str, str, str], list[AnsweredClaim]] = {}
-    for one in answer_claims(shipped_claims(), [stored], any_dataset=True):
+    alike: dict[tuple[str, ...], list[AnsweredClaim]] = {}
+    for one in answer_claims(shipped_claims(), [_stored(name, measured)], any_dataset=True):
         if one.elsewhere:
             claim = one.claim
-            alike.setdefault((claim.source, claim.a.method, claim.b.method, claim.metric), []).append(one)
+            same = (claim.source, claim.a.method, claim.b.method, claim.metric, claim.kind)
+            alike.setdefault(same, []).append(one)
     pairs = [claims[0].elsewhere[0].answer.pair for claims in alike.values()]
     counts = Counter(_DIRECTIONS[pair.verdict] for pair in pairs)
     head = [
@@ -65,7 +65,13 @@ _DIRECTIONS: dict[PairVerdict, str] = {
     "b better": "the other direction",
     "equal": EQUAL,
     "cannot tell": "cannot tell",
+    "too few runs": "too few runs",
 }
+
+
+def _stored(name: str, measured: MeasuredExperiment) -> StoredExperiment:
+    summary = measured.summary
+    return StoredExperiment(name, measured, deviations(name, summary), mlrc_experiment(summary.dataset))
 
 
 def _row_of_pair(claims: Sequence[AnsweredClaim], pair: ComparedPair, titles: dict[str, str]) -> str:
@@ -79,7 +85,7 @@ def _row_of_pair(claims: Sequence[AnsweredClaim], pair: ComparedPair, titles: di
         difference_words(pair),
         _DIRECTIONS[pair.verdict],
     )
-    return f"| {' | '.join(cells)} |"
+    return _line(cells)
 
 
 def _summary(answered: Sequence[AnsweredClaim]) -> str:
@@ -99,6 +105,10 @@ def _row(one: AnsweredClaim, runs: ExperimentAnswer, titles: dict[str, str]) -> 
         difference_words(pair),
         _answer(runs),
     )
+    return _line(cells)
+
+
+def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 

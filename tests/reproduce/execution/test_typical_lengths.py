@@ -47,6 +47,9 @@ def mean_length(name):
 
 
 def test_measured_experiments_with_the_same_settings_come_next(problem):
+    kept = MeasuredExperiment.kept("quickstart")
+    assert {run.iterations / 4 for run in kept.records if run.iterations} == {480}, "some of the trials stopped early"
+    assert sum(len(search.scores) for search in kept.searches.values()) == 4 * 6
     quickstart = load_experiment("quickstart", {}).training
     length = typical_length(replace(problem, training=quickstart), 160, 480, [])
     assert length.source == "the mean of the trainings in results/measured/quickstart.json"
