@@ -40,6 +40,11 @@ class MeasuredExperiment:
     searches: Mapping[tuple[str, int], SearchTrials] = field(default_factory=dict)
     cut_off: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def repeats_searches(self) -> bool:
+        """Whether the search of any method was repeated from other seeds."""
+        return any(record.search for record in self.records)
+
     @classmethod
     def from_store(cls, store: Store, experiment: str, trainings: bool = False) -> "MeasuredExperiment":
         """Read an experiment from a store.

@@ -36,7 +36,7 @@ def differences(measured: MeasuredExperiment) -> Table:
     names = ("difference", "p (adjusted)", "effect", "n", "could have seen", "verdict")
     return Table(
         title=f"{measured.summary.title}: is the difference real?",
-        caption=_caption(comparison, score, any(record.search for record in measured.records)),
+        caption=_caption(comparison, score, measured.repeats_searches),
         columns=tuple(Column(name, numeric=name != "verdict") for name in names),
         rows=tuple(
             Row.single(f"{titles[pair.a]} − {titles[pair.b]}", _cells(pair, titles, _margin(comparison)))

@@ -35,9 +35,8 @@ def hyperparameters(measured: MeasuredExperiment, published_names: PublishedName
     """
     titles = measured.summary.methods
     rows, values = [], []
-    several = any(record.search for record in measured.records)
     for (key, search), records in _by_search(measured).items():
-        title = f"{titles[key]}, search {search}" if several else titles[key]
+        title = f"{titles[key]}, search {search}" if measured.repeats_searches else titles[key]
         for index, (parameter, setting) in enumerate(records[0].hyperparameters.items()):
             name = (published_names or {}).get(key, {}).get(parameter, parameter.rpartition(".")[2])
             optimum = _optimum(records[0].dataset, key, name)

@@ -70,8 +70,7 @@ def _of_the_best(material: Material, score: Score, comparison: ComparisonResult)
 def _budget(material: Material) -> Iterator[Verdict]:
     """Say what the runs can see; nothing is said of a single method."""
     if material.budget is not None:
-        repeated = any(record.search for record in material.measured.records)
-        score = primary_score(material.measured)
+        repeated, score = material.measured.repeats_searches, primary_score(material.measured)
         yield Verdict("budget", *budget_text(material.budget, score, "search" if repeated else "run"))
 
 
