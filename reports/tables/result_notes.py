@@ -192,19 +192,23 @@ def cut_off_notes(measured: MeasuredExperiment, titles: Mapping[str, str] | None
         return []
     trained = sum(count.trainings for count in counts)
     cut = sum(count.cut_off for count in counts)
-    which = (
-        f"all {cut} trainings of {_listed(names, counts)}"
-        if cut == trained
-        else "; ".join(f"{_share(count)} trainings of {names[count.method]}" for count in counts)
-    )
+    which = f"all {cut} trainings of {_listed(names, counts)}" if cut == trained else "; ".join(_shares(names, counts))
     return [
         f"Cut off by the largest number of epochs with the last checkpoint the best: {which}. More epochs could raise "
         "these scores, so the table compares the speed of learning as well."
     ]
 
 
-def _share(count: CutOff) -> str:
-    return f"{'' if count.counted else 'at least '}{count.cut_off} of {count.trainings}"
+def _shares(names: Mapping[str, str], counts: Sequence[CutOff]) -> list[str]:
+    """One phrase for all methods with the same share, in the order of the first of them."""
+    by_share: dict[str, list[str]] = {}
+    for count in counts:
+        share = f"{'' if count.counted else 'at least '}{count.cut_off} of {count.trainings} trainings"
+        by_share.setdefault(share, []).append(names[count.method])
+    return [
+        f"{share} of {'each of ' if len(titles) > 1 else ''}{joined_with_and(titles)}"
+        for share, titles in by_share.items()
+    ]
 
 
 def _close_pair(title: str, pair: RunnerUp, several: bool) -> str:

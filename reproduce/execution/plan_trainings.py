@@ -8,7 +8,7 @@ import optuna
 from protocols.problem import Problem
 from protocols.splits import from_ranges
 from reproduce.execution.machine_rates import machine_of
-from reproduce.execution.rates import Rates, machine_rates
+from reproduce.execution.rates import Rates, machine_rates, stored_rates
 from reproduce.execution.session import Session
 from reproduce.execution.typical_lengths import TypicalLength, first_stop, typical_length
 from results.store import Store
@@ -32,6 +32,8 @@ class MethodPlan:
         typical: The typical length.
         runs: Number of runs, each with one test.
         test: What one test embeds and compares.
+        own_rates: Rates of the method's stored trainings; None if there are none. Losses differ in speed, most of all
+            where the trunk is frozen.
     """
 
     key: str
@@ -44,6 +46,7 @@ class MethodPlan:
     typical: TypicalLength
     runs: int = 0
     test: "Length | None" = None
+    own_rates: Rates | None = None
 
     @property
     def to_do(self) -> int:
@@ -56,7 +59,8 @@ class MethodPlan:
         Tests are taken to be missing in the proportion of the trainings. Without rates they are not counted.
 
         Args:
-            rates: Speed of the machine. None takes the durations of stored trainings for all three.
+            rates: Speed of the machine. If it is this one, the method's own rates come first. None takes the durations
+                of stored trainings for all three.
 
         Returns:
             The durations; None if neither rates nor stored trainings are known.
@@ -65,7 +69,8 @@ class MethodPlan:
             return 0.0, 0.0, 0.0
         if rates is None:
             return None if self.seconds_each is None else (self.to_do * self.seconds_each,) * 3
-        least, most = self.shortest.seconds(rates), self.longest.seconds(rates)
+        training = self.own_rates if rates.here and self.own_rates is not None else rates
+        least, most = self.shortest.seconds(training), self.longest.seconds(training)
         middle = self.typical.share * most
         if rates.here and self.seconds_each is not None:
             middle = self.seconds_each
@@ -131,6 +136,7 @@ def plan(
                 typical_length(study.problem, shortest.iterations, longest.iterations, timings),
                 study.n_runs,
                 length_of_test(study.problem),
+                _own_rates(study.problem, card.key, timings),
             )
         )
     return plans
@@ -215,6 +221,12 @@ def _seconds_each(problem: Problem, method: str, timings: Sequence[Timing]) -> f
         if timing.spec.method.name == method and _settings(timing.spec, problem) == settings
     ]
     return sum(seconds) / len(seconds) if seconds else None
+
+
+def _own_rates(problem: Problem, method: str, timings: Sequence[Timing]) -> Rates | None:
+    """Rates of the method's stored trainings with the problem's trunk, crop and precision; None without any."""
+    rates = stored_rates(problem, [timing for timing in timings if timing.spec.method.name == method])
+    return rates if isinstance(rates, Rates) else None
 
 
 def _settings(spec: FoldSpec, problem: Problem) -> tuple[object, ...]:

@@ -116,14 +116,15 @@ def test_settings_at_the_end_of_a_range_are_named():
 
 def test_cut_off_trainings_are_counted_by_method():
     (of_each,) = cut_off_notes(kept())
-    assert "8 of 12 trainings of Contrastive; 12 of 12 trainings of Multi-Similarity; " in of_each
+    others = "Multi-Similarity, Normalized Softmax and Proxy-Anchor"
+    assert f": 8 of 12 trainings of Contrastive; 12 of 12 trainings of each of {others}. " in of_each
     (all_of_them,) = cut_off_notes(replace(kept(), cut_off={}))
     assert "all 36 trainings of Multi-Similarity, Normalized Softmax, Proxy-Anchor" in all_of_them
     world = with_trainings()
     spec, result = world.trainings["triplet-0-0"]
     stopped = {**world.trainings, "triplet-0-0": (spec, result.model_copy(update={"best_iteration": 100}))}
     (note,) = cut_off_notes(replace(world, trainings=stopped))
-    assert "12 of 12 trainings of Contrastive | A_B; 11 of 12 trainings of Triplet" in note
+    assert ": 12 of 12 trainings of each of Contrastive | A_B and CosFace; 11 of 12 trainings of Triplet. " in note
     assert cut_off_notes(measured()) == []
 
 

@@ -1,6 +1,7 @@
 """The bounds of a training's length in a plan, by hand."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import optuna
 import pytest
@@ -9,8 +10,9 @@ from protocols.protocol_registry import PROTOCOLS
 from protocols.search.open_method import OpenMethod
 from protocols.search.study import Budget, Study
 from protocols.splits import named_split
-from reproduce.execution.plan_trainings import lengths
+from reproduce.execution.plan_trainings import lengths, plan
 from results.experiment_spec import SamplerSettings
+from results.timing import Timing
 from tests.support.small_problem import TRIPLET, UNTRAINED, small_problem
 
 
@@ -59,3 +61,26 @@ def test_the_untrained_trunk_has_no_iterations(problem):
         shortest, longest = bounds(problem, protocol, UNTRAINED)
         assert shortest == longest
         assert (longest.iterations, longest.trained, longest.validated) == (0, 0, validated)
+
+
+def test_a_method_has_the_mean_and_the_rate_of_its_own_stored_trainings(problem):
+    fast = TRIPLET.model_copy(update={"name": "fast"})
+    budget, sampler = Budget(0, 2), SamplerSettings()
+    studies = {
+        method.name: Study(problem, OpenMethod(method=method), budget, sampler, optuna.storages.InMemoryStorage())
+        for method in (TRIPLET, fast)
+    }
+    session = SimpleNamespace(
+        cards=[SimpleNamespace(key=name, title=name) for name in studies],
+        studies=lambda _: studies,
+        protocol=PROTOCOLS["mlrc"],
+    )
+    timings = [
+        Timing(problem.fold_specs(method, "calibration", 0)[0], 9, seconds)
+        for method, seconds in ((TRIPLET, 30.0), (TRIPLET, 50.0), (fast, 2.0))
+    ]
+    slow, quick = plan(session, None, None, timings)
+    assert (slow.seconds_each, quick.seconds_each) == (40.0, 2.0)
+    assert quick.own_rates.training == pytest.approx(20 * slow.own_rates.training)
+    assert slow.own_rates.here
+    assert plan(session, None, None, timings[:2])[1].own_rates is None

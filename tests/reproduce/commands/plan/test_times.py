@@ -69,6 +69,17 @@ def test_the_bounds_contain_what_was_measured():
     assert method(seconds_each=2.0).seconds_to_do(RATES) == pytest.approx((10, 10, 500))
 
 
+def test_a_method_with_stored_trainings_has_their_rate_on_this_machine_only():
+    slow = replace(method(seconds_each=400.0), own_rates=Rates(1.0, "from 3 trainings", here=True))
+    assert slow.seconds_to_do(RATES) == pytest.approx((500, 2000, 5000))
+    assert slow.seconds_to_do(Rates(10.0, "as given with --rate")) == pytest.approx((50, 150, 500))
+    tested = replace(slow, runs=5, test=Length(0, 0, 60))
+    assert tested.seconds_to_do(RATES) == pytest.approx([seconds + 5 * 60 / 30 for seconds in (500, 2000, 5000)])
+    said = "A method with trainings in the store has their rate."
+    assert said in shown([slow, method()])
+    assert said not in shown([replace(slow, in_store=5), method()])
+
+
 def test_without_rates_the_stored_trainings_are_all_that_is_known():
     assert method(seconds_each=2.0).seconds_to_do(None) == (10.0, 10.0, 10.0)
     assert "mean of each method's trainings in the store" in shown([method(seconds_each=2.0)], "no rates")
