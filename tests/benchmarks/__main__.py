@@ -84,7 +84,7 @@ def main() -> None:
         rows = rows_of(module.measure, rounds, args)
         took = time.perf_counter() - started
         del expected[name]
-        measured = measured_subject(name, rounds, took, rows, getattr(module, "THREADS", 1))
+        measured = measured_subject(name, took, rows, getattr(module, "THREADS", 1))
         record = BenchRecord.load(args.out).with_subject(measured, list(SUBJECTS))
         record.save(args.out)
         console.print(terminal_table(measured))

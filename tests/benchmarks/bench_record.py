@@ -24,17 +24,22 @@ class SubjectRecord(Record):
 
     Attributes:
         subject: Name of the subject.
-        rounds: Number of rounds.
         took: Duration of the whole measurement in seconds.
         rows: The comparisons.
         provenance: Origin of the rows. Its device is the model of the processor.
     """
 
     subject: str
-    rounds: int
     took: float
     rows: tuple[BenchRow, ...]
     provenance: Provenance
+
+    @property
+    def rounds(self) -> str:
+        """Number of rounds of its rows, in words; rows can have different ones."""
+        counts = [len(row.ours_seconds) for row in self.rows if row.ours_seconds] or [0]
+        least, most = min(counts), max(counts)
+        return counted(most) if least == most else f"{least} to {most} rounds"
 
 
 class BenchRecord(Record):
@@ -70,10 +75,10 @@ def processor() -> str:
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "cpu")
 
 
-def measured_subject(subject: str, rounds: int, took: float, rows: Sequence[BenchRow], threads: int) -> SubjectRecord:
+def measured_subject(subject: str, took: float, rows: Sequence[BenchRow], threads: int) -> SubjectRecord:
     """Return the record of rows that were measured now."""
     origin = provenance(processor(), threads)
-    return SubjectRecord(subject=subject, rounds=rounds, took=took, rows=tuple(rows), provenance=origin)
+    return SubjectRecord(subject=subject, took=took, rows=tuple(rows), provenance=origin)
 
 
 def _amount(values: Sequence[float], unit: str) -> str:
@@ -110,7 +115,7 @@ def counted(number: int, what: str = "round") -> str:
 
 def terminal_table(subject: SubjectRecord) -> Table:
     """Return the table of a subject for the terminal."""
-    table = Table(title=f"{subject.subject}, {counted(subject.rounds)}")
+    table = Table(title=f"{subject.subject}, {subject.rounds}")
     for head in HEADS:
         table.add_column(head)
     for row in subject.rows:
@@ -132,11 +137,11 @@ def as_markdown(record: BenchRecord) -> str:
             f"|{' --- |' * len(HEADS)}",
             *(f"| {' | '.join(cells(row))} |" for row in subject.rows),
             "",
-            f"{counted(subject.rounds)} on {origin.device} ({cores}), "
+            f"{subject.rounds} on {origin.device} ({cores}), "
             f"{origin.finished_at[:10]}, commit {origin.commit[:12]}{changed}, torch {origin.versions['torch']}, "
             f"pytorch-metric-learning {origin.versions['pytorch-metric-learning']}.",
             "",
-            "Checked before the clock started:",
+            "Checked:",
             "",
             *(f"- {row.name}: {row.equal}." for row in subject.rows),
         ]

@@ -35,6 +35,7 @@ class FoldWork:
         data: Images of the fold.
         files: By position in the pack, the file of an image; None where the images are arrays.
         workers: Processes of PML's DataLoaders.
+        seeds: Fewest seeds over which the validation scores are compared.
     """
 
     name: str
@@ -43,6 +44,7 @@ class FoldWork:
     data: FoldData
     files: list[Path] | None
     workers: int
+    seeds: int
 
 
 class PillowImages(TorchDataset[tuple[Tensor, int]]):

@@ -40,9 +40,9 @@ def test_both_sides_are_called_equally_often_in_turn():
 
 
 def test_a_subject_that_is_measured_again_replaces_only_itself(tmp_path):
-    first, second = (measured_subject(name, 3, 2.0, [row("at most 1")], threads=1) for name in ("x", "y"))
+    first, second = (measured_subject(name, 2.0, [row("at most 1")], threads=1) for name in ("x", "y"))
     record = BenchRecord().with_subject(second, ["x", "y"]).with_subject(first, ["x", "y"])
-    again = measured_subject("y", 1, 5.0, [row("at least 1")], threads=1)
+    again = measured_subject("y", 5.0, [row("at least 1")], threads=1)
     record = record.with_subject(again, ["x", "y"])
     assert record.subjects == (first, again)
     assert (record.took("x"), record.took("y"), record.took("z")) == (2.0, 5.0, None)
@@ -53,14 +53,22 @@ def test_a_subject_that_is_measured_again_replaces_only_itself(tmp_path):
 def test_only_the_tables_of_the_page_are_renewed(tmp_path):
     page = tmp_path / "speed.md"
     page.write_text("before\n<!-- table: bench -->\nold\n<!-- end of table -->\nafter\n")
-    record = BenchRecord().with_subject(measured_subject("x", 1, 2.0, [row("at most 2 s")], threads=1), ["x"])
+    record = BenchRecord().with_subject(measured_subject("x", 2.0, [row("at most 2 s")], threads=1), ["x"])
     write_page(record, page)
     text = page.read_text()
     assert text.startswith("before\n<!-- table: bench -->\n\n### X\n")
     assert text.endswith("\n<!-- end of table -->\nafter\n")
     assert as_markdown(record) in text
     assert "| a / b | 2.00 s | 4.00 s | ours / peer: 0.50 (0.25 to 0.75) | at most 2 s | yes |" in text
-    assert "1 round on " in text
+    assert "3 rounds on " in text
+
+
+@pytest.mark.parametrize(
+    ("lengths", "words"), [((1,), "1 round"), ((5, 5), "5 rounds"), ((5, 2, 20, 0), "2 to 20 rounds")]
+)
+def test_the_rounds_are_those_of_the_rows(lengths, words):
+    rows = [row("at most 2", [1.0] * length, [1.0] * length) for length in lengths]
+    assert measured_subject("x", 2.0, rows, threads=1).rounds == words
 
 
 def test_rows_without_a_peer_and_without_a_measurement_have_cells():
