@@ -59,6 +59,8 @@ def ask_before_run(session: Session, device: str, workers: int, *, yes: bool, co
         "" if isinstance(rates, str) else f"{rates.training:,.0f} {training_rows_word(session.problem)} a second"
     )
     source = "" if isinstance(rates, str) else f"; {each_second}, {rates.source}"
+    if known is not None and any(method.has_own_rates(known) for method in plans):
+        source += "; a method with trainings in the store has their rate"
     say(
         console,
         f"{to_do} trainings to do, forecast: about {in_words(typical)} ({in_words(least)} to {in_words(most)}{source})",

@@ -167,7 +167,7 @@ def _summary(
     if isinstance(rates, str):
         yield "Times: the mean of each method's trainings in the store."
         return
-    own = rates.here and any(method.to_do and method.own_rates is not None for method in plans)
+    own = any(method.has_own_rates(rates) for method in plans)
     yield (
         f"Rate: {rates.training:,.1f} {training_rows_word(session.problem)} a second in training, {rates.source}; "
         f"{rates.evaluation_in_words}.{' A method with trainings in the store has their rate.' if own else ''}"

@@ -53,6 +53,10 @@ class MethodPlan:
         """Number of trainings that are not in the store."""
         return self.trainings - self.in_store
 
+    def has_own_rates(self, rates: Rates) -> bool:
+        """Whether trainings are left to do, and the method's own rates come before those of the machine."""
+        return self.to_do > 0 and rates.here and self.own_rates is not None
+
     def seconds_to_do(self, rates: Rates | None) -> tuple[float, float, float] | None:
         """Return the least, a typical and the largest duration of what is to do, one after another, in seconds.
 
@@ -69,7 +73,7 @@ class MethodPlan:
             return 0.0, 0.0, 0.0
         if rates is None:
             return None if self.seconds_each is None else (self.to_do * self.seconds_each,) * 3
-        training = self.own_rates if rates.here and self.own_rates is not None else rates
+        training = self.own_rates if self.own_rates is not None and rates.here else rates
         least, most = self.shortest.seconds(training), self.longest.seconds(training)
         middle = self.typical.share * most
         if rates.here and self.seconds_each is not None:

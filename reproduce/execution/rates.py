@@ -120,7 +120,8 @@ def stored_rates(problem: Problem, stored: Sequence[Timing]) -> Rates | str:
     seconds = sum(timing.seconds for timing in timings)
     work = sum(images_of_training(timing, problem if same else None) for timing in timings)
     on = name if same else "other datasets"
-    return Rates(work / seconds, f"from {len(timings)} trainings on {on} in the store", here=True)
+    count = "1 training" if len(timings) == 1 else f"{len(timings)} trainings"
+    return Rates(work / seconds, f"from {count} on {on} in the store", here=True)
 
 
 def expected_rates(problem: Problem, stored: Sequence[Timing], device: str) -> Rates | str:

@@ -47,7 +47,8 @@ def typical_length(problem: Problem, shortest: int, longest: int, timings: Itera
     stored = [timing.iterations for timing in timings if _is_alike(timing, problem)]
     if stored:
         share = sum(stored) / len(stored) / longest
-        return TypicalLength(min(1.0, share), f"the mean of {len(stored)} trainings in the store")
+        source = "1 training" if len(stored) == 1 else f"the mean of {len(stored)} trainings"
+        return TypicalLength(min(1.0, share), f"{source} in the store")
     measured = [length for length in _measured_lengths() if _has_trunk_of(problem, length.experiment.trunk)]
     for length in measured:
         if length.experiment.training == problem.training:

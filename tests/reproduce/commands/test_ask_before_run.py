@@ -14,11 +14,12 @@ from reproduce.commands.ask_before_run import ask_before_run
 from reproduce.commands.panel_choice import suitable_panels
 from reproduce.config.experiment_file import load_experiments
 from reproduce.execution.session import Session, open_session
-from reproduce.storage import storage_paths
+from reproduce.storage import open_store, storage_paths
 from results.experiment_spec import Experiment
 from tests.support.experiment_files import load_experiment
 from tests.support.feature_files import some_features, write_features
 from tests.support.image_folders import make_folder
+from tests.support.sample_records import some_result
 
 
 @pytest.fixture
@@ -51,6 +52,14 @@ def test_a_short_run_only_says_its_forecast(session: Session) -> None:
     assert "48 trainings to do, forecast: about " in text
     assert "images a second, for cpu: measured on" in text
     assert "folder_small is made" not in text
+
+
+def test_a_forecast_says_that_a_method_has_the_rate_of_its_own_trainings(session: Session) -> None:
+    (method,) = (method.method for method in session.open_methods().values() if method.method.loss is not None)
+    spec = session.problem.fold_specs(method, "calibration", 0)[0]
+    open_store(session.paths).put_fold(spec, some_result(spec))
+    text = said(session)
+    assert "from 1 training on folder in the store; a method with trainings in the store has their rate)" in text
 
 
 def test_a_long_run_asks_on_a_terminal(session: Session, questions: list[str]) -> None:

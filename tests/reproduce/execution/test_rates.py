@@ -41,7 +41,7 @@ def test_the_rate_counts_training_images_and_a_third_of_the_validated_ones(probl
     assert rates.training == pytest.approx((6 * 8 + validated / 3) / 2.0)
     assert rates.evaluation == 3 * rates.training
     assert rates.here
-    assert "from 1 trainings on stripes in the store" in rates.source
+    assert "from 1 training on stripes in the store" in rates.source
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_another_dataset_counts_only_if_this_one_has_no_trainings(problem):
     assert rates.training == pytest.approx(10 * 8 / 4.0)
     assert "on other datasets" in rates.source
     both = stored_rates(problem, [elsewhere, Timing(spec_of(problem), 6, 2.0)])
-    assert "from 1 trainings on stripes" in both.source
+    assert "from 1 training on stripes" in both.source
 
 
 def test_a_given_rate_is_another_machines():
