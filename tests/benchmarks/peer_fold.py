@@ -3,7 +3,7 @@
 Both start from the same weights and get the same images, batch size, loss, optimizer class, rates, number of iterations
 and number of validations. PML's side is what a user of PML writes: `MetricLossOnly`, `GlobalEmbeddingSpaceTester` and
 `AccuracyCalculator` on a DataLoader that decodes files and transforms them with Pillow. The two draw different batches,
-so the validation MAP@R of both is compared over seeds: twenty where a fold takes seconds, else five.
+so the validation MAP@R of both is compared over seeds: twenty where a fold takes seconds, else ten.
 
     python -m tests.benchmarks.peer_fold --images CUB_200_2011 --rounds 5
 """
@@ -121,7 +121,7 @@ def cub100(cache: Path, images: Path) -> FoldWork:
         dataset,
         [listing.root / name for name in listing.names],
         2,
-        5,
+        10,
         images=settings,
         trunk=TrunkSpec(name="efficientnet_lite0", weights="imagenet"),
         training=training,

@@ -144,6 +144,7 @@ def train_by_pml(work: FoldWork, spec: FoldSpec) -> float:
         end_of_epoch_hook=validate,
     )
     torch.manual_seed(spec.seed)
+    np.random.seed(spec.seed)  # noqa: NPY002 -- the sampler draws from numpy's global generator
     with redirect_stderr(io.StringIO()):  # Progress bars.
         validate()
         trainer.train(num_epochs=training.max_epochs)
