@@ -44,7 +44,7 @@ class ComparedPair:
         a: Name of method a.
         b: Name of method b.
         test: Name of the test.
-        difference: Mean of a minus mean of b.
+        difference: Mean of a minus mean of b, of the matched runs for a paired test.
         half_width: Half the width of the difference's own 95 % interval, which is not corrected for the other pairs;
             None without a test, as are the next seven.
         t: Test statistic.
@@ -182,7 +182,8 @@ def compare_methods(
     Args:
         methods: Values by run, by method; fractions of 1 if `margin` is at its default.
         test: `moderated t` uses all runs and borrows variance from the other methods; `paired t` uses matched runs
-            only; `Welch t` uses all runs and borrows nothing.
+            only; `Welch t` uses all runs and borrows nothing. If the means of the matched runs and those of all runs
+            have opposite orders, no method is called better.
         alpha: Bound of the probability of a wrong claim.
         margin: Methods that differ by less count as equal, in the unit of the values.
         constant: Methods with one run that stands for all, because every other would be equal. They are tested as if
@@ -199,7 +200,7 @@ def compare_methods(
     for name, by_run in methods.items():
         if not by_run:
             raise ValueError(f"{name} has no run to compare")
-    means = {name: float(np.mean(list(by_run.values()))) for name, by_run in methods.items()}
+    means = {name: _mean(by_run) for name, by_run in methods.items()}
     tested = _with_all_runs(methods, constant)
     differences = TESTS[test](_aligned(tested))
     pairs = _pairs(tested, differences, test, alpha, margin) if len(methods) > 1 else ()
@@ -259,21 +260,29 @@ def _pairs(
         numbers: dict[str, Any] = {
             key: float(column[index]) if tested[index] else None for key, column in columns.items()
         }
+        difference = float(differences.difference[index])
+        # Unmatched runs are in the means that a table shows.
+        shown = difference * (_mean(methods[a]) - _mean(methods[b])) > 0
         yield ComparedPair(
             a=a,
             b=b,
             test=test,
-            difference=float(differences.difference[index]),
+            difference=difference,
             **numbers,
             **_runs_and_effect(methods[a], methods[b], test),
-            verdict=_verdict(float(differences.difference[index]), adjusted[index], equal[index], alpha),
+            verdict=_verdict(difference, adjusted[index], equal[index], alpha, shown=shown),
         )
 
 
-def _verdict(difference: float, p_better: float, p_equal: float, alpha: float) -> PairVerdict:
+def _mean(by_run: RunValues) -> float:
+    return float(np.mean(list(by_run.values())))
+
+
+def _verdict(difference: float, p_better: float, p_equal: float, alpha: float, *, shown: bool) -> PairVerdict:
+    """The verdict of a pair; `shown` says whether the means of all runs have the order of the difference."""
     if math.isnan(p_better):
         return "too few runs"
-    if p_better < alpha:
+    if p_better < alpha and shown:
         return "a better" if difference > 0 else "b better"
     return "equal" if p_equal < alpha else "cannot tell"
 

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -137,7 +137,19 @@ def test_the_order_of_the_methods_changes_no_verdict(methods, test):
             assert (other.better, other.verdict == "equal") == (pair.better, pair.verdict == "equal")
 
 
+def test_no_method_is_better_whose_mean_over_all_runs_is_lower():
+    """A paired test does not use the run that b has alone, but the table's mean of b contains it."""
+    a, b = {0: 0.47, 1: 0.52, 2: 0.49}, {0: 0.44, 1: 0.49, 2: 0.46, 3: 0.95}
+    pair = compare_methods({"a": a, "b": {run: b[run] for run in a}}, "paired t").pair("a", "b")
+    assert (pair.verdict, pair.difference) == ("a better", pytest.approx(0.03))
+    result = compare_methods({"a": a, "b": b}, "paired t")
+    assert result.means["a"] < result.means["b"]
+    pair = result.pair("a", "b")
+    assert (pair.verdict, pair.difference, pair.left_out) == ("cannot tell", pytest.approx(0.03), 1)
+
+
 @given(tables, st.sampled_from(TESTS))
+@example({"m0": {0: 0.0469, 1: 0.1016}, "m1": {0: 0.0, 1: 0.0547, 2: 1.0}}, "paired t")
 def test_verdicts_marks_and_groups_cannot_contradict_each_other(methods, test):
     result = compare_methods(methods, test)
     assert result.tested == sum(pair.verdict != "too few runs" for pair in result.pairs)
