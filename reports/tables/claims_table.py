@@ -87,9 +87,12 @@ def noise_words(one: AnsweredClaim) -> str:
 
 
 def difference_words(pair: ComparedPair) -> str:
-    """Return a difference with half the width of its 95 % interval, in percentage points, such as `-0.25 ± 0.06`."""
+    """Return a difference with half the width of its 95 % interval, in percentage points, such as `-0.25 ± 0.06`.
+
+    A difference that rounds to zero is `+0.00` on either side.
+    """
     width = "" if pair.half_width is None else f" ± {100 * pair.half_width:.2f}"
-    return f"{100 * pair.difference:+.2f}{width}"
+    return f"{100 * pair.difference:+z.2f}{width}"
 
 
 def _is_elsewhere(one: AnsweredClaim) -> bool:

@@ -69,6 +69,11 @@ def test_runs_have_a_sentence_with_numbers_correction_and_conditions():
     assert sentence.endswith("The conditions are those of the claim's table.")
 
 
+def test_a_difference_that_rounds_to_zero_has_no_minus():
+    table = table_of(ISA, of_paper(high=(0.69, 0.70, 0.70997), low=(0.69, 0.70, 0.71)))
+    assert "3 runs of each: +0.00 ± " in table.notes[1]
+
+
 def test_other_conditions_stand_in_the_table_and_in_the_sentence():
     table = table_of(ISA, of_paper(dataset={"subset": True}))
     assert words(table, "verdict of runs") == ["holds (other conditions)"]
