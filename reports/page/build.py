@@ -120,17 +120,16 @@ def _subtitle(material: Material) -> str:
 
 def _highlights(material: Material) -> tuple[tuple[str, str], ...]:
     runs = [run for method_runs in material.records.values() for run in method_runs]
-    highlights = [
-        ("methods", f"{len(material.records)} of {len(material.titles)}"),
-        ("runs", str(len(runs))),
-        ("trials per method", str(material.measured.summary.trials)),
-    ]
+    numbers = [(len(runs), "run", "runs"), (material.measured.summary.trials, "trial per method", "trials per method")]
     if runs:
-        highlights += [("models per run", str(material.folds)), ("test classes", f"{runs[0].test_classes:,}")]
-        highlights.append(("test images", f"{runs[0].test_images:,}"))
-    if len(material.records) == len(material.titles):
-        highlights[0] = ("methods", str(len(material.records)))
-    return tuple(highlights)
+        numbers += [
+            (material.folds, "model per run", "models per run"),
+            (runs[0].test_classes, "test class", "test classes"),
+            (runs[0].test_images, "test image", "test images"),
+        ]
+    run, planned = len(material.records), len(material.titles)
+    methods = ("method" if planned == 1 else "methods", str(run) if run == planned else f"{run} of {planned}")
+    return (methods, *((one if number == 1 else many, f"{number:,}") for number, one, many in numbers))
 
 
 def _sources(material: Material) -> tuple[tuple[str, MethodSource], ...]:

@@ -19,6 +19,8 @@ def carries_choice(protocol: str, trials: int) -> bool:
 
 def origin_of_hyperparameters(protocol: str, trials: int) -> str:
     """Return one or two sentences on the origin of the hyperparameters; see `carries_choice` for the arguments."""
+    if trials == 1:
+        return "Hyperparameters: those of the only trial of each method."
     if trials:
         return f"Hyperparameters: best of {trials} trials per method by validation MAP@R."
     given = "Hyperparameters: from papers or from the experiment file, not searched."

@@ -26,6 +26,13 @@ def test_a_partial_experiment_says_what_is_missing_and_invents_nothing():
     assert "2 of 3" in dict(content.highlights)["methods"]
 
 
+def test_a_number_of_one_has_a_singular_name():
+    names = [name for name, _ in build_page(material(values(a=A[:1]), reproductions=1)).content.highlights]
+    assert names[:3] == ["method", "run", "trials per method"]
+    names = [name for name, _ in build_page(material(values(a=A, b=B))).content.highlights]
+    assert names[:3] == ["methods", "runs", "trials per method"]
+
+
 def test_an_experiment_without_a_run_has_a_page_too():
     report = build_page(material({"a": [], "b": []}))
     assert report.figures == ()

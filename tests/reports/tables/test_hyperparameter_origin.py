@@ -12,6 +12,7 @@ from tests.support.sample_records import some_run, some_summary
 def test_searched_hyperparameters_name_their_trials():
     expected = "Hyperparameters: best of 50 trials per method by validation MAP@R."
     assert origin_of_hyperparameters("mlrc", 50) == origin_of_hyperparameters("standard", 50) == expected
+    assert origin_of_hyperparameters("mlrc", 1) == "Hyperparameters: those of the only trial of each method."
 
 
 def test_hyperparameters_of_papers_carry_their_papers_choice():
