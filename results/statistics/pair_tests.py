@@ -79,7 +79,8 @@ def moderated_t(values: Numbers, prior: Callable[[Numbers, Numbers], Prior] = ca
         prior: Estimate of the prior from variances and degrees of freedom.
 
     Returns:
-        The differences, with Satterthwaite's degrees of freedom, at most those of all runs together.
+        The differences, with Satterthwaite's degrees of freedom, at most those of all runs that vary. Where nothing is
+        borrowed, the test is Welch's.
     """
     means, variances, counts = _moments(values)
     return moderated_t_of_moments(means, variances, counts, prior)
@@ -94,7 +95,9 @@ def moderated_t_of_moments(
     """Compute `moderated_t` from the means, variances and numbers of runs of the methods, on the last axis."""
     borrowed = prior(variances, counts - 1)
     moderated, degrees = squeezed(variances, counts - 1, borrowed)
-    bound = np.maximum(borrowed.pooled_degrees, np.max(counts - 1, axis=-1))
+    own = np.maximum(counts - 1, 0)
+    bound = np.maximum(borrowed.pooled_degrees, own.max(axis=-1))
+    bound = np.where(borrowed.degrees > 0, bound, own.sum(axis=-1))
     return _of_independent(means, moderated / np.maximum(counts, 1), degrees, bound)
 
 
