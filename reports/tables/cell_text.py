@@ -32,7 +32,10 @@ def interval_text(cell: Cell) -> str:
 
 
 def number_text(value: float, form: NumberFormat) -> str:
-    """Return a number with its sign, or "< smallest" if it is below the smallest number that `form` shows."""
+    """Return a number with its sign, or "< smallest" if it is below the smallest number that `form` shows.
+
+    A number that rounds to zero has no minus.
+    """
     if form.smallest and value < form.smallest:
         return f"< {form.smallest:.{form.digits}f}"
     return _digits(value, form, sign="+" if form.signed else "")
@@ -42,7 +45,7 @@ def _digits(value: float, form: NumberFormat, sign: str = "") -> str:
     grouping = "," if form.thousands else ""
     if isinstance(value, int) and form.digits == 0 and form.scale == 1:
         return f"{value:{sign}{grouping}d}"
-    return f"{form.scale * value:{sign}{grouping}.{form.digits}{'g' if form.significant else 'f'}}"
+    return f"{form.scale * value:{sign}z{grouping}.{form.digits}{'g' if form.significant else 'f'}}"
 
 
 def _ends(interval: tuple[float, float], form: NumberFormat) -> str:

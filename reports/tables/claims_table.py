@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from reports.published.claim_answers import AnsweredClaim, ExperimentAnswer
-from reports.tables.table import Cell, Column, NumberFormat, Row, Sheet, Table, Value
+from reports.tables.cell_text import cell_text
+from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
 from results.published.claims_file import Claim
 from results.statistics.claims_verdict import ClaimVerdict
 from results.statistics.method_comparison import MARGIN, ComparedPair
@@ -17,7 +18,6 @@ _HEADER = (
     *("experiment", "experiment_dataset", "experiment_verdict", "difference", "low", "high", "n_a", "n_b"),
     *("p_better", "smallest_detectable", "runs_needed_there", "other_conditions"),
 )
-_POINTS = NumberFormat(digits=2, scale=100, signed=True)
 _PRINT_WORDS: dict[PrintVerdict, str] = {
     "within noise": "within noise",
     "beyond noise": "beyond noise",
@@ -87,12 +87,12 @@ def noise_words(one: AnsweredClaim) -> str:
 
 
 def difference_words(pair: ComparedPair) -> str:
-    """Return a difference with half the width of its 95 % interval, in percentage points, such as `-0.25 ± 0.06`.
+    """Return a difference with half the width of its 95 % interval, in percentage points, such as `-0.25 ± 0.06`."""
+    return cell_text(_difference(pair))
 
-    A difference that rounds to zero is `+0.00` on either side.
-    """
-    width = "" if pair.half_width is None else f" ± {100 * pair.half_width:.2f}"
-    return f"{100 * pair.difference:+z.2f}{width}"
+
+def _difference(pair: ComparedPair) -> Cell:
+    return Cell(pair.difference, pair.half_width, form=POINTS, kind="measured")
 
 
 def _is_elsewhere(one: AnsweredClaim) -> bool:
@@ -132,8 +132,7 @@ def _cells(one: AnsweredClaim, with_runs: bool) -> list[Cell]:
         return [*cells, Cell(kind="not run"), Cell(), Cell()]
     pair = shown.answer.pair
     counts = "" if pair.n_a == pair.n_b else f"{pair.n_a}, {pair.n_b}"
-    difference = Cell(pair.difference, pair.half_width, form=_POINTS, kind="measured")
-    return [*cells, difference, Cell(pair.n_a, written=counts), Cell(shown.experiment)]
+    return [*cells, _difference(pair), Cell(pair.n_a, written=counts), Cell(shown.experiment)]
 
 
 def _verdict_words(one: AnsweredClaim) -> str:

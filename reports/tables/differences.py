@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from reports.tables.name_lists import joined_groups, joined_with_and
-from reports.tables.table import Cell, Column, NumberFormat, Row, Sheet, Table, Value
+from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
 from results.experiment_results import MeasuredExperiment
 from results.experiment_spec import PrimaryScore
 from results.headline_metrics import HEADLINE_METRICS
@@ -16,7 +16,6 @@ _HEADER = (
     *("p", "p_better", "p_equal", "smallest_detectable", "effect_name", "effect", "effect_low", "effect_high"),
     "verdict",
 )
-_POINTS = NumberFormat(digits=2, scale=100, signed=True)
 _DISTANCE = NumberFormat(digits=2, scale=100)
 _P_VALUE = NumberFormat(digits=3, smallest=0.001)
 _EFFECT = NumberFormat(digits=2, signed=True)
@@ -111,7 +110,7 @@ def _caption(comparison: ComparisonResult | None, score: PrimaryScore, repeated:
 
 
 def _cells(pair: ComparedPair, titles: Mapping[str, str], margin: float) -> list[Cell]:
-    difference = Cell(pair.difference, pair.half_width, form=_POINTS, kind="measured")
+    difference = Cell(pair.difference, pair.half_width, form=POINTS, kind="measured")
     effect = Cell() if pair.effect is None else _effect(pair.effect)
     counts = "" if pair.n_a == pair.n_b else f"{pair.n_a}, {pair.n_b}"
     adjusted = pair.p_equal if pair.verdict == "equal" else pair.p_better

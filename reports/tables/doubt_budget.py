@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from reports.tables.table import Cell, Column, NumberFormat, Row, Sheet, Table, Value
+from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
 from results.experiment_results import MeasuredExperiment
 from results.headline_metrics import HEADLINE_METRICS
 from results.statistics.doubt import Doubt, doubt_of_pairs
@@ -13,7 +13,6 @@ _HEADER = (
     *("a", "b", "metric", "variant", "difference", "runs_half_width", "search_half_width", "classes_half_width"),
     *("together_half_width", "paired"),
 )
-_POINTS = NumberFormat(digits=2, scale=100, signed=True)
 _WIDTH = NumberFormat(digits=2, scale=100)
 
 
@@ -75,7 +74,7 @@ def _caption(pairs: list[Doubt], metric: str, kind: str) -> str:
 
 
 def _cells(pair: Doubt) -> list[Cell]:
-    difference = Cell(pair.difference, form=_POINTS, kind="measured")
+    difference = Cell(pair.difference, form=POINTS, kind="measured")
     return [difference, *(_width(width) for width in (pair.runs, pair.search, pair.classes, pair.together))]
 
 

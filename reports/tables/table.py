@@ -34,7 +34,7 @@ class NumberFormat:
         digits: Number of digits after the decimal point, or of significant digits if `significant`.
         scale: The number is multiplied by this before it is shown; 100 shows fractions of 1 in percent.
         thousands: Whether commas separate thousands.
-        signed: Whether positive numbers have a plus sign. Half widths never have a sign.
+        signed: Whether positive numbers have a plus sign. Half widths never have a sign, and zeros never a minus.
         significant: Whether `digits` counts significant digits.
         smallest: Numbers below this are shown as "< smallest"; 0 turns this off.
         ends: Form of an interval: `[1, 2]` for "brackets", `1 to 2` for "to".
@@ -51,6 +51,8 @@ class NumberFormat:
 
 PERCENT = NumberFormat(digits=2, scale=100)
 """Shows fractions of 1 as percentages with two digits after the point."""
+POINTS = NumberFormat(digits=2, scale=100, signed=True)
+"""Shows differences of fractions of 1 in percentage points, with a sign and two digits after the point."""
 
 
 @dataclass(frozen=True)

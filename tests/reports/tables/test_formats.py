@@ -20,7 +20,7 @@ from reports.tables.differences import differences
 from reports.tables.formats import WRITERS, to_csv, to_html, to_latex, to_latex_document, to_markdown
 from reports.tables.hyperparameters import hyperparameters
 from reports.tables.peeking import peeking_table
-from reports.tables.table import Cell, Column, Line, NumberFormat, Row, Sheet, Table
+from reports.tables.table import POINTS, Cell, Column, Line, NumberFormat, Row, Sheet, Table
 from results.experiment_results import MeasuredExperiment
 from results.published.tables import published_table, published_tables
 from tests.support.measured_experiment import TITLES, measured, read, with_trainings
@@ -275,6 +275,7 @@ def test_every_format_shows_what_is_published_and_that_nothing_was_run(name):
         (Cell(interval=(0.1, 1.0), form=NumberFormat(digits=1, ends="to")), "0.1 to 1.0"),
         (Cell(62000.0, written="62K"), "62K"),
         (Cell(63.6, 0.19, form=NumberFormat(digits=6, significant=True), written="63.60"), "63.60 ± 0.19"),
+        (Cell(-1e-5, 0.001, form=POINTS), "+0.00 ± 0.10"),
         (Cell("yes"), "yes"),
         (Cell(), ""),
     ],
