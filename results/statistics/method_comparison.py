@@ -200,10 +200,10 @@ def compare_methods(
     for name, by_run in methods.items():
         if not by_run:
             raise ValueError(f"{name} has no run to compare")
-    means = {name: _mean(by_run) for name, by_run in methods.items()}
+    means = {name: float(np.mean(list(by_run.values()))) for name, by_run in methods.items()}
     tested = _with_all_runs(methods, constant)
     differences = TESTS[test](_aligned(tested))
-    pairs = _pairs(tested, differences, test, alpha, margin) if len(methods) > 1 else ()
+    pairs = _pairs(tested, means, differences, test, alpha, margin) if len(methods) > 1 else ()
     counted = (_with_made_runs(pair, methods, tested) for pair in pairs)
     return ComparisonResult(tuple(methods), means, tuple(counted), test, alpha, margin)
 
@@ -240,7 +240,12 @@ def _aligned(methods: Mapping[str, RunValues]) -> npt.NDArray[np.float64]:
 
 
 def _pairs(
-    methods: Mapping[str, RunValues], differences: PairDifferences, test: TestName, alpha: float, margin: float
+    methods: Mapping[str, RunValues],
+    means: Mapping[str, float],
+    differences: PairDifferences,
+    test: TestName,
+    alpha: float,
+    margin: float,
 ) -> Iterator[ComparedPair]:
     adjusted, equal = better_p(differences), equal_p(differences, margin)
     tested = ~np.isnan(differences.degrees)
@@ -262,7 +267,7 @@ def _pairs(
         }
         difference = float(differences.difference[index])
         # Unmatched runs are in the means that a table shows.
-        shown = difference * (_mean(methods[a]) - _mean(methods[b])) > 0
+        shown = difference * (means[a] - means[b]) > 0
         yield ComparedPair(
             a=a,
             b=b,
@@ -272,10 +277,6 @@ def _pairs(
             **_runs_and_effect(methods[a], methods[b], test),
             verdict=_verdict(difference, adjusted[index], equal[index], alpha, shown=shown),
         )
-
-
-def _mean(by_run: RunValues) -> float:
-    return float(np.mean(list(by_run.values())))
 
 
 def _verdict(difference: float, p_better: float, p_equal: float, alpha: float, *, shown: bool) -> PairVerdict:

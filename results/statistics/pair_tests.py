@@ -96,8 +96,9 @@ def moderated_t_of_moments(
     borrowed = prior(variances, counts - 1)
     moderated, degrees = squeezed(variances, counts - 1, borrowed)
     own = np.maximum(counts - 1, 0)
-    bound = np.maximum(borrowed.pooled_degrees, own.max(axis=-1))
-    bound = np.where(borrowed.degrees > 0, bound, own.sum(axis=-1))
+    # Where nothing is borrowed, the bound is that of `welch_t`.
+    varied = np.maximum(borrowed.pooled_degrees, own.max(axis=-1))
+    bound = np.where(borrowed.degrees > 0, varied, own.sum(axis=-1))
     return _of_independent(means, moderated / np.maximum(counts, 1), degrees, bound)
 
 
