@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from protocols.source_digest import source_digest, source_files
+from protocols.source_digest import digest_of, source_contents, source_digest
 from protocols.source_files import known_files, remember_files
 from results.source_names import SourceName
 from results.whole_files import write_whole
@@ -15,6 +15,9 @@ _FOLDER = "sources"
 def keep_sources(artifacts: Path) -> None:
     """Copy the users' files that this process knows to `sources/HASH` in the folder of the artifacts.
 
+    A file that has changed or is gone since its hash was taken is left out, and a copy from before stays as it is. No
+    training uses such a file: `load_source` refuses it.
+
     Args:
         artifacts: Folder of the checkpoints.
 
@@ -22,13 +25,21 @@ def keep_sources(artifacts: Path) -> None:
         OSError: A copy cannot be written.
     """
     for digest, file in known_files().items():
-        folder, files = artifacts / _FOLDER / digest, source_files(file)
-        common = Path(os.path.commonpath([path.parent for path in files]))
-        for path in files:
-            target = folder / path.relative_to(common)
-            content = path.read_bytes()
+        contents = _contents_of(file, digest)
+        folder = artifacts / _FOLDER / digest
+        for path, content in contents.items():
+            target = folder / path.relative_to(os.path.commonpath([other.parent for other in contents]))
             if not target.is_file() or target.read_bytes() != content:
                 write_whole(target, content)
+
+
+def _contents_of(file: Path, digest: str) -> dict[Path, bytes]:
+    """Return the files of a source with their content; none if they no longer have this digest."""
+    try:
+        contents = source_contents(file)
+    except (OSError, SyntaxError, ValueError):  # ValueError: a file with null bytes.
+        return {}
+    return contents if digest_of(file, contents) == digest else {}
 
 
 def remember_kept_sources(artifacts: Path, names: Iterable[str]) -> None:

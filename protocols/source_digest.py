@@ -3,6 +3,7 @@
 import ast
 import hashlib
 import os
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -23,8 +24,17 @@ def source_digest(file: Path) -> str:
         OSError: A file cannot be read.
         SyntaxError: A file is not valid Python.
     """
-    files = source_files(file)
-    digests = {path: hashlib.sha256(path.read_bytes()).digest() for path in files}
+    return digest_of(file, source_contents(file))
+
+
+def digest_of(file: Path, contents: Mapping[Path, bytes]) -> str:
+    """Return the digest of a source whose files have been read, as `source_digest` does.
+
+    Args:
+        file: The Python file that the source is named after.
+        contents: The content of each of its files, as `source_contents` returns it.
+    """
+    digests = {path: hashlib.sha256(content).digest() for path, content in contents.items()}
     if len(digests) == 1:
         return digests.popitem()[1].hex()[:16]
     folder = file.absolute().parent
@@ -42,14 +52,27 @@ def source_files(file: Path) -> tuple[Path, ...]:
         OSError: A file cannot be read.
         SyntaxError: A file is not valid Python.
     """
-    reached: dict[Path, None] = {}
+    return tuple(source_contents(file))
+
+
+def source_contents(file: Path) -> dict[Path, bytes]:
+    """Return the files of `source_files` with their content. Each file is read once.
+
+    Args:
+        file: A Python file.
+
+    Raises:
+        OSError: A file cannot be read.
+        SyntaxError: A file is not valid Python.
+    """
+    contents: dict[Path, bytes] = {}
     pending = [file.absolute()]
     while pending:
         path = pending.pop()
-        if path not in reached:
-            reached[path] = None
-            pending += _imported_files(path, path.read_bytes())
-    return tuple(reached)
+        if path not in contents:
+            contents[path] = path.read_bytes()
+            pending += _imported_files(path, contents[path])
+    return contents
 
 
 @lru_cache(maxsize=4096)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from protocols.kept_sources import keep_sources, remember_kept_sources
+from protocols.source_digest import source_digest
 from protocols.source_files import load_source, settled_name
 from results.source_names import SourceName
 
@@ -20,3 +21,31 @@ def test_a_copy_with_its_neighbours_is_found_by_hash(tmp_path: Path) -> None:
     name = SourceName.parse(settled)
     assert name is not None
     assert load_source(name) == 5
+
+
+def test_a_later_change_of_a_file_does_not_change_its_copy(tmp_path: Path) -> None:
+    file, artifacts = tmp_path / "kept_edited.py", tmp_path / "artifacts"
+    file.write_text("x = 5\n")
+    digest = source_digest(file)
+    settled = settled_name(f"{file}:x")
+    keep_sources(artifacts)
+    for later in ("x = 6\n", "x = \n", "x = '\0'\n"):
+        file.write_text(later)
+        keep_sources(artifacts)
+        assert (artifacts / "sources" / digest / file.name).read_text() == "x = 5\n"
+    file.unlink()
+    keep_sources(artifacts)
+    remember_kept_sources(artifacts, [settled])
+    name = SourceName.parse(settled)
+    assert name is not None
+    assert load_source(name) == 5
+
+
+def test_a_file_that_has_changed_is_not_copied_under_its_old_hash(tmp_path: Path) -> None:
+    file, artifacts = tmp_path / "kept_changed.py", tmp_path / "artifacts"
+    file.write_text("x = 7\n")
+    digest = source_digest(file)
+    settled_name(f"{file}:x")
+    file.write_text("x = 8\n")
+    keep_sources(artifacts)
+    assert not (artifacts / "sources" / digest).exists()
