@@ -38,7 +38,7 @@ def root_of(request: DataRequest, what: str) -> Path:
     if request.root is None:
         raise DataError(f"{request.name}: say where it lies with --data FOLDER ({what})")
     if not request.root.is_dir():
-        raise DataError(f"{request.root}: no such folder; give {what} with --data")
+        raise DataError(f"{request.root}: no such folder; --data must name {what}")
     return request.root
 
 

@@ -99,7 +99,7 @@ def _in_words(training: StoredTraining, compared: Comparison) -> str:
     if not compared.differences:
         what = "record and checkpoint" if compared.checkpoint else "record; no checkpoint is kept"
         return f"equal bit for bit ({what})"
-    change = "" if compared.best_change is None else f"; MAP@R {100 * compared.best_change:+.4f} points"
+    change = "" if compared.best_change is None else f"; MAP@R {100 * compared.best_change:+z.4f} points"
     where = f"; made with {', '.join(compared.surroundings)}" if compared.surroundings else ""
     return f"differs: {', '.join(compared.differences)}{change}{where}"
 

@@ -66,7 +66,7 @@ def _verdict(pair: ComparedPair, higher: str, names: tuple[str, str], comparison
     adjusted = p_value(pair.p_equal if kind == "equal" else pair.p_better)
     lines = [
         text,
-        f"difference {gap}, 95 % interval of this pair alone {100 * ends[0]:.2f} to {100 * ends[1]:.2f}",
+        f"difference {gap}, 95 % interval of this pair alone {100 * ends[0]:z.2f} to {100 * ends[1]:z.2f}",
         f"{test_of(pair)}, adjusted {adjusted}",
     ]
     if kind == "open":
