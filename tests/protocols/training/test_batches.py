@@ -130,14 +130,17 @@ def test_torn_groups_are_refused() -> None:
 
 @given(
     sizes=st.lists(st.integers(1, 40) | st.sampled_from([10_001, 70_000]), min_size=1, max_size=12),
+    m=st.integers(1, 9),
     seed=st.integers(0, 2**32),
 )
-@settings(max_examples=60)
-def test_one_image_of_each_class_is_drawn_as_by_single_draws(sizes: list[int], seed: int) -> None:
+@settings(max_examples=100)
+def test_images_are_drawn_as_by_numpys_choice_for_each_class(sizes: list[int], m: int, seed: int) -> None:
     members = np.split(np.random.default_rng(seed).permutation(sum(sizes)), np.cumsum(sizes)[:-1])
     together, single = np.random.default_rng(seed), np.random.default_rng(seed)
-    draw, draw_singly = module._one_of_each(members, together), module._some_of_each(members, 1, single)
+    draw = module._some_of_each(members, m, together)
     for _ in range(3):
-        order = together.permutation(len(sizes))
-        np.testing.assert_array_equal(draw(order), draw_singly(single.permutation(len(sizes))))
+        drawn = draw(together.permutation(len(sizes)))
+        of_classes = [members[c] for c in single.permutation(len(sizes))]
+        expected = [single.choice(of_class, m, replace=len(of_class) < m) for of_class in of_classes]
+        np.testing.assert_array_equal(drawn, np.concatenate(expected))
     assert together.bit_generator.state == single.bit_generator.state
