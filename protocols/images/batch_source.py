@@ -7,14 +7,14 @@ page-locked memory, so that the copy does not wait. On a CPU, `device` is severa
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from protocols.images.crops import Cut, cut_crops, random_cuts
+from protocols.images.crops import Cuts, cut_crops, random_cuts
 from protocols.images.device_crops import Windows, resized_windows
 from protocols.images.packed_images import LabelledImages
 from protocols.images.prefetch import done_ahead
@@ -54,7 +54,7 @@ class BatchSource:
     ) -> None:
         self._images, self._settings = images, settings
         self._threads = host_threads(device) if threads is None else threads
-        self._make: Callable[[Rows, Sequence[Cut]], OnDevice]
+        self._make: Callable[[Rows, Cuts], OnDevice]
         if settings.augmentation == "faithful" and device.type == "cpu" and fits(images, settings.crop):
             small = SmallCrops(images, settings.crop)
             self._make = lambda rows, cuts: lambda: small(rows, cuts)
@@ -100,7 +100,7 @@ class _PillowCrops:
     def __init__(self, images: LabelledImages, side: int, device: torch.device) -> None:
         self.images, self.side, self.device = images, side, device
 
-    def __call__(self, rows: Rows, cuts: Sequence[Cut]) -> OnDevice:
+    def __call__(self, rows: Rows, cuts: Cuts) -> OnDevice:
         crops = page_locked(cut_crops(self.images, rows, cuts, self.side), self.device)
         return lambda: crops.to(self.device, non_blocking=True)
 
@@ -111,15 +111,14 @@ class _SentBoxes:
     def __init__(self, images: LabelledImages, side: int, device: torch.device) -> None:
         self.images, self.side, self.device = images, side, device
 
-    def __call__(self, rows: Rows, cuts: Sequence[Cut]) -> OnDevice:
+    def __call__(self, rows: Rows, cuts: Cuts) -> OnDevice:
         boxes = []
-        for row, cut in zip(rows, cuts, strict=True):
-            top, left, height, width = cut.box
-            boxes.append(self.images.image(int(row))[top : top + height, left : left + width].reshape(-1))
+        for row, (top, left, height, width) in zip(rows.tolist(), cuts.boxes.tolist(), strict=True):
+            boxes.append(self.images.image(row)[top : top + height, left : left + width].reshape(-1))
         pixels = page_locked(torch.from_numpy(np.concatenate(boxes)), self.device)
         channels = self.images.images.channels
         starts = np.cumsum([0, *(len(box) for box in boxes)])[:-1]
-        windows = _windows(starts, np.asarray([cut.box[3] for cut in cuts]), cuts, channels)
+        windows = _windows(starts, cuts.boxes[:, 3], cuts, channels)
         return lambda: resized_windows(pixels.to(self.device, non_blocking=True), windows, channels, self.side)
 
 
@@ -135,17 +134,16 @@ class _ResidentImages:
         for i, (start, size) in enumerate(zip(self.starts, sizes, strict=True)):
             self.pixels[start : start + size] = torch.from_numpy(images.image(i).reshape(-1).copy())
 
-    def __call__(self, rows: Rows, cuts: Sequence[Cut]) -> OnDevice:
-        tops, lefts = np.asarray([cut.box[:2] for cut in cuts], dtype=np.int64).T
+    def __call__(self, rows: Rows, cuts: Cuts) -> OnDevice:
+        tops, lefts = cuts.boxes[:, :2].T
         starts = self.starts[rows] + (tops * self.widths[rows] + lefts) * self.channels
         windows = _windows(starts, self.widths[rows], cuts, self.channels)
         return lambda: resized_windows(self.pixels, windows, self.channels, self.side)
 
 
-def _windows(starts: Rows, image_widths: Rows, cuts: Sequence[Cut], channels: int) -> Windows:
-    heights, widths = np.asarray([cut.box[2:] for cut in cuts], dtype=np.int64).T
-    flips = np.asarray([cut.flip for cut in cuts])
-    return Windows(starts, image_widths * channels, np.full(len(cuts), channels), heights, widths, flips)
+def _windows(starts: Rows, image_widths: Rows, cuts: Cuts, channels: int) -> Windows:
+    heights, widths = cuts.boxes[:, 2:].T
+    return Windows(starts, image_widths * channels, np.full(len(starts), channels), heights, widths, cuts.flips)
 
 
 def host_threads(device: torch.device) -> int:

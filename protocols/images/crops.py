@@ -5,8 +5,9 @@ numbers come from one generator, so the number of threads or processes does not 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import torch
@@ -23,16 +24,16 @@ _TRIES = 10
 
 
 @dataclass(frozen=True)
-class Cut:
-    """The random part of one training crop.
+class Cuts:
+    """The random parts of the training crops of a batch.
 
     Attributes:
-        box: Top, left, height and width in pixels of the image.
-        flip: Whether the crop is mirrored left and right.
+        boxes: Top, left, height and width in pixels of each image, int64 (batch, 4).
+        flips: Whether each crop is mirrored left and right, bool (batch,).
     """
 
-    box: tuple[int, int, int, int]
-    flip: bool
+    boxes: NDArray[np.int64]
+    flips: NDArray[np.bool_]
 
 
 def training_batch(
@@ -54,32 +55,32 @@ def training_batch(
 
 def random_cuts(
     images: LabelledImages, indices: NDArray[np.int64], settings: ImageSettings, generator: torch.Generator
-) -> list[Cut]:
+) -> Cuts:
     """Draw the cuts of a batch, in the order of `indices`. Only the sizes of the images are read."""
-    cuts = []
-    for index in indices:
-        height, width, _ = images.shape_of(int(index))
-        box = random_box(height, width, settings, generator)
-        cuts.append(Cut(box, settings.flip and torch.rand((), generator=generator).item() < 0.5))
-    return cuts
+    draw_box = _box_drawer(settings, _tries(generator, 0 if settings.flip else len(indices)))
+    boxes, flips = [], []
+    for height, width, _ in images.shapes_of(indices):
+        boxes.append(draw_box(height, width))
+        flips.append(settings.flip and torch.rand((), generator=generator).item() < 0.5)
+    return Cuts(np.asarray(boxes, dtype=np.int64).reshape(-1, 4), np.asarray(flips, dtype=np.bool_))
 
 
-def cut_crops(images: LabelledImages, indices: NDArray[np.int64], cuts: Sequence[Cut], side: int) -> Tensor:
+def cut_crops(images: LabelledImages, indices: NDArray[np.int64], cuts: Cuts, side: int) -> Tensor:
     """Cut crops out of images and resize them with Pillow.
 
     Args:
         images: The training images.
         indices: Positions of the batch's images, (batch,).
-        cuts: One cut per image.
+        cuts: The cuts of these images.
         side: Side of the crops in pixels.
 
     Returns:
         The crops, uint8 (batch, channels, side, side).
     """
     crops = []
-    for index, cut in zip(indices, cuts, strict=True):
-        crop = _chw(_resized(images.image(int(index)), cut.box, side))
-        crops.append(crop.flip(-1) if cut.flip else crop)
+    for index, box, flip in zip(indices, cuts.boxes.tolist(), cuts.flips.tolist(), strict=True):
+        crop = _chw(_resized(images.image(int(index)), box, side))
+        crops.append(crop.flip(-1) if flip else crop)
     return torch.stack(crops)
 
 
@@ -120,19 +121,41 @@ def random_box(
     Returns:
         Top, left, height and width in pixels.
     """
+    return _box_drawer(settings, _tries(generator, 0))(height, width)
+
+
+_Box = tuple[int, int, int, int]
+"""Top, left, height and width in pixels."""
+
+
+def _tries(generator: torch.Generator, sure: int) -> Iterator[list[float]]:
+    """Yield four uniform random numbers for each try of a box. The numbers of the first `sure` tries are drawn at once.
+
+    As many tries as there are images are sure to be made. Drawn at once, they are the same numbers as one by one.
+    """
+    yield from torch.rand(sure, 4, generator=generator, dtype=torch.float64).tolist()
+    while True:
+        yield torch.rand(4, generator=generator, dtype=torch.float64).tolist()
+
+
+def _box_drawer(settings: ImageSettings, tries: Iterator[list[float]]) -> Callable[[int, int], _Box]:
+    """Return a function that draws the box of an image of a height and a width."""
     low, high = (math.log(bound) for bound in settings.ratio)
-    for _ in range(_TRIES):
-        draws = torch.rand(4, generator=generator, dtype=torch.float64).tolist()
-        area = height * width * (settings.area[0] + draws[0] * (settings.area[1] - settings.area[0]))
-        ratio = math.exp(low + draws[1] * (high - low))
-        box_width, box_height = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
-        if 0 < box_width <= width and 0 < box_height <= height:
-            top = int(draws[2] * (height - box_height + 1))
-            left = int(draws[3] * (width - box_width + 1))
-            return top, left, box_height, box_width
-    ratio = min(max(width / height, settings.ratio[0]), settings.ratio[1])
-    box_width, box_height = min(width, round(height * ratio)), min(height, round(width / ratio))
-    return (height - box_height) // 2, (width - box_width) // 2, box_height, box_width
+    least, area_range, ratio_range = settings.area[0], settings.area[1] - settings.area[0], high - low
+
+    def draw(height: int, width: int) -> _Box:
+        for to_area, to_ratio, to_top, to_left in islice(tries, _TRIES):
+            area = height * width * (least + to_area * area_range)
+            ratio = math.exp(low + to_ratio * ratio_range)
+            box_width, box_height = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
+            if 0 < box_width <= width and 0 < box_height <= height:
+                top, left = int(to_top * (height - box_height + 1)), int(to_left * (width - box_width + 1))
+                return top, left, box_height, box_width
+        ratio = min(max(width / height, settings.ratio[0]), settings.ratio[1])
+        box_width, box_height = min(width, round(height * ratio)), min(height, round(width / ratio))
+        return (height - box_height) // 2, (width - box_width) // 2, box_height, box_width
+
+    return draw
 
 
 def centre_crop(image: Tensor, side: int) -> Tensor:
@@ -151,7 +174,7 @@ def _chw(image: NDArray[np.uint8]) -> Tensor:
     return torch.from_numpy(image.transpose(2, 0, 1).copy())
 
 
-def _resized(image: NDArray[np.uint8], box: tuple[int, int, int, int], side: int) -> NDArray[np.uint8]:
+def _resized(image: NDArray[np.uint8], box: Sequence[int], side: int) -> NDArray[np.uint8]:
     """The box (top, left, height, width) of an image (h, w, channels) as a square of `side`."""
     top, left, height, width = box
     # The box is cut first. If Pillow's resize gets the box as an argument, its filter uses pixels outside of it.

@@ -25,7 +25,10 @@ PIXELS_AT_ONCE = 2**25
 
 WEIGHT_BITS = 22
 """Pillow's weights are multiples of 2 to the power of minus this number."""
-_LOW_BITS = 11
+LOW_BITS = 11
+"""Number of bits in the low part of a weight."""
+EXACT_SHRINK = 31
+"""How many times an axis can shrink with exact sums."""
 _TALL_BOXES_HEIGHT_FIRST = int(PIL.__version__.split(".")[0]) >= 13
 
 
@@ -117,9 +120,9 @@ def _resized(pixels: Tensor, numbers: Tensor, most: tuple[int, int], channels: i
     offsets = _offsets(height, most[0], down)[:, None, :, None] + _offsets(width, most[1], right)[:, None, None, :]
     offsets = offsets + (start[:, None] + torch.arange(channels, device=pixels.device))[:, :, None, None]
     boxes = pixels[offsets].float().reshape(len(start), -1, most[1])
-    wide = torch.bmm(boxes, _weights(width, most[1], side).transpose(1, 2))
+    wide = torch.bmm(boxes, split_weights(width, most[1], side).transpose(1, 2))
     half = _rounded(*wide.chunk(2, dim=2)).float().reshape(len(start), channels, most[0], side)
-    tall = torch.matmul(_weights(height, most[0], side)[:, None], half)
+    tall = torch.matmul(split_weights(height, most[0], side)[:, None], half)
     crops = _rounded(*tall.chunk(2, dim=2))
     crops = crops.where(~turned.bool()[:, None, None, None], crops.mT)
     return crops.where(~flip.bool()[:, None, None, None], crops.flip(-1))
@@ -130,15 +133,8 @@ def _offsets(sizes: Tensor, most: int, step: Tensor) -> Tensor:
     return torch.arange(most, device=sizes.device).minimum(sizes[:, None] - 1) * step[:, None]
 
 
-def _weights(sizes: Tensor, most: int, side: int) -> Tensor:
-    """The weights in two parts of eleven bits, float32 (n, 2 * side, most), high parts first."""
-    whole = axis_weights(sizes, most, side)
-    high = (whole / 2**_LOW_BITS).round()
-    return torch.cat([high, whole - high * 2**_LOW_BITS], dim=1).float()
-
-
-def axis_weights(sizes: Tensor, most: int, side: int) -> Tensor:
-    """Compute the weight of every input pixel for every output pixel of an axis.
+def split_weights(sizes: Tensor, most: int, side: int) -> Tensor:
+    """Compute the weight of every input pixel for every output pixel of an axis, in two parts of eleven bits.
 
     Args:
         sizes: Length of the axis of each box in pixels, int64 (n,).
@@ -146,8 +142,16 @@ def axis_weights(sizes: Tensor, most: int, side: int) -> Tensor:
         side: Length of the axis after the resize.
 
     Returns:
-        Weights times 2 to the power of `WEIGHT_BITS`, whole numbers in float64, (n, side, most).
+        Whole numbers in float32, (n, 2 * side, most), high parts first. The high part times 2 to the power of
+        `LOW_BITS`, plus the low part, is the weight times 2 to the power of `WEIGHT_BITS`.
     """
+    whole = _axis_weights(sizes, most, side)
+    high = (whole / 2**LOW_BITS).round()
+    return torch.cat([high, whole - high * 2**LOW_BITS], dim=1).float()
+
+
+def _axis_weights(sizes: Tensor, most: int, side: int) -> Tensor:
+    """The weights times 2 to the power of `WEIGHT_BITS`, whole numbers in float64 (n, side, most)."""
     # In float64 and in the order of Pillow's operations, since Pillow rounds the results.
     scale = sizes.double()[:, None] / side
     filter_scale = scale.clamp(min=1.0)
@@ -171,5 +175,5 @@ def axis_weights(sizes: Tensor, most: int, side: int) -> Tensor:
 
 def _rounded(high: Tensor, low: Tensor) -> Tensor:
     """Grey levels from the sums of both parts, rounded as in Pillow."""
-    total = high.int() * 2**_LOW_BITS + low.int() + 2 ** (WEIGHT_BITS - 1)
+    total = high.int() * 2**LOW_BITS + low.int() + 2 ** (WEIGHT_BITS - 1)
     return torch.bitwise_right_shift(total, WEIGHT_BITS).clamp(0, 255).to(torch.uint8)

@@ -75,6 +75,10 @@ class PackedImages:
         height, width, channels = self._layout[1][index].tolist()
         return height, width, channels
 
+    def shapes_of(self, indices: NDArray[np.int64]) -> list[tuple[int, int, int]]:
+        """Return height, width and channels of several images without reading them."""
+        return [(height, width, channels) for height, width, channels in self._layout[1][indices].tolist()]
+
     @property
     def channels(self) -> int:
         """Number of channels: 1 for grey images, 3 for RGB."""
@@ -137,6 +141,17 @@ class LabelledImages:
             IndexError: The selection has no such image.
         """
         return self.images.shape_of(self._row(index))
+
+    def shapes_of(self, indices: NDArray[np.int64]) -> list[tuple[int, int, int]]:
+        """Return height, width and channels of several images of this selection without reading them.
+
+        Raises:
+            IndexError: The selection has no such image.
+        """
+        missing = indices[(indices < 0) | (indices >= len(self.rows))]
+        if len(missing):
+            raise IndexError(f"image {missing[0]} of {len(self.rows)}")
+        return self.images.shapes_of(self.rows[indices])
 
     def _row(self, index: int) -> int:
         if not 0 <= index < len(self.rows):

@@ -20,7 +20,7 @@ class SmallConv(nn.Module):
         widths = (16, 32, 64, self.features)
         layers: list[nn.Module] = []
         for before, after in zip((channels, *widths), widths, strict=False):
-            layers += [nn.Conv2d(before, after, 3, stride=2, padding=1), nn.GroupNorm(8, after), nn.ReLU()]
+            layers += [nn.Conv2d(before, after, 3, stride=2, padding=1), nn.GroupNorm(8, after), nn.ReLU(inplace=True)]
         self.stages = nn.Sequential(*layers)
 
     def forward(self, images: Tensor) -> Tensor:

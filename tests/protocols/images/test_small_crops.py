@@ -27,10 +27,10 @@ def noise(folder: Path, number: int, height: int, width: int, channels: int, see
 
 @settings(max_examples=60, deadline=None)
 @given(
-    height=st.integers(1, 40),
-    width=st.integers(1, 40),
+    height=st.integers(1, 60),
+    width=st.integers(1, 60),
     channels=st.sampled_from([1, 3]),
-    side=st.integers(1, 40),
+    side=st.integers(2, 60),
     least=st.sampled_from([0.02, 0.2, 0.9]),
     seed=st.integers(0, 1000),
 )
@@ -57,6 +57,9 @@ def test_images_of_different_sizes_are_cropped_together(tmp_path):
         def shape_of(self, index: int) -> tuple[int, int, int]:
             return parts[index // 2].images.shape_of(index % 2)
 
+        def shapes_of(self, indices: np.ndarray) -> list[tuple[int, int, int]]:
+            return [self.shape_of(index) for index in indices.tolist()]
+
     rows = np.arange(6)
     images = LabelledImages(Mixed(), rows, rows)  # type: ignore[arg-type]
     cuts = random_cuts(images, rows, ImageSettings(resize=None, crop=10), torch.Generator().manual_seed(1))
@@ -64,10 +67,21 @@ def test_images_of_different_sizes_are_cropped_together(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("side", "crop", "small"), [(32, 32, True), (48, 32, True), (105, 64, False), (256, 96, False)]
+    ("side", "crop", "channels", "small"),
+    [
+        (32, 32, 1, True),
+        (32, 32, 3, True),
+        (48, 32, 1, True),
+        (64, 64, 1, True),
+        (31, 1, 1, True),
+        (32, 1, 1, False),
+        (48, 48, 3, False),
+        (105, 64, 1, False),
+        (256, 96, 1, False),
+    ],
 )
-def test_only_small_images_fit(tmp_path, side, crop, small):
-    assert fits(noise(tmp_path, 2, side, side, 1), crop) == small
+def test_only_small_images_fit(tmp_path, side, crop, channels, small):
+    assert fits(noise(tmp_path, 2, side, side, channels), crop) == small
 
 
 def test_a_source_of_batches_uses_them_on_a_cpu(tmp_path, monkeypatch):
