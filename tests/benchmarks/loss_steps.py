@@ -4,7 +4,6 @@ import multiprocessing
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from pytorch_metric_learning import losses as pml_losses
@@ -14,6 +13,7 @@ from torch.nn.functional import normalize
 from losses import CCPLoss, ProxyAnchorLoss, ProxyGMLLoss, ProxyISALoss, ProxyNCALoss, SoftTripleLoss
 from losses.ccp import ball
 from tests.benchmarks.bench_rows import BenchRow, Work, seconds_in_turn
+from tests.support.process_memory import process_memory
 
 B, D = 32, 128
 SOP = 11_318
@@ -131,17 +131,11 @@ def grown_memory(make: Callable[[], Work]) -> float:
 
 def _growth(make: Callable[[], Work]) -> float:
     torch.set_num_threads(1)
-    before = _memory("VmRSS")
+    before = process_memory("VmRSS")
     work = make()
     work()
     work()
-    return _memory("VmHWM") - before
-
-
-def _memory(key: str) -> float:
-    """Memory of this process in MiB, now (`VmRSS`) or at most so far (`VmHWM`)."""
-    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
-    return int(next(line for line in lines if line.startswith(key)).split()[1]) / 1024
+    return process_memory("VmHWM") - before
 
 
 def proxy_gml_rows(rounds: int) -> list[BenchRow]:

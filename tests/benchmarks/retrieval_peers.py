@@ -25,11 +25,12 @@ TOLERANCE = 1e-4
 
 _CHECKED = 200
 _PEAK = """
-import resource, torch
+import torch
 from tests.benchmarks.retrieval_peers import THREADS, retrieval_scores, sop
+from tests.support.process_memory import process_memory
 torch.set_num_threads(THREADS)
 retrieval_scores(*sop())
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+print(process_memory("VmHWM"))
 """
 
 
