@@ -59,7 +59,9 @@ class SmallCrops:
         wide = _resized(self._across.index_select(0, torch.from_numpy(widths - 1)), lines.flatten(1, 2).mT)
         columns = wide.unflatten(2, lines.shape[1:3]).permute(0, 3, 2, 1).flatten(2)
         tall = _resized(self._down.index_select(0, torch.from_numpy(heights - 1)), columns)
-        crops: Tensor = tall.unflatten(2, (-1, self.side)).transpose(1, 2).to(torch.uint8)
+        # numpy makes bytes several times faster than torch.
+        levels = torch.from_numpy(tall.numpy().astype(np.uint8))
+        crops: Tensor = levels.unflatten(2, (-1, self.side)).transpose(1, 2)
         flips = torch.from_numpy(cuts.flips)[:, None, None, None]
         return crops.where(~flips, crops.flip(-1)) if cuts.flips.any() else crops
 
