@@ -45,6 +45,10 @@ class NoiseImages(PackedImages):
         """Return the one shape of all images."""
         return self.shape
 
+    def shapes_of(self, indices: NDArray[np.int64]) -> list[tuple[int, int, int]]:
+        """Return the one shape of all images for every index."""
+        return [self.shape] * len(indices)
+
     @cached_property
     def _noise(self) -> NDArray[np.uint8]:
         return np.random.default_rng(0).integers(0, 256, self.shape, dtype=np.uint8)

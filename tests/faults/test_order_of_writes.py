@@ -12,6 +12,7 @@ from PIL import Image
 from protocols.features import frozen_features
 from protocols.images.packing import pack_arrays, pack_files
 from protocols.kept_sources import keep_sources
+from protocols.source_digest import source_digest
 from protocols.source_files import remember_files
 from reproduce.execution.carry_out import write_tensors
 from reproduce.execution.local import InProcess
@@ -120,9 +121,10 @@ def test_kept_sources_survive(tmp_path, monkeypatch):
     source.write_text("x = 1\n")
     disk = Disk(tmp_path, monkeypatch)
     monkeypatch.setattr("protocols.source_files._files", {})
-    remember_files({"0123": source})
+    digest = source_digest(source)
+    remember_files({digest: source})
     keep_sources(tmp_path / "artifacts")
-    kept = tmp_path / "artifacts" / "sources" / "0123" / "my_loss.py"
+    kept = tmp_path / "artifacts" / "sources" / digest / "my_loss.py"
     assert disk.lost(kept) == []
 
 
