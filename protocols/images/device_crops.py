@@ -23,7 +23,7 @@ from torch import Tensor
 PIXELS_AT_ONCE = 2**25
 """Largest number of values (pixels times channels, padded to the largest box) of one product; about 0.5 GB."""
 
-WEIGHT_BITS = 22
+_WEIGHT_BITS = 22
 """Pillow's weights are multiples of 2 to the power of minus this number."""
 LOW_BITS = 11
 """Number of bits in the low part of a weight."""
@@ -143,7 +143,7 @@ def split_weights(sizes: Tensor, most: int, side: int) -> Tensor:
 
     Returns:
         Whole numbers in float32, (n, 2 * side, most), high parts first. The high part times 2 to the power of
-        `LOW_BITS`, plus the low part, is the weight times 2 to the power of `WEIGHT_BITS`.
+        `LOW_BITS`, plus the low part, is the weight times 2 to the power of `_WEIGHT_BITS`.
     """
     whole = _axis_weights(sizes, most, side)
     high = (whole / 2**LOW_BITS).round()
@@ -151,7 +151,7 @@ def split_weights(sizes: Tensor, most: int, side: int) -> Tensor:
 
 
 def _axis_weights(sizes: Tensor, most: int, side: int) -> Tensor:
-    """The weights times 2 to the power of `WEIGHT_BITS`, whole numbers in float64 (n, side, most)."""
+    """The weights times 2 to the power of `_WEIGHT_BITS`, whole numbers in float64 (n, side, most)."""
     # In float64 and in the order of Pillow's operations, since Pillow rounds the results.
     scale = sizes.double()[:, None] / side
     filter_scale = scale.clamp(min=1.0)
@@ -169,11 +169,11 @@ def _axis_weights(sizes: Tensor, most: int, side: int) -> Tensor:
         total = total + triangle(first + tap, centre, per_pixel, first, last)
     pixel = torch.arange(most, device=sizes.device)
     dense = triangle(pixel, centre[..., None], per_pixel[..., None], first[..., None], last[..., None])
-    weights: Tensor = (dense / total[..., None] * 2**WEIGHT_BITS + 0.5).floor()
+    weights: Tensor = (dense / total[..., None] * 2**_WEIGHT_BITS + 0.5).floor()
     return weights
 
 
 def _rounded(high: Tensor, low: Tensor) -> Tensor:
     """Grey levels from the sums of both parts, rounded as in Pillow."""
-    total = high.int() * 2**LOW_BITS + low.int() + 2 ** (WEIGHT_BITS - 1)
-    return torch.bitwise_right_shift(total, WEIGHT_BITS).clamp(0, 255).to(torch.uint8)
+    total = high.int() * 2**LOW_BITS + low.int() + 2 ** (_WEIGHT_BITS - 1)
+    return torch.bitwise_right_shift(total, _WEIGHT_BITS).clamp(0, 255).to(torch.uint8)

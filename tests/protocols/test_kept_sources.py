@@ -8,6 +8,12 @@ from protocols.source_files import load_source, settled_name
 from results.source_names import SourceName
 
 
+def _loaded(settled: str) -> object:
+    name = SourceName.parse(settled)
+    assert name is not None
+    return load_source(name)
+
+
 def test_a_copy_with_its_neighbours_is_found_by_hash(tmp_path: Path) -> None:
     source, artifacts = tmp_path / "source", tmp_path / "artifacts"
     source.mkdir()
@@ -18,9 +24,7 @@ def test_a_copy_with_its_neighbours_is_found_by_hash(tmp_path: Path) -> None:
     for file in source.iterdir():
         file.unlink()
     remember_kept_sources(artifacts, [settled, "ContrastiveLoss", f"other.py:A (sha256 {'f' * 16})"])
-    name = SourceName.parse(settled)
-    assert name is not None
-    assert load_source(name) == 5
+    assert _loaded(settled) == 5
 
 
 def test_a_later_change_of_a_file_does_not_change_its_copy(tmp_path: Path) -> None:
@@ -36,9 +40,7 @@ def test_a_later_change_of_a_file_does_not_change_its_copy(tmp_path: Path) -> No
     file.unlink()
     keep_sources(artifacts)
     remember_kept_sources(artifacts, [settled])
-    name = SourceName.parse(settled)
-    assert name is not None
-    assert load_source(name) == 5
+    assert _loaded(settled) == 5
 
 
 def test_a_file_that_has_changed_is_not_copied_under_its_old_hash(tmp_path: Path) -> None:

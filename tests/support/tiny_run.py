@@ -38,8 +38,6 @@ def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     asked = ("--data", "images", "--workers", "1", "--device", "cpu", "--track", "tensorboard")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        # Files of earlier tests, which have changed since, are not copied into the store as a user's sources.
-        patch.setattr("protocols.source_files._files", {})
         patch.setattr(sys, "argv", ["reproduce", "run", "tiny.yaml", *asked])
         with pytest.raises(SystemExit) as ended:
             cli.main()
