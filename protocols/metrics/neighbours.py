@@ -9,6 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from protocols.metrics.products import product, ready
+from protocols.metrics.smallest import smallest
 from protocols.metrics.symmetric_distances import distances_in_bands, fits
 
 CHUNK_ELEMENTS = 1 << 22
@@ -17,14 +19,8 @@ CHUNK_ELEMENTS = 1 << 22
 LEAST_ROWS = 128
 """Smallest number of queries at once, even if their distances are more; products with fewer rows are slow."""
 
-_BLOCK = 8
-"""Number of distances in a block of the selection."""
-
-_COLUMN = 0xFFFFFFFF
-"""The bits of a key that hold the column."""
-
-_SORTED_ROWS = 16
-"""Number of rows of distances that are sorted as a whole at once."""
+_COLUMNS = 4096
+"""Number of references in one product."""
 
 _FAISS_GPU_MAX_K = 2048
 
@@ -125,7 +121,7 @@ def _parts_of_one_set(points: Tensor, depths: Tensor, rows_of_a_part: int) -> It
             in_group = groups == group
             of_group = rows[in_group]
             of_queries = distances if in_group.all() else distances[in_group]
-            yield of_group, _smallest(of_queries, int(depths[of_group].max()))
+            yield of_group, smallest(of_queries, int(depths[of_group].max()))
 
 
 def _search(queries: Tensor, references: Tensor, largest_k: int) -> _Search:
@@ -137,7 +133,7 @@ def _search(queries: Tensor, references: Tensor, largest_k: int) -> _Search:
 
 
 def _torch_search(references: Tensor) -> _Search:
-    norms = references.square().sum(1)
+    norms, squares = references.square().sum(1).split(_COLUMNS), [ready(part) for part in references.split(_COLUMNS)]
     # New memory for each part would cost as much time as the selection.
     memory = references.new_empty(0)
 
@@ -145,66 +141,15 @@ def _torch_search(references: Tensor) -> _Search:
         nonlocal memory
         if len(memory) < len(queries):
             memory = references.new_empty(len(queries), len(references))
+        distances, doubled = memory[: len(queries)], ready(-2 * queries)
         # The squared distance without the query's own norm, which does not change the order.
-        distances = torch.addmm(norms, queries, references.T, alpha=-2, out=memory[: len(queries)])
+        for part, square, norm in zip(distances.split(_COLUMNS, dim=1), squares, norms, strict=True):
+            torch.add(product(doubled, square), norm, out=part)
         if without is not None:
             distances[torch.arange(len(queries)), without] = torch.inf
-        return _smallest(distances, k)
+        return smallest(distances, k)
 
     return search
-
-
-def _smallest(distances: Tensor, k: int) -> Tensor:
-    """Columns of the k smallest distances of each row (q, r), in order; of equal ones, the first column comes first."""
-    if distances.dtype != torch.float32:
-        return distances.argsort(dim=1, stable=True)[:, :k]
-    n = distances.shape[1]
-    if (k + 1) * _BLOCK * 2 > n:
-        return _first(_keys(distances, torch.arange(n, device=distances.device)), k) & _COLUMN
-    columns = _candidates(distances, k + 1)
-    keys = _first(_keys(distances.gather(1, columns), columns), k + 1)
-    # If the distance at rank k occurs again at rank k + 1, the first of its columns may not be among the candidates.
-    cut_ties = (keys[:, k - 1] >> 32 == keys[:, k] >> 32).nonzero().flatten()
-    neighbours = keys[:, :k] & _COLUMN
-    for rows in cut_ties.split(_SORTED_ROWS):
-        neighbours[rows] = distances[rows].argsort(dim=1, stable=True)[:, :k]
-    return neighbours
-
-
-def _keys(distances: Tensor, columns: Tensor) -> Tensor:
-    """Whole numbers in the order of float32 distances and then of columns, int64. The lower 32 bits are the column.
-
-    The distances are overwritten, because new memory for each step would take as long as the steps.
-    """
-    # Zero is added because -0.0 has other bits than 0.0. Of negative numbers, the larger one has the smaller bits.
-    bits = distances.add_(0.0).view(torch.int32)
-    bits ^= (bits >> 31).bitwise_and_(0x7FFFFFFF)
-    return bits.long().bitwise_left_shift_(32).bitwise_or_(columns)
-
-
-def _first(keys: Tensor, k: int) -> Tensor:
-    """The k smallest keys of each row, in order."""
-    if keys.device.type != "cpu":
-        return keys.topk(k, dim=1, largest=False).values
-    # numpy sorts several times faster than torch on a CPU.
-    rows = keys.numpy()
-    rows.partition(k - 1, axis=1)
-    return torch.from_numpy(np.sort(rows[:, :k], axis=1))
-
-
-def _candidates(distances: Tensor, k: int) -> Tensor:
-    """A few columns of each row, among which are k smallest distances: those of the k blocks with the smallest minima.
-
-    A selection from all columns takes several times as long. A block takes every m-th column, because minima of
-    neighbouring columns are slow.
-    """
-    n = distances.shape[1]
-    m = n // _BLOCK
-    in_blocks = torch.arange(0, m * _BLOCK, m, device=distances.device)
-    blocks = distances[:, : m * _BLOCK].unflatten(1, (_BLOCK, m)).amin(1).topk(k, dim=1, largest=False).indices
-    columns = (in_blocks[:, None] + blocks[:, None]).flatten(1)
-    rest = torch.arange(m * _BLOCK, n, device=distances.device).expand(len(distances), -1)
-    return torch.cat([columns, rest], dim=1)
 
 
 @cache

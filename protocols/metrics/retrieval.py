@@ -154,7 +154,7 @@ def query_scores(
     single_set = references is None
     if references is None or reference_labels is None:
         references, reference_labels = queries, query_labels
-    if not (torch.isfinite(queries).all() and torch.isfinite(references).all()):
+    if not (_all_finite(queries) and (single_set or _all_finite(references))):
         raise ValueError("embeddings are not finite")
     query_labels, reference_labels = query_labels.cpu(), reference_labels.cpu()
     class_sizes = _class_sizes(query_labels, reference_labels)
@@ -199,6 +199,11 @@ def sides(
     query_mask = torch.from_numpy(is_query)
     device_mask = query_mask.to(embeddings.device)
     return embeddings[device_mask], labels[query_mask], embeddings[~device_mask], labels[~query_mask]
+
+
+def _all_finite(points: Tensor) -> bool:
+    """Whether all numbers are finite. `torch.isfinite` of each takes ten times as long on a CPU."""
+    return points.numel() == 0 or bool(torch.isfinite(torch.stack(torch.aminmax(points))).all())
 
 
 def _scored(

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from protocols.metrics.products import product, ready
+
 SIDE = 512
 """Side of a square of products. Smaller products are slow, and of larger ones more is computed twice."""
 
@@ -29,25 +31,25 @@ def distances_in_bands(points: Tensor, rows_at_once: int) -> Iterator[tuple[int,
 
     Args:
         points: (n, d).
-        rows_at_once: Largest number of rows in memory at once.
+        rows_at_once: Largest number of rows in a band.
 
     Yields:
-        The index of the first row of a band, and its distances (rows, n). They may be overwritten; the next band takes
-        the same memory.
+        The index of the first row of a band, and its distances (rows, n). They may be overwritten; later bands take the
+        same memory.
     """
-    norms, doubled = points.square().sum(1).split(SIDE), (-2 * points).split(SIDE)
-    squares = points.split(SIDE)
-    band = points.new_empty(min(rows_at_once, SIDE), len(points))
+    norms = points.square().sum(1).split(SIDE)
+    doubled, squares = ([ready(part) for part in of.split(SIDE)] for of in (-2 * points, points))
+    memory = points.new_empty(min(SIDE, len(points)), len(points))
     kept: dict[tuple[int, int], Tensor] = {}
     for i, left in enumerate(doubled):
-        for j in range(i, len(squares)):
-            kept[i, j] = left @ squares[j].T
-        for top in range(0, len(left), rows_at_once):
-            rows = slice(top, top + rows_at_once)
-            distances = band[: len(left[rows])]
-            for j, part in enumerate(distances.split(SIDE, dim=1)):
-                products = kept[i, j][rows] if i <= j else kept[j, i][:, rows].T
-                torch.add(products, norms[j], out=part)
-            yield i * SIDE + top, distances
-        for j in range(i + 1):
-            del kept[j, i]
+        distances = memory[: len(norms[i])]
+        parts = distances.split(SIDE, dim=1)
+        for j in range(i):
+            torch.add(kept.pop((j, i)), norms[j], out=parts[j])
+        for j in range(i, len(parts)):
+            products = product(left, squares[j])
+            torch.add(products, norms[j], out=parts[j])
+            if j > i:
+                kept[i, j] = products.T.contiguous()
+        for top, band in enumerate(distances.split(rows_at_once)):
+            yield i * SIDE + top * rows_at_once, band
