@@ -133,7 +133,7 @@ def _search(queries: Tensor, references: Tensor, largest_k: int) -> _Search:
 
 
 def _torch_search(references: Tensor) -> _Search:
-    norms, squares = references.square().sum(1).split(_COLUMNS), [ready(part) for part in references.split(_COLUMNS)]
+    blocks = [(part.square().sum(1), ready(part)) for part in references.split(_COLUMNS)]
     # New memory for each part would cost as much time as the selection.
     memory = references.new_empty(0)
 
@@ -141,10 +141,10 @@ def _torch_search(references: Tensor) -> _Search:
         nonlocal memory
         if len(memory) < len(queries):
             memory = references.new_empty(len(queries), len(references))
-        distances, doubled = memory[: len(queries)], ready(-2 * queries)
+        distances, queries = memory[: len(queries)], ready(queries)
         # The squared distance without the query's own norm, which does not change the order.
-        for part, square, norm in zip(distances.split(_COLUMNS, dim=1), squares, norms, strict=True):
-            torch.add(product(doubled, square), norm, out=part)
+        for part, (norms, block) in zip(distances.split(_COLUMNS, dim=1), blocks, strict=True):
+            torch.add(norms, product(queries, block), alpha=-2, out=part)
         if without is not None:
             distances[torch.arange(len(queries)), without] = torch.inf
         return smallest(distances, k)

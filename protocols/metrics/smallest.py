@@ -68,6 +68,7 @@ def _candidates(distances: Tensor, k: int) -> Tensor:
     in_blocks = torch.arange(0, m * _BLOCK, m, device=distances.device)
     minima = distances[:, : m * _BLOCK].unflatten(1, (_BLOCK, m)).amin(1)
     blocks = _least(_keys(minima, torch.arange(m, device=distances.device)), k) & _COLUMN
-    columns = (in_blocks[:, None] + blocks[:, None]).flatten(1)
-    rest = torch.arange(m * _BLOCK, n, device=distances.device).expand(len(distances), -1)
-    return torch.cat([columns, rest], dim=1)
+    columns = distances.new_empty(len(distances), k * _BLOCK + n - m * _BLOCK, dtype=torch.int64)
+    torch.add(in_blocks[:, None], blocks[:, None], out=columns[:, : k * _BLOCK].unflatten(1, (_BLOCK, k)))
+    columns[:, k * _BLOCK :] = torch.arange(m * _BLOCK, n, device=distances.device)
+    return columns

@@ -37,18 +37,18 @@ def distances_in_bands(points: Tensor, rows_at_once: int) -> Iterator[tuple[int,
         The index of the first row of a band, and its distances (rows, n). They may be overwritten; later bands take the
         same memory.
     """
-    norms = points.square().sum(1).split(SIDE)
-    doubled, squares = ([ready(part) for part in of.split(SIDE)] for of in (-2 * points, points))
+    norms = [part.square().sum(1) for part in points.split(SIDE)]
+    blocks = [ready(part) for part in points.split(SIDE)]
     memory = points.new_empty(min(SIDE, len(points)), len(points))
     kept: dict[tuple[int, int], Tensor] = {}
-    for i, left in enumerate(doubled):
+    for i, block in enumerate(blocks):
         distances = memory[: len(norms[i])]
         parts = distances.split(SIDE, dim=1)
         for j in range(i):
-            torch.add(kept.pop((j, i)), norms[j], out=parts[j])
+            torch.add(norms[j], kept.pop((j, i)), alpha=-2, out=parts[j])
         for j in range(i, len(parts)):
-            products = product(left, squares[j])
-            torch.add(products, norms[j], out=parts[j])
+            products = product(block, blocks[j])
+            torch.add(norms[j], products, alpha=-2, out=parts[j])
             if j > i:
                 kept[i, j] = products.T.contiguous()
         for top, band in enumerate(distances.split(rows_at_once)):
