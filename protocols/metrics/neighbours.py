@@ -20,7 +20,7 @@ LEAST_ROWS = 128
 """Smallest number of queries at once, even if their distances are more; products with fewer rows are slow."""
 
 _COLUMNS = 4096
-"""Number of references in one product."""
+"""Number of references in one product on a CPU. A search with all 26,000 references at once took 1.1 times as long."""
 
 _FAISS_GPU_MAX_K = 2048
 
@@ -133,7 +133,8 @@ def _search(queries: Tensor, references: Tensor, largest_k: int) -> _Search:
 
 
 def _torch_search(references: Tensor) -> _Search:
-    blocks = [(part.square().sum(1), ready(part)) for part in references.split(_COLUMNS)]
+    columns = _COLUMNS if references.device.type == "cpu" else max(1, len(references))
+    blocks = [(part.square().sum(1), ready(part)) for part in references.split(columns)]
     # New memory for each part would cost as much time as the selection.
     memory = references.new_empty(0)
 
@@ -143,7 +144,7 @@ def _torch_search(references: Tensor) -> _Search:
             memory = references.new_empty(len(queries), len(references))
         distances, queries = memory[: len(queries)], ready(queries)
         # The squared distance without the query's own norm, which does not change the order.
-        for part, (norms, block) in zip(distances.split(_COLUMNS, dim=1), blocks, strict=True):
+        for part, (norms, block) in zip(distances.split(columns, dim=1), blocks, strict=True):
             torch.add(norms, product(queries, block), alpha=-2, out=part)
         if without is not None:
             distances[torch.arange(len(queries)), without] = torch.inf

@@ -1,6 +1,6 @@
 """Products of all pairs of two sets of points, in float32 on a CPU by oneDNN.
 
-torch takes MKL for them, which takes twice as long on AMD's processors.
+torch takes MKL for them. On an AMD EPYC, MKL takes twice as long with AVX-512, and 1.1 times as long with AVX2 alone.
 """
 
 import torch
