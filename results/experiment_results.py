@@ -31,6 +31,7 @@ class MeasuredExperiment:
         searches: Trials of each search, by method and number of the search; empty likewise.
         cut_off: Number of trainings of a run that were cut off, by the run's fingerprint, where the trainings were left
             out.
+        others: Methods whose runs `of_named_methods` left out.
     """
 
     summary: ExperimentSummary
@@ -39,6 +40,7 @@ class MeasuredExperiment:
     test_curves: Mapping[str, TestCurve] = field(default_factory=dict)
     searches: Mapping[tuple[str, int], SearchTrials] = field(default_factory=dict)
     cut_off: Mapping[str, int] = field(default_factory=dict)
+    others: tuple[str, ...] = ()
 
     @property
     def repeats_searches(self) -> bool:
@@ -119,6 +121,24 @@ class MeasuredExperiment:
         if self.cut_off:
             content["cut_off"] = dict(self.cut_off)
         return json.dumps(content, indent=1) + "\n"
+
+    def of_named_methods(self) -> "MeasuredExperiment":
+        """Leave out the runs of methods that the summary does not name.
+
+        The store has such runs if the experiment was started with more methods before.
+        """
+        records = tuple(record for record in self.records if record.method in self.summary.methods)
+        if len(records) == len(self.records):
+            return self
+        folds = {name for record in records for name in record.fold_fingerprints}
+        return replace(
+            self,
+            records=records,
+            trainings={name: training for name, training in self.trainings.items() if name in folds},
+            test_curves={name: curve for name, curve in self.test_curves.items() if name in folds},
+            searches={key: trials for key, trials in self.searches.items() if key[0] in self.summary.methods},
+            others=tuple(sorted({record.method for record in self.records} - set(self.summary.methods))),
+        )
 
     def without_trainings(self) -> "MeasuredExperiment":
         """Leave out the trainings and the test scores along them, which are long.

@@ -23,10 +23,11 @@ def result_notes(measured: MeasuredExperiment) -> tuple[str, ...]:
         measured: The experiment. Its trainings and the scores of its trials are used if they are known.
 
     Returns:
-        Notes on a part of a dataset, on the split, on what was trained, on searches, races and early stops, on close
-        trials, on settings at the end of a range, and on cut-off trainings.
+        Notes on methods that are not shown, on a part of a dataset, on the split, on what was trained, on searches,
+        races and early stops, on close trials, on settings at the end of a range, and on cut-off trainings.
     """
     return (
+        *other_methods_notes(measured),
         *part_notes(measured),
         *split_notes(measured),
         *trained_part_notes(measured),
@@ -37,6 +38,15 @@ def result_notes(measured: MeasuredExperiment) -> tuple[str, ...]:
         *range_end_notes(measured),
         *cut_off_notes(measured),
     )
+
+
+def other_methods_notes(measured: MeasuredExperiment) -> list[str]:
+    """Name the methods that the store has runs of, but that the last start of the experiment did not ask for."""
+    if not measured.others:
+        return []
+    return [
+        f"Not shown: {', '.join(measured.others)}. The store has their runs; the last start asked for other methods."
+    ]
 
 
 def part_notes(measured: MeasuredExperiment) -> list[str]:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -9,6 +10,7 @@ from reports.tables.result_table import missing_runs, result_cells, table_of
 from results import records
 from results.experiment_results import FOLDER, MeasuredExperiment
 from results.store import Store
+from tests.support.measured_experiment import with_trainings
 from tests.support.sample_records import scores, some_result, some_run, some_spec, some_summary
 
 OTHERS = ("calibration", "early_stopping", "racing", "same_method", "bench_cpu", "bench_gpu")
@@ -73,3 +75,16 @@ def test_trainings_and_test_curves_can_be_carried(tmp_path):
     assert plain == MeasuredExperiment(some_summary(title="Quick"), (run,))
     assert set(json.loads(plain.to_json())) == {"summary", "records"}
     assert len(plain.curves()) == len(plain.test_points()) == 0
+
+
+def test_methods_that_the_summary_does_not_name_are_left_out():
+    whole = with_trainings()
+    kept = "triplet"
+    assert whole.of_named_methods() is whole
+    fewer = replace(whole, summary=whole.summary.model_copy(update={"methods": {kept: "Kept"}})).of_named_methods()
+    assert {record.method for record in fewer.records} == {kept}
+    assert fewer.records == tuple(record for record in whole.records if record.method == kept)
+    assert set(fewer.trainings) == {name for record in fewer.records for name in record.fold_fingerprints}
+    assert set(fewer.test_curves) <= set(fewer.trainings) < set(whole.trainings)
+    assert {method for method, _ in fewer.searches} <= {kept}
+    assert fewer.others == ("contrastive", "cosface")

@@ -35,6 +35,8 @@ def _answer(material: Material, comparison: ComparisonResult) -> str:
             return f"{best} leads."
         if len(material.records) > 1:
             return f"{best} is the only method under the common conditions. There is nothing to compare it with."
+        if material.measured.others:
+            return f"{best} is the only method that was asked for. There is nothing to compare it with."
         return f"Only {best} has runs. There is nothing to compare it with."
     if not comparison.tested:
         return f"Nothing can be told apart: there are too few runs for a test. {best} has the highest mean."

@@ -42,8 +42,9 @@ def _of_the_best(material: Material, score: Score, comparison: ComparisonResult)
         sentence = f"{capitalized(score.name)}, the primary score: {titles[best]} has {mean} ({counted})."
         return Verdict("best", f"{sentence} No other method is in the final comparison.")
     if len(comparison.methods) < 2:
+        only = "is the only method that was asked for" if material.measured.others else "is the only method with runs"
         return Verdict(
-            "best", f"Only {titles[best]} has runs: {score.name} {mean}. There is no other method to compare it with."
+            "best", f"{titles[best]} {only}: {score.name} {mean}. There is no other method to compare it with."
         )
     others = {key: comparison.pair(best, key).verdict for key in comparison.methods if key != best}
     phrases = {

@@ -11,6 +11,7 @@ from reports.tables.peeking import NOTHING_TO_CHOOSE
 from reports.tables.result_notes import (
     close_trials,
     cut_off_notes,
+    other_methods_notes,
     part_notes,
     race_notes,
     range_end_notes,
@@ -47,8 +48,9 @@ def _partial(material: Material, partial: bool) -> Iterator[tuple[str, str]]:
 
 
 def _conditions(material: Material) -> Iterator[tuple[str, str]]:
-    """A part of the data, a frozen trunk and another embedder than MLRC's, as in the notes of the table."""
-    for note in (*part_notes(material.measured), *trained_part_notes(material.measured)):
+    """Methods left out, a part of the data, a frozen trunk and another embedder than MLRC's, as below the table."""
+    measured = material.measured
+    for note in (*other_methods_notes(measured), *part_notes(measured), *trained_part_notes(measured)):
         yield note, ""
 
 

@@ -289,3 +289,19 @@ def test_the_real_page_never_scrolls_sideways(browser, finished, width):
     page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     assert page.evaluate("document.documentElement.scrollWidth") == width
     page.close()
+
+
+def test_a_later_start_with_fewer_methods_hides_the_others(here, say):
+    answer = reproduce(here, "run", "tiny.yaml", "--methods", "contrastive", "--workers", "1")
+    assert answer.code == 0, answer.err
+    note = "Not shown: proxy_anchor. The store has their runs; the last start asked for other methods."
+    assert note in " ".join(answer.out.split())
+    for command in (("report", "tiny"), ("table", "tiny"), ("table", "tiny", "--what", "peeking")):
+        assert say(*command).code == 0
+    page = whole_page(here)
+    assert note in page
+    assert "Contrastive is the only method that was asked for. There is nothing to compare it with." in page
+    again = reproduce(here, "run", "tiny.yaml", "--workers", "1")
+    assert again.code == 0, again.err
+    assert "0 trainings made" in " ".join(again.out.split())
+    assert "Not shown" not in whole_page(here)
