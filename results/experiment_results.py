@@ -31,7 +31,7 @@ class MeasuredExperiment:
         searches: Trials of each search, by method and number of the search; empty likewise.
         cut_off: Number of trainings of a run that were cut off, by the run's fingerprint, where the trainings were left
             out.
-        others: Methods whose runs `of_named_methods` left out.
+        others: Methods that the store has runs of and the summary does not name; `from_store` leaves those runs out.
     """
 
     summary: ExperimentSummary
@@ -49,7 +49,9 @@ class MeasuredExperiment:
 
     @classmethod
     def from_store(cls, store: Store, experiment: str, trainings: bool = False) -> "MeasuredExperiment":
-        """Read an experiment from a store.
+        """Read an experiment from a store, with the runs of the methods that its summary names.
+
+        The store has runs of further methods if the experiment was started with more methods before.
 
         Args:
             store: The store.
@@ -59,12 +61,15 @@ class MeasuredExperiment:
         Raises:
             StoreError: The experiment is not in the store, or is incomplete there.
         """
-        summary, records = store.experiment(experiment), tuple(store.experiment_runs(experiment))
+        summary, stored_runs = store.experiment(experiment), store.experiment_runs(experiment)
+        records = tuple(record for record in stored_runs if record.method in summary.methods)
+        others = tuple(sorted({record.method for record in stored_runs} - set(summary.methods)))
         if not trainings:
-            return cls(summary, records)
+            return cls(summary, records, others=others)
         folds = list(dict.fromkeys(fingerprint for record in records for fingerprint in record.fold_fingerprints))
         stored = store.fold_results(folds)
-        return cls(summary, records, stored, store.test_curves(folds), _searches(store, summary, records, stored))
+        searches = _searches(store, summary, records, stored)
+        return cls(summary, records, stored, store.test_curves(folds), searches, others=others)
 
     @classmethod
     def kept(cls, name: str) -> "MeasuredExperiment":
@@ -121,24 +126,6 @@ class MeasuredExperiment:
         if self.cut_off:
             content["cut_off"] = dict(self.cut_off)
         return json.dumps(content, indent=1) + "\n"
-
-    def of_named_methods(self) -> "MeasuredExperiment":
-        """Leave out the runs of methods that the summary does not name.
-
-        The store has such runs if the experiment was started with more methods before.
-        """
-        records = tuple(record for record in self.records if record.method in self.summary.methods)
-        if len(records) == len(self.records):
-            return self
-        folds = {name for record in records for name in record.fold_fingerprints}
-        return replace(
-            self,
-            records=records,
-            trainings={name: training for name, training in self.trainings.items() if name in folds},
-            test_curves={name: curve for name, curve in self.test_curves.items() if name in folds},
-            searches={key: trials for key, trials in self.searches.items() if key[0] in self.summary.methods},
-            others=tuple(sorted({record.method for record in self.records} - set(self.summary.methods))),
-        )
 
     def without_trainings(self) -> "MeasuredExperiment":
         """Leave out the trainings and the test scores along them, which are long.

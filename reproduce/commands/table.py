@@ -99,7 +99,7 @@ def _stored(name: str, output: str, what: str, store: Store) -> None:
     for experiment in find_experiments(store, [name], f"; there are also {_published_names()}"):
         records_only = (output, what) == ("json", "results")
         trainings = what in ("results", "peeking", "hyperparameters")
-        measured = MeasuredExperiment.from_store(store, experiment.fingerprint, trainings).of_named_methods()
+        measured = MeasuredExperiment.from_store(store, experiment.fingerprint, trainings)
         if records_only:
             sys.stdout.write(measured.without_trainings().to_json())
         else:

@@ -217,7 +217,7 @@ def stored_table(store: Store, experiment: str) -> Table:
         store: The store.
         experiment: Fingerprint of the experiment.
     """
-    return table_of(MeasuredExperiment.from_store(store, experiment, trainings=True).of_named_methods())
+    return table_of(MeasuredExperiment.from_store(store, experiment, trainings=True))
 
 
 def write_table(table: Table, session: Session) -> tuple[Path, ...]:

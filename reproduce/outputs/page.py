@@ -107,7 +107,7 @@ def gather(name: str, fingerprint: str, store: Store, where: StoragePaths) -> Ma
         StoreError: The store cannot be read.
         InputError: A file of the suite cannot be read.
     """
-    measured = MeasuredExperiment.from_store(store, fingerprint, trainings=True).of_named_methods()
+    measured = MeasuredExperiment.from_store(store, fingerprint, trainings=True)
     with studies_in_one_line(where):
         studies = whole_studies(where)
         histories = {} if studies is None else searches(studies, measured)

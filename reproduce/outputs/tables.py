@@ -26,7 +26,7 @@ def compared_with_runs(name: str, store: Store | None) -> ComparedTable:
 
 
 def stored_experiments(store: Store, table: PublishedTable | None = None) -> list[StoredExperiment]:
-    """Return the experiments of a store with their runs, the latest first.
+    """Return the experiments of a store, the latest first, with the runs of all methods of all starts.
 
     Args:
         store: The store.
@@ -38,7 +38,7 @@ def stored_experiments(store: Store, table: PublishedTable | None = None) -> lis
         with suppress(IncompleteExperimentError):
             summary = store.experiment(fingerprint)
             if table is None or concerns(table, name, summary):
-                measured = MeasuredExperiment.from_store(store, fingerprint)
+                measured = MeasuredExperiment(summary, tuple(store.experiment_runs(fingerprint)))
                 mlrc = mlrc_experiment(summary.dataset)
                 stored.append(StoredExperiment(name, measured, deviations(name, summary), mlrc))
     return stored

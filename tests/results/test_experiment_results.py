@@ -2,15 +2,14 @@
 
 import json
 import math
-from dataclasses import replace
 
 import pytest
 
 from reports.tables.result_table import missing_runs, result_cells, table_of
+from reproduce.outputs.tables import stored_experiments
 from results import records
 from results.experiment_results import FOLDER, MeasuredExperiment
 from results.store import Store
-from tests.support.measured_experiment import with_trainings
 from tests.support.sample_records import scores, some_result, some_run, some_spec, some_summary
 
 OTHERS = ("calibration", "early_stopping", "racing", "same_method", "bench_cpu", "bench_gpu")
@@ -57,7 +56,8 @@ def test_trainings_and_test_curves_can_be_carried(tmp_path):
         store.put_fold(spec, some_result(spec))
     store.put_test_curve(curve)
     store.put_run(run)
-    store.put_experiment("x", "quickstart", some_summary(title="Quick"))
+    summary = some_summary(title="Quick", methods={"triplet": "Triplet"})
+    store.put_experiment("x", "quickstart", summary)
     store.enlist("x", "triplet", 0, run.fingerprint)
 
     measured = MeasuredExperiment.from_store(store, "x", trainings=True)
@@ -72,19 +72,33 @@ def test_trainings_and_test_curves_can_be_carried(tmp_path):
     ]
 
     plain = MeasuredExperiment.from_store(store, "x")
-    assert plain == MeasuredExperiment(some_summary(title="Quick"), (run,))
+    assert plain == MeasuredExperiment(summary, (run,))
     assert set(json.loads(plain.to_json())) == {"summary", "records"}
     assert len(plain.curves()) == len(plain.test_points()) == 0
 
 
-def test_methods_that_the_summary_does_not_name_are_left_out():
-    whole = with_trainings()
-    kept = "triplet"
-    assert whole.of_named_methods() is whole
-    fewer = replace(whole, summary=whole.summary.model_copy(update={"methods": {kept: "Kept"}})).of_named_methods()
+def test_methods_that_the_summary_does_not_name_are_left_out(tmp_path):
+    store, kept, titles = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path), "triplet", {}
+    for fold, method in enumerate(("contrastive", kept, "cosface")):
+        spec = some_spec(fold=fold)
+        run = some_run(method, fold_fingerprints=(spec.fingerprint,))
+        store.put_fold(spec, some_result(spec))
+        point = records.TestPoint(iteration=100, scores=scores(0.4))
+        store.put_test_curve(records.TestCurve(fingerprint=spec.fingerprint, points=(point,)))
+        store.put_run(run)
+        store.enlist("x", method, 0, run.fingerprint)
+        titles[method] = method.capitalize()
+    store.put_experiment("x", "some", some_summary(methods=titles))
+    whole = MeasuredExperiment.from_store(store, "x", trainings=True)
+    assert {record.method for record in whole.records} == set(titles)
+    assert whole.others == ()
+    store.put_experiment("x", "some", some_summary(methods={kept: "Kept"}))
+    fewer = MeasuredExperiment.from_store(store, "x", trainings=True)
     assert {record.method for record in fewer.records} == {kept}
     assert fewer.records == tuple(record for record in whole.records if record.method == kept)
     assert set(fewer.trainings) == {name for record in fewer.records for name in record.fold_fingerprints}
     assert set(fewer.test_curves) <= set(fewer.trainings) < set(whole.trainings)
     assert {method for method, _ in fewer.searches} <= {kept}
     assert fewer.others == ("contrastive", "cosface")
+    (stored,) = stored_experiments(store)
+    assert {record.method for record in stored.measured.records} == set(titles)

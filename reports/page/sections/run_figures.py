@@ -165,7 +165,7 @@ def _batch_sizes(material: Material) -> Iterator[Drawn]:
             continue
         by_method = panels.setdefault(other.dataset.name, {})
         for key, runs in run_values(measured.records, score.metric, score.kind).items():
-            sizes = by_method.setdefault(measured.summary.methods.get(key, key), {})
+            sizes = by_method.setdefault(measured.summary.methods[key], {})
             sizes[other.training.batch_size] = tuple(runs.values())
     if len({size for methods in panels.values() for sizes in methods.values() for size in sizes}) < 2:
         return

@@ -224,7 +224,7 @@ def test_of_equally_near_references_the_first_comes_first(
 @pytest.mark.parametrize("k", [3, 15, 250])
 def test_distances_of_any_size_and_sign_are_in_order(scale: float, k: int) -> None:
     points = scale * _sample(256, 1, 1, 0, torch.float32)[0].round(decimals=1)
-    # Without the query's norm, squared distances are negative, -0.0, 0.0 and positive.
+    # Without the query's norm, squared distances are negative, 0.0 and positive.
     distances = points.square().sum(1) - 2 * (points @ points.T)
     expected = distances.argsort(dim=1, stable=True)[:, :k]
     assert torch.equal(nearest(points, points, k, exclude_self=False), expected)
