@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from protocols.metrics.products import product, ready
+from protocols.metrics.products import equal_parts, memory_of_products, product, ready
 from protocols.metrics.smallest import smallest
 from protocols.metrics.symmetric_distances import distances_in_bands, fits
 
@@ -20,7 +20,7 @@ LEAST_ROWS = 128
 """Smallest number of queries at once, even if their distances are more; products with fewer rows are slow."""
 
 _COLUMNS = 4096
-"""Number of references in one product on a CPU. A search with all 26,000 references at once took 1.1 times as long."""
+"""Largest number of references in one product on a CPU. A search with all 26,000 at once took 1.1 times as long."""
 
 _FAISS_GPU_MAX_K = 2048
 
@@ -133,19 +133,22 @@ def _search(queries: Tensor, references: Tensor, largest_k: int) -> _Search:
 
 
 def _torch_search(references: Tensor) -> _Search:
-    columns = _COLUMNS if references.device.type == "cpu" else max(1, len(references))
-    blocks = [(part.square().sum(1), ready(part)) for part in references.split(columns)]
+    blocks = equal_parts(references, _COLUMNS if references.device.type == "cpu" else max(1, len(references)))
+    columns = len(blocks[0])
+    norms = [part.square().sum(1) for part in references.split(columns)]
     # New memory for each part would cost as much time as the selection.
     memory = references.new_empty(0)
 
     def search(queries: Tensor, k: int, without: Tensor | None) -> Tensor:
         nonlocal memory
         if len(memory) < len(queries):
-            memory = references.new_empty(len(queries), len(references))
-        distances, queries = memory[: len(queries)], ready(queries)
+            memory = memory_of_products(references, len(queries), columns * len(blocks))
         # The squared distance without the query's own norm, which does not change the order.
-        for part, (norms, block) in zip(distances.split(columns, dim=1), blocks, strict=True):
-            torch.add(norms, product(queries, block), alpha=-2, out=part)
+        distances, queries = memory[: len(queries), : len(references)], ready(queries)
+        squares = memory[: len(queries)].split(columns, dim=1)
+        for of_part, block, square, part in zip(norms, blocks, squares, distances.split(columns, dim=1), strict=True):
+            products = product(queries, block, square)[:, : len(of_part)]
+            torch.add(of_part, products, alpha=-2, out=part)
         if without is not None:
             distances[torch.arange(len(queries)), without] = torch.inf
         return smallest(distances, k)

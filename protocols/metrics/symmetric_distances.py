@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from protocols.metrics.products import product, ready
+from protocols.metrics.products import equal_parts, memory_of_products, product
 
 SIDE = 512
-"""Side of a square of products. Smaller products are slow, and of larger ones more is computed twice."""
+"""Largest side of a square of products. Smaller products are slow, and of larger ones more is computed twice."""
 
 MOST_KEPT = 1 << 27
 """Largest number of products that are kept for later rows; 2^27 float32 are 512 MiB, enough for 22,000 points."""
@@ -37,19 +37,21 @@ def distances_in_bands(points: Tensor, rows_at_once: int) -> Iterator[tuple[int,
         The index of the first row of a band, and its distances (rows, n). They may be overwritten; later bands take the
         same memory.
     """
-    norms = [part.square().sum(1) for part in points.split(SIDE)]
-    blocks = [ready(part) for part in points.split(SIDE)]
-    memory = points.new_empty(min(SIDE, len(points)), len(points))
+    blocks = equal_parts(points, SIDE)
+    side = len(blocks[0])
+    norms = [part.square().sum(1) for part in points.split(side)]
+    memory = memory_of_products(points, side, side * len(blocks))
     kept: dict[tuple[int, int], Tensor] = {}
     for i, block in enumerate(blocks):
-        distances = memory[: len(norms[i])]
-        parts = distances.split(SIDE, dim=1)
+        distances = memory[: len(norms[i]), : len(points)]
+        parts = distances.split(side, dim=1)
         for j in range(i):
             torch.add(norms[j], kept.pop((j, i)), alpha=-2, out=parts[j])
         for j in range(i, len(parts)):
-            products = product(block, blocks[j])
-            torch.add(norms[j], products, alpha=-2, out=parts[j])
+            square = product(block, blocks[j], memory[:, j * side : (j + 1) * side])
+            products = square[: len(norms[i]), : len(norms[j])]
             if j > i:
-                kept[i, j] = products.T.contiguous()
+                kept[i, j] = products.T.clone(memory_format=torch.contiguous_format)
+            torch.add(norms[j], products, alpha=-2, out=parts[j])
         for top, band in enumerate(distances.split(rows_at_once)):
-            yield i * SIDE + top * rows_at_once, band
+            yield i * side + top * rows_at_once, band

@@ -1,10 +1,14 @@
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from protocols.metrics.products import product, ready
+from protocols.metrics import products
+from protocols.metrics.products import equal_parts, product, ready
 
 
 def _points(n: int, d: int, seed: int, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -12,12 +16,30 @@ def _points(n: int, d: int, seed: int, dtype: torch.dtype = torch.float32) -> Te
 
 
 def _products(left: Tensor, right: Tensor) -> Tensor:
-    return product(ready(left), ready(right))
+    # As in a band of distances, the memory is a part of wider rows.
+    memory = torch.full((len(left), len(right) + 3), torch.nan, dtype=left.dtype)[:, : len(right)]
+    return product(ready(left), ready(right), memory)
 
 
-@settings(max_examples=100, deadline=None)
+@pytest.fixture(params=["oneDNN", "MKL"])
+def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Both libraries, whatever the processor."""
+    name: str = request.param
+    monkeypatch.setattr(products, "_onednn_is_better", lambda: name == "oneDNN")
+    return name
+
+
+@pytest.fixture
+def choice_anew() -> Iterator[None]:
+    """The library is chosen in the test, and again after it."""
+    products._onednn_is_better.cache_clear()
+    yield
+    products._onednn_is_better.cache_clear()
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(n=st.integers(1, 70), m=st.integers(1, 70), d=st.integers(1, 600), seed=st.integers(0, 99))
-def test_products_round_like_sums_in_float32(n: int, m: int, d: int, seed: int) -> None:
+def test_products_round_like_sums_in_float32(library: str, n: int, m: int, d: int, seed: int) -> None:
     left, right = _points(n, d, seed), _points(m, d, seed + 100)
     exact = left.double() @ right.double().T
     # A sum of d products has an error of at most d roundings of the sum of their sizes.
@@ -28,6 +50,7 @@ def test_products_round_like_sums_in_float32(n: int, m: int, d: int, seed: int) 
     assert ((found - exact).abs() <= bound).all()
 
 
+@pytest.mark.usefixtures("library")
 def test_errors_are_as_small_as_those_of_torchs_own_product() -> None:
     left, right = _points(300, 512, 0), _points(400, 512, 1)
     exact = left.double() @ right.double().T
@@ -36,17 +59,46 @@ def test_errors_are_as_small_as_those_of_torchs_own_product() -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
+@pytest.mark.usefixtures("library")
 def test_other_numbers_are_multiplied_by_torch(dtype: torch.dtype) -> None:
     left, right = _points(5, 8, 0).to(dtype), _points(6, 8, 1).to(dtype)
     assert ready(left) is left
     assert torch.equal(_products(left, right), left @ right.T)
 
 
-def test_a_torch_without_onednn_multiplies_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
+def test_each_library_multiplies_in_its_own_form(library: str) -> None:
+    assert ready(_points(5, 8, 0)).is_mkldnn == (library == "oneDNN")
+
+
+@pytest.mark.parametrize(
+    ("has_onednn", "has_mkl", "processors", "by_onednn"),
+    [
+        (True, True, "vendor_id\t: GenuineIntel", False),
+        (True, True, "vendor_id\t: AuthenticAMD", True),
+        (True, True, None, True),
+        (True, False, "vendor_id\t: GenuineIntel", True),
+        (False, True, "vendor_id\t: AuthenticAMD", False),
+    ],
+)
+@pytest.mark.usefixtures("choice_anew")
+def test_the_processor_and_torchs_libraries_decide(
+    has_onednn: bool,
+    has_mkl: bool,
+    processors: str | None,
+    by_onednn: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: has_onednn)
+    monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: has_mkl)
+    monkeypatch.setattr(products, "_PROCESSORS", tmp_path / "cpuinfo")
+    if processors is not None:
+        (tmp_path / "cpuinfo").write_text(processors)
     left, right = _points(5, 8, 0), _points(6, 8, 1)
-    assert ready(left) is left
-    assert torch.equal(_products(left, right), left @ right.T)
+    assert ready(left).is_mkldnn == by_onednn
+    if not by_onednn:
+        assert ready(left) is left
+        assert torch.equal(_products(left, right), left @ right.T)
 
 
 def test_equal_points_have_equal_products_wherever_they_are() -> None:
@@ -57,6 +109,19 @@ def test_equal_points_have_equal_products_wherever_they_are() -> None:
     assert torch.equal(_products(right, left), found[:, :300].T)
 
 
+@pytest.mark.usefixtures("library")
 def test_points_need_not_lie_one_after_another_in_memory() -> None:
     points = _points(64, 40, 0)
     assert torch.equal(_products(points.T, points.T), _products(points.T.contiguous(), points.T.contiguous()))
+
+
+@given(n=st.integers(0, 200), most=st.sampled_from([1, 7, 16, 50, 64, 512]))
+def test_parts_have_one_size_and_all_points_in_order(n: int, most: int) -> None:
+    points = 1 + torch.arange(n, dtype=torch.float64)[:, None].repeat(1, 3)
+    parts = equal_parts(points, most)
+    together = torch.cat(parts)
+    assert len({len(part) for part in parts}) == 1
+    assert 1 <= len(parts[0]) <= most
+    assert torch.equal(together[:n], points)
+    assert not together[n:].any()
+    assert n == 0 or len(together) - n < len(parts[0])
