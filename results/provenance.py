@@ -9,6 +9,7 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
+from results.processor import processor
 from results.records import Provenance
 
 _PACKAGES = (
@@ -51,6 +52,7 @@ def provenance(device: str, threads: int) -> Provenance:
         cpu_count=os.cpu_count() or 1,
         threads=threads,
         host_system=f"{platform.system()} {platform.machine()}",
+        processor=processor(),
         finished_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
 

@@ -42,8 +42,11 @@ class Provenance(Record):
         cpu_count: Number of CPU cores of the machine.
         threads: Number of threads that computed the number.
         host_system: Operating system and processor type.
+        processor: Name of the processor with family and model; empty in records from before it was kept.
         finished_at: Time in UTC, ISO 8601.
     """
+
+    later: ClassVar[frozenset[str]] = frozenset({"processor"})
 
     commit: str
     tree_dirty: bool
@@ -53,6 +56,7 @@ class Provenance(Record):
     threads: int
     host_system: str
     finished_at: str
+    processor: str = ""
 
 
 class FoldResult(Record):

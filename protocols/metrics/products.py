@@ -4,18 +4,16 @@ torch takes MKL. On an AMD EPYC with AVX-512, oneDNN takes half as long as MKL, 
 On an Intel Xeon with AVX-512, both are equally fast, but products of oneDNN must be copied out of its own tensors.
 """
 
-from functools import cache
 from math import ceil
-from pathlib import Path
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from results.processor import of_intel
+
 _ALIGNED = 16
 """Sizes of parts are multiples of it. Products of parts of other sizes took 1.1 times as long."""
-
-_PROCESSORS = Path("/proc/cpuinfo")
 
 
 def ready(points: Tensor) -> Tensor:
@@ -82,15 +80,6 @@ def product(left: Tensor, right: Tensor, memory: Tensor) -> Tensor:
     return functional.linear(left, right).to_dense() if left.is_mkldnn else torch.mm(left, right.T, out=memory)
 
 
-@cache
 def _onednn_is_better() -> bool:
     """Whether torch has oneDNN and does not multiply as fast itself, by MKL on a processor of MKL's maker."""
-    return torch.backends.mkldnn.is_available() and not (torch.backends.mkl.is_available() and _of_intel())
-
-
-def _of_intel() -> bool:
-    """Whether the processor is Intel's, as far as the system tells."""
-    try:
-        return "GenuineIntel" in _PROCESSORS.read_text(encoding="utf-8")
-    except OSError:
-        return False
+    return torch.backends.mkldnn.is_available() and not (torch.backends.mkl.is_available() and of_intel())

@@ -42,8 +42,8 @@ def verify(
 ) -> None:
     """Train a random sample of an experiment's trainings again and say whether they are equal bit for bit.
 
-    Ends with exit status 1 if a training differs although device, threads and packages are the same. The store does not
-    change.
+    Ends with exit status 1 if a training differs although device, threads, processor and packages are the same. The
+    store does not change.
     """
     from reproduce.execution.devices import check_device, default_workers
     from reproduce.execution.local import open_executor
@@ -108,12 +108,18 @@ def _summary(outcomes: list[Comparison]) -> str:
     equal = sum(not outcome.differences for outcome in outcomes)
     elsewhere = sum(bool(outcome.differences and outcome.surroundings) for outcome in outcomes)
     differing = len(outcomes) - equal - elsewhere
+    unknown = sum(bool(o.differences) and not o.surroundings and not o.processor_known for o in outcomes)
     lines = [f"{equal} of {len(outcomes)} equal bit for bit"]
     if differing:
-        lines.append(f"{differing} differ, although device, threads and packages are the same")
+        lines.append(f"{differing} differ, although device, threads, processor and packages are the same")
+    if unknown:
+        lines.append(
+            f"the records of {unknown} of them do not name the processor, so another one, which rounds differently, is "
+            "a possible cause"
+        )
     if elsewhere:
         lines.append(
-            f"{elsewhere} differ from trainings on another device, number of threads or packages; no tolerance has "
-            "been measured for that, so the differences are only reported"
+            f"{elsewhere} differ from trainings with another device, number of threads, processor or packages; these "
+            "round differently, and a training magnifies that, so the differences are only reported"
         )
     return "; ".join(lines)

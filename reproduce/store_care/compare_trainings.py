@@ -27,12 +27,14 @@ class Comparison:
         surroundings: What differs between the machines and packages of the two, in words.
         best_change: MAP@R of the new checkpoint minus that of the stored one, a fraction of 1; None without validation.
         checkpoint: Whether a stored checkpoint was compared.
+        processor_known: Whether the stored result names the processor that made it. Older ones do not.
     """
 
     differences: tuple[str, ...]
     surroundings: tuple[str, ...]
     best_change: float | None
     checkpoint: bool
+    processor_known: bool
 
 
 def compare_training(
@@ -56,7 +58,7 @@ def compare_training(
     scores = stored.best_map_at_r, again.best_map_at_r
     change = None if scores[0] is None or scores[1] is None else scores[1] - scores[0]
     surroundings = tuple(_different_surroundings(stored.provenance, again.provenance))
-    return Comparison(tuple(differences), surroundings, change, compared)
+    return Comparison(tuple(differences), surroundings, change, compared, bool(stored.provenance.processor))
 
 
 def _different_fields(stored: FoldResult, again: FoldResult) -> Iterator[str]:
@@ -98,5 +100,7 @@ def _different_surroundings(stored: Provenance, again: Provenance) -> Iterator[s
     for name in ("device", "threads", "cpu_count", "host_system"):
         if getattr(stored, name) != getattr(again, name):
             yield f"{name.replace('_', ' ')} {getattr(again, name)} instead of {getattr(stored, name)}"
+    if stored.processor and again.processor and stored.processor != again.processor:
+        yield f"processor {again.processor} instead of {stored.processor}"
     for package, versions in mixed_versions([stored, again]).items():
         yield f"{package} {' and '.join(versions)}"

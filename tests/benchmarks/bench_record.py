@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.table import Table
 
 from results.experiment_results import FOLDER
+from results.processor import processor
 from results.provenance import provenance
 from results.records import Provenance
 from results.values import Record
@@ -66,18 +67,9 @@ class BenchRecord(Record):
         return next((known.took for known in self.subjects if known.subject == subject), None)
 
 
-def processor() -> str:
-    """Return the model of this machine's processor; `cpu` if the system does not tell it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return "cpu"
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "cpu")
-
-
 def measured_subject(subject: str, took: float, rows: Sequence[BenchRow], threads: int) -> SubjectRecord:
     """Return the record of rows that were measured now."""
-    origin = provenance(processor(), threads)
+    origin = provenance(processor() or "cpu", threads)
     return SubjectRecord(subject=subject, took=took, rows=tuple(rows), provenance=origin)
 
 

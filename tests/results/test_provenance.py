@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from results import provenance as origin
+from results.processor import processor
 from results.provenance import mixed_versions
 from tests.support.sample_records import some_provenance
 
@@ -50,6 +51,16 @@ def test_machine_and_versions_are_told(fresh_commit):
     for package in ("torch", "numpy", "optuna", "pytorch-metric-learning"):
         assert made.versions[package] == metadata.version(package)
     assert "python" in made.versions
+    assert made.processor == processor()
+
+
+def test_a_record_from_before_processors_were_kept_is_unchanged():
+    old = some_provenance()
+    assert old.processor == ""
+    assert "processor" not in old.model_dump(mode="json")
+    assert (
+        type(old).model_validate(old.model_copy(update={"processor": "Z80"}).model_dump(mode="json")).processor == "Z80"
+    )
 
 
 def test_a_tree_is_dirty_from_the_first_change_on(elsewhere):

@@ -49,12 +49,13 @@ def _settings(runs: Sequence[RunRecord]) -> dict[str, str]:
 
 def _run_origin(run: RunRecord, folds: Mapping[str, FoldOrigin]) -> RunOrigin:
     provenance = run.provenance
+    on = f", {provenance.processor}" if provenance.processor else ""
     cores, threads = _counted(provenance.cpu_count, "CPU core"), _counted(provenance.threads, "thread")
     environment = RunEnvironment(
         commit=provenance.commit,
         dirty=provenance.tree_dirty,
         device=provenance.device,
-        machine=f"{provenance.host_system}, {cores}, {threads}",
+        machine=f"{provenance.host_system}{on}, {cores}, {threads}",
         versions=tuple(provenance.versions.items()),
     )
     scores = tuple(

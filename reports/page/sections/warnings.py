@@ -141,6 +141,9 @@ def _code_and_machines(material: Material) -> Iterator[tuple[str, str]]:
     devices = {provenance.device for provenance in provenances}
     if len(devices) > 1:
         yield f"Runs were made on different devices ({listed(sorted(devices))}). Devices round differently.", ""
+    processors = {provenance.processor for provenance in provenances if provenance.device == "cpu"} - {""}
+    if len(processors) > 1:
+        yield f"Runs were made on different processors ({listed(sorted(processors))}). They round differently.", ""
     mixed = mixed_trainings([run for method_runs in material.records.values() for run in method_runs])
     if mixed is not None:
         yield mixed, ""

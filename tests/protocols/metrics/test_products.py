@@ -1,6 +1,3 @@
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
@@ -27,14 +24,6 @@ def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     name: str = request.param
     monkeypatch.setattr(products, "_onednn_is_better", lambda: name == "oneDNN")
     return name
-
-
-@pytest.fixture
-def choice_anew() -> Iterator[None]:
-    """The library is chosen in the test, and again after it."""
-    products._onednn_is_better.cache_clear()
-    yield
-    products._onednn_is_better.cache_clear()
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -71,29 +60,20 @@ def test_each_library_multiplies_in_its_own_form(library: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("has_onednn", "has_mkl", "processors", "by_onednn"),
+    ("has_onednn", "has_mkl", "of_intel", "by_onednn"),
     [
-        (True, True, "vendor_id\t: GenuineIntel", False),
-        (True, True, "vendor_id\t: AuthenticAMD", True),
-        (True, True, None, True),
-        (True, False, "vendor_id\t: GenuineIntel", True),
-        (False, True, "vendor_id\t: AuthenticAMD", False),
+        (True, True, True, False),
+        (True, True, False, True),
+        (True, False, True, True),
+        (False, True, False, False),
     ],
 )
-@pytest.mark.usefixtures("choice_anew")
 def test_the_processor_and_torchs_libraries_decide(
-    has_onednn: bool,
-    has_mkl: bool,
-    processors: str | None,
-    by_onednn: bool,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    has_onednn: bool, has_mkl: bool, of_intel: bool, by_onednn: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: has_onednn)
     monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: has_mkl)
-    monkeypatch.setattr(products, "_PROCESSORS", tmp_path / "cpuinfo")
-    if processors is not None:
-        (tmp_path / "cpuinfo").write_text(processors)
+    monkeypatch.setattr(products, "of_intel", lambda: of_intel)
     left, right = _points(5, 8, 0), _points(6, 8, 1)
     assert ready(left).is_mkldnn == by_onednn
     if not by_onednn:

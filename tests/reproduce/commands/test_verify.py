@@ -45,6 +45,12 @@ def change_results(runs: Path, **changes: object) -> None:
             connection.execute(sa.update(FOLD_RESULTS).where(key).values(result=text))
 
 
+def changed_origin(runs: Path, **changes: object) -> dict[str, object]:
+    with Database(f"sqlite:///{runs / 'store.sqlite'}").reading() as connection:
+        result = connection.execute(sa.select(FOLD_RESULTS.c.result).limit(1)).scalar_one()
+    return {**json.loads(result)["provenance"], **changes}
+
+
 def test_all_trainings_of_a_run_are_equal_and_the_store_stays_as_it_is(runs, verify):
     before = contents(runs)
     answer = verify("--sample", "99")
@@ -71,16 +77,26 @@ def test_another_result_in_the_store_is_found(runs, verify):
     assert answer.code == 1
     assert "best_iteration" in answer.out
     assert "points" in answer.out
+    assert "processor and packages are the same" in answer.out
+    assert "do not name the processor" not in answer.out
 
 
-def test_differences_from_another_machine_are_only_reported(runs, verify):
-    with Database(f"sqlite:///{runs / 'store.sqlite'}").reading() as connection:
-        origin = json.loads(connection.execute(sa.select(FOLD_RESULTS.c.result).limit(1)).scalar_one())["provenance"]
-    change_results(runs, best_map_at_r=0.9, provenance={**origin, "threads": 64})
+def test_a_result_without_its_processor_leaves_another_one_possible(runs, verify):
+    change_results(runs, best_map_at_r=0.9, provenance=changed_origin(runs, processor=""))
+    answer = verify("--sample", "1")
+    assert answer.code == 1
+    assert "the records of 1 of them do not name the processor" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"), [({"threads": 64}, "threads 1 instead of 64"), ({"processor": "Z80"}, "Z80")]
+)
+def test_differences_from_another_machine_are_only_reported(runs, verify, changes, said):
+    change_results(runs, best_map_at_r=0.9, provenance=changed_origin(runs, **changes))
     answer = verify("--sample", "1")
     assert answer.code == 0
-    assert "threads 1 instead of 64" in answer.out
-    assert "no tolerance has been measured" in answer.out
+    assert said in answer.out
+    assert "the differences are only reported" in answer.out
 
 
 def test_a_changed_tensor_is_found(runs, verify):

@@ -29,6 +29,20 @@ def test_a_smaller_budget_and_flags_and_code_are_said_first():
     assert warnings_of(clean, partial=False) == ()
 
 
+def test_different_processors_are_named_where_they_trained():
+    def said_of(first: dict[str, str], second: dict[str, str]) -> bool:
+        all_runs = values(a=A, b=B)
+        origins = {"a": some_provenance().model_copy(update=first), "b": some_provenance().model_copy(update=second)}
+        own = {key: [replace_run(run, provenance=origins[key]) for run in runs] for key, runs in all_runs.items()}
+        found = said(warnings_of(material(own), partial=False))
+        return any("different processors (one and two)" in sentence for sentence in found)
+
+    assert said_of({"processor": "two"}, {"processor": "one"})
+    assert not said_of({"processor": "one"}, {"processor": "one"})
+    assert not said_of({"processor": "one"}, {})
+    assert not said_of({"processor": "one", "device": "cuda"}, {"processor": "two", "device": "cuda"})
+
+
 def test_trainings_of_different_versions_are_named():
     newer = [run.model_copy(update={"training_version": 2}) for run in values(b=B)["b"]]
     found = said(warnings_of(material({"a": values(a=A)["a"], "b": newer}), partial=False))
