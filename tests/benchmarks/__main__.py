@@ -53,7 +53,12 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--draw", action="store_true", help="measure nothing, only renew the page from the record")
     parser.add_argument("--out", type=Path, default=RECORD, help="file of the record")
     parser.add_argument("--page", type=Path, default=PAGE, help="page of the docs whose tables are renewed")
-    return parser.parse_args()
+    args = parser.parse_args()
+    if not args.page.is_file():
+        parser.error(f"--page: there is no {args.page}; give a page that has the marks of the tables")
+    if args.images is not None and not args.images.is_dir():
+        parser.error(f"--images: there is no folder {args.images}")
+    return args
 
 
 def present(subject: Subject) -> bool:

@@ -1,7 +1,10 @@
 """The rows and the record of the benchmark: what a bar means, and what is kept when one subject is measured again."""
 
+import sys
+
 import pytest
 
+from tests.benchmarks.__main__ import parsed
 from tests.benchmarks.bench_record import BenchRecord, as_markdown, cells, measured_subject, write_page
 from tests.benchmarks.bench_rows import BenchRow, seconds_in_turn
 
@@ -75,3 +78,11 @@ def test_rows_without_a_peer_and_without_a_measurement_have_cells():
     alone = BenchRow.of("peak memory", [900.0], [float("nan")], "at most 2048 MiB", "no peer", "MiB")
     assert cells(alone)[1:] == ("900 MiB", "-", "-", "at most 2048 MiB", "yes")
     assert cells(row("at least 2", (), ()))[1:] == ("-", "-", "-", "at least 2 (peer / ours)", "not measured")
+
+
+@pytest.mark.parametrize("option", ["--page", "--images"])
+def test_what_cannot_be_found_is_said_before_the_first_measurement(option, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["benchmarks", option, str(tmp_path / "missing")])
+    with pytest.raises(SystemExit):
+        parsed()
+    assert f"{option}: there is no" in capsys.readouterr().err
