@@ -13,7 +13,7 @@ from torch.nn import functional
 from results.processor import of_intel
 
 _ALIGNED = 16
-"""Sizes of parts are multiples of it. Products of parts of other sizes took 1.1 times as long."""
+"""Sizes of parts are multiples of it. Distances by parts of 494 points instead of 496 took 1.04 times as long."""
 
 
 def ready(points: Tensor) -> Tensor:
