@@ -41,6 +41,7 @@ def distances_in_bands(points: Tensor, rows_at_once: int) -> Iterator[tuple[int,
     side = len(blocks[0])
     norms = [part.square().sum(1) for part in points.split(side)]
     memory = memory_of_products(points, side, side * len(blocks))
+    squares = memory.split(side, dim=1)
     kept: dict[tuple[int, int], Tensor] = {}
     for i, block in enumerate(blocks):
         distances = memory[: len(norms[i]), : len(points)]
@@ -48,8 +49,7 @@ def distances_in_bands(points: Tensor, rows_at_once: int) -> Iterator[tuple[int,
         for j in range(i):
             torch.add(norms[j], kept.pop((j, i)), alpha=-2, out=parts[j])
         for j in range(i, len(parts)):
-            square = product(block, blocks[j], memory[:, j * side : (j + 1) * side])
-            products = square[: len(norms[i]), : len(norms[j])]
+            products = product(block, blocks[j], squares[j])[: len(norms[i]), : len(norms[j])]
             if j > i:
                 kept[i, j] = products.T.clone(memory_format=torch.contiguous_format)
             torch.add(norms[j], products, alpha=-2, out=parts[j])
