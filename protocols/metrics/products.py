@@ -1,7 +1,8 @@
 """Products of all pairs of two sets of points, in float32 on a CPU by the faster of two libraries.
 
-torch takes MKL. On an AMD EPYC with AVX-512, oneDNN takes half as long as MKL, and with AVX2 alone 0.9 times as long.
-On an Intel Xeon with AVX-512, both are equally fast, but products of oneDNN must be copied out of its own tensors.
+torch takes MKL. On one AMD EPYC with AVX-512, oneDNN takes half as long as MKL. On another one (family 25, model 17)
+and on one with AVX2 alone, it takes 0.9 times as long. On an Intel Xeon with AVX-512, both are equally fast, but
+products of oneDNN must be copied out of its own tensors.
 """
 
 from math import ceil
