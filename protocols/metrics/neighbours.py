@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from protocols.metrics.products import equal_parts, memory_of_products, product, ready
+from protocols.metrics.products import equal_parts, memory_of_products, product
 from protocols.metrics.smallest import smallest
 from protocols.metrics.symmetric_distances import distances_in_bands, fits
 
@@ -115,7 +115,7 @@ def _parts_of_one_set(points: Tensor, depths: Tensor, rows_of_a_part: int) -> It
     group_of_query = _groups(depths)
     for first, distances in distances_in_bands(points, rows_of_a_part):
         rows = torch.arange(first, first + len(distances))
-        distances[torch.arange(len(rows)), rows] = torch.inf
+        distances.diagonal(first).fill_(torch.inf)
         groups = group_of_query[rows]
         for group in groups[depths[rows] > 0].unique():
             in_group = groups == group
@@ -144,7 +144,7 @@ def _torch_search(references: Tensor) -> _Search:
         if len(memory) < len(queries):
             memory = memory_of_products(references, len(queries), columns * len(blocks))
         # The squared distance without the query's own norm, which does not change the order.
-        distances, queries = memory[: len(queries), : len(references)], ready(queries)
+        distances = memory[: len(queries), : len(references)]
         squares = memory[: len(queries)].split(columns, dim=1)
         for of_part, block, square, part in zip(norms, blocks, squares, distances.split(columns, dim=1), strict=True):
             products = product(queries, block, square)[:, : len(of_part)]

@@ -1,8 +1,8 @@
 """Products of all pairs of two sets of points, in float32 on a CPU by the faster of two libraries.
 
-torch takes MKL. On one AMD EPYC with AVX-512, oneDNN takes half as long as MKL. On another one (family 25, model 17)
-and on one with AVX2 alone, it takes 0.9 times as long. On an Intel Xeon with AVX-512, both are equally fast, but
-products of oneDNN must be copied out of its own tensors.
+torch takes MKL. On two AMD EPYC with AVX-512 (family 26, model 2, and one whose model was not recorded), oneDNN takes
+half as long as MKL. On another one (family 25, model 17) and on one with AVX2 alone, it takes 0.9 times as long. On an
+Intel Xeon with AVX-512, both are equally fast.
 """
 
 from math import ceil
@@ -17,19 +17,6 @@ _ALIGNED = 16
 """Sizes of parts are multiples of it. Distances by parts of 494 points instead of 496 took 1.04 times as long."""
 
 
-def ready(points: Tensor) -> Tensor:
-    """Bring points into the form in which `product` is fastest.
-
-    Args:
-        points: (n, d).
-
-    Returns:
-        The points, as a tensor of oneDNN if they are float32 on a CPU for which it is the better choice.
-    """
-    of_onednn = points.device.type == "cpu" and points.dtype == torch.float32 and _onednn_is_better()
-    return points.contiguous().to_mkldnn() if of_onednn else points
-
-
 def equal_parts(points: Tensor, most: int) -> list[Tensor]:
     """Split points into parts of one size, because rounding depends on the shapes of what is multiplied.
 
@@ -40,14 +27,14 @@ def equal_parts(points: Tensor, most: int) -> list[Tensor]:
         most: Largest size of a part.
 
     Returns:
-        The parts (s, d), each from `ready`. Zeros fill the last one.
+        The parts (s, d). Zeros fill the last one.
     """
     number = max(1, ceil(len(points) / most))
     size = min(most, _ALIGNED * max(1, ceil(len(points) / number / _ALIGNED)))
     *parts, last = points.split(size)
     if len(last) < size:
         last = functional.pad(last, (0, 0, 0, size - len(last)))
-    return [ready(part) for part in (*parts, last)]
+    return [*parts, last]
 
 
 def memory_of_products(points: Tensor, rows: int, columns: int) -> Tensor:
@@ -67,20 +54,29 @@ def memory_of_products(points: Tensor, rows: int, columns: int) -> Tensor:
     return points.new_empty(rows, columns + _ALIGNED)[:, :columns]
 
 
-def product(left: Tensor, right: Tensor, memory: Tensor) -> Tensor:
+def product(left: Tensor, right: Tensor, memory: Tensor | None = None) -> Tensor:
     """Multiply each point of one set with each of another.
 
     Args:
-        left: (n, d), from `ready`.
-        right: (m, d), from `ready`.
-        memory: (n, m). It may be overwritten.
+        left: (n, d).
+        right: (m, d), of the same type and on the same device.
+        memory: (n, m). It may be overwritten. None takes new memory.
 
     Returns:
         The products (n, m), in `memory` or in new memory.
     """
-    return functional.linear(left, right).to_dense() if left.is_mkldnn else torch.mm(left, right.T, out=memory)
+    if left.device.type == "cpu" and left.dtype == torch.float32 and _onednn_is_better():
+        products: Tensor = torch.ops.mkldnn._linear_pointwise(left, right.contiguous(), None, "none", [], "")
+        return products
+    return torch.mm(left, right.T, out=memory)
 
 
 def _onednn_is_better() -> bool:
-    """Whether torch has oneDNN and does not multiply as fast itself, by MKL on a processor of MKL's maker."""
-    return torch.backends.mkldnn.is_available() and not (torch.backends.mkl.is_available() and of_intel())
+    """Whether torch has oneDNN and does not multiply as fast itself, by MKL on a processor of MKL's maker.
+
+    Asked for is the operation of torch's compiler. That of `torch.nn.functional.linear` needs tensors of oneDNN, and
+    the products must be copied out of them.
+    """
+    if not (torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")):
+        return False
+    return not (torch.backends.mkl.is_available() and of_intel())

@@ -41,17 +41,16 @@ def distances_in_bands(points: Tensor, rows_at_once: int) -> Iterator[tuple[int,
     side = len(blocks[0])
     norms = [part.square().sum(1) for part in points.split(side)]
     memory = memory_of_products(points, side, side * len(blocks))
-    squares = memory.split(side, dim=1)
     kept: dict[tuple[int, int], Tensor] = {}
     for i, block in enumerate(blocks):
         distances = memory[: len(norms[i]), : len(points)]
-        parts = distances.split(side, dim=1)
-        for j in range(i):
-            torch.add(norms[j], kept.pop((j, i)), alpha=-2, out=parts[j])
-        for j in range(i, len(parts)):
-            products = product(block, blocks[j], squares[j])[: len(norms[i]), : len(norms[j])]
-            if j > i:
-                kept[i, j] = products.T.clone(memory_format=torch.contiguous_format)
-            torch.add(norms[j], products, alpha=-2, out=parts[j])
+        for j, part in enumerate(distances.split(side, dim=1)):
+            if j < i:
+                products = kept.pop((j, i)).T
+            else:
+                products = product(block, blocks[j])
+                if j > i:
+                    kept[i, j] = products
+            torch.add(norms[j], products[: len(norms[i]), : len(norms[j])], alpha=-2, out=part)
         for top, band in enumerate(distances.split(rows_at_once)):
             yield i * side + top * rows_at_once, band
