@@ -1,34 +1,49 @@
 """Retrieval metrics against the bare matrix product and PML's AccuracyCalculator with faiss, on 2 threads.
 
+Each side has a process of its own, set up as its users have it; the bare product is made in the suite's process.
 `.venv/bin/python -m tests.benchmarks.retrieval_peers` prints the ratios, with `--full` those of SOP's size too.
 """
 
+import multiprocessing
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
 
 import torch
 from pytorch_metric_learning.utils.accuracy_calculator import AccuracyCalculator
+from threadpoolctl import threadpool_info
 from torch import Tensor
 
 from protocols.metrics import neighbours
 from protocols.metrics.retrieval import normalized, retrieval_scores
+from reproduce.execution.devices import prepare_process
 
 Row = tuple[str, list[float], list[float], str, str, str]
 """Name, our values and the peer's (one per round), the bar, how equality was checked, and the unit (`s` or `MiB`)."""
+
+Data = Callable[[], tuple[Tensor, Tensor]]
+"""Embeddings and their labels. Each process makes them itself, once."""
+
+Scores = tuple[float, float, float]
+"""Precision@1, R-precision and MAP@R."""
 
 THREADS = 2
 TOLERANCE = 1e-4
 """Allowed difference of scores: distances round to float32 in other ways, and near images then change places."""
 
+SHORT_ROUNDS = 20
+"""Fewest rounds of the cases that take a part of a second."""
+
 _CHECKED = 200
 _PEAK = """
-import torch
+from reproduce.execution.devices import prepare_process
 from tests.benchmarks.retrieval_peers import THREADS, retrieval_scores, sop
 from tests.support.process_memory import process_memory
-torch.set_num_threads(THREADS)
+prepare_process("cpu", THREADS)
 retrieval_scores(*sop())
 print(process_memory("VmHWM"))
 """
@@ -38,32 +53,43 @@ def measure(rounds: int, *, full: bool = False) -> list[Row]:
     """Measure all cases, ours and the peer in turn, after a check that both find the same.
 
     Args:
-        rounds: Number of rounds. The two large cases take at most 3.
+        rounds: Number of rounds. The short cases take at least `SHORT_ROUNDS`, the two large ones at most 3.
         full: Whether to measure SOP's size too, which takes minutes.
     """
-    threads = torch.get_num_threads()
-    torch.set_num_threads(THREADS)
-    try:
+    context = multiprocessing.get_context("spawn")
+    few, many = min(rounds, 3), max(rounds, SHORT_ROUNDS)
+    with (
+        ProcessPoolExecutor(1, context, prepare_process, ("cpu", THREADS)) as suite,
+        ProcessPoolExecutor(1, context, _prepare_pml) as pml,
+    ):
         rows = [
-            against_product("CUB, 5,924 x 512", cub(), rounds),
-            against_pml("CUB, 5,924 x 512", cub(), rounds, "at least 2.5"),
-            against_pml("20,000 x 512, one class of 5,000", long_tail(), min(rounds, 3), "at least 5"),
+            against_product("CUB, 5,924 x 512", cub, suite, many),
+            against_pml("CUB, 5,924 x 512", cub, suite, pml, many, "at least 2.5"),
+            against_pml("20,000 x 512, one class of 5,000", long_tail, suite, pml, few, "at least 5"),
         ]
-        return [*rows, against_product("SOP, 60,502 x 512", sop(), min(rounds, 3)), peak()] if full else rows
-    finally:
-        torch.set_num_threads(threads)
+        return [*rows, against_product("SOP, 60,502 x 512", sop, suite, few), peak()] if full else rows
 
 
+def _prepare_pml() -> None:
+    import faiss
+
+    torch.set_num_threads(THREADS)
+    faiss.omp_set_num_threads(THREADS)
+
+
+@cache
 def cub() -> tuple[Tensor, Tensor]:
     """Embeddings of the size of CUB's test set: 5,924 images of 100 classes."""
     return _embeddings(torch.arange(5924) % 100)
 
 
+@cache
 def long_tail() -> tuple[Tensor, Tensor]:
     """20,000 embeddings, a quarter of them in one class and the others in 300."""
     return _embeddings(torch.cat([torch.zeros(5000, dtype=torch.int64), 1 + torch.arange(15000) % 300]))
 
 
+@cache
 def sop() -> tuple[Tensor, Tensor]:
     """Embeddings of the size of SOP's test set: 60,502 images of 11,316 classes."""
     return _embeddings(torch.arange(60502) % 11316)
@@ -75,34 +101,24 @@ def _embeddings(labels: Tensor) -> tuple[Tensor, Tensor]:
     return normalized(centres[labels] + 0.1 * torch.randn(len(labels), 512, generator=generator)), labels
 
 
-def against_product(name: str, data: tuple[Tensor, Tensor], rounds: int) -> Row:
+def against_product(name: str, data: Data, suite: ProcessPoolExecutor, rounds: int) -> Row:
     """Compare the metrics with the matrix product alone, in chunks of as many queries."""
-    embeddings = data[0]
-    rows = max(neighbours.LEAST_ROWS, neighbours.CHUNK_ELEMENTS // len(embeddings))
-
-    def product() -> None:
-        for part in embeddings.split(rows):
-            part @ embeddings.T
-
-    difference = _difference_from_definition(*data)
-    seconds = _in_turn(lambda: retrieval_scores(*data), product, rounds)
+    difference = suite.submit(_difference_from_definition, data).result()
+    seconds = _in_turn((suite, _score), (suite, _multiply), data, rounds)
     equal = f"MAP@R of {_CHECKED} queries differs by {difference:.0e} from its definition in float64"
     return f"retrieval, {name} / bare product", *seconds, "at most 1.5", equal, "s"
 
 
-def against_pml(name: str, data: tuple[Tensor, Tensor], rounds: int, bar: str) -> Row:
+def against_pml(
+    name: str, data: Data, suite: ProcessPoolExecutor, pml: ProcessPoolExecutor, rounds: int, bar: str
+) -> Row:
     """Compare the metrics with PML's AccuracyCalculator, which searches with faiss."""
-    import faiss
-
-    faiss.omp_set_num_threads(THREADS)
-    include = ("precision_at_1", "r_precision", "mean_average_precision_at_r")
-    calculator = AccuracyCalculator(include=include, k="max_bin_count", device=torch.device("cpu"))
-    ours, theirs = retrieval_scores(*data), calculator.get_accuracy(*data)
-    pairs = zip((ours.precision_at_1, ours.r_precision, ours.map_at_r), (theirs[key] for key in include), strict=True)
-    difference = max(abs(mine - other) for mine, other in pairs)
+    ours, theirs = suite.submit(_score, data).result(), pml.submit(_score_by_pml, data).result()
+    difference = max(abs(mine - other) for mine, other in zip(ours, theirs, strict=True))
     assert difference < TOLERANCE, f"{name}: our scores differ from PML's by {difference}"
-    seconds = _in_turn(lambda: retrieval_scores(*data), lambda: calculator.get_accuracy(*data), rounds)
-    return f"retrieval, {name} / PML", *seconds, bar, f"three scores differ by at most {difference:.0e}", "s"
+    seconds = _in_turn((suite, _score), (pml, _score_by_pml), data, rounds)
+    equal = f"three scores differ by at most {difference:.0e}. {pml.submit(_faiss_products).result()}"
+    return f"retrieval, {name} / PML", *seconds, bar, equal, "s"
 
 
 def peak() -> Row:
@@ -111,8 +127,39 @@ def peak() -> Row:
     return "retrieval, SOP: peak memory", [float(printed)], [float("nan")], "at most 2048 MiB", "no peer", "MiB"
 
 
-def _difference_from_definition(embeddings: Tensor, labels: Tensor) -> float:
+def _score(data: Data) -> Scores:
+    found = retrieval_scores(*data())
+    return found.precision_at_1, found.r_precision, found.map_at_r
+
+
+def _score_by_pml(data: Data) -> Scores:
+    include = ("precision_at_1", "r_precision", "mean_average_precision_at_r")
+    calculator = AccuracyCalculator(include=include, k="max_bin_count", device=torch.device("cpu"))
+    found = calculator.get_accuracy(*data())
+    first, r_precision, map_at_r = (float(found[key]) for key in include)
+    return first, r_precision, map_at_r
+
+
+def _multiply(data: Data) -> None:
+    embeddings = data()[0]
+    for part in embeddings.split(max(neighbours.LEAST_ROWS, neighbours.CHUNK_ELEMENTS // len(embeddings))):
+        part @ embeddings.T
+
+
+def _faiss_products() -> str:
+    """The library and kernels by which faiss multiplies in this process. An older library can miss new processors."""
+    import faiss
+
+    for library in threadpool_info():
+        if "faiss" in library["filepath"] and library["user_api"] == "blas":
+            kernels = f"{library['internal_api']} {library['version']} with kernels for {library['architecture']}"
+            return f"faiss {faiss.__version__} multiplies by {kernels}"
+    return f"faiss {faiss.__version__} has no library for products of its own"
+
+
+def _difference_from_definition(data: Data) -> float:
     """Difference from MAP@R by a full sort in float64, for the first queries."""
+    embeddings, labels = data()
     queries = embeddings[:_CHECKED]
     distances = torch.cdist(queries.double(), embeddings.double(), compute_mode="donot_use_mm_for_euclid_dist")
     distances.fill_diagonal_(torch.inf)
@@ -132,16 +179,27 @@ def _difference_from_definition(embeddings: Tensor, labels: Tensor) -> float:
     return difference
 
 
-def _in_turn(ours: Callable[[], object], peer: Callable[[], object], rounds: int) -> tuple[list[float], list[float]]:
-    """Seconds of both in each round; who is first alternates."""
+def _in_turn(
+    ours: tuple[ProcessPoolExecutor, Callable[[Data], object]],
+    peer: tuple[ProcessPoolExecutor, Callable[[Data], object]],
+    data: Data,
+    rounds: int,
+) -> tuple[list[float], list[float]]:
+    """Seconds of both in each round, each in its process, after one round to warm up; who is first alternates."""
     seconds: tuple[list[float], list[float]] = ([], [])
-    for number in range(rounds):
-        works = [(ours, seconds[0]), (peer, seconds[1])]
-        for work, kept in works if number % 2 else reversed(works):
-            started = time.perf_counter()
-            work()
-            kept.append(time.perf_counter() - started)
+    for number in range(rounds + 1):
+        sides = [(*ours, seconds[0]), (*peer, seconds[1])]
+        for process, work, kept in sides if number % 2 else reversed(sides):
+            duration = process.submit(_timed, work, data).result()
+            if number:
+                kept.append(duration)
     return seconds
+
+
+def _timed(work: Callable[[Data], object], data: Data) -> float:
+    started = time.perf_counter()
+    work(data)
+    return time.perf_counter() - started
 
 
 def main() -> None:
