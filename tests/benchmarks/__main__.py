@@ -34,7 +34,7 @@ class Subject:
 
 SUBJECTS = {
     "losses": Subject("loss_steps", 5, 60),
-    "folds": Subject("peer_fold", 3, 150),
+    "folds": Subject("peer_fold", 3, 250),
     "retrieval": Subject("retrieval_peers", 3, 90),
     "commands": Subject("commands", 3, 120),
     "search": Subject("search_asks", 3, 40),

@@ -3,7 +3,7 @@
 Both start from the same weights and get the same images, batch size, loss, optimizer class, rates, number of iterations
 and number of validations. PML's side is what a user of PML writes: `MetricLossOnly`, `GlobalEmbeddingSpaceTester` and
 `AccuracyCalculator` on a DataLoader that decodes files and transforms them with Pillow. The two draw different batches,
-so the validation MAP@R of both is compared over seeds: twenty where a fold takes seconds, else ten.
+so the validation MAP@R of both is compared over seeds: forty where a fold takes seconds, else ten.
 
     python -m tests.benchmarks.peer_fold --images CUB_200_2011 --rounds 5
 """
@@ -100,7 +100,7 @@ def glyphs(cache: Path) -> FoldWork:
         dataset,
         None,
         0,
-        20,
+        40,
         images=experiment.images,
         trunk=experiment.trunk,
         training=experiment.training.model_copy(update={"patience": experiment.training.max_epochs}),
