@@ -1,6 +1,7 @@
 """The crops of a training, made as `ImageSettings.augmentation` and the device decide; all ways give the same pixels.
 
-`faithful`: Pillow resizes each crop on the host; on a CPU, small images are cropped a batch at once (`small_crops`).
+`faithful`: Pillow resizes each crop on the host. On a CPU, small images are cropped some batches at once
+(`small_crops`).
 `device`: the network's device resizes a whole batch. The images are kept on the device if there is room; otherwise the
 boxes of each batch are sent there. With a GPU, the work of the host is done in advance by threads. It is written to
 page-locked memory, so that the copy does not wait. On a CPU, `device` is several times slower than `faithful`.
@@ -8,13 +9,14 @@ page-locked memory, so that the copy does not wait. On a CPU, `device` is severa
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from protocols.images.crops import Cuts, cut_crops, random_cuts
+from protocols.images.crops import Cuts, cut_crops, joined, random_cuts
 from protocols.images.device_crops import Windows, resized_windows
 from protocols.images.packed_images import LabelledImages
 from protocols.images.prefetch import done_ahead
@@ -23,6 +25,9 @@ from results.training_spec import ImageSettings
 
 RESIDENT_BYTES = 8 * 2**30
 """Largest size in bytes of training images that are kept on a GPU; a quarter of the free memory is a second limit."""
+
+SMALL_BATCHES = 4
+"""Batches of small images that are cropped at once. A batch of 32 glyphs then takes 0.7 times as long in a training."""
 
 Rows = NDArray[np.int64]
 OnDevice = Callable[[], Tensor]
@@ -55,8 +60,9 @@ class BatchSource:
         self._images, self._settings = images, settings
         self._threads = host_threads(device) if threads is None else threads
         self._make: Callable[[Rows, Cuts], OnDevice]
+        self._small: SmallCrops | None = None
         if settings.augmentation == "faithful" and device.type == "cpu" and fits(images, settings.crop):
-            small = SmallCrops(images, settings.crop)
+            small = self._small = SmallCrops(images, settings.crop)
             self._make = lambda rows, cuts: lambda: small(rows, cuts)
         elif settings.augmentation == "faithful":
             self._make = _PillowCrops(images, settings.crop, device)
@@ -90,8 +96,19 @@ class BatchSource:
             Positions and crops of the next batch.
         """
         batches = ((part, random_cuts(self._images, part, self._settings, generator)) for part in rows)
+        if self._small is not None:
+            yield from _some_at_once(self._small, batches)
+            return
         for part, on_device in done_ahead(lambda batch: (batch[0], self._make(*batch)), batches, self._threads):
             yield part, on_device()
+
+
+def _some_at_once(small: SmallCrops, batches: Iterator[tuple[Rows, Cuts]]) -> Iterator[tuple[Rows, Tensor]]:
+    """Crops of batches in order, `SMALL_BATCHES` of them in each call of `small`."""
+    while group := list(islice(batches, SMALL_BATCHES)):
+        parts = [part for part, _ in group]
+        crops = small(np.concatenate(parts), joined([cuts for _, cuts in group]))
+        yield from zip(parts, crops.split([len(part) for part in parts]), strict=True)
 
 
 class _PillowCrops:

@@ -65,6 +65,11 @@ def random_cuts(
     return Cuts(np.asarray(boxes, dtype=np.int64).reshape(-1, 4), np.asarray(flips, dtype=np.bool_))
 
 
+def joined(cuts: Sequence[Cuts]) -> Cuts:
+    """The cuts of several batches as one, in order."""
+    return Cuts(np.concatenate([part.boxes for part in cuts]), np.concatenate([part.flips for part in cuts]))
+
+
 def cut_crops(images: LabelledImages, indices: NDArray[np.int64], cuts: Cuts, side: int) -> Tensor:
     """Cut crops out of images and resize them with Pillow.
 

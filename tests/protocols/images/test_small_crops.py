@@ -9,7 +9,7 @@ import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from protocols.images.batch_source import BatchSource
+from protocols.images.batch_source import SMALL_BATCHES, BatchSource
 from protocols.images.crops import cut_crops, random_cuts
 from protocols.images.device_crops import EXACT_SHRINK
 from protocols.images.packed_images import LabelledImages
@@ -86,15 +86,16 @@ def test_only_small_images_fit(tmp_path, side, crop, channels, small):
     assert fits(noise(tmp_path, 2, side, side, channels), crop) == small
 
 
-def test_a_source_of_batches_uses_them_on_a_cpu(tmp_path, monkeypatch):
+def test_a_source_of_batches_crops_some_batches_at_once_on_a_cpu(tmp_path, monkeypatch):
     images = noise(tmp_path, 8, 20, 20, 1)
     ranges = ImageSettings(resize=None, crop=16)
-    rows = [np.arange(8), np.arange(8)[::-1].copy()]
+    rows = [np.roll(np.arange(8), number)[: 8 - number % 3] for number in range(SMALL_BATCHES + 2)]
     used = []
     call = SmallCrops.__call__
     monkeypatch.setattr(SmallCrops, "__call__", lambda self, *of: (used.append(1), call(self, *of))[1])
     batches = list(BatchSource(images, ranges, CPU).training_batches(iter(rows), torch.Generator().manual_seed(0)))
     assert len(used) == 2
+    assert all(np.array_equal(given, expected) for (given, _), expected in zip(batches, rows, strict=True))
     monkeypatch.setattr("protocols.images.batch_source.fits", lambda *_: False)
     by_pillow = list(BatchSource(images, ranges, CPU).training_batches(iter(rows), torch.Generator().manual_seed(0)))
     assert len(used) == 2
