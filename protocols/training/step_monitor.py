@@ -11,9 +11,6 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-_BLOCK = 1024
-"""Steps whose numbers share one tensor."""
-
 
 class NotFiniteError(Exception):
     """The loss or an embedding is infinite or NaN.
@@ -40,8 +37,8 @@ class StepMonitor:
     def __init__(self, device: torch.device) -> None:
         self._device = device
         self._first = 0
-        self._blocks: list[Tensor] = []
-        self._has_loss: list[bool] = []
+        self._sums: list[Tensor] = []
+        self._losses: list[Tensor | None] = []
 
     def add_embeddings(self, embeddings: Tensor, iteration: int) -> None:
         """Begin a step: take note whether its embeddings are finite.
@@ -53,16 +50,13 @@ class StepMonitor:
         Raises:
             NotFiniteError: On a CPU, an embedding is not finite.
         """
-        if not self._has_loss:
+        if not self._sums:
             self._first = iteration
-        row = len(self._has_loss) % _BLOCK
-        if row == 0:
-            self._blocks.append(torch.zeros(_BLOCK, 2, dtype=torch.float64, device=self._device))
-        self._has_loss.append(False)
         # A sum in float64 cannot overflow, so it is finite if all embeddings are.
-        self._blocks[-1][row, 0] = embeddings.detach().sum(dtype=torch.float64)
+        self._sums.append(embeddings.detach().sum(dtype=torch.float64))
+        self._losses.append(None)
         if self._device.type == "cpu":
-            self._require(float(self._blocks[-1][row, 0]), "embeddings", iteration)
+            self._require(self._sums[-1].item(), "embeddings", iteration)
 
     def add_loss(self, loss: Tensor, iteration: int) -> None:
         """Add the loss of the step that `add_embeddings` began. A step without this call is not part of the mean.
@@ -74,11 +68,9 @@ class StepMonitor:
         Raises:
             NotFiniteError: On a CPU, the loss is not finite.
         """
-        row = (len(self._has_loss) - 1) % _BLOCK
-        self._has_loss[-1] = True
-        self._blocks[-1][row, 1] = loss.detach()
+        self._losses[-1] = loss.detach().reshape(())
         if self._device.type == "cpu":
-            self._require(float(self._blocks[-1][row, 1]), "loss", iteration)
+            self._require(loss.item(), "loss", iteration)
 
     @contextmanager
     def explained_errors(self) -> Iterator[None]:
@@ -99,7 +91,7 @@ class StepMonitor:
         Raises:
             NotFiniteError: An embedding or a loss is not finite. The error names the first such step.
         """
-        self._losses()
+        self._read()
 
     def mean_loss(self) -> float | None:
         """Check all steps since the last call, and forget them; the host waits for the device.
@@ -110,22 +102,22 @@ class StepMonitor:
         Raises:
             NotFiniteError: An embedding or a loss is not finite. The error names the first such step.
         """
-        losses = self._losses()
-        self._blocks, self._has_loss = [], []
+        losses = self._read()
+        self._sums, self._losses = [], []
         return sum(losses) / len(losses) if losses else None
 
-    def _losses(self) -> list[float]:
-        if not self._has_loss:
+    def _read(self) -> list[float]:
+        """The losses of the steps that have one."""
+        if not self._sums:
             return []
-        losses = []
-        # One transfer for all steps.
-        rows = torch.cat(self._blocks)[: len(self._has_loss)].cpu().tolist()
-        for step, ((embeddings, loss), has_loss) in enumerate(zip(rows, self._has_loss, strict=True)):
+        # One transfer for all steps. A step without a loss has a 0 there.
+        nothing = torch.zeros((), device=self._device)
+        steps = torch.stack([nothing if loss is None else loss for loss in self._losses]).double()
+        sums, losses = torch.stack([torch.stack(self._sums), steps]).cpu().tolist()
+        for step, (embeddings, loss) in enumerate(zip(sums, losses, strict=True)):
             self._require(embeddings, "embeddings", self._first + step)
-            if has_loss:
-                self._require(loss, "loss", self._first + step)
-                losses.append(loss)
-        return losses
+            self._require(loss, "loss", self._first + step)
+        return [loss for loss, kept in zip(losses, self._losses, strict=True) if kept is not None]
 
     def _require(self, value: float, name: str, iteration: int) -> None:
         if not math.isfinite(value):

@@ -5,7 +5,6 @@ import math
 import pytest
 import torch
 
-from protocols.training import step_monitor
 from protocols.training.step_monitor import NotFiniteError, StepMonitor
 from tests.support.pretended_device import DEVICE, pretended_device
 
@@ -24,9 +23,7 @@ def expected_mean(losses):
     return sum(values) / len(values)
 
 
-@pytest.mark.parametrize("block", [1, 2, 1024])
-def test_the_mean_is_that_of_the_single_losses(block, monkeypatch):
-    monkeypatch.setattr(step_monitor, "_BLOCK", block)
+def test_the_mean_is_that_of_the_single_losses():
     monitor = StepMonitor(torch.device("cpu"))
     assert monitor.mean_loss() is None
     steps(monitor, LOSSES)
