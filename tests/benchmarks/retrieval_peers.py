@@ -154,7 +154,7 @@ def _faiss_products() -> str:
         if "faiss" in library["filepath"] and library["user_api"] == "blas":
             kernels = f"{library['internal_api']} {library['version']} with kernels for {library['architecture']}"
             return f"faiss {faiss.__version__} multiplies by {kernels}"
-    return f"faiss {faiss.__version__} has no library for products of its own"
+    return f"faiss {faiss.__version__} does not show by what it multiplies"
 
 
 def _difference_from_definition(data: Data) -> float:

@@ -48,4 +48,4 @@ def test_the_record_names_the_kernels_of_faiss(monkeypatch):
     words = r"faiss [\d.]+ multiplies by openblas 0\.3\.15 with kernels for Haswell"
     assert re.fullmatch(words, retrieval_peers._faiss_products())
     monkeypatch.setattr(retrieval_peers, "threadpool_info", lambda: libraries[:2])
-    assert re.fullmatch(r"faiss [\d.]+ has no library for products of its own", retrieval_peers._faiss_products())
+    assert re.fullmatch(r"faiss [\d.]+ does not show by what it multiplies", retrieval_peers._faiss_products())
