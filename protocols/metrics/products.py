@@ -74,8 +74,8 @@ def product(left: Tensor, right: Tensor, memory: Tensor | None = None) -> Tensor
 def _onednn_is_better() -> bool:
     """Whether torch has oneDNN and does not multiply as fast itself, by MKL on a processor of MKL's maker.
 
-    Asked for is the operation of torch's compiler. That of `torch.nn.functional.linear` needs tensors of oneDNN, and
-    the products must be copied out of them.
+    The operation is that of torch's compiler. `torch.nn.functional.linear` takes oneDNN for tensors of oneDNN only, and
+    its products must be copied out of them.
     """
     if not (torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")):
         return False
