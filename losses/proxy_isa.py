@@ -199,18 +199,19 @@ class ProxyISALoss(HookReminder, ProxyAnchorLoss):
             return 1 / E.clamp(min=1)
         return 1 + (1 + math.exp(-self.tau)) * (v - 1) * torch.sigmoid(E + self.tau - self.V)
 
-    def pair_weights(self, similarity: Tensor, own: Tensor) -> Tensor:
+    def pair_weights(self, similarity: Tensor, own: Tensor, status: ClassStatus | None = None) -> Tensor:
         """Pair weights in the current state.
 
         Args:
             similarity: (B, C) similarities of samples and proxies.
             own: mask (B, C) of the pairs of a sample and the proxy of its class.
+            status: that of the current state; None computes it.
 
         Returns:
             Weights w (B, C).
         """
         memory_on, filter_on = self.switches()
-        status = self.class_status(similarity.dtype)
+        status = self.class_status(similarity.dtype) if status is None else status
         ones = torch.ones_like(similarity)
         outlier = similarity < status.outlier_below
         positive = negative = ones
@@ -222,13 +223,20 @@ class ProxyISALoss(HookReminder, ProxyAnchorLoss):
             negative = torch.where(outlier, 1 / status.effective_number.clamp(min=1), ones)
         return torch.where(own, positive, negative)
 
-    def filtered(self, similarity: Tensor, labels: Tensor) -> Tensor:
-        """Mask (B,) of the outliers of their own class, which the filter keeps out of counts and memory."""
+    def filtered(self, similarity: Tensor, labels: Tensor, status: ClassStatus | None = None) -> Tensor:
+        """Mask (B,) of the outliers of their own class, which the filter keeps out of counts and memory.
+
+        Args:
+            similarity: (B, C) similarities of samples and proxies.
+            labels: (B,).
+            status: that of the current state; None computes it.
+        """
         _, filter_on = self.switches()
         if not filter_on:
             return torch.zeros_like(labels, dtype=torch.bool)
+        status = self.class_status(similarity.dtype) if status is None else status
         own_similarity = similarity.gather(1, labels.unsqueeze(1)).squeeze(1)
-        outlier = own_similarity < self.class_status(similarity.dtype).outlier_below[labels]
+        outlier = own_similarity < status.outlier_below[labels]
         return outlier & self._filterable()[labels]
 
     def _filterable(self) -> Tensor:
@@ -250,7 +258,8 @@ class ProxyISALoss(HookReminder, ProxyAnchorLoss):
         labels = self._checked(embeddings, labels, ref_emb, ref_labels)
         similarity = self.get_logits(embeddings)
         own_class = one_hot(labels, self.num_classes).bool()
-        weights = self.pair_weights(similarity, own_class)
+        status = self.class_status(similarity.dtype)
+        weights = self.pair_weights(similarity, own_class, status)
         mined = lmu.convert_to_weights(indices_tuple, labels, dtype=similarity.dtype).unsqueeze(1) - 1
         pull = self.alpha * weights * (self.margin - similarity) + mined
         push = self.alpha * weights * (self.margin + similarity) + mined
@@ -259,16 +268,18 @@ class ProxyISALoss(HookReminder, ProxyAnchorLoss):
             "neg_loss": _sub_loss(push, ~own_class, weights),
         }
         if self.training and torch.is_grad_enabled():
-            self._observe(embeddings, similarity, labels, own_class)
+            self._observe(embeddings, similarity, labels, own_class, status)
         self.add_weight_regularization_to_loss_dict(sub_losses, self.proxies)
         return sub_losses
 
     @torch.no_grad()
-    def _observe(self, embeddings: Tensor, similarity: Tensor, labels: Tensor, own_class: Tensor) -> None:
+    def _observe(
+        self, embeddings: Tensor, similarity: Tensor, labels: Tensor, own_class: Tensor, status: ClassStatus
+    ) -> None:
         """Count and store the clean samples, then update the learned similarity of their classes (Algorithm 1)."""
         self._count_call()
         memory_on, _ = self.switches()
-        clean = ~self.filtered(similarity, labels)
+        clean = ~self.filtered(similarity, labels, status)
         self.counts += (own_class & clean.unsqueeze(1)).sum(0)
         if memory_on:
             self.queue.push(self.distance.maybe_normalize(embeddings), labels, clean)

@@ -64,9 +64,9 @@ def _same_value(ours: nn.Module, usual: nn.Module) -> tuple[Work, Work]:
 
 
 def proxy_isa() -> tuple[Work, Work]:
-    """Proxy-ISA with a full memory of 55,000, and PML's Proxy-Anchor; 100 classes."""
+    """Proxy-ISA with a full memory of 55,000 and its filter on, and PML's Proxy-Anchor; 100 classes."""
     embeddings, labels = batch(100)
-    ours, usual = ProxyISALoss(100, D, memory_start_step=0), pml_losses.ProxyAnchorLoss(100, D)
+    ours, usual = ProxyISALoss(100, D, memory_start_step=0, filter_start_step=0), pml_losses.ProxyAnchorLoss(100, D)
     ours.queue.push(normalize(torch.randn(55_000, D)), torch.randint(100, (55_000,)))
     ours(embeddings, labels)
     stored, unit = ours.queue, normalize(ours.proxies.detach())
