@@ -8,7 +8,6 @@ import multiprocessing
 import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
@@ -21,6 +20,7 @@ from torch import Tensor
 from protocols.metrics import neighbours
 from protocols.metrics.retrieval import normalized, retrieval_scores
 from reproduce.execution.devices import prepare_process
+from tests.benchmarks.bench_rows import seconds_in_turn
 
 Row = tuple[str, list[float], list[float], str, str, str]
 """Name, our values and the peer's (one per round), the bar, how equality was checked, and the unit (`s` or `MiB`)."""
@@ -104,7 +104,9 @@ def _embeddings(labels: Tensor) -> tuple[Tensor, Tensor]:
 def against_product(name: str, data: Data, suite: ProcessPoolExecutor, rounds: int) -> Row:
     """Compare the metrics with the matrix product alone, in chunks of as many queries."""
     difference = suite.submit(_difference_from_definition, data).result()
-    seconds = _in_turn((suite, _score), (suite, _multiply), data, rounds)
+    seconds = seconds_in_turn(
+        lambda: suite.submit(_score, data).result(), lambda: suite.submit(_multiply, data).result(), rounds
+    )
     equal = f"MAP@R of {_CHECKED} queries differs by {difference:.0e} from its definition in float64"
     return f"retrieval, {name} / bare product", *seconds, "at most 1.5", equal, "s"
 
@@ -116,7 +118,9 @@ def against_pml(
     ours, theirs = suite.submit(_score, data).result(), pml.submit(_score_by_pml, data).result()
     difference = max(abs(mine - other) for mine, other in zip(ours, theirs, strict=True))
     assert difference < TOLERANCE, f"{name}: our scores differ from PML's by {difference}"
-    seconds = _in_turn((suite, _score), (pml, _score_by_pml), data, rounds)
+    seconds = seconds_in_turn(
+        lambda: suite.submit(_score, data).result(), lambda: pml.submit(_score_by_pml, data).result(), rounds
+    )
     equal = f"three scores differ by at most {difference:.0e}. {pml.submit(_faiss_products).result()}"
     return f"retrieval, {name} / PML", *seconds, bar, equal, "s"
 
@@ -177,29 +181,6 @@ def _difference_from_definition(data: Data) -> float:
     difference = abs(float(torch.cat(ours).mean() - torch.stack(values).mean()))
     assert difference < TOLERANCE, f"MAP@R differs from its definition by {difference}"
     return difference
-
-
-def _in_turn(
-    ours: tuple[ProcessPoolExecutor, Callable[[Data], object]],
-    peer: tuple[ProcessPoolExecutor, Callable[[Data], object]],
-    data: Data,
-    rounds: int,
-) -> tuple[list[float], list[float]]:
-    """Seconds of both in each round, each in its process, after one round to warm up; who is first alternates."""
-    seconds: tuple[list[float], list[float]] = ([], [])
-    for number in range(rounds + 1):
-        sides = [(*ours, seconds[0]), (*peer, seconds[1])]
-        for process, work, kept in sides if number % 2 else reversed(sides):
-            duration = process.submit(_timed, work, data).result()
-            if number:
-                kept.append(duration)
-    return seconds
-
-
-def _timed(work: Callable[[Data], object], data: Data) -> float:
-    started = time.perf_counter()
-    work(data)
-    return time.perf_counter() - started
 
 
 def main() -> None:
