@@ -92,6 +92,9 @@ def test_the_processor_and_torchs_libraries_decide(
     if not has_operation:
         monkeypatch.setattr(torch.ops, "mkldnn", SimpleNamespace())
     assert _multiplies_by_onednn() == by_onednn
+    if not by_onednn:
+        left, right = _points(5, 8, 0), _points(6, 8, 1)
+        assert torch.equal(_products(left, right), left @ right.T)
 
 
 def test_equal_points_have_equal_products_wherever_they_are() -> None:

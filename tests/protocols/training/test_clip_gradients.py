@@ -8,9 +8,9 @@ from protocols.training.clip_gradients import clip_gradients
 from results.training_spec import TrainingSettings
 
 
-def trained(n_groups=2):
-    """Linear layers with gradients, one group each, and their optimizer."""
-    layers = [nn.Linear(3, 2) for _ in range(n_groups)]
+def trained():
+    """Two linear layers with gradients, a group each, and their optimizer."""
+    layers = [nn.Linear(3, 2) for _ in range(2)]
     for number, layer in enumerate(layers, 1):
         (number * layer(torch.ones(4, 3))).sum().backward()
     return layers, torch.optim.Adam([{"params": list(layer.parameters())} for layer in layers])
