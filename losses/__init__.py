@@ -1,21 +1,18 @@
 """Losses of deep metric learning. They need torch and pytorch-metric-learning, and no other package of the suite."""
 
 from .angular_margins import ArcFaceLoss, CosFaceLoss
-from .attach import attach
-from .ccp import CCPLoss
+from .ccp import CCPLoss, greedy_k_center
 from .coupling_flow import CouplingFlow
 from .hierarchical_proxy import HierarchicalProxyLoss
-from .k_center import greedy_k_center
-from .meaning import meaning_of
 from .memory_queue import MemoryQueue
 from .nir import NIRLoss
 from .pair_losses import CosineContrastiveLoss, SignalToNoiseRatioContrastiveLoss
-from .plugin import Clock, Needs, TrainingContext, TrainingPlugin
+from .plugin import Clock, Needs, TrainingContext, TrainingPlugin, meaning_of
 from .proxy_anchor import ProxyAnchorLoss
 from .proxy_gml import ProxyGMLLoss
 from .proxy_isa import ProxyISALoss
 from .proxy_nca import ProxyNCALoss
-from .schedule import Schedule
+from .schedule import Schedule, attach
 from .soft_triple import SoftTripleLoss
 from .xbm import XBMLoss
 

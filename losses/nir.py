@@ -13,11 +13,9 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
 
-from .binding import Binding, gradients_are_finite
-from .checks import checked_labels
+from .checks import FullPrecisionForward, checked_labels
 from .coupling_flow import Condition, CouplingFlow
-from .plugin import Clock, Needs, TrainingContext, TrainingPlugin
-from .precision import FullPrecisionForward
+from .plugin import Binding, Clock, Needs, TrainingContext, TrainingPlugin, gradients_are_finite
 from .proxy_anchor import ProxyAnchorLoss
 from .proxy_nca import ProxyNCALoss
 from .soft_triple import SoftTripleLoss

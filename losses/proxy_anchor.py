@@ -9,10 +9,9 @@ from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from .checks import checked_labels, require_similarity
+from .checks import FullPrecisionForward, at_least_float32, checked_labels, require_similarity
 from .plugin import TrainingPlugin
-from .precision import FullPrecisionForward, at_least_float32
-from .waitless_reducers import WaitlessDivisor
+from .without_waiting import WaitlessDivisor
 
 
 class ProxyAnchorLoss(FullPrecisionForward, TrainingPlugin, pml_losses.ProxyAnchorLoss):

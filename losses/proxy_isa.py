@@ -9,12 +9,11 @@ from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from .hook_reminder import HookReminder
-from .known_on_host import KnownOnHost
-from .memory_queue import QueueOrder
+from .memory_queue import QueueOrder, SummedMemoryQueue
 from .plugin import Clock
 from .proxy_anchor import ProxyAnchorLoss
-from .summed_queue import SummedMemoryQueue
+from .schedule import HookReminder
+from .without_waiting import KnownOnHost
 
 PositivePenalty = Literal["sigma", "v", "inverse_effective_number", "none"]
 

@@ -14,9 +14,8 @@ from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor
 from torch.nn import functional
 
-from .checks import checked_labels, require_similarity
+from .checks import FullPrecisionForward, at_least_float32, checked_labels, require_similarity
 from .plugin import TrainingPlugin
-from .precision import FullPrecisionForward, at_least_float32
 
 ProxyNCAVariant = Literal["prob", "classic", "port", "anchor_form"]
 ProxyNCAStart = Literal["eighth", "normal", "kaiming"]

@@ -11,9 +11,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from .center_cosines import cosines_and_spread, root_distances
-from .checks import checked_labels, require_similarity
+from .checks import FullPrecisionForward, at_least_float32, checked_labels, require_similarity
 from .plugin import TrainingPlugin
-from .precision import FullPrecisionForward, at_least_float32
 
 SoftTripleRegularizer = Literal["halved", "mean"]
 

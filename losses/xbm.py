@@ -11,13 +11,12 @@ from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor, nn
 from torch.nn import functional
 
-from .checks import checked_labels
+from .checks import FullPrecisionForward, checked_labels
 from .dense_pairs import pair_loss
-from .known_on_host import KnownOnHost
 from .memory_queue import MemoryQueue
 from .pair_losses import CosineContrastiveLoss, EuclideanDistance
 from .plugin import Clock, Needs
-from .precision import FullPrecisionForward
+from .without_waiting import KnownOnHost
 from .wrapper import PluginWrapper, merged_needs, require_module, require_references, wrapper_keywords
 
 

@@ -12,8 +12,8 @@ from typing import TypeVar
 from pydantic import JsonValue
 
 from protocols.problem import Problem
-from results.records import FoldResult, RunRecord, run_fingerprint, run_name
-from results.training_spec import FoldSpec
+from results.records.records import FoldResult, RunRecord, run_fingerprint, run_name
+from results.spec.training_spec import FoldSpec
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from protocols.images.packing import pack_files
 from protocols.metrics.retrieval import normalized
 from protocols.trunks.embed import embed
 from protocols.trunks.embedding_model import EmbeddingModel, model_of, with_trunk, without_published_weights
-from results.training_spec import FoldSpec
-from results.trunk_spec import NO_TRUNK
+from results.spec.training_spec import FoldSpec
+from results.spec.trunk_spec import NO_TRUNK
 
 
 class UnreadableImageError(ValueError):

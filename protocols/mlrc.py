@@ -16,8 +16,8 @@ from pydantic import JsonValue
 
 from protocols.jobs import EvaluateJob, TrainJob, Work, evaluation_job, evaluations, trainings
 from protocols.search.study import Study
-from results.records import FoldResult, RunRecord
-from results.training_spec import FoldSpec
+from results.records.records import FoldResult, RunRecord
+from results.spec.training_spec import FoldSpec
 
 PROTOCOL = "mlrc"
 SPLIT = "mlrc"

@@ -8,10 +8,10 @@ from pydantic import JsonValue
 from protocols.datasets.dataset import Dataset
 from protocols.splits import ClassSplit, FoldClasses, SplitError, as_ranges, from_ranges
 from protocols.training.fold_data import FoldData, fold_data
-from results.records import run_fingerprint
-from results.seeds import Purpose, search_seed, training_seed
-from results.training_spec import FoldSpec, ImageSettings, MethodSpec, TrainingSettings
-from results.trunk_spec import EmbedderSpec, TrunkSpec
+from results.records.records import run_fingerprint
+from results.spec.seeds import Purpose, search_seed, training_seed
+from results.spec.training_spec import FoldSpec, ImageSettings, MethodSpec, TrainingSettings
+from results.spec.trunk_spec import EmbedderSpec, TrunkSpec
 
 
 @dataclass(frozen=True)

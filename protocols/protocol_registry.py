@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from protocols import mlrc, standard
 from protocols.jobs import Work
 from protocols.search.study import Study
-from results.records import RunRecord
-from results.training_spec import FoldSpec
+from results.records.records import RunRecord
+from results.spec.training_spec import FoldSpec
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from protocols.features.packed_features import LabelledFeatures
 from protocols.images.batch_source import BatchSource
 from protocols.images.evaluation_crops import BATCH, EvaluationCrops
 from protocols.images.packed_images import LabelledImages
-from results.training_spec import ImageSettings
+from results.spec.training_spec import ImageSettings
 
 Samples = LabelledImages | LabelledFeatures
 """A selection of a dataset's images, or of their features, with classes. It gives no access to others."""

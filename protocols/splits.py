@@ -9,7 +9,7 @@ training classes (In-Shop; SOP as used by CCP; a split of the user's own). There
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from results.mlrc_constants import FOLDS
+from results.spec.mlrc_constants import FOLDS
 from results.values import fingerprint_of
 
 SPLITS = ("mlrc", "mlrc_conventional", "conventional")

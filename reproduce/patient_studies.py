@@ -6,8 +6,8 @@ from inspect import isfunction
 from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, TrialState
 
-from results.engine import engine_arguments, engine_url, raise_passing_errors, wait_for_restarts
-from results.patience import LockWait, LostConnectionError, patient
+from results.store.database import engine_arguments, engine_url, raise_passing_errors, wait_for_restarts
+from results.store.patience import LockWait, LostConnectionError, patient
 
 _PRIVATE = {"_set_trial_param", "_get_trials", "_get_best_trial_id"}
 """Methods of the storage that Optuna's cache calls besides the public ones."""

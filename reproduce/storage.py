@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reproduce.errors import InputError
-from results.store_error import StoreError
-from results.store_url import shown_url, without_passwords
+from results.store.database import shown_url, without_passwords
+from results.store.patience import StoreError
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from reproduce.patient_studies import PatientStudies
-    from results.store import Store
+    from results.store.store import Store
 
 
 _EXAMPLE = "runs/store.sqlite"
@@ -116,9 +116,9 @@ def store_to_read(where: StoragePaths) -> Store | None:
     """Open the store without a write, not even an upgrade of its tables; return None if there is none."""
     from sqlalchemy.exc import DBAPIError
 
-    from results.engine import in_one_line, open_engine
-    from results.schema import is_made
-    from results.store import Store
+    from results.store.database import in_one_line, open_engine
+    from results.store.schema import is_made
+    from results.store.store import Store
 
     if not _may_exist(where):
         return None
@@ -145,7 +145,7 @@ def open_store(where: StoragePaths) -> Store:
         InputError: The store's folder cannot be made.
         StoreError: The store cannot be opened.
     """
-    from results.store import Store
+    from results.store.store import Store
 
     if (file := _sqlite_file(where.store)) is not None:
         base = file.parent
@@ -189,8 +189,8 @@ def _creation_lock(where: StoragePaths) -> Iterator[None]:
     """Let one process at a time open the studies of a new store: Optuna makes its tables in several transactions."""
     from filelock import FileLock
 
-    from results.engine import open_engine
-    from results.schema import lock_creation
+    from results.store.database import open_engine
+    from results.store.schema import lock_creation
 
     engine, file = open_engine(where.store), _sqlite_file(where.store)
     try:
@@ -222,7 +222,7 @@ def readable_studies(where: StoragePaths) -> PatientStudies | None:
     """Open Optuna's storage for reading; return None if the store has no studies yet. Nothing is written."""
     from sqlalchemy.exc import SQLAlchemyError
 
-    from results.engine import open_engine
+    from results.store.database import open_engine
 
     engine = open_engine(where.store)
     try:

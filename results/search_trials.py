@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import takewhile
 
-from results.experiment_spec import Experiment
-from results.mlrc_constants import FOLDS
-from results.racing import raced
-from results.records import FoldResult, RunRecord
-from results.seeds import training_seed
-from results.training_spec import FoldSpec, MethodSpec
+from results.records.records import FoldResult, RunRecord
+from results.spec.experiment_spec import Experiment
+from results.spec.mlrc_constants import FOLDS
+from results.spec.racing import raced
+from results.spec.seeds import training_seed
+from results.spec.training_spec import FoldSpec, MethodSpec
 
 _MAY_DIFFER = {"method", "seed", "fold", "train_classes", "validation_classes", "checkpoint_epoch"}
 

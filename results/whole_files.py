@@ -8,6 +8,8 @@ import os
 import re
 import shutil
 import uuid
+import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
@@ -121,3 +123,12 @@ def whole_folder(path: Path, beside: Path | None = None) -> Iterator[Path]:
         put_in_place(partial, path)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def is_sound(path: Path) -> bool:
+    """Return whether a file is a complete zip archive whose members have the contents that their checksums say."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return bool(archive.namelist()) and archive.testzip() is None
+    except (OSError, zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, NotImplementedError):
+        return False

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from protocols.datasets.dataset_registry import DATASETS, DatasetEntry
-from protocols.datasets.embedded import EMBEDDED
-from protocols.datasets.glyph_alphabet import ALPHABET
+from protocols.datasets.dataset_registry import DATASETS, EMBEDDED, DatasetEntry
+from protocols.datasets.glyphs import ALPHABET
 from protocols.evaluation.evaluate_run import evaluate_run
 from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.jobs import EvaluateJob
@@ -24,7 +23,7 @@ from reproduce.errors import InputError
 from reproduce.execution.session import open_session
 from reproduce.outputs.new_method import write_method
 from reproduce.storage import storage_paths
-from results.experiment_results import FOLDER, MeasuredExperiment
+from results.store.experiment_results import FOLDER, MeasuredExperiment
 from tests.benchmarks.bench_record import BenchRecord, as_markdown
 from tests.benchmarks.kept_tables import pages_with_tables, with_tables
 from tests.support.documentation import (

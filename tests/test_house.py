@@ -152,14 +152,14 @@ def test_every_imported_package_is_declared(path):
 @pytest.mark.parametrize(
     "modules",
     [
-        "results.store, results.records, results.training_spec, results.experiment_spec, results.provenance",
+        "results.store.store, results.records.records, results.spec.training_spec, results.spec.experiment_spec",
         "results.published.tables, results.statistics.primary_comparison, results.statistics.class_bootstrap",
-        "results.statistics.ranks, results.statistics.peeking, results.mlrc_constants",
+        "results.statistics.ranks, results.statistics.peeking, results.spec.mlrc_constants",
         "results.statistics.planning, results.statistics.primary_comparison, results.statistics.calibration",
         "reports.tables.result_table, reports.page.render, reports.page.sections.origins, reports.page.build",
         "reproduce.outputs.export_tables, reproduce.commands.export, reproduce.outputs.tables",
         "reports.paper_figures.registry, reproduce.outputs.paper_figures, reproduce.commands.figure",
-        "results.record_check, results.record_merge, reproduce.commands.store, reproduce.commands.verify",
+        "results.store.check_records, results.store.merge_records, reproduce.commands.store, reproduce.commands.verify",
         "reproduce.config.experiment_file, reproduce.config.method_card, reproduce.config.deviations",
     ],
 )

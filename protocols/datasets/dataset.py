@@ -13,7 +13,7 @@ from protocols.images.packing import Packing, pack_files
 from protocols.progress import Progress
 from protocols.samples import Samples
 from protocols.splits import MIN_CLASSES
-from results.training_spec import ImageSettings
+from results.spec.training_spec import ImageSettings
 from results.values import fingerprint_of
 
 

@@ -9,10 +9,12 @@ from protocols.datasets.cub200 import list_cub200, open_cub200
 from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageListing, Opener
 from protocols.datasets.feature_files import open_features
 from protocols.datasets.folder import list_folder, open_folder
+from protocols.datasets.glyphs import open_glyphs
 from protocols.datasets.inshop import list_inshop, open_inshop
 from protocols.datasets.publication import CARS196, CUB200, INSHOP, SOP, Publication
-from protocols.datasets.rendered_glyphs import open_glyphs
 from protocols.datasets.sop import list_sop, open_sop
+
+EMBEDDED = frozenset({"glyphs"})
 
 
 @dataclass(frozen=True)

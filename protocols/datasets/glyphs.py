@@ -10,9 +10,11 @@ their content.
 
 import hashlib
 import importlib.util
+import json
 import math
 import unicodedata
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +22,91 @@ from fontTools.ttLib import TTFont
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from protocols.datasets.glyph_alphabet import ALPHABET
+from protocols.datasets import glyphs
+from protocols.datasets import glyphs as glyph_alphabet
+from protocols.datasets.dataset import DataRequest, Dataset, from_packing
+from protocols.images.packing import Packing, pack_arrays, sound_pack
+from protocols.verified_files import put_away
+from results.whole_files import write_whole
+
+MIN_FACES = 12
+MAX_SIMILARITY = 0.91
+MEAN_SIMILARITY = 0.87
+CROSSINGS = 1
+
+DIGITS = "0123456789"
+
+LATIN = "ACEHJKLMNPRTUVWXYabdefgkmnprstyz"
+
+LATIN_EXTENDED = "ÆÞæøŊŒƁƈƊƋƑƓƕƢƦƪƱƵƸƺƾǁǂǃǶȜȤȴȸȼɀɔɕɘɚɛɝɢɣɥɧɨɬɭɮɰɽʁʇʎʐʒʔʕʞʠʣʤʦʨʩʫʬʭᴖᴗᴝᴟᵷⱵⱾ"
+
+GREEK = "ΔΞΣΦΨΩαβδζλςφωϗϘϚϞϟϠϡϻ"
+
+CYRILLIC = "ЂЉЊДЖЛЧШЪЫЭЮЯѣѪҒҕҗҙқҳ"
+
+ARMENIAN = "ԲԳԶԷԸԹԻԾԿՀՂՃՆՇՉՊՌՎՔՖխձճնչջփ"
+
+GEORGIAN = "აბგდეზთკლჟრტფყშცჭჯჰჲჳჴჵჶჹ"
+
+
+def _mixed(character: str) -> bytes:
+    return hashlib.sha256(f"U+{ord(character):04X}".encode()).digest()
+
+
+# The protocol trains on the first half of the class ids and tests on the second. If the classes were sorted by script,
+# the two halves would have different scripts. They are sorted by a hash of the code point, so both halves have all.
+ALPHABET = tuple(sorted(DIGITS + LATIN + LATIN_EXTENDED + GREEK + CYRILLIC + ARMENIAN + GEORGIAN, key=_mixed))
+
+
+def open_glyphs(request: DataRequest) -> Dataset:
+    """Open `glyphs`. It is rendered if it is not in the cache.
+
+    The name of the cache is a hash of everything that decides the pixels: the code that draws, and the versions of the
+    packages with the typefaces and the rasteriser.
+
+    Args:
+        request: Cache and settings.
+    """
+    folder = request.cache / f"glyphs-{_stamp()}"
+    return _rendered_before(folder) or _rendered(folder)
+
+
+def _rendered(folder: Path) -> Dataset:
+    """Render the images and pack them; write their classes and names beside the pack."""
+    rendered = glyphs.render()
+    packing = pack_arrays(rendered.images[..., None], folder)
+    listing = [rendered.class_names, rendered.image_names, rendered.labels.tolist()]
+    write_whole(_listing_path(folder), json.dumps([packing.images.identity, *listing]))
+    return from_packing("glyphs", rendered.class_names, rendered.image_names, rendered.labels, packing)
+
+
+def _rendered_before(folder: Path) -> Dataset | None:
+    """Open the images that were rendered before; None if there are none. What is damaged is set aside."""
+    listing = _listing_path(folder)
+    try:
+        identity, class_names, image_names, labels = json.loads(listing.read_bytes())
+        ranks = np.asarray(labels, dtype=np.int64)
+        images = sound_pack(folder, str(identity))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError):
+        put_away(listing, "the list of rendered images")
+        return None
+    if images is None:
+        return None
+    packing = Packing(images, (), str(images.description["content"]))
+    return from_packing("glyphs", tuple(class_names), image_names, ranks, packing)
+
+
+def _listing_path(folder: Path) -> Path:
+    return folder.with_name(folder.name + ".names.json")
+
+
+def _stamp() -> str:
+    sources = [Path(str(module.__file__)).read_bytes() for module in (glyphs, glyph_alphabet)]
+    versions = [metadata.version(package).encode() for package in ("matplotlib", "pillow", "fonttools")]
+    return hashlib.sha256(b"\0".join(sources + versions)).hexdigest()[:16]
+
 
 SIDE = 32
 

@@ -13,8 +13,8 @@ from protocols.metrics.retrieval import normalized, query_scores, sides
 from protocols.samples import evaluation_batches_of
 from protocols.trunks.embed import embed_crops
 from protocols.trunks.embedding_model import EmbeddingModel
-from results.records import TestCurve, TestPoint
-from results.training_spec import FoldSpec
+from results.records.records import TestCurve, TestPoint
+from results.spec.training_spec import FoldSpec
 
 
 @final

@@ -21,9 +21,9 @@ from protocols.training.build_method import component_class
 from protocols.training.torch_state import device_name
 from protocols.trunks.embed import embed_crops
 from protocols.trunks.embedding_model import trained_model
-from results.provenance import provenance
-from results.records import ClassScores, RunRecord, Scores
-from results.training_spec import FoldSpec
+from results.records.provenance import provenance
+from results.records.records import ClassScores, RunRecord, Scores
+from results.spec.training_spec import FoldSpec
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The exhibit of a reproduction: data for its pictures (see `results.artifacts`), made while models are in memory."""
+"""The exhibit of a reproduction: data for its pictures, made while models are in memory."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ from protocols.metrics.retrieval import normalized
 from protocols.samples import Samples
 from protocols.trunks.embed import embed
 from protocols.trunks.embedding_model import trained_model
-from results.artifacts import Exhibit
-from results.records import RunRecord
-from results.training_spec import FoldSpec, ImageSettings
+from results.records.artifacts import Exhibit
+from results.records.records import RunRecord
+from results.spec.training_spec import FoldSpec, ImageSettings
 
 _TEST_CLASSES, _TEST_IMAGES = 12, 60
 _TRAIN_CLASSES, _TRAIN_IMAGES = 20, 12

@@ -9,7 +9,7 @@ from protocols.datasets.dataset import Dataset
 from protocols.images.packed_images import LabelledImages
 from protocols.samples import Samples
 from protocols.splits import ClassSplit, SplitError, from_ranges
-from results.training_spec import FoldSpec
+from results.spec.training_spec import FoldSpec
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,9 @@ from protocols.samples import evaluation_batches_of
 from protocols.training.torch_state import device_name, isolated_random_numbers
 from protocols.trunks.embedding_model import EmbeddingModel, trunk_width
 from protocols.verified_files import ChangedFileError, FileRecord, put_away, record_of
-from results.provenance import provenance
-from results.training_spec import ImageSettings
-from results.trunk_spec import TrunkSpec
+from results.records.provenance import provenance
+from results.spec.training_spec import ImageSettings
+from results.spec.trunk_spec import TrunkSpec
 from results.values import fingerprint_of
 from results.whole_files import make_folder, put_in_place
 

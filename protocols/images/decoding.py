@@ -1,12 +1,37 @@
 """Decoding of image files as RGB with 8 bits per channel, and MLRC's first transform."""
 
+import statistics
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from protocols.images.resize import resized_to
+from protocols.images.crops import resized_to
+
+_SAMPLE = 200
+
+
+def median_shorter_side(root: Path, names: Sequence[str]) -> float | None:
+    """Return the median of the images' shorter sides, in pixels. Files that cannot be read are left out.
+
+    Args:
+        root: Folder of the images.
+        names: Paths of the images below `root`. At most 200 of them are read, at equal intervals.
+
+    Returns:
+        The median; None if no file can be read.
+    """
+    sides = []
+    for name in names[:: max(1, len(names) // _SAMPLE)]:
+        try:
+            with Image.open(root / name) as image:
+                sides.append(min(image.size))
+        except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+            continue
+    return statistics.median(sides) if sides else None
+
 
 _BITS_PER_SAMPLE = 258
 """TIFF's tag of the number of bits per channel."""

@@ -10,7 +10,7 @@ from protocols.images.batch_source import has_room, host_threads, page_locked
 from protocols.images.crops import evaluation_batch
 from protocols.images.packed_images import LabelledImages
 from protocols.images.prefetch import done_ahead
-from results.training_spec import ImageSettings
+from results.spec.training_spec import ImageSettings
 
 BATCH = 64
 """Number of images that are embedded at once."""

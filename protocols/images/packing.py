@@ -21,10 +21,10 @@ import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
 
+from protocols.images.crops import resized_shapes
 from protocols.images.decoding import BrokenImageError, UnknownRangeError, decode, header_of
 from protocols.images.image_files import HASH_BYTES, ImageFiles, in_threads
 from protocols.images.packed_images import DESCRIPTION, LAYOUT, PIXELS, PackedImages
-from protocols.images.resize import resized_shapes
 from protocols.progress import Progress
 from protocols.verified_files import ChangedFileError, put_away, record_of
 from results.values import fingerprint_of

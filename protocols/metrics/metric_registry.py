@@ -10,9 +10,9 @@ from torch import Tensor
 from protocols.metrics.clustering import nmi
 from protocols.metrics.covering import covering_radius
 from protocols.metrics.retrieval import retrieval_scores, sides
-from protocols.metrics.source_metric import try_metric, value_of_source
 from protocols.metrics.structure import class_concentration_variance, density, spectral_decay, uniformity
-from results.source_names import SourceName
+from protocols.users_files.metrics import try_metric, value_of_source
+from results.spec.source_names import SourceName
 
 _RECALL = re.compile(r"recall@([1-9][0-9]*)")
 _MAP_DEPTHS = {"map@1000": 1000}

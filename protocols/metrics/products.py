@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from results.processor import of_intel
+from results.records.processor import of_intel
 
 _ALIGNED = 16
 """Sizes of parts are multiples of it. Distances by parts of 494 points instead of 496 took 1.04 times as long."""

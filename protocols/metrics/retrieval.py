@@ -21,7 +21,7 @@ from torch import Tensor
 
 from losses.plugin import Normalization
 from protocols.metrics.neighbours import nearest_in_parts
-from results.records import Scores
+from results.records.records import Scores
 
 SCORED_ELEMENTS = 1 << 20
 """Largest number of neighbours that are scored at once."""

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field, JsonValue, ValidationError
 
 from protocols.search.space import SearchParameter
-from results.training_spec import MethodSpec
+from results.spec.training_spec import MethodSpec
 from results.values import Record
 
 _SCALARS = {

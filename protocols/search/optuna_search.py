@@ -15,9 +15,9 @@ from optuna.trial import FrozenTrial, TrialState
 from pydantic import JsonValue
 
 from protocols.search.space import SearchParameter
-from results.experiment_spec import SamplerSettings
-from results.racing import Race
-from results.records import FoldResult
+from results.records.records import FoldResult
+from results.spec.experiment_spec import SamplerSettings
+from results.spec.racing import Race
 from results.values import derive_seed, fingerprint_of
 
 SEARCH_VERSION = 1
@@ -131,9 +131,9 @@ class Search:
         Args:
             trial: The setting, from `ask`.
             folds: The results of its trainings, one per fold.
-            expected: Expected score over all folds of a trial that got no more folds (`results.racing`). The sampler
-                is told this value; a trial that is not told at all would be proposed again and again. Such a trial is
-                never the best. None for a trial with all folds.
+            expected: Expected score over all folds of a trial that got no more folds (`results.spec.racing`). The
+                sampler is told this value; a trial that is not told at all would be proposed again and again. Such a
+                trial is never the best. None for a trial with all folds.
         """
         values = [fold.objective for fold in folds]
         self._annotate(trial, FOLD_VALUES, list(values))

@@ -10,12 +10,12 @@ from protocols.problem import Problem
 from protocols.search.open_method import OpenMethod
 from protocols.search.optuna_search import Search, Trial
 from protocols.search.space import settled
-from results.experiment_spec import SamplerSettings
-from results.mlrc_constants import REPRODUCTIONS, TRIALS
-from results.racing import RACING_VERSION
-from results.records import FoldResult
-from results.seeds import search_seed
-from results.training_spec import TRAINING_VERSION, FoldSpec
+from results.records.records import FoldResult
+from results.spec.experiment_spec import SamplerSettings
+from results.spec.mlrc_constants import REPRODUCTIONS, TRIALS
+from results.spec.racing import RACING_VERSION
+from results.spec.seeds import search_seed
+from results.spec.training_spec import TRAINING_VERSION, FoldSpec
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Study:
         budget: Number of trials, reproductions and searches.
         sampler: Settings of Optuna's sampler.
         storage: Optuna's storage, which keeps the trials.
-        racing: Whether a trial that is clearly behind gets no more folds (`results.racing`).
+        racing: Whether a trial that is clearly behind gets no more folds (`results.spec.racing`).
     """
 
     problem: Problem

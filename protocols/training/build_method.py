@@ -17,10 +17,10 @@ import losses
 from losses.dense_pairs import pair_loss
 from losses.plugin import TrainingPlugin
 from losses.wrapper import PluginWrapper
-from protocols.source_files import SourceError
-from protocols.training.source_class import source_class, try_loss
-from results.source_names import SourceName
-from results.training_spec import Component, MethodSpec, OptimizerSettings
+from protocols.users_files.classes import SourceError
+from protocols.users_files.losses import source_class, try_loss
+from results.spec.source_names import SourceName
+from results.spec.training_spec import Component, MethodSpec, OptimizerSettings
 
 ENTRY_POINTS = "metric_learning_losses"
 """Entry-point group for losses of other packages: name = "module:Class"."""

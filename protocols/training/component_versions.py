@@ -14,11 +14,11 @@ from pathlib import Path
 from torch import nn
 
 from losses import meaning_of
-from protocols.source_files import SourceError, settled_name
 from protocols.training.build_method import MethodError, component_class
-from results.nested_components import nested_components
-from results.source_names import SourceName
-from results.training_spec import MethodSpec
+from protocols.users_files.classes import SourceError, settled_name
+from results.spec.nested_components import nested_components
+from results.spec.source_names import SourceName
+from results.spec.training_spec import MethodSpec
 
 SUITE_PACKAGE = "losses"
 """The package of the suite's own classes. A class has its version in the attribute `MEANING`; the default is 1."""

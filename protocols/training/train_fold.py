@@ -10,27 +10,40 @@ from torch import Tensor, nn
 
 from losses.checks import values_are_checked
 from losses.plugin import Clock, Normalization, TrainingContext
-from losses.waitless_reducers import use_waitless_reducers
-from protocols.images.labelled_batches import labelled_batches
+from losses.without_waiting import use_waitless_reducers
+from protocols.images.batch_source import labelled_batches
 from protocols.metrics.retrieval import normalized, retrieval_scores
 from protocols.samples import evaluation_batches_of, training_batches_of
 from protocols.training.batches import batches
 from protocols.training.best_checkpoint import BestCheckpoint, weights_on_cpu
 from protocols.training.build_method import BuiltMethod, build_method, build_optimizer
-from protocols.training.class_pool import class_pool
-from protocols.training.clip_gradients import clip_gradients
 from protocols.training.cuda_graphs import record_graph
 from protocols.training.embedding_recorder import EpochEnd, EpochObserver
-from protocols.training.fold_data import FoldData
+from protocols.training.fold_data import FoldData, class_pool
 from protocols.training.principal_components import set_to_principal_components
 from protocols.training.step_monitor import NotFiniteError, StepMonitor
 from protocols.training.torch_state import device_name, isolated_random_numbers
 from protocols.trunks.embed import embed_crops, features_of_crops
 from protocols.trunks.embedding_model import EmbeddingModel, model_of
-from results.provenance import provenance
-from results.records import CurvePoint, FoldResult, Scores
-from results.training_spec import FoldSpec
+from results.records.provenance import provenance
+from results.records.records import CurvePoint, FoldResult, Scores
+from results.spec.training_spec import FoldSpec, TrainingSettings
 from results.values import derive_seed
+
+
+def clip_gradients(optimizer: torch.optim.Optimizer, settings: TrainingSettings) -> None:
+    """Clip the norm of all gradients together, then each value (CCP's code does both, in this order).
+
+    Args:
+        optimizer: The optimizer, with the parameters of network and loss.
+        settings: The training's settings; by default nothing is clipped.
+    """
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    if settings.clip_norm is not None:
+        nn.utils.clip_grad_norm_(parameters, settings.clip_norm)
+    if settings.clip_value is not None:
+        nn.utils.clip_grad_value_(parameters, settings.clip_value)
+
 
 IterationsObserver = Callable[[int], None]
 """Receives the number of iterations done, at every validation."""

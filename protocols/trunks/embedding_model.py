@@ -13,8 +13,8 @@ from torch.nn.utils import convert_conv2d_weight_memory_format
 from protocols.trunks.trunk_entry import RANDOM, TrunkEntry, first_line, identified, tag_of
 from protocols.trunks.trunk_registry import trunk_entry
 from protocols.trunks.weights import TrunkError, read_weights
-from results.training_spec import FoldSpec
-from results.trunk_spec import EmbedderSpec, TrunkSpec
+from results.spec.training_spec import FoldSpec
+from results.spec.trunk_spec import EmbedderSpec, TrunkSpec
 
 
 def _trunk(spec: TrunkSpec, entry: TrunkEntry) -> nn.Module:

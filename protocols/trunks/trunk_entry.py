@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from protocols.trunks.weights import IMAGENET, WeightFile, names_own_file
-from results.trunk_spec import WEIGHT_FILES, InputFormat
+from results.spec.trunk_spec import WEIGHT_FILES, InputFormat
 
 RANDOM = "random"
 _TAGGED = re.compile(r"(?P<tag>\w+) \(sha256 (?P<digest>[0-9a-f]{16})\)")

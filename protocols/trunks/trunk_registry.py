@@ -4,18 +4,24 @@ from functools import partial
 from pathlib import Path
 
 from protocols.progress import Progress
-from protocols.source_files import SourceError, settled_name
 from protocols.trunks import efficientnet_lite
 from protocols.trunks.bn_inception import BN_INCEPTION_FILE, BNInception
 from protocols.trunks.efficientnet_lite import EfficientNetLite0
-from protocols.trunks.file_trunks import file_entry
-from protocols.trunks.library_trunks import timm_entry, torchvision_entry
+from protocols.trunks.library_trunks import (
+    GOOGLENET_FILE,
+    RESNET50_FILE,
+    RESNET101_FILE,
+    timm_entry,
+    torchvision_entry,
+    torchvision_trunk,
+)
 from protocols.trunks.small_conv import SmallConv
-from protocols.trunks.torchvision_trunks import GOOGLENET_FILE, RESNET50_FILE, RESNET101_FILE, torchvision_trunk
 from protocols.trunks.trunk_entry import RANDOM, TrunkEntry, identified, is_path, tag_of
 from protocols.trunks.weights import IMAGENET, TrunkError, names_own_file, settle_weights, use_weights
-from results.source_names import SourceName
-from results.trunk_spec import NO_TRUNK, InputFormat, TrunkSpec
+from protocols.users_files.classes import SourceError, settled_name
+from protocols.users_files.trunks import file_entry
+from results.spec.source_names import SourceName
+from results.spec.trunk_spec import NO_TRUNK, InputFormat, TrunkSpec
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Rectangle
 
 from reports.figures.style import BLUE, INK, ORANGE, FigureError, Look, new_figure, styled
-from results.artifacts import Exhibit
+from results.records.artifacts import Exhibit
 
 _KEY = "nearest neighbours first, hardest classes first\n✓ solid: class of the query   ✗ dashed: another class"
 # From one image to the next; images have unit size.

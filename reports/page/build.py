@@ -14,8 +14,7 @@ from reports.page.sections.glossary import GLOSSARY
 from reports.page.sections.headline import headline, limits
 from reports.page.sections.origins import origins_of
 from reports.page.sections.pair_matrix import pair_matrix
-from reports.page.sections.papers_figures import papers_figures
-from reports.page.sections.published_values import compared_tables, published_values, published_verdicts
+from reports.page.sections.published_values import compared_tables, papers_figures, published_values, published_verdicts
 from reports.page.sections.ranking import ranking
 from reports.page.sections.run_figures import run_figures
 from reports.page.sections.search_figures import search_figures
@@ -26,9 +25,9 @@ from reports.page.sections.warnings import warnings_of
 from reports.page.shared_drawing import Begun, begin
 from reports.published.join import ComparedTable
 from reports.tables.result_table import missing_runs
-from results.records import FoldResult
-from results.source_names import sources_of_training
-from results.training_spec import FoldSpec
+from results.records.records import FoldResult
+from results.spec.source_names import sources_of_training
+from results.spec.training_spec import FoldSpec
 
 
 @dataclass(frozen=True)

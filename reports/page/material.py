@@ -8,18 +8,18 @@ from functools import cached_property
 from reports.figures.trials import SearchHistory
 from reports.page.content import Command, MethodSource
 from reports.tables.hyperparameters import PublishedNames
-from results.artifacts import Exhibit
-from results.experiment_results import MeasuredExperiment
-from results.experiment_spec import Experiment
-from results.headline_metrics import HEADLINE_METRICS
-from results.recordings import Recording
-from results.records import RunRecord
+from results.records.artifacts import Exhibit
+from results.records.recordings import Recording
+from results.records.records import RunRecord
+from results.spec.experiment_spec import Experiment
+from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.intervals import student_t_interval
 from results.statistics.method_comparison import ComparisonResult
 from results.statistics.nested_runs import ValueKey
 from results.statistics.planning import RunBudget, budget
 from results.statistics.primary_comparison import primary_comparison, primary_score
 from results.statistics.run_values import EmbeddingKind, run_values
+from results.store.experiment_results import MeasuredExperiment
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from matplotlib.figure import Figure
 from reports.figures.convergence import Convergence, ConvergencePanel, convergence_plot
 from reports.figures.style import FigureError
 from reports.page.material import Material
-from reports.paper_figures.selection_notes import may_show_published
-from results.experiment_results import MeasuredExperiment
+from reports.paper_figures.paper_figure import may_show_published
 from results.published.figure_values import figure_values
-from results.records import RunRecord
+from results.records.records import RunRecord
+from results.store.experiment_results import MeasuredExperiment
 
 METRIC = "precision_at_1"
 _MOST_CURVES = 7

@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 from reports.figures.dependence import AxisScale, Dependence, DependencePanel, dependence_plot
 from reports.figures.style import FigureError
 from reports.page.material import Material
-from reports.paper_figures.selection_notes import epoch_choice, may_show_published
-from results.experiment_spec import Experiment
+from reports.paper_figures.paper_figure import epoch_choice, may_show_published
 from results.published.figure_values import FigureValue, figure_values
+from results.spec.experiment_spec import Experiment
 from results.statistics.intervals import student_t_interval
 from results.statistics.run_values import EmbeddingKind, run_values
 from results.values import Record

@@ -17,13 +17,13 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar
 
-from results import mlrc_constants
-from results.experiment_results import MeasuredExperiment
-from results.experiment_spec import Experiment
-from results.experiment_summary import OTHER_VERSION, ExperimentSummary
 from results.published.tables import PublishedCell, PublishedRow, PublishedTable
-from results.records import RunRecord
-from results.training_spec import ImageSettings
+from results.records.experiment_summary import OTHER_VERSION, ExperimentSummary
+from results.records.records import RunRecord
+from results.spec import mlrc_constants
+from results.spec.experiment_spec import Experiment
+from results.spec.training_spec import ImageSettings
+from results.store.experiment_results import MeasuredExperiment
 
 _TRUNKS = {
     **dict.fromkeys(

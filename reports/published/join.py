@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reports.published.eligibility import StoredExperiment, concerns, models_of, objections
-from reports.tables.hyperparameter_origin import choice_notes
+from reports.tables.result_notes import choice_notes
 from results.published.precision import published_mean
 from results.published.rows import RowOrigin, row_origin
 from results.published.tables import PublishedCell, PublishedColumn, PublishedRow, PublishedTable

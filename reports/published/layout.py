@@ -2,9 +2,9 @@
 
 from reports.published.join import ComparedCell, ComparedRow, ComparedTable
 from reports.tables.table import Cell, Column, Line, NumberFormat, Row, Sheet, Table, Value
-from results.headline_metrics import HEADLINE_METRICS
 from results.published.precision import PublishedPrecision, precision_of
 from results.published.tables import PublishedColumn
+from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.intervals import Interval
 
 _DATASETS = {"cub200": "CUB200", "cars196": "Cars196", "sop": "SOP", "inshop": "In-Shop"}

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from reports.tables.table import Cell, Column, NumberFormat, Row, Sheet, Table, measured_cell
-from results.experiment_results import MeasuredExperiment
-from results.records import RunRecord
+from results.records.records import RunRecord
 from results.statistics.intervals import Interval, student_t_interval
+from results.store.experiment_results import MeasuredExperiment
 
 _HEADER = (
     *("method", "n", "models", "steps", "steps_half_width", "seconds", "seconds_half_width", "seconds_in_all"),

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 
-from reports.tables.name_lists import joined_groups, joined_with_and
+from reports.tables.cell_text import joined_groups, joined_with_and
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
-from results.experiment_results import MeasuredExperiment
-from results.experiment_spec import PrimaryScore
-from results.headline_metrics import HEADLINE_METRICS
+from results.spec.experiment_spec import PrimaryScore
+from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.effects import Effect
 from results.statistics.method_comparison import FEWEST_RUNS_OF_EFFECT, ComparedPair, ComparisonResult
 from results.statistics.primary_comparison import primary_comparison, primary_score
+from results.store.experiment_results import MeasuredExperiment
 
 _HEADER = (
     *("a", "b", "metric", "variant", "test", "difference", "low", "high", "n_a", "n_b", "left_out", "t", "degrees"),

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
-from results.experiment_results import MeasuredExperiment
-from results.headline_metrics import HEADLINE_METRICS
+from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.doubt import Doubt, doubt_of_pairs
 from results.statistics.method_comparison import ComparisonResult
 from results.statistics.primary_comparison import primary_comparison, primary_score
+from results.store.experiment_results import MeasuredExperiment
 
 _HEADER = (
     *("a", "b", "metric", "variant", "difference", "runs_half_width", "search_half_width", "classes_half_width"),

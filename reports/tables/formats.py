@@ -1,12 +1,141 @@
 """The table writers, by the name of the format on the command line."""
 
+import csv
+import io
+import json
+import re
 from collections.abc import Callable
+from html import escape
 
-from reports.tables.csv_and_json import to_csv, to_json
-from reports.tables.html import to_html
+from reports.tables.cell_text import cell_text
 from reports.tables.latex import to_latex, to_latex_document
-from reports.tables.markdown import to_markdown
-from reports.tables.table import Table
+from reports.tables.table import Cell, Column, Mark, Row, Table, Value
+
+_MARKDOWN_SIGNS: dict[Mark, tuple[str, str]] = {"best": ("**", "**"), "tied": ("*", "*"), "untested": ("", "?")}
+
+
+def to_markdown(table: Table) -> str:
+    """Write a pipe table with its title, caption and notes. Best values are bold, tied values italic."""
+    names = [table.first, *([""] if table.has_line_names else [])]
+    names += [" ".join(part for part in (column.group, column.name) if part) for column in table.columns]
+    alignment = ["---"] * (len(names) - len(table.columns))
+    alignment += ["--:" if column.numeric else "---" for column in table.columns]
+    lines = [f"**{' '.join(table.title.split())}**", "", _piped(names), "|" + "|".join(alignment) + "|"]
+    for row in table.rows:
+        for line in row.lines:
+            heads = [row.heads(line), *([line.name] if table.has_line_names else [])]
+            lines.append(_piped([*heads, *(_markdown_cell(cell) for cell in line.cells)]))
+    notes = [f"\n- {note}" for note in (*table.notes, *table.remarks)]
+    return _without_html("\n".join([*lines, "", table.full_caption, *notes])) + "\n"
+
+
+def _without_html(text: str) -> str:
+    """Return a text in which no title or name is a tag of HTML, which Markdown would pass on."""
+    return re.sub(r"<(?=[A-Za-z/!?])", r"\<", text)
+
+
+def _piped(fields: list[str]) -> str:
+    return "| " + " | ".join(" ".join(field.split()).replace("|", r"\|") for field in fields) + " |"
+
+
+def _markdown_cell(cell: Cell) -> str:
+    before, after = _MARKDOWN_SIGNS.get(cell.mark, ("", ""))
+    return " ".join(part for part in (f"{before}{cell_text(cell)}{after}", cell.note) if part)
+
+
+def to_csv(table: Table) -> str:
+    """Write the table's sheet as CSV. Floating-point numbers keep all their digits."""
+    columns = [index for index, name in enumerate(table.sheet.header) if name not in table.sheet.only_json]
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow([table.sheet.header[index] for index in columns])
+    writer.writerows([_field(row[index]) for index in columns] for row in table.sheet.rows)
+    return buffer.getvalue()
+
+
+def to_json(table: Table) -> str:
+    """Write the table's sheet as a JSON list with one object per row."""
+    rows = [dict(zip(table.sheet.header, values, strict=True)) for values in table.sheet.rows]
+    return json.dumps(rows, indent=1) + "\n"
+
+
+def _field(value: Value) -> str | int:
+    if value is None:
+        return ""
+    return repr(value) if isinstance(value, float) else value
+
+
+_HTML_SIGNS: dict[Mark, str] = {"best": "<strong>%s</strong>", "tied": "<em>%s</em>", "untested": "%s?"}
+
+
+def to_html(table: Table) -> str:
+    """Write the table as an HTML fragment, with its caption and with its notes below it."""
+    notes = [f"<li>{escape(note)}</li>" for note in (*table.notes, *table.remarks)]
+    return "\n".join(
+        [
+            '<div class="result-table">',
+            "<table>",
+            f"<caption><strong>{escape(table.title)}</strong> {escape(table.full_caption)}</caption>",
+            "<thead>",
+            *_head(table),
+            "</thead>",
+            *(text for row in table.rows for text in _row(table, row)),
+            "</table>",
+            *(['<ul class="notes">', *notes, "</ul>"] if notes else []),
+            "</div>",
+            "",
+        ]
+    )
+
+
+def _head(table: Table) -> list[str]:
+    grouped = any(column.group for column in table.columns)
+    tall = ' rowspan="2"' if grouped else ""
+    wide = ' colspan="2"' if table.has_line_names else ""
+    upper, lower = [f'<th scope="col"{tall}{wide}>{escape(table.first)}</th>'], []
+    columns = iter(table.columns)
+    for group, width in table.groups:
+        grouped_columns = [next(columns) for _ in range(width)]
+        if group:
+            upper.append(f'<th scope="colgroup" colspan="{width}">{escape(group)}</th>')
+            lower += [_column(column) for column in grouped_columns]
+        else:
+            upper += [_column(column, tall) for column in grouped_columns]
+    return [f"<tr>{''.join(cells)}</tr>" for cells in (upper, lower) if cells]
+
+
+def _column(column: Column, span: str = "") -> str:
+    kind = ' class="number"' if column.numeric else ""
+    return f'<th scope="col"{span}{kind}>{escape(column.name)}</th>'
+
+
+def _row(table: Table, row: Row) -> list[str]:
+    """Write a `<tbody>` for each row, so that the head of a row belongs to all its lines."""
+    texts = ["<tbody>"]
+    for line in row.lines:
+        cells = []
+        if line is row.lines[0]:
+            several = len(row.lines) > 1
+            scope = f'scope="rowgroup" rowspan="{len(row.lines)}"' if several else 'scope="row"'
+            cells.append(f"<th {scope}>{escape(row.heads(line))}</th>")
+        if table.has_line_names:
+            cells.append(f'<th scope="row" class="line">{escape(line.name)}</th>')
+        pairs = zip(line.cells, table.columns, strict=True)
+        texts.append(f"<tr>{''.join([*cells, *(_html_cell(cell, column) for cell, column in pairs)])}</tr>")
+    return [*texts, "</tbody>"]
+
+
+def _html_cell(cell: Cell, column: Column) -> str:
+    classes = ["number"] if column.numeric else []
+    classes += [cell.kind] if cell.kind else []
+    # The words of a verdict, such as `not-run`, are a class too, so that a style sheet can colour each verdict.
+    classes += [str(cell.value).replace(" ", "-")] if cell.kind == "verdict" else []
+    classes += [cell.mark] if cell.mark else []
+    attribute = f' class="{escape(" ".join(classes))}"' if classes else ""
+    text = _HTML_SIGNS.get(cell.mark, "%s") % escape(cell_text(cell))
+    note = f' <span class="aside">{escape(cell.note)}</span>' if cell.note else ""
+    return f"<td{attribute}>{text}{note}</td>"
+
 
 WRITERS: dict[str, Callable[[Table], str]] = {
     "markdown": to_markdown,

@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-from reports.tables.hyperparameter_origin import choice_notes
-from reports.tables.result_notes import range_end_notes
+from reports.tables.result_notes import choice_notes, range_end_notes
 from reports.tables.table import PERCENT, Cell, Column, NumberFormat, Row, Sheet, Table, Value, measured_cell
-from results.experiment_results import MeasuredExperiment
 from results.published.searches import PublishedOptimum, mlrc_search_optima
-from results.records import RunRecord
+from results.records.records import RunRecord
 from results.statistics.intervals import Interval, student_t_interval
 from results.statistics.runner_up import validation_scores
+from results.store.experiment_results import MeasuredExperiment
 
 PublishedNames = Mapping[str, Mapping[str, str]]
 """MLRC's names of hyperparameters, by method and then by our name."""

@@ -1,9 +1,9 @@
 """Table of the gain by peeking: the checkpoint chosen by validation scores, and by test scores."""
 
 from reports.tables.table import PERCENT, Cell, Column, Row, Sheet, Table, Value, measured_cell
-from results.experiment_results import MeasuredExperiment
-from results.headline_metrics import HEADLINE_METRICS
+from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.peeking import Peeking, peeking
+from results.store.experiment_results import MeasuredExperiment
 
 _HEADER = (
     *("method", "metric", "n", "left_out", "honest", "honest_half_width", "peeked", "peeked_half_width"),

@@ -1,14 +1,77 @@
 """What a reader must know about searches and trainings before comparing scores: notes of the table and of the page."""
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
-from reports.tables.name_lists import joined, joined_with_and
-from results.data_choice import DrawnSplit
-from results.experiment_results import MeasuredExperiment
-from results.feature_settings import OWN_DATA
+from reports.tables.cell_text import joined, joined_with_and
+from results.records.experiment_summary import ExperimentSummary
+from results.spec.experiment_spec import OWN_DATA, DrawnSplit, PrimaryScore
+from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.cut_off import CutOff, cut_offs
+from results.statistics.planning import MOST_RUNS, RunBudget
 from results.statistics.range_ends import range_ends
 from results.statistics.runner_up import RunnerUp, runners_up
+from results.store.experiment_results import MeasuredExperiment
+
+CARRIED_CHOICE = "Hyperparameters printed by a paper whose code selects on test classes carry that choice."
+
+
+def carries_choice(protocol: str, trials: int) -> bool:
+    """Return whether the hyperparameters come from papers that may have selected on test classes.
+
+    Papers with tables of the protocol `standard` mostly have no validation classes. MLRC and CCP have them.
+
+    Args:
+        protocol: Name of the protocol.
+        trials: Number of search trials per method.
+    """
+    return protocol == "standard" and trials == 0
+
+
+def origin_of_hyperparameters(protocol: str, trials: int) -> str:
+    """Return one or two sentences on the origin of the hyperparameters; see `carries_choice` for the arguments."""
+    if trials == 1:
+        return "Hyperparameters: those of the only trial of each method."
+    if trials:
+        return f"Hyperparameters: best of {trials} trials per method by validation MAP@R."
+    given = "Hyperparameters: from papers or from the experiment file, not searched."
+    return f"{given} {CARRIED_CHOICE}" if carries_choice(protocol, trials) else given
+
+
+def choice_notes(summary: ExperimentSummary) -> tuple[str, ...]:
+    """Return a note on hyperparameters that carry a choice on test classes; none if nothing carries one."""
+    return (CARRIED_CHOICE,) if carries_choice(summary.protocol, summary.trials) else ()
+
+
+def budget_text(budget: RunBudget, score: PrimaryScore, unit: Literal["run", "search"] = "run") -> tuple[str, str]:
+    """Write what a budget can see, and what that follows from.
+
+    Args:
+        budget: The budget, with differences as fractions of 1.
+        score: The primary score.
+        unit: What varies: runs, or searches if they are repeated.
+
+    Returns:
+        A sentence or two with the smallest detectable difference and the runs that a difference takes, and a sentence
+        with the deviation behind them.
+    """
+    name = f"{score.embeddings} {HEADLINE_METRICS[score.metric]}"
+    wanted = f"{100 * budget.wanted:g} points"
+    needed = f"more than {MOST_RUNS}" if budget.runs_needed is None else f"{budget.runs_needed}"
+    units = "runs" if unit == "run" else "searches"
+    if budget.smallest is None:
+        sees = f"One {unit} of each of {budget.methods} methods can show no difference in {name}."
+    else:
+        sees = (
+            f"{budget.runs} {units} of each of {budget.methods} methods can show differences of "
+            f"{100 * budget.smallest:.1f} points or more in {name}, with a probability of 80 %."
+        )
+    source = "of this experiment's runs" if budget.from_own_runs else "of the runs in results/measured"
+    deviation = f"{100 * budget.deviation:.2f} points"
+    basis = f"From the {unit}-to-{unit} deviation {source}, {deviation}, taken as equal for all methods, "
+    basis += "and corrected for all pairs."
+    return f"{sees} A difference of {wanted} would take {needed} {units} of each.", basis
+
 
 SETTINGS_FOUND = (
     "Only the reproductions vary: the intervals are about the settings found. Another search could find other "

@@ -3,23 +3,37 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from reports.tables.best_marks import marks_of
-from reports.tables.hyperparameter_origin import origin_of_hyperparameters
-from reports.tables.result_notes import result_notes
+from reports.tables.result_notes import origin_of_hyperparameters, result_notes
 from reports.tables.table import PERCENT, Cell, Column, Mark, Row, Sheet, Table, Value, measured_cell
-from results.experiment_results import MeasuredExperiment
-from results.experiment_spec import PrimaryScore
-from results.experiment_summary import LeftOut
-from results.feature_settings import samples_word
-from results.headline_metrics import HEADLINE_METRICS
-from results.mixed_trainings import mixed_trainings
-from results.provenance import mixed_versions
-from results.records import RunRecord
+from results.records.experiment_summary import LeftOut
+from results.records.provenance import mixed_versions
+from results.records.records import RunRecord
+from results.spec.experiment_spec import PrimaryScore, samples_word
+from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.intervals import student_t_interval
-from results.statistics.method_comparison import ALPHA
+from results.statistics.method_comparison import ALPHA, ComparisonResult
 from results.statistics.nested_runs import search_interval
-from results.statistics.primary_comparison import comparison_on, default_score, level_of, primary_score
+from results.statistics.primary_comparison import comparison_on, default_score, level_of, mixed_trainings, primary_score
 from results.statistics.run_values import EMBEDDING_KINDS, EmbeddingKind, values_by_run
+from results.store.experiment_results import MeasuredExperiment
+
+
+def marks_of(comparison: ComparisonResult | None) -> dict[str, Mark]:
+    """Mark the methods of a comparison.
+
+    Args:
+        comparison: The comparison; None without runs.
+
+    Returns:
+        Marks by method, for the methods that have one. A single method has none.
+    """
+    if comparison is None or len(comparison.methods) < 2:
+        return {}
+    marks: dict[str, Mark] = dict.fromkeys(comparison.leading, "tied")
+    marks.update(dict.fromkeys(comparison.untested, "untested"))
+    marks[comparison.highest] = "best"
+    return marks
+
 
 ResultColumn = tuple[EmbeddingKind, str]
 """Kind of embeddings, and metric."""

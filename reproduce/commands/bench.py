@@ -12,7 +12,7 @@ from reproduce.commands.options import STORE, Device, StoreAt
 from reproduce.commands.terminal import output_console
 
 if TYPE_CHECKING:
-    from reproduce.execution.measure_machine import MachineRate
+    from reproduce.forecast.measure_machine import MachineRate
 
 
 def bench(device: Device = "auto", store: StoreAt = STORE) -> None:
@@ -21,7 +21,7 @@ def bench(device: Device = "auto", store: StoreAt = STORE) -> None:
     The measurements need no images, no weights and no store. `plan` turns a rate into the duration of an experiment.
     """
     from reproduce.execution.devices import check_device
-    from reproduce.execution.measure_machine import measure_machine
+    from reproduce.forecast.measure_machine import measure_machine
     from reproduce.storage import storage_paths
 
     console = output_console()

@@ -42,8 +42,8 @@ def check(name: DatasetName, data: DataFolder = None, subset: Subset = False) ->
     from protocols.datasets.dataset import DataRequest, check_listing
     from protocols.datasets.dataset_registry import entry_of, open_dataset
     from protocols.datasets.listing import compare_counts
-    from results.feature_settings import FEATURES
-    from results.training_spec import ImageSettings
+    from results.spec.experiment_spec import FEATURES
+    from results.spec.training_spec import ImageSettings
 
     console = output_console()
     with _data_errors_as_input_errors():
@@ -139,7 +139,7 @@ def prepare(
     from protocols.datasets.dataset_registry import open_dataset
     from protocols.features.packed_features import LabelledFeatures
     from reproduce.monitoring.bars import Bars
-    from results.training_spec import ImageSettings
+    from results.spec.training_spec import ImageSettings
 
     console = output_console()
     images = ImageSettings(resize=_pixels(resize))

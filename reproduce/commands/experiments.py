@@ -13,7 +13,7 @@ from rich.table import Table
 from reproduce.commands.terminal import output_console
 
 if TYPE_CHECKING:
-    from results.experiment_spec import Experiment
+    from results.spec.experiment_spec import Experiment
 
 
 def experiments(

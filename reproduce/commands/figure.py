@@ -15,7 +15,7 @@ from reproduce.commands.terminal import output_console, say
 from reproduce.errors import InputError
 
 if TYPE_CHECKING:
-    from results.store import Store
+    from results.store.store import Store
 
 FigureName = Annotated[
     str | None, typer.Argument(help="Name of a figure. Without a name, the figures of all papers are listed.")

@@ -27,11 +27,11 @@ from reproduce.errors import InputError
 from reproduce.monitoring.time_left import in_words
 
 if TYPE_CHECKING:
-    from reproduce.execution.plan_trainings import MethodPlan
-    from reproduce.execution.rates import Rates
     from reproduce.execution.session import Session
-    from results.store import Store
-    from results.timing import Timing
+    from reproduce.forecast.plan_trainings import MethodPlan
+    from reproduce.forecast.rates import Rates
+    from results.records.frames import Timing
+    from results.store.store import Store
 
 
 @with_choices
@@ -61,8 +61,8 @@ def plan(
     uses the dataset's published counts.
     """
     from protocols.metrics.neighbours import backend
-    from reproduce.execution import plan_trainings
     from reproduce.execution.devices import check_device, default_workers
+    from reproduce.forecast import plan_trainings
     from reproduce.storage import storage_paths, store_to_read, with_writable_cache
     from reproduce.store_care.damaged_studies import whole_studies
 
@@ -89,7 +89,7 @@ def plan(
 
 
 def _check_machine(rate: float | None, gpu: str | None, *, measure: bool) -> None:
-    from reproduce.execution.machine_rates import MACHINES
+    from reproduce.forecast.machine_rates import MACHINES
 
     if (rate is not None) + (gpu is not None) + measure > 1:
         raise InputError("--rate, --gpu and --measure exclude each other; give one of them")
@@ -101,7 +101,7 @@ def _rates(
     session: Session, timings: Sequence[Timing], rate: float | None, gpu: str | None, device: str, *, measure: bool
 ) -> Rates | str:
     """Return the rates to plan with, or why they are unknown."""
-    from reproduce.execution import rates
+    from reproduce.forecast import rates
 
     if rate is not None:
         return rates.given_rates(rate)
@@ -152,7 +152,7 @@ def _summary(
     session: Session,
 ) -> Iterator[str]:
     """Write the lines below the table: counts, the time left, and where the times come from."""
-    from reproduce.execution.rates import REMEDY, training_rows_word
+    from reproduce.forecast.rates import REMEDY, training_rows_word
 
     most = "at most " if session.experiment.search.racing else ""
     done, trainings = sum(method.in_store for method in plans), sum(method.trainings for method in plans)
@@ -190,7 +190,7 @@ def show_budget(session: Session, store: Store | None, console: Console) -> None
         store: The store, if there is one. Its runs of the experiment say how much runs vary.
         console: Where the sentences are printed.
     """
-    from reports.tables.budget_text import budget_text
+    from reports.tables.result_notes import budget_text
     from results.statistics.planning import budget
     from results.statistics.primary_comparison import planned_score
 

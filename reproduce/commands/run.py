@@ -1,11 +1,12 @@
 """`run`: runs an experiment, prints its table and writes its page."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from reproduce.commands.ask_before_run import ask_before_run
 from reproduce.commands.open_sessions import open_sessions
 from reproduce.commands.options import (
     STORE,
@@ -39,6 +40,74 @@ if TYPE_CHECKING:
     from reproduce.execution.run_experiment import Finished
     from reproduce.execution.session import Session
     from reproduce.storage import StoragePaths
+
+
+import sys
+from typing import TYPE_CHECKING
+
+import typer
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from reproduce.execution.session import Session
+
+
+LONG_SECONDS = 3600.0
+"""A run that is expected to take longer asks first."""
+
+_SHORTER = "Shorter: fewer --methods, --trials or --reproductions"
+_SHORTER_ON_IMAGES = ", or --frozen; the experiment folder_small is made for your own images on a laptop"
+
+
+def ask_before_run(session: Session, device: str, workers: int, *, yes: bool, console: Console) -> None:
+    """Say the forecast of the trainings to do, as `plan` estimates them. Nothing is said if all are in the store.
+
+    Args:
+        session: The opened experiment.
+        device: cpu, cuda or cuda:N.
+        workers: How many trainings run at the same time.
+        yes: Whether to start without a question.
+        console: Where the forecast is printed.
+
+    Raises:
+        typer.Exit: The user does not want to start.
+    """
+    from reproduce.forecast import plan_trainings
+    from reproduce.forecast.rates import REMEDY, expected_rates, training_rows_word
+    from reproduce.storage import existing_store
+    from reproduce.store_care.damaged_studies import whole_studies
+
+    store = existing_store(session.paths)
+    studies = whole_studies(session.paths) if store else None
+    # All timings of a large store take seconds to read, so they are read only if something is left to do.
+    to_do = sum(method.to_do for method in plan_trainings.plan(session, store, studies, []))
+    if not to_do:
+        return
+    timings = store.timings() if store else []
+    plans = plan_trainings.plan(session, store, studies, timings)
+    rates = expected_rates(session.problem, timings, device)
+    known = None if isinstance(rates, str) else rates
+    each = [method.seconds_to_do(known) for method in plans]
+    durations = [seconds for seconds in each if seconds is not None]
+    if len(durations) < len(each):
+        say(console, f"{to_do} trainings to do; how long they take is not known ({rates}); ask `plan`, and {REMEDY}")
+        return
+    least, typical, most = (sum(parts) / workers for parts in zip(*durations, strict=True))
+    each_second = (
+        "" if isinstance(rates, str) else f"{rates.training:,.0f} {training_rows_word(session.problem)} a second"
+    )
+    source = "" if isinstance(rates, str) else f"; {each_second}, {rates.source}"
+    if known is not None and any(method.has_own_rates(known) for method in plans):
+        source += "; a method with trainings in the store has their rate"
+    say(
+        console,
+        f"{to_do} trainings to do, forecast: about {in_words(typical)} ({in_words(least)} to {in_words(most)}{source})",
+    )
+    if typical > LONG_SECONDS and not yes:
+        say(console, _SHORTER + ("." if session.problem.trunk.is_input_features else f"{_SHORTER_ON_IMAGES}."))
+        if console.is_terminal and sys.stdin.isatty() and not typer.confirm("Start?"):
+            say(console, "not started")
+            raise typer.Exit(1)
 
 
 @with_choices
@@ -100,9 +169,9 @@ def run(
         say(console, _write_page(finished, time.perf_counter() - started, session))
 
 
-def _say_other_data(session: "Session", console: "Console") -> None:
+def _say_other_data(session: Session, console: Console) -> None:
     """Say it in one line if the data differ from those of the experiment's earlier runs."""
-    from reproduce.execution.earlier_data import note_on_data
+    from reproduce.execution.session import note_on_data
     from reproduce.storage import existing_store
 
     store = existing_store(session.paths)
@@ -110,7 +179,7 @@ def _say_other_data(session: "Session", console: "Console") -> None:
         say(console, note)
 
 
-def _write_page(finished: "Finished", seconds: float, session: "Session") -> str:
+def _write_page(finished: Finished, seconds: float, session: Session) -> str:
     """Write the page, and return the last lines of a run: the number of trainings, and the paths of table and page."""
     from reproduce.outputs.page import page_or_reason
 
@@ -122,7 +191,7 @@ def _write_page(finished: "Finished", seconds: float, session: "Session") -> str
 
 def _local_factory(
     device: str, workers: int | None, *, cuda_graphs: bool, processes_only: bool
-) -> "Callable[[], Executor]":
+) -> Callable[[], Executor]:
     """Return a function that opens an executor on this machine; it is called once per experiment of a file."""
     from reproduce.execution.devices import check_device, default_workers
     from reproduce.execution.local import open_executor
@@ -134,12 +203,11 @@ def _local_factory(
 
 
 def _cluster_factory(
-    device: str, workers: int | None, ray: str | None, slurm: str | None, where: "StoragePaths"
-) -> "Callable[[], Executor]":
+    device: str, workers: int | None, ray: str | None, slurm: str | None, where: StoragePaths
+) -> Callable[[], Executor]:
     """Return a function that opens an executor on a cluster. What is not installed or misspelt fails at once."""
-    from reproduce.execution.ray_cluster import RayCluster, import_ray
-    from reproduce.execution.slurm_arrays import SlurmArrays, import_submitit
-    from reproduce.execution.slurm_settings import read_slurm_settings
+    from reproduce.execution.clusters.ray import RayCluster, import_ray
+    from reproduce.execution.clusters.slurm import SlurmArrays, import_submitit, read_slurm_settings
 
     if slurm is None:
         assert ray is not None

@@ -12,7 +12,7 @@ from reproduce.commands.terminal import output_console
 from reproduce.storage import opened_store
 
 if TYPE_CHECKING:
-    from results.store import Store
+    from results.store.store import Store
 
 
 def status(store: StoreAt = STORE, artifacts: Artifacts = None) -> None:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from reproduce.store_care.merge_stores import Merged
-    from results.patience import LockWait
-    from results.record_check import Finding
-    from results.record_merge import Conflict
+    from results.store.check_records import Finding
+    from results.store.merge_records import Conflict
+    from results.store.patience import LockWait
 
 app = typer.Typer(
     name="store",
@@ -44,8 +44,8 @@ def check(records_only: RecordsOnly = False, store: StoreAt = STORE, artifacts: 
     """
     from reproduce.monitoring.bars import Bars
     from reproduce.storage import readable_studies, studies_in_one_line
-    from results.database import Database
-    from results.record_check import check_records
+    from results.store.check_records import check_records
+    from results.store.database import Database
 
     where = _existing(store, artifacts)
     console = output_console()
@@ -150,7 +150,7 @@ def _existing(store: str, artifacts: Path | None) -> StoragePaths:
 
 def _waits() -> LockWait:
     """Let a command wait, as a run does, while another program has locked the store."""
-    from results.patience import LockWait
+    from results.store.patience import LockWait
 
     return LockWait(partial(say, output_console()))
 

@@ -16,7 +16,7 @@ from reproduce.storage import existing_store_at, opened_store
 from results.experiment_names import current_name
 
 if TYPE_CHECKING:
-    from results.store import Store
+    from results.store.store import Store
 
 TableName = Annotated[
     str | None,
@@ -94,7 +94,7 @@ def _published(name: str, output: str, store: Store | None, store_location: str)
 def _stored(name: str, output: str, what: str, store: Store) -> None:
     from reproduce.outputs.find_runs import find_experiments
     from reproduce.outputs.tables import KINDS
-    from results.experiment_results import MeasuredExperiment
+    from results.store.experiment_results import MeasuredExperiment
 
     for experiment in find_experiments(store, [name], f"; there are also {_published_names()}"):
         records_only = (output, what) == ("json", "results")

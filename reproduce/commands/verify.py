@@ -24,8 +24,7 @@ from reproduce.errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from reproduce.store_care.compare_trainings import Comparison
-    from reproduce.store_care.sample_trainings import Sample, StoredTraining
+    from reproduce.store_care.train_again import Comparison, Sample, StoredTraining
 
 
 def verify(
@@ -51,8 +50,7 @@ def verify(
     from reproduce.outputs.find_runs import find_experiments
     from reproduce.storage import opened_store, storage_paths, with_writable_cache
     from reproduce.store_care.damaged_studies import whole_studies
-    from reproduce.store_care.sample_trainings import draw_sample, stored_trainings
-    from reproduce.store_care.train_again import DataAgain, check_weights, train_again
+    from reproduce.store_care.train_again import DataAgain, check_weights, draw_sample, stored_trainings, train_again
 
     if sample < 1:
         raise InputError(f"--sample {sample}: at least one training is needed")

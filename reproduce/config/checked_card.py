@@ -9,11 +9,11 @@ from protocols.search.space import SearchParameter
 from protocols.training.build_method import MethodError, check_method, is_taken, plugin_points
 from protocols.training.component_versions import with_versions
 from reproduce.config.method_card import Batch, LossOptimizer, MethodCard, card_file, read_card
-from reproduce.config.yaml_files import METHODS, describe
+from reproduce.config.strict_yaml import METHODS, describe
 from reproduce.errors import InputError
-from results.experiment_spec import Variant
-from results.source_names import sources_of
-from results.training_spec import MethodSpec
+from results.spec.experiment_spec import Variant
+from results.spec.source_names import sources_of
+from results.spec.training_spec import MethodSpec
 
 BoundsChoice = Literal["widened", "initial"]
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from reproduce.config.experiment_file import load_experiments
-from reproduce.config.yaml_files import EXPERIMENTS, names_in
+from reproduce.config.strict_yaml import EXPERIMENTS, names_in
 from results.experiment_names import current_name
-from results.experiment_spec import Experiment
-from results.experiment_summary import OTHER_VERSION, ExperimentSummary
-from results.mlrc_constants import is_mlrc_table
+from results.records.experiment_summary import OTHER_VERSION, ExperimentSummary
+from results.spec.experiment_spec import Experiment
+from results.spec.mlrc_constants import is_mlrc_table
 from results.values import Record
 
 _NOT_COMPARED = frozenset(

@@ -4,20 +4,216 @@ Files are read without torch, so that tables can compare a stored experiment wit
 the dataset, the trunk and the metrics exist.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import ConfigDict, Field, JsonValue, ValidationError
 
-from reproduce.config.method_card import card_names
-from reproduce.config.overrides import with_overrides
-from reproduce.config.relative_paths import with_paths
-from reproduce.config.sweeps import with_sweeps
-from reproduce.config.yaml_files import EXPERIMENTS, describe, merged, named_file, names_in, not_finite, read_mapping
+from protocols.datasets.dataset import DataError
+from protocols.datasets.dataset_registry import entry_of
+from protocols.metrics.metric_registry import check_metric_names
+from protocols.trunks.trunk_registry import trunk_entry
+from protocols.trunks.weights import TrunkError
+from protocols.users_files.classes import settled_name
+from reproduce.config.method_card import card_file, card_names, read_card
+from reproduce.config.strict_yaml import EXPERIMENTS, describe, merged, named_file, names_in, not_finite, read_mapping
 from reproduce.errors import InputError
 from results.experiment_names import current_name
-from results.experiment_spec import Experiment
+from results.spec.experiment_spec import AUGMENTATION, Experiment
+from results.spec.source_names import relative_name
+from results.spec.trunk_spec import NO_TRUNK, WEIGHT_FILES
+from results.values import Record
+
+_WITHOUT_WEIGHTS = frozenset({"small_conv"})
+"""Trunks that nobody published weights for; they start at random."""
+
+
+def with_overrides(settings: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of an experiment with the values of some options.
+
+    Args:
+        settings: The settings as nested mappings, complete with their defaults.
+        overrides: New values by dotted key; None changes nothing. `image_size` sets the crop and scales the resize
+            before it, so that the crop shows the same part of an image. `trunk` is the name of another trunk, with its
+            own weights. `frozen` freezes the trunk, and takes back the settings that have no effect then.
+    """
+    changed = dict(settings)
+    given = {key: value for key, value in overrides.items() if value is not None}
+    if (size := given.pop("image_size", None)) is not None:
+        changed["images"] = _resized(changed["images"], size)
+    if (trunk := given.pop("trunk", None)) is not None:
+        weights = {"weights": "random"} if trunk in _WITHOUT_WEIGHTS else {}
+        frozen = {"frozen": True} if changed["trunk"].get("frozen") else {}
+        changed["trunk"] = {"name": trunk, **weights, **frozen}
+    if given.pop("frozen", None):
+        kept = {key: value for key, value in changed["trunk"].items() if not key.startswith("batch_norm")}
+        changed["trunk"] = {**kept, "frozen": True}
+        changed["images"] = {key: value for key, value in changed["images"].items() if key not in AUGMENTATION}
+    for key, value in given.items():
+        changed = _replaced(changed, key.split("."), value)
+    return changed
+
+
+def _replaced(settings: Mapping[str, Any], keys: list[str], value: object) -> dict[str, Any]:
+    """Replace one value in nested mappings, without changing them."""
+    first, *others = keys
+    return {**settings, first: _replaced(settings[first], others, value) if others else value}
+
+
+def _resized(images: Mapping[str, Any], crop: int) -> dict[str, Any]:
+    """Set the crop, and scale the resizes before it."""
+    resizes = {key: images.get(key) for key in ("resize", "evaluation_resize")}
+    scaled = {key: round(side * crop / images["crop"]) for key, side in resizes.items() if side is not None}
+    return {**images, **scaled, "crop": crop}
+
+
+def with_paths(content: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return keys and values of an experiment file with its paths joined to the file's folder.
+
+    Args:
+        content: Keys and values, as read. Values of a wrong type stay as they are; the validation refuses them.
+        folder: The folder of the experiment file.
+    """
+    changed = dict(content)
+    if isinstance(methods := content.get("methods"), list):
+        changed["methods"] = [_card(method, folder) for method in methods]
+    if isinstance(metrics := content.get("metrics"), list):
+        changed["metrics"] = [relative_name(name, folder) if isinstance(name, str) else name for name in metrics]
+    if isinstance(dataset := content.get("dataset"), dict):
+        changed["dataset"] = {**dataset, **_joined(dataset, ("root", "split"), folder)}
+    if isinstance(trunk := content.get("trunk"), dict):
+        changed["trunk"] = _trunk(trunk, folder)
+    for key in ("variants", "sweeps"):
+        if isinstance(rows := content.get(key), list):
+            changed[key] = [_row(row, folder) for row in rows]
+    return changed
+
+
+def _row(row: Any, folder: Path) -> Any:
+    """Join the path of the card in `of` of a variant or sweep."""
+    return {**row, "of": _card(row["of"], folder)} if isinstance(row, dict) and "of" in row else row
+
+
+def _joined(values: dict[str, Any], keys: tuple[str, ...], folder: Path) -> dict[str, str]:
+    """Join the paths under some keys to a folder."""
+    return {key: str(folder / values[key]) for key in keys if isinstance(values.get(key), str)}
+
+
+def _card(name: Any, folder: Path) -> Any:
+    """Join the path of a card to a folder; the name of a card stays as it is."""
+    return str(folder / name) if isinstance(name, str) and name.endswith((".yaml", ".yml")) else name
+
+
+def _trunk(trunk: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Join the path of a trunk's file, and that of its weights, to a folder."""
+    changed = dict(trunk)
+    if isinstance(name := trunk.get("name"), str):
+        changed["name"] = relative_name(name, folder)
+    if isinstance(weights := trunk.get("weights"), str) and Path(weights).suffix in WEIGHT_FILES:
+        changed["weights"] = str(folder / weights)
+    return changed
+
+
+class Sweep(Record):
+    """Rows for all combinations of some values.
+
+    Attributes:
+        of: Key of the method card.
+        set: Hyperparameters that all rows share, by target.
+        grid: Values of the hyperparameters that vary, by target.
+        conditions: Values of the settings that vary, by dotted key; files call it `with`.
+    """
+
+    model_config = ConfigDict(validate_by_name=True, validate_by_alias=True)
+
+    of: str
+    set: dict[str, JsonValue] = Field(default={})
+    grid: dict[str, list[JsonValue]] = Field(default={})
+    conditions: dict[str, list[JsonValue]] = Field(default={}, validation_alias="with")
+
+
+def with_sweeps(path: Path, where: str, content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an experiment's keys and values with variants in place of its sweeps.
+
+    The variant of one combination has a key such as `proxy_anchor__loss.alpha_4`. Values of the `grid` become
+    hyperparameters of the variant, values of `with` become conditions of its row.
+
+    Args:
+        path: The experiment file, for messages.
+        where: Prefix of the panel in messages.
+        content: Keys and values of the experiment.
+
+    Raises:
+        InputError: A sweep is wrong, or it varies nothing.
+    """
+    content = dict(content)
+    sweeps = content.pop("sweeps", None) or []
+    if not isinstance(sweeps, list):
+        raise InputError(f"{path}: {where}sweeps must be a list of sweeps, each with `of` and `grid` or `with`")
+    variants = list(content.get("variants") or [])
+    conditions = dict(content.get("with") or {})
+    for number, raw in enumerate(sweeps):
+        try:
+            sweep = Sweep.model_validate(raw)
+        except ValidationError as error:
+            raise InputError(f"{path}: {where}sweeps.{number}: {describe(error)}") from error
+        if not sweep.grid and not sweep.conditions:
+            raise InputError(f"{path}: {where}sweeps.{number}: varies nothing; give values in `grid` or `with`")
+        for variant, changes in _rows(sweep):
+            variants.append(variant)
+            if changes:
+                conditions[variant["key"]] = changes
+    if sweeps:
+        content |= {"variants": variants, "with": conditions}
+    return content
+
+
+def _rows(sweep: Sweep) -> Iterator[tuple[dict[str, Any], dict[str, JsonValue]]]:
+    """Yield a variant and its conditions for each combination, the last value varying fastest."""
+    title = read_card(card_file(sweep.of)).title
+    names = [*sweep.grid, *sweep.conditions]
+    for values in product(*sweep.grid.values(), *sweep.conditions.values()):
+        chosen = dict(zip(names, values, strict=True))
+        variant = {
+            "of": sweep.of,
+            "key": "__".join([Path(sweep.of).stem, *(f"{name}_{value}" for name, value in chosen.items())]),
+            "title": ", ".join([title, *(f"{name} {value}" for name, value in chosen.items())]),
+            "set": {**sweep.set, **{name: chosen[name] for name in sweep.grid}},
+        }
+        yield variant, {name: chosen[name] for name in sweep.conditions}
+
+
+def check_names(name: str, experiment: Experiment) -> None:
+    """Check that the dataset, the trunk and the metrics of an experiment exist.
+
+    Methods are checked when their cards are opened (`checked_card`).
+
+    Args:
+        name: The experiment's name, for the message.
+        experiment: The experiment, as read from its file.
+
+    Raises:
+        InputError: A name is unknown. The message is one line with the key, the unknown name and the known names.
+    """
+    key = "dataset"
+    try:
+        entry_of(experiment.dataset.name)
+        key = "trunk"
+        if experiment.trunk.name != NO_TRUNK:
+            trunk_entry(experiment.trunk)
+        key = "metrics"
+        check_metric_names(experiment.metrics)
+    except (DataError, TrunkError, ValueError) as error:
+        raise InputError(f"{name}: key {key!r}: {error}") from error
+
+
+def with_settled_metrics(experiment: Experiment) -> Experiment:
+    """Return a checked experiment with the hashes of their sources in the names of users' metrics."""
+    metrics = tuple(settled_name(metric) for metric in experiment.metrics)
+    return experiment if metrics == experiment.metrics else experiment.model_copy(update={"metrics": metrics})
+
 
 PANEL_BY_SIZE = "panel_by_image_size"
 """Key of an experiment file: for each panel, up to which median shorter side of the images in pixels it is run."""

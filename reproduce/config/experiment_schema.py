@@ -3,9 +3,8 @@
 import json
 from typing import Any
 
-from reproduce.config.experiment_file import PANEL_BY_SIZE
-from reproduce.config.sweeps import Sweep
-from results.experiment_spec import Experiment
+from reproduce.config.experiment_file import PANEL_BY_SIZE, Sweep
+from results.spec.experiment_spec import Experiment
 
 _LOOKS = {
     "type": "object",

@@ -12,12 +12,11 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from reproduce.config.yaml_files import METHODS, named_file, names_in, read_model
+from reproduce.config.strict_yaml import METHODS, named_file, names_in, read_model
 from reproduce.errors import InputError
-from results.experiment_spec import Bounds
-from results.search_bounds import Scale, check_bounds
-from results.source_names import relative_name
-from results.training_spec import Component, WeightedComponent
+from results.spec.experiment_spec import Bounds, Scale, check_bounds
+from results.spec.source_names import relative_name
+from results.spec.training_spec import Component, WeightedComponent
 from results.values import Record
 
 ENTRY_POINTS = "metric_learning_cards"

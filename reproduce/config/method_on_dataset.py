@@ -4,16 +4,44 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue, ValidationError
 
+from losses.plugin import TrainingPlugin
 from protocols.search.open_method import HyperparameterError, OpenMethod
 from protocols.search.space import SearchParameter
-from protocols.training.build_method import MethodError, check_method
+from protocols.training.build_method import MethodError, check_method, component_class
 from protocols.training.component_versions import with_versions
 from reproduce.config.checked_card import open_card
 from reproduce.config.method_card import MethodCard
-from reproduce.config.protocol_limits import check_protocol
-from reproduce.config.yaml_files import describe
+from reproduce.config.strict_yaml import describe
 from reproduce.errors import InputError
-from results.experiment_spec import Experiment
+from results.spec.experiment_spec import Experiment
+
+
+def check_protocol(experiment: Experiment, card: MethodCard) -> None:
+    """Refuse a method that needs validation scores if the experiment's protocol has none.
+
+    In the final training of protocol `standard` there are no validation classes. CCP starts a new problem when the
+    validation score stops rising, so it would never leave its first problem.
+
+    Args:
+        experiment: The experiment with its protocol.
+        card: The method card.
+
+    Raises:
+        InputError: The protocol is `standard`, and the loss acts on validation scores.
+    """
+    if experiment.protocol == "standard" and _acts_on_validation(card):
+        raise InputError(
+            f"method {card.key!r} acts on validation scores, which the final training of protocol standard does not "
+            "have; use protocol mlrc"
+        )
+
+
+def _acts_on_validation(card: MethodCard) -> bool:
+    if card.loss is None:
+        return False
+    loss = component_class("loss", card.loss.name)
+    return issubclass(loss, TrainingPlugin) and loss.needs.validation
+
 
 PROXY_LR = "loss_optimizer.lr"
 NETWORK_LR = "optimizer.lr"

@@ -1,14 +1,36 @@
 """Chooses the device, the number of trainings at the same time, and the number of threads per training."""
 
+import ctypes
 import os
+import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
 
 from reproduce.errors import InputError
-from reproduce.execution.freed_memory import keep_freed_memory
-from results.mlrc_constants import FOLDS
+from results.spec.mlrc_constants import FOLDS
+
+LARGEST_BLOCK = 2**30
+"""Largest block in bytes that is kept; larger ones go back to the system at once."""
+
+MOST_KEPT = 2**31 - 1
+"""Most bytes of free memory at the end of the heap that are kept."""
+
+# Parameters of mallopt, from glibc's malloc.h.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+
+
+def keep_freed_memory() -> bool:
+    """Let this process keep freed memory, up to `MOST_KEPT` and what lies between blocks in use.
+
+    Returns:
+        Whether it does; only glibc can be told so.
+    """
+    if platform.libc_ver()[0] != "glibc":
+        return False
+    set_option = ctypes.CDLL(None).mallopt
+    return bool(set_option(_MMAP_THRESHOLD, LARGEST_BLOCK) and set_option(_TRIM_THRESHOLD, MOST_KEPT))
 
 
 def check_device(device: str) -> str:

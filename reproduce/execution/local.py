@@ -14,12 +14,22 @@ from queue import Empty
 from typing import Any
 
 from reproduce import interrupts
-from reproduce.execution.carry_out import carry_out
 from reproduce.execution.devices import prepare_process, threads_in_environment
 from reproduce.execution.executor import Executor, WorkerDiedError
-from reproduce.execution.parent_watch import end_with_parent
-from reproduce.execution.tasks import Done, Task
+from reproduce.execution.tasks import Done, Task, carry_out
 from reproduce.monitoring.observer import Tick
+
+
+def end_with_parent() -> None:
+    """Start a thread that ends this process as soon as its parent has ended. Call it in a worker when it starts."""
+    threading.Thread(target=_wait_for_parent, daemon=True).start()
+
+
+def _wait_for_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 class InProcess:

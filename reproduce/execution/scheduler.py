@@ -15,17 +15,16 @@ from protocols.jobs import EvaluateJob, Job, Outcome, TrainJob, Work
 from protocols.problem import Problem
 from reproduce import interrupts
 from reproduce.execution.executor import Executor
-from reproduce.execution.failed_jobs import FailedJobs, described
-from reproduce.execution.hang_watch import HangWatch
+from reproduce.execution.failed_jobs import FailedJobs, HangWatch, described
 from reproduce.execution.job_outcomes import JobOutcomes
 from reproduce.execution.shared_work import SharedWork
 from reproduce.execution.tasks import Done, EvaluateTask, Exhibition, Task, TrainTask
 from reproduce.execution.track import MethodTrack
 from reproduce.monitoring.observer import Observer, Tick
-from results.artifacts import exhibit_path, weights_path
-from results.recording_settings import RecordingSettings
-from results.records import RunRecord
-from results.store import Store
+from results.records.artifacts import exhibit_path, weights_path
+from results.records.records import RunRecord
+from results.spec.experiment_spec import RecordingSettings
+from results.store.store import Store
 
 _LOOK_AGAIN_SECONDS = 1.0
 """How often the work of other runs is looked at again."""

@@ -7,8 +7,7 @@ from pathlib import Path
 import optuna
 
 from protocols.datasets.dataset import DataError, DataRequest, Dataset
-from protocols.datasets.dataset_registry import DATASETS, open_dataset
-from protocols.datasets.embedded import EMBEDDED
+from protocols.datasets.dataset_registry import DATASETS, EMBEDDED, open_dataset
 from protocols.datasets.stand_in import stand_in
 from protocols.features.frozen_features import FrozenTrunk, with_features, with_noise
 from protocols.features.packed_features import LabelledFeatures
@@ -27,13 +26,39 @@ from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.method_card import MethodCard
 from reproduce.config.method_on_dataset import open_method
 from reproduce.errors import InputError
-from reproduce.execution.check_components import check_components
 from reproduce.storage import StoragePaths
-from results.data_choice import DrawnSplit
-from results.experiment_spec import Experiment
-from results.experiment_summary import ExperimentSummary
-from results.training_spec import ImageSettings
-from results.trunk_spec import NO_TRUNK, TrunkSpec
+from results.records.experiment_summary import ExperimentData, ExperimentSummary
+from results.spec.experiment_spec import DrawnSplit, Experiment, samples_word
+from results.spec.training_spec import ImageSettings, MethodSpec
+from results.spec.trunk_spec import NO_TRUNK, TrunkSpec
+from results.store.store import IncompleteExperimentError, Store
+
+
+def check_components(problem: Problem, method: MethodSpec) -> None:
+    """Check that every fold has enough training images for the principal components that the embedder starts from.
+
+    A training would notice too, but only after the features of all images are computed.
+
+    Args:
+        problem: The problem with its folds.
+        method: The method to train on it.
+
+    Raises:
+        InputError: A fold has too few training images.
+    """
+    starts_from_them = method.loss is not None and problem.embedder.init == "pca"
+    if method.embedder != "principal_components" and not starts_from_them:
+        return
+    images = problem.dataset.images
+    fewest = min(len(images.of_classes(fold.train)) for fold in problem.split.folds[: problem.folds])
+    # The centred features of n images span at most n - 1 directions.
+    if problem.embedding_size > fewest - 1:
+        samples = samples_word(problem.dataset.name)
+        raise InputError(
+            f"{method.name}: a fold has only {fewest} training {samples}, which have at most {fewest - 1} principal "
+            f"components, fewer than the {problem.embedding_size} dimensions of the embedding; give --embedding-size "
+            f"{max(1, fewest - 1)} or less, or more {samples}"
+        )
 
 
 @dataclass(frozen=True)
@@ -274,3 +299,46 @@ def outline_of(experiment: Experiment) -> Dataset | None:
         return None
     side = experiment.images.resize or 256
     return stand_in(experiment.dataset.name, publication.counts, shorter_side=side)
+
+
+def data_of(dataset: Dataset) -> ExperimentData:
+    """Return what the store keeps about the data of an experiment."""
+    return ExperimentData(fingerprint=dataset.fingerprint, samples=len(dataset.images), classes=dataset.n_classes)
+
+
+def note_on_data(session: Session, store: Store) -> str | None:
+    """Return one line if the store has this experiment with other data only, and None otherwise.
+
+    Experiments of older versions are known by their runs, which count only the test images.
+
+    Args:
+        session: The opened experiment.
+        store: The store with earlier experiments.
+    """
+    now, samples = data_of(session.problem.dataset), samples_word(session.experiment.dataset.name)
+    stored = store.experiments()
+    latest: str | None = None
+    for fingerprint in stored.loc[stored["name"] == session.name, "fingerprint"].astype(str):
+        try:
+            summary = store.experiment(fingerprint)
+        except IncompleteExperimentError:
+            continue
+        if summary.dataset != session.experiment.dataset.name:
+            continue
+        known = summary.data
+        if known is not None:
+            data_fingerprint, counts = known.fingerprint, f"{known.samples:,} {samples} of {known.classes:,} classes"
+        elif runs := store.experiment_runs(fingerprint):
+            data_fingerprint = runs[0].data_fingerprint
+            counts = f"{runs[0].test_images:,} test {samples} of {runs[0].test_classes:,} test classes"
+        else:
+            continue
+        if data_fingerprint == now.fingerprint:
+            return None
+        latest = latest or counts
+    if latest is None:
+        return None
+    return (
+        f"the data differ from those of this experiment's earlier runs in the store: then {latest}, now "
+        f"{now.samples:,} {samples} of {now.classes:,} classes; so all trainings are made anew"
+    )

@@ -8,8 +8,7 @@ from collections.abc import Callable
 
 from protocols.jobs import Job, TrainJob
 from reproduce.errors import WorkFailedError
-from results.leases import LEASE_SECONDS, Leases
-from results.process_identity import ProcessIdentity
+from results.store.leases import LEASE_SECONDS, Leases, ProcessIdentity
 
 
 class SharedWork:

@@ -1,16 +1,30 @@
 """Tasks and their outcomes. A task is a job with all its inputs, so that any process or machine can carry it out."""
 
-from collections.abc import Mapping
+import io
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import torch
+from torch import Tensor
+
+from protocols.evaluation.curve_recorder import CurveRecorder
+from protocols.evaluation.evaluate_run import Embedded, Show, evaluate_run
+from protocols.evaluation.make_exhibit import FirstFold, exhibit_of
 from protocols.evaluation.test_data import TestData
 from protocols.jobs import EvaluateJob, TrainJob
 from protocols.samples import Samples
-from protocols.source_files import known_files
+from protocols.training.embedding_recorder import EmbeddingRecorder
 from protocols.training.fold_data import FoldData
-from results.recording_settings import RecordingSettings
-from results.records import FoldResult, RunRecord, TestCurve
+from protocols.training.train_fold import train_fold
+from protocols.users_files.classes import known_files, remember_files
+from reproduce.monitoring.observer import Tick
+from results.records.artifacts import last_epoch_path, vectors_path
+from results.records.recordings import recording_path
+from results.records.records import FoldResult, RunRecord, TestCurve
+from results.spec.experiment_spec import RecordingSettings
+from results.whole_files import write_whole
 
 
 @dataclass(frozen=True)
@@ -83,3 +97,94 @@ class EvaluateTask:
 
 Task = TrainTask | EvaluateTask
 Done = Trained | RunRecord
+
+
+def carry_out(task: Task, device: str, report: Callable[[Tick], None], *, cuda_graphs: bool = False) -> Done:
+    """Carry out a task and write its files. Each file is written completely or not at all.
+
+    Args:
+        task: A training or a test evaluation.
+        device: cpu, cuda or cuda:N.
+        report: Called with the progress of a training at its beginning and at each of its validations.
+        cuda_graphs: Whether a training records its network as a CUDA graph.
+
+    Returns:
+        The result of a training, with its curve of test scores if there is one; the record of a test evaluation.
+
+    Raises:
+        SplitError: A training would see a test class, or a test would score a class that was trained on.
+        MethodError: The method's loss or miner cannot be built.
+        OSError: A checkpoint cannot be read or written.
+    """
+    remember_files(task.sources)
+    return _train(task, device, report, cuda_graphs) if isinstance(task, TrainTask) else _evaluate(task, device)
+
+
+def _train(task: TrainTask, device: str, report: Callable[[Tick], None], cuda_graphs: bool) -> Trained:
+    spec = task.job.spec
+    report(Tick(spec.fingerprint, 0))
+    recorder = None if task.observed_on is None else CurveRecorder(spec, task.observed_on, device)
+    embeddings = None if task.recordings is None else EmbeddingRecorder(task.recordings, spec, task.data, device)
+    trained = train_fold(
+        spec,
+        task.data,
+        device=device,
+        on_validation=lambda iterations: report(Tick(spec.fingerprint, iterations)),
+        observe=recorder,
+        record=embeddings,
+        cuda_graphs=cuda_graphs,
+    )
+    if task.weights is not None:
+        # The checkpoint is written last: if its file exists, the files beside it exist too.
+        if embeddings is not None:
+            embeddings.recording().save(recording_path(task.weights))
+        if trained.class_vectors is not None:
+            write_tensors(vectors_path(task.weights), trained.class_vectors)
+        if trained.last_weights is not None:
+            write_tensors(last_epoch_path(task.weights), trained.last_weights)
+        write_tensors(task.weights, trained.weights)
+    return Trained(trained.result, recorder and recorder.curve())
+
+
+def _evaluate(task: EvaluateTask, device: str) -> RunRecord:
+    weights = [_read_tensors(path) for path in task.weights]
+    last_files = [last_epoch_path(path) for path in task.weights]
+    last_weights = [_read_tensors(path) if path.exists() else None for path in last_files]
+    show = _exhibitor(task, weights[0], device)
+    return evaluate_run(task.job, weights, task.data, device=device, show=show, last_weights=last_weights)
+
+
+def _exhibitor(task: EvaluateTask, weights: dict[str, Tensor], device: str) -> Show | None:
+    """Return a function that writes the exhibit of a scored run; None if the task makes no exhibit."""
+    exhibition = task.exhibition
+    if exhibition is None:
+        return None
+    vectors_file = vectors_path(task.weights[0])
+    vectors = _read_tensors(vectors_file) if vectors_file.exists() else None
+    first = FirstFold(task.job.specs[0], weights, exhibition.train, vectors)
+
+    def show(record: RunRecord, embedded: Embedded) -> None:
+        exhibit = exhibit_of(record, embedded, task.data, first, exhibition.class_names, torch.device(device))
+        exhibit.save(exhibition.path)
+
+    return show
+
+
+def _read_tensors(path: Path) -> Any:
+    return torch.load(path, map_location="cpu", weights_only=True)
+
+
+def write_tensors(path: Path, tensors: Any) -> None:
+    """Write tensors in the format of `torch.save`, completely or not at all.
+
+    Args:
+        path: The file to write.
+        tensors: A state dict or another object that `torch.save` takes.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    # The buffer in memory is needed because torch reports a full disk as an internal error of its file writer.
+    buffer = io.BytesIO()
+    torch.save(tensors, buffer)
+    write_whole(path, buffer.getbuffer())

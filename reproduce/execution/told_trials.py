@@ -7,9 +7,9 @@ from protocols.protocol_registry import Protocol
 from protocols.search.study import Study
 from reproduce.monitoring.observer import Observer
 from reproduce.monitoring.time_left import Forecast
-from results.records import RunRecord
-from results.store import Store
-from results.training_spec import FoldSpec
+from results.records.records import RunRecord
+from results.spec.training_spec import FoldSpec
+from results.store.store import Store
 
 
 def count_told_trials(

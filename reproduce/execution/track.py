@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from protocols.jobs import Job, Outcome, TrainJob, Work
 from protocols.problem import Problem
-from results.records import RunRecord
+from results.records.records import RunRecord
 
 
 @dataclass(eq=False)

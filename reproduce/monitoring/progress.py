@@ -10,7 +10,7 @@ from rich.table import Table
 from protocols.jobs import EvaluateJob, Job, Outcome
 from reproduce.monitoring.observer import Tick
 from reproduce.monitoring.time_left import Forecast, in_words
-from results.records import FoldResult, RunRecord
+from results.records.records import FoldResult, RunRecord
 
 
 class RunProgress:

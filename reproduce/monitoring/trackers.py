@@ -17,7 +17,7 @@ from protocols.jobs import EvaluateJob, Job, Outcome, TrainJob
 from reproduce.errors import InputError
 from reproduce.monitoring.observer import Tick
 from reproduce.storage import beside
-from results.records import CurvePoint, FoldResult, RunRecord
+from results.records.records import CurvePoint, FoldResult, RunRecord
 from results.statistics.run_values import EMBEDDING_KINDS
 from results.whole_files import whole_folder
 

@@ -7,11 +7,11 @@ from typing import Literal
 from reports.published.eligibility import StoredExperiment, TestedModels, concerns, objections
 from reproduce.config.deviations import mlrc_experiment
 from reproduce.config.experiment_file import experiment_names, load_experiments
-from results.experiment_results import MeasuredExperiment
-from results.experiment_spec import Experiment
-from results.experiment_summary import ExperimentSummary
 from results.published.rows import RowOrigin, row_origin
 from results.published.tables import PublishedCell, PublishedRow, PublishedTable, published_table, published_tables
+from results.records.experiment_summary import ExperimentSummary
+from results.spec.experiment_spec import Experiment
+from results.store.experiment_results import MeasuredExperiment
 
 Reproducibility = Literal["runnable", "not runnable", "quoted", "source unclear", "method not in the suite"]
 

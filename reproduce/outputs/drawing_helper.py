@@ -6,7 +6,7 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import active_children, get_context
 
-from reproduce.execution.parent_watch import end_with_parent
+from reproduce.execution.local import end_with_parent
 from reproduce.interrupts import kept_from_children
 from reproduce.quick_imports import quick_imports
 

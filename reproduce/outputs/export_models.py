@@ -15,30 +15,29 @@ from torch import Tensor
 
 from losses.plugin import Normalization
 from protocols.datasets.dataset import DataError, DataRequest, Dataset
-from protocols.datasets.dataset_registry import open_dataset
-from protocols.datasets.embedded import EMBEDDED
+from protocols.datasets.dataset_registry import EMBEDDED, open_dataset
 from protocols.datasets.feature_files import FEATURES_FILE, LABELS_TABLE
 from protocols.evaluation.evaluate_run import embed_test, normalization_of
 from protocols.evaluation.test_data import TestData, test_data
 from protocols.features.frozen_features import FrozenTrunk, with_features
 from protocols.images.decoding import BrokenImageError
-from protocols.kept_sources import remember_kept_sources
 from protocols.progress import Progress
 from protocols.splits import SplitError, named_split
 from protocols.training.build_method import MethodError
 from protocols.trunks.embedding_model import weights_with_trunk, without_published_weights
 from protocols.trunks.weights import TrunkError
+from protocols.users_files.kept_copies import remember_kept_sources
 from reproduce.errors import InputError
-from reproduce.execution.carry_out import write_tensors
+from reproduce.execution.tasks import write_tensors
 from reproduce.outputs import load_model
 from reproduce.outputs.find_runs import StoredRun, training_of
 from reproduce.outputs.portable_model import normalized_model, write_onnx, write_program
-from results.artifacts import weights_path
-from results.experiment_summary import OTHER_VERSION
-from results.source_names import sources_of_training
-from results.store import Store
-from results.training_spec import FoldSpec
-from results.trunk_spec import NO_TRUNK
+from results.records.artifacts import weights_path
+from results.records.experiment_summary import OTHER_VERSION
+from results.spec.source_names import sources_of_training
+from results.spec.training_spec import FoldSpec
+from results.spec.trunk_spec import NO_TRUNK
+from results.store.store import Store
 
 
 def export_model(store: Store, run: StoredRun, fold: int, folder: Path, *, onnx: bool = False) -> float:

@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from reproduce.errors import InputError
-from results.store import Store
+from results.store.store import Store
 from results.whole_files import whole_folder
 
 FORMATS = ("parquet", "csv")

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reproduce.config.yaml_files import short_name
+from reproduce.config.strict_yaml import short_name
 from reproduce.errors import InputError
 from results.experiment_names import current_name
-from results.experiment_summary import ExperimentSummary
-from results.records import FoldResult, RunRecord
-from results.store import Store
-from results.training_spec import FoldSpec
+from results.records.experiment_summary import ExperimentSummary
+from results.records.records import FoldResult, RunRecord
+from results.spec.training_spec import FoldSpec
+from results.store.store import Store
 
 
 @dataclass(frozen=True)

@@ -19,23 +19,63 @@ from reproduce.config.method_card import suite_card
 from reproduce.errors import InputError
 from reproduce.outputs.drawing_helper import drawing_helper
 from reproduce.outputs.page_inputs import forget, is_current, page_fingerprint, remember
-from reproduce.outputs.repository import repository_address
 from reproduce.outputs.rerun_commands import rerun_commands
 from reproduce.outputs.search_histories import searches
 from reproduce.outputs.tables import published_names
 from reproduce.quick_imports import quick_imports
 from reproduce.storage import StoragePaths, open_store, studies_in_one_line
 from reproduce.store_care.damaged_studies import whole_studies
-from results.artifacts import Exhibit, exhibit_path, weights_path
-from results.experiment_results import MeasuredExperiment
-from results.recordings import Recording, recording_path
-from results.store import IncompleteExperimentError, Store
+from results.records.artifacts import Exhibit, exhibit_path, weights_path
+from results.records.recordings import Recording, recording_path
+from results.store.experiment_results import MeasuredExperiment
+from results.store.store import IncompleteExperimentError, Store
 from results.whole_files import file_name, write_whole
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from reports.page.sections.drawn_figure import Drawn
+
+import re
+import subprocess
+
+import yaml
+
+_ROOT = Path(__file__).resolve().parents[2]
+_PUBLIC = re.compile(r"https://(?:www\.)?(?:github\.com|gitlab\.com|codeberg\.org)/[\w./-]+")
+"""Addresses whose commits have pages at ADDRESS/commit/COMMIT. None of them has a name or a password in it."""
+
+
+def repository_address(checkout: Path = _ROOT) -> str:
+    """Return the address of the repository.
+
+    Args:
+        checkout: The folder with `CITATION.cff`.
+
+    Returns:
+        `repository-code` of `CITATION.cff`; if it is not set, the address from which the checkout was cloned. Empty if
+        neither is a public address on GitHub, GitLab or Codeberg.
+    """
+    address = _cited(checkout) or _cloned_from(checkout)
+    address = address.strip().removesuffix("/").removesuffix(".git")
+    return address if _PUBLIC.fullmatch(address) else ""
+
+
+def _cited(checkout: Path) -> str:
+    file = checkout / "CITATION.cff"
+    content = yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    return str(content.get("repository-code", ""))
+
+
+def _cloned_from(checkout: Path) -> str:
+    if not (checkout / ".git").exists():
+        return ""
+    command = ["git", "-C", str(checkout), "config", "--get", "remote.origin.url"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
 
 _PAGE = "index.html"
 _UNREADABLE = (OSError, ValueError, KeyError, EOFError, BadZipFile)

@@ -13,7 +13,7 @@ from reports.paper_figures.registry import PAPER_FIGURES
 from reproduce.errors import InputError
 from reproduce.outputs.find_runs import NamedExperiment, find_experiments
 from reproduce.storage import StoragePaths
-from results.store import IncompleteExperimentError, Store
+from results.store.store import IncompleteExperimentError, Store
 from results.whole_files import write_whole
 
 

@@ -19,7 +19,7 @@ from protocols.trunks.embedding_model import (
     without_published_weights,
 )
 from reproduce.errors import InputError
-from results.training_spec import FoldSpec
+from results.spec.training_spec import FoldSpec
 
 TOLERANCE = 1e-5
 """Largest difference between an entry of the suite's embeddings and the same entry of an exported model's."""

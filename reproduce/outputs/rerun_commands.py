@@ -7,12 +7,12 @@ from typing import Any
 
 import yaml
 
-from protocols.datasets.embedded import EMBEDDED
+from protocols.datasets.dataset_registry import EMBEDDED
 from reports.page.content import Command
 from reproduce.config.deviations import compared, suite_experiment
-from results.experiment_results import MeasuredExperiment
-from results.experiment_spec import Experiment
-from results.source_names import SourceName, sources_of_training
+from results.spec.experiment_spec import Experiment
+from results.spec.source_names import SourceName, sources_of_training
+from results.store.experiment_results import MeasuredExperiment
 
 _OPTIONS: dict[str, Callable[[Experiment], object]] = {
     "--methods": lambda experiment: ",".join(experiment.methods),

@@ -14,9 +14,9 @@ from optuna.trial import FrozenTrial, TrialState
 from protocols.search.optuna_search import IDENTITY, RACED, SEARCH_VERSION
 from protocols.search.space import SearchParameter, settled
 from reports.figures.trials import Parameter, SearchHistory, TrialPoint
-from results.experiment_results import MeasuredExperiment
-from results.experiment_spec import Experiment
-from results.racing import RACING_VERSION
+from results.spec.experiment_spec import Experiment
+from results.spec.racing import RACING_VERSION
+from results.store.experiment_results import MeasuredExperiment
 
 _COMPARED_SETTINGS = ("images", "trunk", "embedding_size", "training", "seed")
 _SCALES = {"linear": "linear", "log": "log", "int": "int", "int_log": "log"}

@@ -14,9 +14,9 @@ from reports.tables.result_table import table_of
 from reports.tables.table import Table
 from reproduce.config.deviations import deviations, mlrc_experiment
 from reproduce.config.method_card import published_hyperparameter_names
-from results.experiment_results import MeasuredExperiment
 from results.published.tables import PublishedTable, published_table
-from results.store import IncompleteExperimentError, Store
+from results.store.experiment_results import MeasuredExperiment
+from results.store.store import IncompleteExperimentError, Store
 
 
 def compared_with_runs(name: str, store: Store | None) -> ComparedTable:

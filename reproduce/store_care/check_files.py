@@ -1,6 +1,7 @@
 """Checks the files of a store: checkpoints, recordings, exhibits and kept sources."""
 
 import pickle
+import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -10,16 +11,47 @@ import torch
 from torch import Tensor
 
 from protocols.progress import Progress
-from protocols.source_digest import source_digest
-from protocols.source_files import SourceError
 from protocols.trunks.embedding_model import model_of, without_published_weights
 from protocols.trunks.weights import TrunkError
-from reproduce.store_care.file_names import SOURCES, is_checkpoint, owner_of
-from results.artifacts import Exhibit, weights_path
-from results.record_check import CheckedRecords, Finding
-from results.recordings import Recording
-from results.training_spec import FoldSpec
+from protocols.users_files.classes import SourceError
+from protocols.users_files.digest import source_digest
+from results.records.artifacts import Exhibit, weights_path
+from results.records.recordings import Recording
+from results.spec.training_spec import FoldSpec
+from results.store.check_records import CheckedRecords, Finding
 from results.values import fingerprint_of
+
+SOURCES = "sources"
+"""Folder of the copies of users' source files, below the folder of artifacts."""
+
+_OF_A_TRAINING = re.compile(r"([0-9a-f]{32})\.(pt|last\.pt|proxies\.pt|recording\.npz)")
+_OF_A_RUN = re.compile(r"([0-9a-f]{32})\.npz")
+_DIGEST = re.compile(r"[0-9a-f]{16}")
+
+
+def owner_of(name: Path) -> str | None:
+    """Return what a file belongs to.
+
+    Args:
+        name: Path of the file below the folder of artifacts.
+
+    Returns:
+        The fingerprint of a training or of a test evaluation, or the hash of a user's source; None if the suite writes
+        no file of this name.
+    """
+    folder, *below = name.parts
+    if folder == SOURCES and len(below) > 1 and _DIGEST.fullmatch(below[0]) and ".." not in below:
+        return below[0]
+    if len(below) != 1:
+        return None
+    match = (_OF_A_RUN if folder == "exhibits" else _OF_A_TRAINING).fullmatch(below[0])
+    return match[1] if match and folder in ("exhibits", below[0][:2]) else None
+
+
+def is_checkpoint(name: Path) -> bool:
+    """Return whether a file holds weights, proxies or recordings of a training, and not data for a page."""
+    return name.parts[0] not in (SOURCES, "exhibits")
+
 
 _known_shapes: dict[str, dict[str, tuple[int, ...]] | None] = {}
 """Shapes of the networks that were built, by what decides them."""

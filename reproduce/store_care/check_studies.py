@@ -7,7 +7,7 @@ from optuna.trial import TrialState
 
 from protocols.search.optuna_search import FOLD_VALUES, IDENTITY, TRAININGS
 from reproduce.store_care.damaged_studies import all_studies, damaged_studies, rows_without_owner
-from results.record_check import Finding
+from results.store.check_records import Finding
 
 
 def check_studies(storage: RDBStorage, objectives: Mapping[str, float | None]) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 from protocols.search.optuna_search import FOLD_VALUES, IDENTITY, RACED, TRAININGS
 from reproduce.patient_studies import PatientStudies
 from reproduce.storage import StoragePaths, readable_studies, studies_in_one_line
-from results.store_error import StoreError
+from results.store.patience import StoreError
 from results.values import fingerprint_of
 
 _NAME = re.compile(r".+/.+ [0-9a-f]{32}")

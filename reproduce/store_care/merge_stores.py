@@ -8,14 +8,14 @@ from pathlib import Path
 from protocols.progress import Progress
 from reproduce.errors import InputError
 from reproduce.storage import StoragePaths, open_store, open_studies, studies_in_one_line
+from reproduce.store_care.check_files import SOURCES, owner_of
 from reproduce.store_care.damaged_studies import whole_studies
-from reproduce.store_care.file_names import SOURCES, owner_of
 from reproduce.store_care.merge_studies import apply_studies, plan_studies
-from results.database import Database
-from results.patience import LockWait
-from results.record_check import check_records
-from results.record_merge import Conflict, apply_merge, plan_merge
-from results.schema import EXPERIMENTS, FOLD_RESULTS, RUNS
+from results.store.check_records import check_records
+from results.store.database import Database
+from results.store.merge_records import Conflict, apply_merge, plan_merge
+from results.store.patience import LockWait
+from results.store.schema import EXPERIMENTS, FOLD_RESULTS, RUNS
 from results.whole_files import partial_name, put_in_place
 
 

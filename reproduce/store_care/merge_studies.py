@@ -9,7 +9,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from protocols.search.optuna_search import TRAININGS
-from results.record_merge import Conflict
+from results.store.merge_records import Conflict
 
 _KEPT = (TrialState.COMPLETE, TrialState.RUNNING)
 """Trials that a search continues from. A queued or failed trial has no setting that was trained."""

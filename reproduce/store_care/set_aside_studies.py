@@ -23,8 +23,8 @@ from reproduce.store_care.damaged_studies import (
     rows_without_owner,
     without_owner,
 )
-from results.database import Database
-from results.store import Store
+from results.store.database import Database
+from results.store.store import Store
 from results.whole_files import file_name, write_whole
 
 Conditions = Mapping[str, sa.ColumnElement[bool]]

@@ -20,9 +20,9 @@ from pydantic import Field, ValidationError
 from protocols.progress import Progress
 from reproduce.errors import InputError
 from reproduce.storage import StoragePaths, storage_paths
-from reproduce.store_care.file_names import is_checkpoint, owner_of
+from reproduce.store_care.check_files import is_checkpoint, owner_of
 from reproduce.store_care.merge_stores import Merged, merge_stores
-from results.patience import LockWait
+from results.store.patience import LockWait
 from results.values import Record
 from results.whole_files import partial_name, put_in_place
 

@@ -1,31 +1,255 @@
 """Trains stored trainings again, with the same data, in a temporary folder. Nothing in the store changes."""
 
+import pickle
+import random
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import optuna
+from optuna.trial import TrialState
+from torch import Tensor
 
 from protocols.datasets.dataset import DataError, DataRequest, Dataset
-from protocols.datasets.dataset_registry import open_dataset
-from protocols.datasets.embedded import EMBEDDED
+from protocols.datasets.dataset_registry import EMBEDDED, open_dataset
 from protocols.features.frozen_features import FrozenTrunk, with_features
 from protocols.images.decoding import BrokenImageError
 from protocols.jobs import TrainJob
 from protocols.progress import Progress
-from protocols.source_files import SourceError
+from protocols.search.optuna_search import IDENTITY, TRAININGS
 from protocols.splits import FoldClasses, SplitError, from_ranges
 from protocols.training.build_method import MethodError
+from protocols.training.component_versions import with_versions
 from protocols.training.fold_data import FoldData, fold_data
 from protocols.trunks.trunk_registry import settled_trunk
 from protocols.trunks.weights import TrunkError
+from protocols.users_files.classes import SourceError
+from protocols.users_files.kept_copies import remember_kept_sources
 from reproduce.errors import InputError, WorkFailedError
 from reproduce.execution.executor import Executor, in_order
 from reproduce.execution.tasks import Trained, TrainTask
-from reproduce.store_care.compare_trainings import Comparison, compare_training
-from reproduce.store_care.sample_trainings import StoredTraining
-from results.artifacts import weights_path
-from results.training_spec import FoldSpec, ImageSettings
-from results.trunk_spec import NO_TRUNK, TrunkSpec
+from reproduce.outputs.find_runs import NamedExperiment
+from reproduce.outputs.search_histories import belongs_to
+from reproduce.store_care.check_files import read_tensors
+from results.records.artifacts import last_epoch_path, vectors_path, weights_path
+from results.records.experiment_summary import OTHER_VERSION
+from results.records.provenance import mixed_versions
+from results.records.records import FoldResult, Provenance
+from results.spec.experiment_spec import Experiment
+from results.spec.seeds import search_seed
+from results.spec.source_names import sources_of_training
+from results.spec.training_spec import TRAINING_VERSION, FoldSpec, ImageSettings
+from results.spec.trunk_spec import NO_TRUNK, TrunkSpec
+from results.store.store import Store
+
+_CIRCUMSTANCES = {"wall_time", "provenance"}
+_UNREADABLE = (OSError, RuntimeError, ValueError, EOFError, pickle.UnpicklingError, zipfile.BadZipFile)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How a training that was made again differs from the stored one.
+
+    Attributes:
+        differences: What differs, in words; empty if everything is equal bit for bit.
+        surroundings: What differs between the machines and packages of the two, in words.
+        best_change: MAP@R of the new checkpoint minus that of the stored one, a fraction of 1; None without validation.
+        checkpoint: Whether a stored checkpoint was compared.
+        processor_known: Whether the stored result names the processor that made it. Older ones do not.
+    """
+
+    differences: tuple[str, ...]
+    surroundings: tuple[str, ...]
+    best_change: float | None
+    checkpoint: bool
+    processor_known: bool
+
+
+def compare_training(
+    stored: FoldResult, again: FoldResult, stored_weights: Path | None, new_weights: Path
+) -> Comparison:
+    """Compare two results of the same specification.
+
+    Args:
+        stored: The stored result.
+        again: The result of the repeated training.
+        stored_weights: The stored checkpoint; None if the training keeps none.
+        new_weights: The checkpoint of the repeated training.
+    """
+    differences = [*_different_fields(stored, again)]
+    compared = stored_weights is not None and stored_weights.is_file()
+    if stored_weights is not None and not compared:
+        differences.append(f"the checkpoint {stored_weights} is missing")
+    elif stored_weights is not None:
+        for path in (lambda file: file, vectors_path, last_epoch_path):
+            differences += _different_tensors(path(stored_weights), path(new_weights))
+    scores = stored.best_map_at_r, again.best_map_at_r
+    change = None if scores[0] is None or scores[1] is None else scores[1] - scores[0]
+    surroundings = tuple(_different_surroundings(stored.provenance, again.provenance))
+    return Comparison(tuple(differences), surroundings, change, compared, bool(stored.provenance.processor))
+
+
+def _different_fields(stored: FoldResult, again: FoldResult) -> Iterator[str]:
+    first, second = stored.model_dump(exclude=_CIRCUMSTANCES), again.model_dump(exclude=_CIRCUMSTANCES)
+    for name, value in first.items():
+        if value != second[name]:
+            yield "the curve" if name == "curve" else f"{name} {second[name]} instead of {value}"
+
+
+def _different_tensors(stored: Path, again: Path) -> Iterator[str]:
+    """Yield what differs between two files of tensors; nothing if neither exists."""
+    if stored.is_file() != again.is_file():
+        yield f"{stored.name} is {'stored' if stored.is_file() else 'not stored'}"
+    if not (stored.is_file() and again.is_file()):
+        return
+    try:
+        first, second = _by_name(read_tensors(stored)), _by_name(read_tensors(again))
+    except _UNREADABLE as error:
+        yield f"{stored} cannot be loaded ({type(error).__name__})"
+        return
+    differing = [name for name in first.keys() | second.keys() if not _equal(first.get(name), second.get(name))]
+    if differing:
+        yield f"{len(differing)} of {len(first)} tensors in {stored.name}"
+
+
+def _by_name(tensors: Any) -> dict[str, Tensor]:
+    pairs = tensors.items() if isinstance(tensors, dict) else enumerate(tensors)
+    return {str(name): tensor for name, tensor in pairs}
+
+
+def _equal(first: Tensor | None, second: Tensor | None) -> bool:
+    """Return whether two tensors are equal bit for bit, NaN included."""
+    if first is None or second is None or first.dtype != second.dtype or first.shape != second.shape:
+        return False
+    return first.contiguous().numpy().tobytes() == second.contiguous().numpy().tobytes()
+
+
+def _different_surroundings(stored: Provenance, again: Provenance) -> Iterator[str]:
+    for name in ("device", "threads", "cpu_count", "host_system"):
+        if getattr(stored, name) != getattr(again, name):
+            yield f"{name.replace('_', ' ')} {getattr(again, name)} instead of {getattr(stored, name)}"
+    if stored.processor and again.processor and stored.processor != again.processor:
+        yield f"processor {again.processor} instead of {stored.processor}"
+    for package, versions in mixed_versions([stored, again]).items():
+        yield f"{package} {' and '.join(versions)}"
+
+
+@dataclass(frozen=True)
+class StoredTraining:
+    """A training of an experiment in the store.
+
+    Attributes:
+        experiment: Name of the experiment.
+        settings: The experiment.
+        spec: All that decided the training.
+        result: Its stored result.
+        keeps_checkpoint: Whether a test evaluation was made with its weights.
+    """
+
+    experiment: str
+    settings: Experiment
+    spec: FoldSpec
+    result: FoldResult
+    keeps_checkpoint: bool
+
+    @property
+    def called(self) -> str:
+        """The training's name in messages."""
+        purpose = "reproduction" if self.keeps_checkpoint else "search or choice of the epoch"
+        spec = self.spec
+        return f"{self.experiment}, {spec.method.name}, fold {spec.fold} ({purpose}) {spec.fingerprint[:12]}"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A random sample of trainings.
+
+    Attributes:
+        drawn: The trainings to make again.
+        of: Number of trainings that they were drawn from.
+        other_versions: Number of trainings that another version of the code made; they are not drawn from.
+    """
+
+    drawn: tuple[StoredTraining, ...]
+    of: int
+    other_versions: int
+
+
+def draw_sample(trainings: Iterable[StoredTraining], store: Store, size: int, seed: int) -> Sample:
+    """Draw trainings at random. The same seed draws the same ones from an unchanged store.
+
+    Args:
+        trainings: The trainings of the experiments.
+        store: The store, which has the copies of users' sources.
+        size: Number of trainings to draw; fewer if there are fewer.
+        seed: Seed of the draw.
+    """
+    by_fingerprint = {training.spec.fingerprint: training for training in trainings}
+    ordered = [by_fingerprint[fingerprint] for fingerprint in sorted(by_fingerprint)]
+    for training in ordered:
+        remember_kept_sources(store.artifacts, sources_of_training(training.spec))
+    possible = [training for training in ordered if _is_of_this_version(training.spec)]
+    drawn = random.Random(seed).sample(possible, min(size, len(possible)))
+    return Sample(tuple(drawn), len(possible), len(ordered) - len(possible))
+
+
+def stored_trainings(
+    store: Store, experiment: NamedExperiment, studies: optuna.storages.BaseStorage | None
+) -> list[StoredTraining]:
+    """Return the finished trainings of an experiment: those of its runs, and those of its searches.
+
+    Args:
+        store: The store.
+        experiment: The experiment.
+        studies: Optuna's storage of the searches; None if there is none.
+
+    Raises:
+        InputError: The experiment was stored by another version of the suite.
+    """
+    summary = store.experiment(experiment.fingerprint)
+    settings = summary.experiment
+    if settings is None:
+        raise InputError(f"{experiment.name}: kept with {OTHER_VERSION}; use that version to verify it")
+    records = store.experiment_runs(experiment.fingerprint)
+    tested = {fingerprint for record in records for fingerprint in record.fold_fingerprints}
+    others = {fingerprint for record in records for fingerprint in record.chosen_by}
+    if studies is not None:
+        data = {record.data_fingerprint for record in records}
+        others |= set(_trainings_of_searches(studies, settings, set(summary.methods), data))
+    stored = store.fold_results(sorted(tested | others))
+    return [
+        StoredTraining(experiment.name, settings, spec, result, fingerprint in tested)
+        for fingerprint, (spec, result) in stored.items()
+    ]
+
+
+def _trainings_of_searches(
+    studies: optuna.storages.BaseStorage, settings: Experiment, methods: set[str], data: set[str]
+) -> Iterable[str]:
+    """Yield the fingerprints of the trainings of all finished trials of an experiment's searches."""
+    seeds = {search_seed(settings.seed, number) for number in range(settings.search.searches)}
+    for study in studies.get_all_studies():
+        identity = study.user_attrs.get(IDENTITY)
+        if not isinstance(identity, dict) or identity["method"]["name"] not in methods:
+            continue
+        # A repeated search has a seed of its own.
+        as_first = {**identity, "seed": settings.seed}
+        row = settings.for_row(identity["method"]["name"])
+        if identity["seed"] in seeds and belongs_to(as_first, row, data):
+            for trial in studies.get_all_trials(study._study_id, deepcopy=False, states=(TrialState.COMPLETE,)):
+                yield from trial.user_attrs.get(TRAININGS, ())
+
+
+def _is_of_this_version(spec: FoldSpec) -> bool:
+    """Return whether this code trains what the specification means: same training version, same classes."""
+    try:
+        return spec.training_version == TRAINING_VERSION and with_versions(spec.method).versions == spec.method.versions
+    except MethodError:
+        return False
 
 
 class DataAgain:

@@ -10,9 +10,8 @@ from typing import Literal
 
 import numpy as np
 
-from results.statistics.claims import better_p, equal_p
 from results.statistics.moderated import Numbers, limma_prior
-from results.statistics.pair_tests import TESTS, PairDifferences, moderated_t, pairs_of
+from results.statistics.pair_tests import TESTS, PairDifferences, better_p, equal_p, moderated_t, pairs_of
 
 RunsKind = Literal["equal", "unequal", "one noisy", "heavy tails", "one single run"]
 RUNS_KINDS: dict[RunsKind, str] = {

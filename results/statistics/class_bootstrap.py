@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from results.records import RunRecord, Scores
+from results.records.records import RunRecord, Scores
 from results.statistics.run_values import EmbeddingKind
 
 Array = npt.NDArray[np.float64]

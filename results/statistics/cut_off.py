@@ -6,8 +6,8 @@ also a comparison of the methods' speed of learning.
 
 from dataclasses import dataclass
 
-from results.experiment_results import MeasuredExperiment
-from results.records import RunRecord
+from results.records.records import RunRecord
+from results.store.experiment_results import MeasuredExperiment
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from results.records import RunRecord
+from results.records.records import RunRecord
 from results.statistics.class_bootstrap import scores_by_class
 from results.statistics.intervals import half_width_of
 from results.statistics.nested_runs import RunKey, SearchKey

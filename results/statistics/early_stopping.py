@@ -14,8 +14,8 @@ from functools import cache
 
 import numpy as np
 
-from results.experiment_spec import FEWEST_FIRST_REPRODUCTIONS
-from results.experiment_summary import StoppedMethod
+from results.records.experiment_summary import StoppedMethod
+from results.spec.experiment_spec import FEWEST_FIRST_REPRODUCTIONS
 from results.statistics.calibration import RunsKind, SimulatedTables, simulated_runs
 from results.statistics.method_comparison import ALPHA, SHARE_OF_STOPPING, RunValues
 from results.statistics.moderated import Numbers, Prior, cautious_prior

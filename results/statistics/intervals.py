@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from results.statistics.student_t import t_quantile
+from results.statistics.pair_tests import t_quantile
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from functools import cache
 
 import numpy as np
 
-from results.experiment_results import FOLDER, MeasuredExperiment
 from results.published.tables import Kind
-from results.records import RunRecord, Scores
+from results.records.records import RunRecord, Scores
+from results.spec.trunk_spec import NO_TRUNK
 from results.statistics.run_values import value_of
-from results.trunk_spec import NO_TRUNK
+from results.store.experiment_results import FOLDER, MeasuredExperiment
 
 _FEWEST_DEGREES = 2
 

@@ -13,9 +13,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from results.statistics.claims import better_p, equal_p, smallest_detectable
 from results.statistics.effects import Effect, paired_effect, unpaired_effect
-from results.statistics.pair_tests import TESTS, PairDifferences, TestName, pairs_of
+from results.statistics.pair_tests import (
+    TESTS,
+    PairDifferences,
+    TestName,
+    better_p,
+    equal_p,
+    pairs_of,
+    smallest_detectable,
+)
 
 RunValues = Mapping[Any, float]
 """A method's values by run. Runs of two methods with equal keys are matched."""

@@ -8,11 +8,44 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from results.experiment_results import MeasuredExperiment
-from results.records import Scores
+from results.records.records import FoldResult, Scores, TestCurve, TestPoint
 from results.statistics.intervals import Interval
 from results.statistics.nested_runs import RunKey, search_interval
-from results.statistics.selection import OracleSelection, ValidationSelection
+from results.store.experiment_results import MeasuredExperiment
+
+
+@dataclass(frozen=True)
+class ValidationSelection:
+    """The default: the checkpoint that was selected by validation, of this training or of an earlier one."""
+
+    label: str = "validation"
+
+    def choose(self, result: FoldResult, curve: TestCurve) -> TestPoint | None:
+        """Return the test scores of the training's checkpoint, or None if the curve does not have them."""
+        return next((point for point in curve.points if point.iteration == result.best_iteration), None)
+
+
+@dataclass(frozen=True)
+class OracleSelection:
+    """The checkpoint with the best test score, as in the released code of several papers (specification, section 10).
+
+    It is never used for a result, because it uses the test classes.
+
+    Attributes:
+        metric: The headline metric that selects.
+        label: Name of the selection in tables.
+    """
+
+    metric: str = "map_at_r"
+    label: str = "ORACLE, chosen on the test classes"
+
+    def choose(self, result: FoldResult, curve: TestCurve) -> TestPoint | None:
+        """Return the best test scores along the training.
+
+        The untrained network can be selected only if validation selected it too.
+        """
+        trained = [point for point in curve.points if point.iteration > 0 or result.best_iteration == 0]
+        return max(trained, key=lambda point: float(getattr(point.scores, self.metric)), default=None)
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,12 @@ from functools import cache
 
 import numpy as np
 
-from results.experiment_spec import PrimaryScore
-from results.records import RunRecord
-from results.statistics.claims import smallest_of_simulated
+from results.records.records import RunRecord
+from results.spec.experiment_spec import PrimaryScore
 from results.statistics.measured_noise import kept_measurements
 from results.statistics.method_comparison import ALPHA, MARGIN, RunValues
 from results.statistics.moderated import cautious_prior
-from results.statistics.pair_tests import moderated_t_of_moments, pairs_of
+from results.statistics.pair_tests import moderated_t_of_moments, pairs_of, smallest_of_simulated
 from results.statistics.run_values import EmbeddingKind, run_values
 
 MOST_RUNS = 1000

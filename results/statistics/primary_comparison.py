@@ -2,11 +2,29 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from results.experiment_results import MeasuredExperiment
-from results.experiment_spec import Experiment, PrimaryScore
-from results.records import RunRecord
+from results.records.records import RunRecord
+from results.spec.experiment_spec import Experiment, PrimaryScore
 from results.statistics.method_comparison import ALPHA, ComparisonResult, compare_methods, final_alpha
 from results.statistics.run_values import run_values
+from results.store.experiment_results import MeasuredExperiment
+
+
+def mixed_trainings(runs: Sequence[RunRecord]) -> str | None:
+    """Say that runs of one table were trained by different versions of the training.
+
+    Args:
+        runs: The runs of the table.
+
+    Returns:
+        The sentence; None if all runs have the same version.
+    """
+    by_version: dict[int, set[str]] = {}
+    for run in runs:
+        by_version.setdefault(run.training_version, set()).add(run.method)
+    if len(by_version) < 2:
+        return None
+    named = "; ".join(f"version {version}: {', '.join(sorted(by_version[version]))}" for version in sorted(by_version))
+    return f"The runs were trained by different versions of the training ({named}). Run the experiment again."
 
 
 def primary_score(measured: MeasuredExperiment) -> PrimaryScore:

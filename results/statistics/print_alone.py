@@ -15,9 +15,9 @@ from typing import Literal
 
 from results.published.claims_file import Claim, ClaimedValue
 from results.statistics.measured_noise import MeasuredNoise
+from results.statistics.pair_tests import t_quantile
 from results.statistics.planning import runs_for
 from results.statistics.published_verdict import deviation_of_interval
-from results.statistics.student_t import t_quantile
 
 PrintVerdict = Literal["within noise", "beyond noise", "no deviation known"]
 

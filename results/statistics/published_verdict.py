@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from results.statistics.intervals import Interval, half_width_of
-from results.statistics.student_t import t_quantile
+from results.statistics.pair_tests import t_quantile
 
 PublishedVerdict = Literal[
     "inside",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from results.experiment_results import MeasuredExperiment
+from results.store.experiment_results import MeasuredExperiment
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Literal
 
-from results.records import RunRecord, Scores
+from results.records.records import RunRecord, Scores
 from results.statistics.nested_runs import RunKey, ValueKey, independent_values
 
 EmbeddingKind = Literal["separated", "concatenated"]

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from results.experiment_results import MeasuredExperiment
-from results.records import RunRecord
-from results.statistics.student_t import t_tail
+from results.records.records import RunRecord
+from results.statistics.pair_tests import t_tail
+from results.store.experiment_results import MeasuredExperiment
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from results.records import RunRecord
+from results.records.records import RunRecord
 from results.statistics.class_bootstrap import scores_by_class
 from results.statistics.method_comparison import ALPHA, compare_methods
 from results.statistics.nested_runs import RunKey, SearchKey, ValueKey, independent_values

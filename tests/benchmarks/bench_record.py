@@ -6,10 +6,10 @@ from pathlib import Path
 
 from rich.table import Table
 
-from results.experiment_results import FOLDER
-from results.processor import processor
-from results.provenance import provenance
-from results.records import Provenance
+from results.records.processor import processor
+from results.records.provenance import provenance
+from results.records.records import Provenance
+from results.store.experiment_results import FOLDER
 from results.values import Record
 from results.whole_files import write_whole
 from tests.benchmarks.bench_rows import BenchRow

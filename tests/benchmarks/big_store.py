@@ -10,12 +10,12 @@ from typing import Any
 import sqlalchemy as sa
 import yaml
 
-from reproduce.config.yaml_files import EXPERIMENTS as EXPERIMENT_FILES
-from results.experiment_results import MeasuredExperiment
-from results.records import FoldResult, RunRecord, run_fingerprint
-from results.schema import EXPERIMENT_RUNS, FOLD_RESULTS, RUNS
-from results.store import Store
-from results.training_spec import FoldSpec
+from reproduce.config.strict_yaml import EXPERIMENTS as EXPERIMENT_FILES
+from results.records.records import FoldResult, RunRecord, run_fingerprint
+from results.spec.training_spec import FoldSpec
+from results.store.experiment_results import MeasuredExperiment
+from results.store.schema import EXPERIMENT_RUNS, FOLD_RESULTS, RUNS
+from results.store.store import Store
 
 TRAININGS, TEST_RUNS = 20_000, 5_000
 DATASETS = ("cub200", "glyphs", "cars196", "sop")

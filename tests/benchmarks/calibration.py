@@ -15,8 +15,7 @@ import numpy as np
 
 from reports.figures.calibration import calibration_figure, wrong_share
 from reports.figures.style import svg_of
-from results.experiment_results import FOLDER
-from results.provenance import provenance
+from results.records.provenance import provenance
 from results.statistics.calibration import (
     DIFFERENCES,
     MARGINS,
@@ -27,7 +26,8 @@ from results.statistics.calibration import (
     power,
     wrong_claims,
 )
-from results.statistics.claims import SHARE_OF_BETTER
+from results.statistics.pair_tests import SHARE_OF_BETTER
+from results.store.experiment_results import FOLDER
 from results.whole_files import write_whole
 
 TABLES = {2: 10_000, 5: 10_000, 15: 4_000, 31: 2_000}

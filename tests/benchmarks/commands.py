@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from reproduce.cli import app
-from results.store import Store
+from results.store.store import Store
 from tests.benchmarks.bench_rows import BenchRow, seconds_in_turn
 from tests.benchmarks.big_store import FILE, TEST_RUNS, TRAININGS, enlarge, finished_run
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from results.provenance import provenance
+from results.records.provenance import provenance
 
 METHODS = (
     *("contrastive", "triplet", "ntxent", "proxy_nca", "margin", "margin_class", "normalized_softmax"),

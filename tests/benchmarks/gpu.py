@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from protocols.training.torch_state import device_name
-from results.provenance import provenance
+from results.records.provenance import provenance
 from results.whole_files import write_whole
 from tests.benchmarks import gpu_parts
 

@@ -29,8 +29,8 @@ from protocols.training.step_monitor import StepMonitor
 from protocols.training.torch_state import isolated_random_numbers
 from protocols.trunks.embedding_model import EmbeddingModel
 from reproduce.execution.devices import prepare_process
-from results.training_spec import ImageSettings
-from results.trunk_spec import TrunkSpec
+from results.spec.training_spec import ImageSettings
+from results.spec.trunk_spec import TrunkSpec
 from results.whole_files import write_whole
 
 CLASSES = 100

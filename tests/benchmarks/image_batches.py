@@ -10,7 +10,7 @@ from protocols.images.crops import training_batch
 from protocols.images.decoding import decode
 from protocols.images.packed_images import LabelledImages
 from protocols.images.packing import pack_files
-from results.training_spec import ImageSettings
+from results.spec.training_spec import ImageSettings
 from tests.benchmarks.bench_rows import BenchRow, seconds_in_turn
 from tests.benchmarks.images import BATCH, made_up_images
 

@@ -40,9 +40,9 @@ from protocols.images.packing import pack_files
 from protocols.training.torch_state import device_name
 from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.trunks.trunk_registry import TRUNKS
-from results.provenance import provenance
-from results.training_spec import ImageSettings
-from results.trunk_spec import TrunkSpec
+from results.records.provenance import provenance
+from results.spec.training_spec import ImageSettings
+from results.spec.trunk_spec import TrunkSpec
 
 WAYS = ("step", "faithful", "device", "usual")
 BATCH = 32

@@ -15,8 +15,8 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from reproduce.config.experiment_file import load_experiments
-from results.experiment_results import MeasuredExperiment
-from results.records import RunRecord
+from results.records.records import RunRecord
+from results.store.experiment_results import MeasuredExperiment
 
 
 def joined(parts: Sequence[MeasuredExperiment], order: Sequence[str]) -> MeasuredExperiment:

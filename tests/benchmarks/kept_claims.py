@@ -7,9 +7,9 @@ from reports.published.claim_answers import AnsweredClaim, ExperimentAnswer, ans
 from reports.published.eligibility import StoredExperiment
 from reports.tables.claims_table import EQUAL, difference_words
 from reproduce.config.deviations import deviations, mlrc_experiment
-from results.experiment_results import MeasuredExperiment
 from results.published.claims_file import shipped_claims
 from results.statistics.method_comparison import ComparedPair, PairVerdict
+from results.store.experiment_results import MeasuredExperiment
 
 
 def claims_markdown(name: str, measured: MeasuredExperiment) -> str:

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from results.experiment_results import MeasuredExperiment
+from results.store.experiment_results import MeasuredExperiment
 
 
 def findings_markdown() -> str:

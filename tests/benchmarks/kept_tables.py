@@ -12,9 +12,9 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from reports.tables.markdown import to_markdown
+from reports.tables.formats import to_markdown
 from reports.tables.result_table import table_of
-from results.experiment_results import FOLDER, MeasuredExperiment
+from results.store.experiment_results import FOLDER, MeasuredExperiment
 from results.whole_files import write_whole
 from tests.benchmarks.kept_claims import claims_elsewhere_markdown, claims_markdown
 from tests.benchmarks.kept_findings import findings_markdown

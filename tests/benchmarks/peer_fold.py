@@ -31,8 +31,15 @@ from protocols.training.fold_data import fold_data
 from protocols.training.train_fold import train_fold
 from reproduce.config.experiment_file import load_experiments
 from reproduce.execution.devices import prepare_process
-from results.training_spec import Component, FoldSpec, ImageSettings, MethodSpec, OptimizerSettings, TrainingSettings
-from results.trunk_spec import TrunkSpec
+from results.spec.training_spec import (
+    Component,
+    FoldSpec,
+    ImageSettings,
+    MethodSpec,
+    OptimizerSettings,
+    TrainingSettings,
+)
+from results.spec.trunk_spec import TrunkSpec
 from tests.benchmarks.peer_training import FoldWork, train_by_pml
 
 PHOTOGRAPHS = "one fold of photographs (EfficientNet-Lite0, 96 px) / PML's trainer and tester"

@@ -19,8 +19,8 @@ from protocols.images.packed_images import LabelledImages
 from protocols.training.build_method import build_method
 from protocols.training.fold_data import FoldData
 from protocols.trunks.embedding_model import EmbeddingModel, model_of
-from results.training_spec import FoldSpec
-from results.trunk_spec import TrunkSpec
+from results.spec.training_spec import FoldSpec
+from results.spec.trunk_spec import TrunkSpec
 from results.values import derive_seed
 
 

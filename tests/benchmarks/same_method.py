@@ -22,15 +22,15 @@ from scipy import stats
 
 from reports.figures.same_method import same_method_figure
 from reports.figures.style import svg_of
-from results.experiment_results import FOLDER, MeasuredExperiment
-from results.experiment_spec import PrimaryScore
-from results.headline_metrics import HEADLINE_METRICS
-from results.records import RunRecord
+from results.records.records import RunRecord
+from results.spec.experiment_spec import PrimaryScore
+from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.method_comparison import ALPHA
 from results.statistics.nested_runs import SearchKey, by_search
 from results.statistics.primary_comparison import primary_score
 from results.statistics.run_values import values_by_run
 from results.statistics.same_method import search_variance_interval, variance_components, wrong_calls
+from results.store.experiment_results import FOLDER, MeasuredExperiment
 from results.whole_files import write_whole
 
 SEARCHES = (1, 2, 3, 4, 6)

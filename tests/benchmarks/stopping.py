@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from results.experiment_results import FOLDER
-from results.provenance import provenance
+from results.records.provenance import provenance
 from results.statistics.calibration import RunsKind, SimulatedTables, simulated_runs
-from results.statistics.claims import better_p
 from results.statistics.early_stopping import Boundary, boundary, p_against_leader
 from results.statistics.method_comparison import final_alpha
-from results.statistics.pair_tests import moderated_t, pairs_of
+from results.statistics.pair_tests import better_p, moderated_t, pairs_of
+from results.store.experiment_results import FOLDER
 from results.whole_files import write_whole
 
 EXPERIMENTS = {2: 10_000, 5: 10_000, 15: 4_000, 31: 2_000}

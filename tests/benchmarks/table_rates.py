@@ -16,10 +16,10 @@ from protocols.problem import Problem
 from protocols.training.train_fold import train_fold
 from reproduce.config.experiment_file import load_experiments
 from reproduce.execution.devices import prepare_process
-from reproduce.execution.rates import compared_per_second
 from reproduce.execution.session import Session, open_session
+from reproduce.forecast.rates import compared_per_second
 from reproduce.storage import storage_paths
-from results.training_spec import FoldSpec
+from results.spec.training_spec import FoldSpec
 from tests.benchmarks.features import write_features
 
 METHODS = ("contrastive", "multi_similarity", "normalized_softmax", "proxy_anchor")

@@ -1,7 +1,7 @@
 """The large store of the benchmark has records that the store's own readers accept."""
 
-from results.experiment_results import MeasuredExperiment
-from results.store import Store
+from results.store.experiment_results import MeasuredExperiment
+from results.store.store import Store
 from tests.benchmarks.big_store import enlarge
 from tests.support.sample_records import some_result, some_run, some_spec, some_summary
 

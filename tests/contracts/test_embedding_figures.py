@@ -10,11 +10,11 @@ import pytest
 from protocols import mlrc
 from reports.paper_figures.embeddings import EMBEDDING_FIGURES
 from reproduce.config.experiment_file import load_experiments
-from reproduce.config.yaml_files import EXPERIMENTS
+from reproduce.config.strict_yaml import EXPERIMENTS
 from reproduce.execution.session import Session, open_session
 from reproduce.storage import storage_paths
-from results.recording_settings import RecordingSettings
-from results.training_spec import FoldSpec
+from results.spec.experiment_spec import RecordingSettings
+from results.spec.training_spec import FoldSpec
 
 FILES = ("proxy_isa_figure2", "proxy_isa_figure6", "proxy_isa_figure7", "ccp_figure1", "ccp_figure2", "ccp_figure3")
 NAMES = tuple(name for file in FILES for name in load_experiments(file, {}))

@@ -7,10 +7,10 @@ import re
 from reports.page.material import Material
 from reports.page.sections.headline import headline
 from reports.page.sections.ranking import ranking
-from reports.tables.csv_and_json import to_csv
 from reports.tables.differences import differences
+from reports.tables.formats import to_csv
 from reports.tables.result_table import table_of
-from results.experiment_results import MeasuredExperiment
+from results.store.experiment_results import MeasuredExperiment
 from tests.support.documentation import ROOT
 
 PAGE = (ROOT / "docs" / "example.html").read_text(encoding="utf-8")

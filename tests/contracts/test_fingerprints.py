@@ -19,11 +19,11 @@ from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.experiment_file import load_experiments
 from reproduce.config.method_on_dataset import open_method
 from reproduce.execution.session import problem_of
-from results.experiment_results import MeasuredExperiment
-from results.experiment_spec import DataChoice, Experiment, SamplerSettings
-from results.records import run_fingerprint
-from results.training_spec import FoldSpec
-from results.trunk_spec import TrunkSpec
+from results.records.records import run_fingerprint
+from results.spec.experiment_spec import DataChoice, Experiment, SamplerSettings
+from results.spec.training_spec import FoldSpec
+from results.spec.trunk_spec import TrunkSpec
+from results.store.experiment_results import MeasuredExperiment
 from tests.support.sample_records import some_spec
 from tests.support.small_problem import TRIPLET, small_problem
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from results.experiment_results import MeasuredExperiment
-from results.records import Scores
+from results.records.records import Scores
+from results.store.experiment_results import MeasuredExperiment
 from tests.benchmarks.join_records import joined
 
 WHOLE = MeasuredExperiment.kept("mlrc_frozen_cub200_subset")

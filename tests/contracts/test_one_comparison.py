@@ -14,9 +14,9 @@ from reports.page.sections.verdicts import verdicts_of
 from reports.tables.differences import differences
 from reports.tables.formats import to_html, to_latex, to_markdown
 from reports.tables.result_table import RESULT_COLUMNS, table_of
-from results.experiment_results import MeasuredExperiment
 from results.statistics.primary_comparison import primary_score
-from results.store import Store
+from results.store.experiment_results import MeasuredExperiment
+from results.store.store import Store
 from tests.support.published_world import MLRC
 from tests.support.sample_records import some_run, some_summary
 

@@ -18,7 +18,7 @@ from reproduce.config.experiment_file import EXPERIMENTS, load_experiments
 from reproduce.config.method_card import MethodCard
 from reproduce.config.method_on_dataset import open_method
 from reproduce.execution.session import problem_of
-from results.training_spec import FoldSpec
+from results.spec.training_spec import FoldSpec
 
 TABLES = {
     *("proxy_isa_table1", "proxy_isa_table2", "proxy_isa_table3", "proxy_isa_table4"),

@@ -8,8 +8,8 @@ from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.deviations import deviations
 from reproduce.config.experiment_file import load_experiments
 from reproduce.config.method_on_dataset import open_method
-from results.experiment_results import MeasuredExperiment
-from results.experiment_summary import ExperimentSummary
+from results.records.experiment_summary import ExperimentSummary
+from results.store.experiment_results import MeasuredExperiment
 from tests.support.sample_records import some_run
 
 # Number of points in each panel, counted by hand from the grids.

@@ -8,8 +8,8 @@ from pydantic import BaseModel
 from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.experiment_file import load_experiments
 from reproduce.config.method_on_dataset import open_method
-from results.experiment_spec import Experiment
-from results.training_spec import MethodSpec
+from results.spec.experiment_spec import Experiment
+from results.spec.training_spec import MethodSpec
 
 TENS = (10, 20, 30, 40, 50)
 

@@ -18,10 +18,10 @@ from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.experiment_file import experiment_names, load_experiments
 from reproduce.config.method_on_dataset import open_method
 from reproduce.outputs.covered_rows import CoveredRow, covered_rows
-from results.experiment_spec import Experiment
 from results.published.tables import read_published
-from results.training_spec import MethodSpec, StepSchedule
-from results.trunk_spec import TrunkSpec
+from results.spec.experiment_spec import Experiment
+from results.spec.training_spec import MethodSpec, StepSchedule
+from results.spec.trunk_spec import TrunkSpec
 
 # Without a search: the audit has the optima that MLRC published, which a search of ours need not find.
 EXPERIMENTS = {

@@ -21,8 +21,8 @@ from reproduce.config.checked_card import load_card
 from reproduce.config.experiment_file import load_experiments
 from reproduce.config.method_card import card_names
 from reproduce.config.method_on_dataset import open_method
-from results.records import FoldResult
-from results.training_spec import MethodSpec, OptimizerSettings
+from results.records.records import FoldResult
+from results.spec.training_spec import MethodSpec, OptimizerSettings
 from tests.support.pretended_device import DEVICE, MixedDevicesError, PretendedDevice, PretendedTensor, pretended_device
 from tests.support.toys import pattern_dataset, same_weights, settings, toy_fold
 

@@ -13,8 +13,8 @@ from protocols.datasets.dataset_registry import DATASETS
 from reproduce.config.experiment_file import experiment_names
 from reproduce.config.method_card import card_names
 from reproduce.storage import open_studies, storage_paths
-from results.schema import SCHEMA_VERSION
-from results.store import Store
+from results.store.schema import SCHEMA_VERSION
+from results.store.store import Store
 from tests.support.command_line import TINY, ask, reproduce
 from tests.support.sample_records import some_summary
 

@@ -12,7 +12,7 @@ import yaml
 from PIL import Image
 
 from reproduce.outputs.find_runs import find_run
-from results.store import Store
+from results.store.store import Store
 from tests.support.command_line import TINY, ask, environment
 from tests.support.feature_files import some_features, write_features
 from tests.support.tiny_run import striped_images

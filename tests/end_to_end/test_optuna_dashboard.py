@@ -8,7 +8,7 @@ from wsgiref.util import setup_testing_defaults
 import pytest
 
 from reproduce.storage import open_studies, storage_paths
-from results.store import Store
+from results.store.store import Store
 
 dashboard = pytest.importorskip("optuna_dashboard")
 

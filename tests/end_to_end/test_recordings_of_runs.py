@@ -5,14 +5,14 @@ from concurrent.futures import Future
 import pytest
 
 from protocols.jobs import TrainJob, trainings
-from reproduce.execution.carry_out import carry_out
 from reproduce.execution.run_experiment import unrecorded
 from reproduce.execution.scheduler import Scheduler
+from reproduce.execution.tasks import carry_out
 from reproduce.outputs.page import gather
 from reproduce.storage import open_store, storage_paths
-from results.artifacts import weights_path
-from results.recording_settings import RecordingSettings
-from results.recordings import Recording, recording_path
+from results.records.artifacts import weights_path
+from results.records.recordings import Recording, recording_path
+from results.spec.experiment_spec import RecordingSettings
 from tests.support.sample_records import some_summary
 from tests.support.scheduling import Observer, reproduction
 from tests.support.small_problem import COSFACE, small_problem

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from reproduce.storage import open_store, storage_paths
-from results.experiment_results import MeasuredExperiment
+from results.store.experiment_results import MeasuredExperiment
 from tests.support.command_line import TINY, ask
 
 ROWS = {

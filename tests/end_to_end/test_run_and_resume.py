@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from results.store import Store
+from results.store.store import Store
 from tests.support.command_line import TINY, ask, command, in_background, reproduce
 from tests.support.processes import group_members
 

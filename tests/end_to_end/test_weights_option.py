@@ -11,7 +11,7 @@ import torch
 from PIL import Image
 
 from protocols.trunks.bn_inception import BNInception
-from results.store import Store
+from results.store.store import Store
 from tests.support.command_line import TINY, Answer, ask, command, environment
 
 FILE = "bn_inception-52deb4733.pth"

@@ -19,7 +19,7 @@ from protocols.verified_files import ChangedFileError
 from reproduce.errors import WorkFailedError
 from reproduce.execution.local import InProcess
 from reproduce.execution.scheduler import Scheduler
-from results.store import Store
+from results.store.store import Store
 from tests.support.image_folders import data_request, make_folder, paint
 from tests.support.scheduling import Observer
 from tests.support.small_problem import TRIPLET, small_problem

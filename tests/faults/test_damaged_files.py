@@ -12,20 +12,20 @@ import torch
 from protocols.datasets import glyphs
 from protocols.datasets.dataset import Dataset
 from protocols.datasets.feature_files import open_features
-from protocols.datasets.rendered_glyphs import open_glyphs
+from protocols.datasets.glyphs import open_glyphs
 from protocols.features.frozen_features import FrozenTrunk, with_features
 from protocols.images.packed_images import DESCRIPTION, LAYOUT, PIXELS
 from protocols.images.packing import pack_files
 from protocols.training.train_fold import train_fold
-from reproduce.execution.carry_out import write_tensors
-from reproduce.execution.checkpoints import has_checkpoint
+from reproduce.execution.job_outcomes import has_checkpoint
 from reproduce.execution.local import InProcess
 from reproduce.execution.scheduler import Scheduler
-from results.archives import is_sound
-from results.artifacts import vectors_path, weights_path
-from results.store import Store
-from results.training_spec import ImageSettings
-from results.trunk_spec import TrunkSpec
+from reproduce.execution.tasks import write_tensors
+from results.records.artifacts import vectors_path, weights_path
+from results.spec.training_spec import ImageSettings
+from results.spec.trunk_spec import TrunkSpec
+from results.store.store import Store
+from results.whole_files import is_sound
 from tests.support.image_folders import data_request, paint
 from tests.support.scheduling import Observer, reproduction, without_time
 from tests.support.small_problem import COSFACE, SIDE, small_problem

@@ -11,19 +11,19 @@ from PIL import Image
 
 from protocols.features import frozen_features
 from protocols.images.packing import pack_arrays, pack_files
-from protocols.kept_sources import keep_sources
-from protocols.source_digest import source_digest
-from protocols.source_files import remember_files
-from reproduce.execution.carry_out import write_tensors
+from protocols.users_files.classes import remember_files
+from protocols.users_files.digest import source_digest
+from protocols.users_files.kept_copies import keep_sources
 from reproduce.execution.local import InProcess
 from reproduce.execution.scheduler import Scheduler
-from results.artifacts import Exhibit, exhibit_path, vectors_path, weights_path
-from results.database import Database
-from results.experiment_spec import RecordingSettings
-from results.recordings import Recording, recording_path
-from results.store import Store
-from results.training_spec import ImageSettings
-from results.trunk_spec import TrunkSpec
+from reproduce.execution.tasks import write_tensors
+from results.records.artifacts import Exhibit, exhibit_path, vectors_path, weights_path
+from results.records.recordings import Recording, recording_path
+from results.spec.experiment_spec import RecordingSettings
+from results.spec.training_spec import ImageSettings
+from results.spec.trunk_spec import TrunkSpec
+from results.store.database import Database
+from results.store.store import Store
 from results.whole_files import whole_folder, write_whole
 from tests.support.disk import Disk
 from tests.support.scheduling import Observer, reproduction
@@ -120,7 +120,7 @@ def test_kept_sources_survive(tmp_path, monkeypatch):
     source = tmp_path / "my_loss.py"
     source.write_text("x = 1\n")
     disk = Disk(tmp_path, monkeypatch)
-    monkeypatch.setattr("protocols.source_files._files", {})
+    monkeypatch.setattr("protocols.users_files.classes._files", {})
     digest = source_digest(source)
     remember_files({digest: source})
     keep_sources(tmp_path / "artifacts")

@@ -9,10 +9,11 @@ import torch
 from pytorch_metric_learning import trainers
 from torch import nn
 
-from losses import CCPLoss, Clock, ProxyISALoss, attach
+from losses import CCPLoss, Clock, ProxyISALoss
+from losses import schedule as attach
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
-from results.training_spec import Component, MethodSpec, TrainingSettings
+from results.spec.training_spec import Component, MethodSpec, TrainingSettings
 from results.values import derive_seed
 from tests.support.plain_loop import parts_of_training
 from tests.support.small_problem import small_problem

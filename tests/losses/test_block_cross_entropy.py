@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from losses import block_cross_entropy
-from losses.block_cross_entropy import product_cross_entropy
+from losses import proxy_gml as block_cross_entropy
+from losses.proxy_gml import product_cross_entropy
 
 
 @pytest.mark.parametrize("entries", [1, 30, 70, 10_000])

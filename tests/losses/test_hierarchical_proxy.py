@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from losses import Clock, HierarchicalProxyLoss, ProxyAnchorLoss, TrainingContext
-from losses.spherical_k_means import spherical_k_means
+from losses.hierarchical_proxy import spherical_k_means
 
 C, D = 8, 6
 

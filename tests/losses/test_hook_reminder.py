@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from losses import CCPLoss, HierarchicalProxyLoss, ProxyISALoss, Schedule
-from losses.hook_reminder import CALLS
+from losses.schedule import CALLS
 
 WAITING: dict[str, tuple[Callable[[], nn.Module], str]] = {
     "ProxyISALoss": (lambda: ProxyISALoss(4, 3, memory_size=50), "memory and filter off"),
@@ -34,7 +34,7 @@ def test_it_warns_once_with_the_remedy(name: str) -> None:
     assert warnings_of(copy.deepcopy(loss), CALLS - 1) == []
     (message,) = warnings_of(loss, 3 * CALLS)
     assert message.startswith(f"{name} was called {CALLS} times in training and its hooks were not: {missing}")
-    assert "losses.attach(loss, trainer)" in message
+    assert "losses.schedule(loss, trainer)" in message
     assert "losses.Schedule" in message
 
 

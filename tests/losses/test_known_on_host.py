@@ -6,7 +6,7 @@ import pickle
 import pytest
 import torch
 
-from losses.known_on_host import KnownOnHost
+from losses.without_waiting import KnownOnHost
 from tests.support.pretended_device import DEVICE, pretended_device
 
 

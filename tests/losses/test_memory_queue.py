@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from losses.memory_queue import MemoryQueue
-from losses.summed_queue import SummedMemoryQueue
+from losses.memory_queue import MemoryQueue, SummedMemoryQueue
 
 
 def queues(kind, order, size):

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from losses import CCPLoss
-from losses.ccp import ball
-from losses.near_proxies import near_proxies
+from losses.ccp import ball, near_proxies
 
 BASES = ("c1", "c2", "triplet")
 

@@ -9,7 +9,7 @@ from torch import nn
 from losses import CCPLoss, HierarchicalProxyLoss, Schedule
 from losses.plugin import Clock, TrainingPlugin
 from protocols.training.train_fold import train_fold
-from results.training_spec import Component, MethodSpec, TrainingSettings
+from results.spec.training_spec import Component, MethodSpec, TrainingSettings
 from tests.support.plain_loop import losses_of_plain_loop
 from tests.support.small_problem import small_problem
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from losses import ProxyISALoss
-from losses.summed_queue import SummedMemoryQueue
+from losses.memory_queue import SummedMemoryQueue
 
 CLASSES, SIZE, WIDTH = 4, 7, 3
 ORDERS = ("fifo", "authors")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from protocols.epoch_choice import choose_epoch
-from results.records import CurvePoint, FoldResult
-from results.training_spec import TrainingSettings
+from protocols.standard import choose_epoch
+from results.records.records import CurvePoint, FoldResult
+from results.spec.training_spec import TrainingSettings
 from tests.support.toys import made_up_result
 
 SETTINGS = TrainingSettings(max_epochs=5, validate_every=2)

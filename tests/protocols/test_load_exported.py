@@ -8,7 +8,7 @@ import torch
 from protocols.load_exported import load_exported_model
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import trained_model
-from results.trunk_spec import InputFormat, TrunkSpec
+from results.spec.trunk_spec import InputFormat, TrunkSpec
 from tests.support.toys import pattern_dataset, toy_fold
 
 

@@ -15,11 +15,11 @@ from protocols.search.open_method import OpenMethod
 from protocols.search.space import SearchParameter
 from protocols.search.study import Budget, Study
 from protocols.splits import from_ranges, mlrc_split
-from results.experiment_spec import SamplerSettings
-from results.provenance import provenance
-from results.records import FoldResult, RunRecord, Scores
-from results.training_spec import FoldSpec, MethodSpec
-from results.trunk_spec import TrunkSpec
+from results.records.provenance import provenance
+from results.records.records import FoldResult, RunRecord, Scores
+from results.spec.experiment_spec import SamplerSettings
+from results.spec.training_spec import FoldSpec, MethodSpec
+from results.spec.trunk_spec import TrunkSpec
 from tests.support.toys import (
     CONTRASTIVE,
     IMAGES,

@@ -8,8 +8,8 @@ import pytest
 from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.problem import Problem
 from protocols.splits import as_ranges, mlrc_split
-from results.training_spec import FoldSpec
-from results.trunk_spec import TrunkSpec
+from results.spec.training_spec import FoldSpec
+from results.spec.trunk_spec import TrunkSpec
 from results.values import derive_seed
 from tests.support.toys import CONTRASTIVE, IMAGES, PROXIES, UNTRAINED, pattern_dataset, settings
 

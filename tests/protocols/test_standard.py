@@ -15,10 +15,10 @@ from protocols.search.study import Budget, Study
 from protocols.splits import SplitError, from_ranges, named_split
 from protocols.standard import foreseeable, kinds, standard, trainings_of
 from protocols.training.train_fold import train_fold
-from results.experiment_spec import SamplerSettings
-from results.records import CurvePoint, FoldResult
-from results.training_spec import FoldSpec
-from results.trunk_spec import TrunkSpec
+from results.records.records import CurvePoint, FoldResult
+from results.spec.experiment_spec import SamplerSettings
+from results.spec.training_spec import FoldSpec
+from results.spec.trunk_spec import TrunkSpec
 from tests.support.toys import CONTRASTIVE, IMAGES, UNTRAINED, made_up_result, pattern_dataset, same_weights, settings
 
 SPACE = (SearchParameter(target="loss.neg_margin", scale="linear", low=0.0, high=2.0),)

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from results.experiment_results import MeasuredExperiment
-from results.experiment_spec import DataChoice, Experiment, SearchSettings
 from results.search_trials import SearchTrials, search_trials
-from results.seeds import search_seed, training_seed
-from results.store import Store
-from results.training_spec import Component, MethodSpec
-from results.trunk_spec import TrunkSpec
+from results.spec.experiment_spec import DataChoice, Experiment, SearchSettings
+from results.spec.seeds import search_seed, training_seed
+from results.spec.training_spec import Component, MethodSpec
+from results.spec.trunk_spec import TrunkSpec
+from results.store.experiment_results import MeasuredExperiment
+from results.store.store import Store
 from tests.support.measured_experiment import with_trainings
 from tests.support.sample_records import some_result, some_run, some_spec, some_summary
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reproduce.config.experiment_file import load_experiments
-from results.experiment_spec import Experiment
+from results.spec.experiment_spec import Experiment
 
 
 def load_experiment(name: str, overrides: Mapping[str, Any]) -> Experiment:

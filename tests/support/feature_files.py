@@ -9,8 +9,8 @@ import numpy as np
 from protocols.datasets.dataset import DataRequest, Dataset
 from protocols.datasets.feature_files import open_features
 from protocols.problem import Problem
-from results.training_spec import ImageSettings
-from results.trunk_spec import TrunkSpec
+from results.spec.training_spec import ImageSettings
+from results.spec.trunk_spec import TrunkSpec
 from tests.support.small_problem import small_problem
 
 WIDTH = 12

@@ -1,8 +1,8 @@
 """Experiments made by hand for the papers' figures: sweeps of a hyperparameter, and runs with test curves."""
 
 from reports.page.material import Material
-from results.experiment_results import MeasuredExperiment
-from results.records import CurvePoint, Scores, TestCurve, TestPoint
+from results.records.records import CurvePoint, Scores, TestCurve, TestPoint
+from results.store.experiment_results import MeasuredExperiment
 from tests.support.published_world import PAPER
 from tests.support.sample_records import some_result, some_run, some_spec, some_summary
 

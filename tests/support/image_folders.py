@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from protocols.datasets.dataset import DataRequest
-from results.training_spec import ImageSettings
+from results.spec.training_spec import ImageSettings
 
 SETTINGS = ImageSettings(resize=8, crop=8)
 BIRDS = tuple(f"{c + 1:03d}.Bird_{c}" for c in range(8))

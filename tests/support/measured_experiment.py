@@ -5,9 +5,9 @@ import io
 import pandas as pd
 
 from reports.tables.formats import to_csv
-from results import records
-from results.experiment_results import MeasuredExperiment
-from results.records import Scores
+from results.records import records
+from results.records.records import Scores
+from results.store.experiment_results import MeasuredExperiment
 from tests.support.sample_records import some_result, some_run, some_spec, some_summary
 
 TITLES = {"contrastive": "Contrastive | A_B", "triplet": "Triplet", "cosface": "CosFace", "absent": "Absent"}

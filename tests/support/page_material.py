@@ -4,9 +4,9 @@ import numpy as np
 
 from reports.figures.trials import Parameter, SearchHistory, TrialPoint
 from reports.page.material import Material
-from results.artifacts import Exhibit
-from results.experiment_results import MeasuredExperiment
-from results.records import ClassScores
+from results.records.artifacts import Exhibit
+from results.records.records import ClassScores
+from results.store.experiment_results import MeasuredExperiment
 from tests.support.published_world import MLRC
 from tests.support.sample_records import scores, some_run, some_summary
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import yaml
 
-from results.experiment_spec import Experiment
+from results.spec.experiment_spec import Experiment
 from tests.support.experiment_files import load_experiment
 
 SHARED = {

@@ -10,8 +10,8 @@ from protocols.training.batches import batches
 from protocols.training.build_method import build_method, build_optimizer
 from protocols.training.fold_data import FoldData
 from protocols.trunks.embedding_model import model_of
-from results.records import FoldResult
-from results.training_spec import FoldSpec
+from results.records.records import FoldResult
+from results.spec.training_spec import FoldSpec
 from results.values import derive_seed
 
 

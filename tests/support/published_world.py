@@ -4,9 +4,9 @@ from typing import Any
 
 from reports.published.eligibility import StoredExperiment
 from reproduce.config.deviations import mlrc_experiment
-from results.experiment_results import MeasuredExperiment
-from results.records import RunRecord
-from results.training_spec import ImageSettings, TrainingSettings
+from results.records.records import RunRecord
+from results.spec.training_spec import ImageSettings, TrainingSettings
+from results.store.experiment_results import MeasuredExperiment
 from tests.support.sample_records import scores, some_run, some_summary
 
 NOT_FILLED = {"not run", "quoted", "source unclear", "method not in the suite", "cannot be determined"}

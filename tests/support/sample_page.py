@@ -5,17 +5,17 @@ import numpy as np
 from reports.figures.intervals import MethodRuns, interval_plot
 from reports.figures.style import svg_of
 from reports.page.content import Command, FigureView, Gallery, GalleryRow, PageContent, TableSection, Thumbnail, Verdict
-from reports.page.data_uris import data_uri, thumbnail_uri
 from reports.page.material import Material
+from reports.page.render import data_uri, thumbnail_uri
 from reports.page.sections.headline import headline, limits
 from reports.page.sections.origins import origins_of
 from reports.page.sections.pair_matrix import pair_matrix
 from reports.page.sections.published_values import PublishedValue
 from reports.page.sections.ranking import ranking
-from reports.page.sections.scores_table import scores_table
 from reports.page.sections.settings import protocol_facts
+from reports.page.sections.table_sections import scores_table
 from reports.tables.result_table import table_of
-from results.experiment_results import MeasuredExperiment
+from results.store.experiment_results import MeasuredExperiment
 
 PUBLISHED = {"contrastive": 0.2653, "proxy_anchor": 0.3891}
 """Values that no paper printed: they are here to be shown inside and outside an interval."""

@@ -4,12 +4,12 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from results.experiment_summary import ExperimentSummary
-from results.records import CurvePoint, FoldResult, Provenance, RunRecord, Scores
-from results.schema import EXPERIMENTS
-from results.store import Store
-from results.training_spec import Component, FoldSpec, ImageSettings, MethodSpec, TrainingSettings
-from results.trunk_spec import TrunkSpec
+from results.records.experiment_summary import ExperimentSummary
+from results.records.records import CurvePoint, FoldResult, Provenance, RunRecord, Scores
+from results.spec.training_spec import Component, FoldSpec, ImageSettings, MethodSpec, TrainingSettings
+from results.spec.trunk_spec import TrunkSpec
+from results.store.schema import EXPERIMENTS
+from results.store.store import Store
 
 
 def some_provenance() -> Provenance:

@@ -6,8 +6,8 @@ from protocols.evaluation.test_data import test_data
 from protocols.jobs import EvaluateJob, TrainJob, evaluations, trainings
 from reproduce.execution.executor import in_order
 from reproduce.execution.tasks import EvaluateTask, TrainTask
-from results.artifacts import weights_path
-from results.records import run_fingerprint
+from results.records.artifacts import weights_path
+from results.records.records import run_fingerprint
 from tests.support.small_problem import COSFACE, TRIPLET, UNTRAINED
 
 

@@ -9,8 +9,8 @@ from protocols.datasets.dataset import from_packing
 from protocols.images.packing import pack_arrays
 from protocols.problem import Problem
 from protocols.splits import mlrc_split
-from results.training_spec import Component, ImageSettings, MethodSpec, OptimizerSettings, TrainingSettings
-from results.trunk_spec import TrunkSpec
+from results.spec.training_spec import Component, ImageSettings, MethodSpec, OptimizerSettings, TrainingSettings
+from results.spec.trunk_spec import TrunkSpec
 
 CLASSES, PER_CLASS, SIDE = 16, 4, 16
 

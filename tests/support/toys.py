@@ -12,10 +12,17 @@ from protocols.datasets.dataset import Dataset, from_packing
 from protocols.images.packing import pack_arrays
 from protocols.splits import as_ranges, mlrc_split
 from protocols.training.fold_data import FoldData, fold_data
-from results.provenance import provenance
-from results.records import FoldResult
-from results.training_spec import Component, FoldSpec, ImageSettings, MethodSpec, OptimizerSettings, TrainingSettings
-from results.trunk_spec import TrunkSpec
+from results.records.provenance import provenance
+from results.records.records import FoldResult
+from results.spec.training_spec import (
+    Component,
+    FoldSpec,
+    ImageSettings,
+    MethodSpec,
+    OptimizerSettings,
+    TrainingSettings,
+)
+from results.spec.trunk_spec import TrunkSpec
 
 IMAGES = ImageSettings(resize=None, crop=8)
 CONTRASTIVE = MethodSpec(

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from reports.figures.style import FigureError, UndrawableError, png_of, svg_of
 from reports.page.content import FigurePart, FigureView
-from reports.page.data_uris import embedded
+from reports.page.render import embedded
 from results.whole_files import write_whole
 
 

@@ -15,11 +15,11 @@ from reports.figures.similarity import SimilarityPanel, similarity_heat_map
 from reports.figures.spectrum import Spectrum, singular_value_spectrum
 from reports.figures.style import PAGE_WIDTH
 from reports.page.content import Gallery, GalleryRow, Thumbnail
-from reports.page.data_uris import thumbnail_uri
 from reports.page.material import Material
+from reports.page.render import thumbnail_uri
 from reports.page.sections.alternative_texts import of_map, of_proxy_map, of_similarities, of_spectra
 from reports.page.sections.drawn_figure import Drawn, drawn
-from results.artifacts import Exhibit
+from results.records.artifacts import Exhibit
 from results.whole_files import file_name
 
 MAPS, PANELS, SPECTRA, GALLERIES, GALLERY_FILES = 2, 3, 7, 4, 1

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from reports.page.content import FoldOrigin, MethodOrigin, RunEnvironment, RunOrigin
-from results.headline_metrics import HEADLINE_METRICS
-from results.records import RunRecord
+from results.records.records import RunRecord
+from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.run_values import EMBEDDING_KINDS, value_of
 
 

@@ -13,9 +13,9 @@ from reports.page.sections.alternative_texts import of_curves, of_dependence, of
 from reports.page.sections.drawn_figure import Drawn, drawn
 from reports.page.sections.published_values import PublishedValues
 from reports.page.sections.wording import capitalized
-from results.experiment_spec import Experiment
-from results.headline_metrics import HEADLINE_METRICS
-from results.records import FoldResult
+from results.records.records import FoldResult
+from results.spec.experiment_spec import Experiment
+from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.ranks import average_ranks
 from results.statistics.run_values import run_values
 

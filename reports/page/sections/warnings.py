@@ -17,9 +17,9 @@ from reports.tables.result_notes import (
     range_end_notes,
     trained_part_notes,
 )
-from results.mixed_trainings import mixed_trainings
-from results.provenance import mixed_versions
+from results.records.provenance import mixed_versions
 from results.statistics.peeking import peeking
+from results.statistics.primary_comparison import mixed_trainings
 
 FEW_RUNS = 3
 

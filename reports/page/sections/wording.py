@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from reports.tables.name_lists import joined_with_and
+from reports.tables.cell_text import joined_with_and
 from results.statistics.intervals import Interval
 from results.statistics.method_comparison import ComparedPair
 

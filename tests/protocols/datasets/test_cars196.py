@@ -15,7 +15,7 @@ from protocols.datasets.cars196_names import CLASS_NAMES
 from protocols.datasets.dataset import DataError, DataRequest
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.publication import CARS196, Counts
-from results.training_spec import ImageSettings
+from results.spec.training_spec import ImageSettings
 from tests.support.published_layouts import (
     CARS,
     annotations,

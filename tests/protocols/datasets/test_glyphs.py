@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 from scipy.ndimage import gaussian_filter
 
-from protocols.datasets import glyph_alphabet as table
-from protocols.datasets.glyph_alphabet import ALPHABET
-from protocols.datasets.glyphs import FACES, SIDE, Glyphs, load_coverage, load_fonts, render
+from protocols.datasets import glyphs as table
+from protocols.datasets.glyphs import ALPHABET, FACES, SIDE, Glyphs, load_coverage, load_fonts, render
 
 Array = NDArray[np.float32]
 

@@ -14,7 +14,7 @@ from protocols.datasets.publication import INSHOP, Counts
 from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.splits import named_split
 from protocols.training.fold_data import fold_data
-from results.training_spec import ImageSettings
+from results.spec.training_spec import ImageSettings
 from tests.support.published_layouts import inshop
 
 TRAIN = tuple(f"id_{n:08d}" for n in (1, 3, 5, 7, 11))

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from protocols.datasets import glyphs
-from protocols.datasets import rendered_glyphs as embedded
+from protocols.datasets import glyphs as embedded
 from protocols.datasets.dataset import DataRequest
-from results.training_spec import ImageSettings
+from results.spec.training_spec import ImageSettings
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from protocols.datasets.dataset import DataError, DataRequest
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.publication import SOP, Counts
 from protocols.datasets.sop import list_sop
-from results.training_spec import ImageSettings
+from results.spec.training_spec import ImageSettings
 from tests.support.published_layouts import sop
 
 

@@ -9,7 +9,7 @@ from protocols.datasets.dataset import DataError, Dataset
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.folder import list_folder
 from protocols.splits import named_split
-from results.training_spec import ImageSettings
+from results.spec.training_spec import ImageSettings
 from tests.support.image_folders import assert_said, data_request
 
 TRAIN = [7, 1, 3, 5]

@@ -15,8 +15,8 @@ from protocols.jobs import EvaluateJob
 from protocols.splits import SplitError, mlrc_split
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
-from results.records import TestCurve as Curve
-from results.training_spec import MethodSpec
+from results.records.records import TestCurve as Curve
+from results.spec.training_spec import MethodSpec
 from tests.support.toys import CONTRASTIVE, PROXIES, UNTRAINED, pattern_dataset, same_weights, settings, toy_fold
 
 

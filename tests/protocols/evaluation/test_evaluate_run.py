@@ -21,8 +21,8 @@ from protocols.metrics.retrieval import normalized, retrieval_scores
 from protocols.splits import SplitError, mlrc_split
 from protocols.trunks.embed import embed
 from protocols.trunks.embedding_model import EmbeddingModel
-from results.records import RunRecord, Scores, run_fingerprint
-from results.training_spec import Component, MethodSpec
+from results.records.records import RunRecord, Scores, run_fingerprint
+from results.spec.training_spec import Component, MethodSpec
 from tests.support.sample_records import some_spec
 from tests.support.toys import CONTRASTIVE, IMAGES, UNTRAINED, pattern_dataset, toy_fold
 

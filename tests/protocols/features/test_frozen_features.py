@@ -9,8 +9,8 @@ from protocols.features import frozen_features
 from protocols.features.frozen_features import FrozenTrunk, with_features, with_noise
 from protocols.images.evaluation_crops import EvaluationCrops
 from protocols.trunks.embedding_model import EmbeddingModel
-from results.training_spec import ImageSettings
-from results.trunk_spec import TrunkSpec
+from results.spec.training_spec import ImageSettings
+from results.spec.trunk_spec import TrunkSpec
 from tests.support.image_folders import data_request, make_folder
 
 SETTINGS = ImageSettings(resize=32, crop=32)

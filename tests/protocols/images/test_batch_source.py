@@ -19,7 +19,7 @@ from protocols.images.packed_images import LabelledImages
 from protocols.images.packing import pack_arrays
 from protocols.images.prefetch import done_ahead
 from protocols.training.train_fold import train_fold
-from results.training_spec import ImageSettings
+from results.spec.training_spec import ImageSettings
 from tests.support.toys import CONTRASTIVE, IMAGES, pattern_dataset, same_weights, settings, toy_fold
 
 CPU = torch.device("cpu")

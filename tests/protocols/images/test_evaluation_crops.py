@@ -17,7 +17,7 @@ from protocols.splits import mlrc_split
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embed import embed, embed_crops
 from protocols.trunks.embedding_model import EmbeddingModel
-from results.trunk_spec import TrunkSpec
+from results.spec.trunk_spec import TrunkSpec
 from tests.support.toys import CONTRASTIVE, IMAGES, pattern_dataset, settings, toy_fold
 
 CPU = torch.device("cpu")

@@ -17,7 +17,7 @@ from protocols.images.crops import evaluation_batch
 from protocols.images.decoding import BrokenImageError, decode
 from protocols.images.packed_images import LabelledImages
 from protocols.images.packing import pack_arrays, pack_files
-from results.training_spec import ImageSettings
+from results.spec.training_spec import ImageSettings
 
 FORMATS = ("png", "jpg", "bmp", "gif", "webp", "tiff", "ppm")
 

@@ -15,7 +15,7 @@ from protocols.images.device_crops import EXACT_SHRINK
 from protocols.images.packed_images import LabelledImages
 from protocols.images.packing import pack_arrays
 from protocols.images.small_crops import SmallCrops, fits
-from results.training_spec import ImageSettings
+from results.spec.training_spec import ImageSettings
 
 CPU = torch.device("cpu")
 

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from protocols.metrics.smallest import smallest
+from protocols.metrics.neighbours import smallest
 
 
 def _expected(distances: Tensor, k: int) -> Tensor:

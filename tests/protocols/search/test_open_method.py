@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from protocols.search.open_method import HyperparameterError, OpenMethod
-from results.training_spec import Component, MethodSpec, WeightedComponent
+from results.spec.training_spec import Component, MethodSpec, WeightedComponent
 
 METHOD = MethodSpec(
     name="wrapped",

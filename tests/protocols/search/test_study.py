@@ -12,9 +12,9 @@ from protocols.search.open_method import OpenMethod
 from protocols.search.space import SearchParameter
 from protocols.search.study import Budget, Study
 from protocols.splits import mlrc_split
-from results.experiment_spec import SamplerSettings
-from results.training_spec import ImageSettings, TrainingSettings
-from results.trunk_spec import TrunkSpec
+from results.spec.experiment_spec import SamplerSettings
+from results.spec.training_spec import ImageSettings, TrainingSettings
+from results.spec.trunk_spec import TrunkSpec
 from results.values import derive_seed
 from tests.support.small_problem import COSFACE, TRIPLET, small_problem
 from tests.support.toys import made_up_result

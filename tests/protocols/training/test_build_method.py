@@ -12,7 +12,7 @@ import losses
 from protocols.training import build_method as methods
 from protocols.training.build_method import MethodError, build_component, build_method, build_optimizer, check_component
 from protocols.training.build_method import component_class as class_of
-from results.training_spec import Component, MethodSpec, OptimizerSettings, WeightedComponent
+from results.spec.training_spec import Component, MethodSpec, OptimizerSettings, WeightedComponent
 
 SIZES = {"num_classes": 5, "embedding_size": 3}
 

@@ -10,9 +10,9 @@ import torch
 from losses.sample_pool import SamplePool
 from protocols.images.batch_source import BatchSource
 from protocols.images.packed_images import LabelledImages
-from protocols.training.class_pool import class_pool
+from protocols.training.fold_data import class_pool
 from protocols.trunks.embedding_model import EmbeddingModel
-from results.trunk_spec import TrunkSpec
+from results.spec.trunk_spec import TrunkSpec
 from tests.support.toys import IMAGES, pattern_dataset
 
 # No crop and no flip: every image has one embedding.

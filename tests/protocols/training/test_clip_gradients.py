@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from protocols.training.clip_gradients import clip_gradients
-from results.training_spec import TrainingSettings
+from protocols.training.train_fold import clip_gradients
+from results.spec.training_spec import TrainingSettings
 
 
 def trained():

@@ -12,7 +12,7 @@ import losses
 from losses import ProxyAnchorLoss
 from protocols.training import component_versions
 from protocols.training.component_versions import component_version, with_versions
-from results.training_spec import Component, MethodSpec, WeightedComponent
+from results.spec.training_spec import Component, MethodSpec, WeightedComponent
 
 NESTED = {"base_loss": {"component": {"name": "ProxyAnchorLoss", "arguments": {"alpha": 16}}}}
 METHOD = MethodSpec(

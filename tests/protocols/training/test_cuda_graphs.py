@@ -9,7 +9,7 @@ from protocols.datasets.dataset import Dataset
 from protocols.training.cuda_graphs import record_graph
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
-from results.trunk_spec import TrunkSpec
+from results.spec.trunk_spec import TrunkSpec
 from tests.support.toys import PROXIES, pattern_dataset, same_weights, settings, toy_fold
 
 

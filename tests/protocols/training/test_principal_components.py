@@ -21,7 +21,7 @@ from protocols.training.principal_components import set_to_principal_components
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embed import features_of_crops
 from protocols.trunks.embedding_model import trained_model
-from results.trunk_spec import TrunkSpec
+from results.spec.trunk_spec import TrunkSpec
 from tests.support.toys import (
     CONTRASTIVE,
     IMAGES,

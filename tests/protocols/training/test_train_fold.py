@@ -27,8 +27,8 @@ from protocols.training.train_fold import TrainedFold, train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.trunks.small_conv import SmallConv
 from protocols.trunks.trunk_registry import TRUNKS
-from results.records import FoldResult
-from results.training_spec import Component, MethodSpec, OptimizerSettings, TrainingSettings
+from results.records.records import FoldResult
+from results.spec.training_spec import Component, MethodSpec, OptimizerSettings, TrainingSettings
 from results.values import derive_seed
 from tests.support.toys import (
     CONTRASTIVE,

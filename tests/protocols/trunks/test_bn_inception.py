@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from protocols.trunks.bn_inception import BNInception
 from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.trunks.trunk_registry import settled_trunk
-from results.trunk_spec import TrunkSpec
+from results.spec.trunk_spec import TrunkSpec
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 PRETRAINED = TrunkSpec(name="bn_inception", weights="imagenet")

@@ -15,8 +15,8 @@ from protocols.trunks.efficientnet_lite import EfficientNetLite0, SamePadConv2d,
 from protocols.trunks.embed import embed
 from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.trunks.trunk_registry import IMAGENET_MEAN, IMAGENET_STD
-from results.training_spec import ImageSettings
-from results.trunk_spec import TrunkSpec
+from results.spec.training_spec import ImageSettings
+from results.spec.trunk_spec import TrunkSpec
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,9 @@ from protocols.jobs import EvaluateJob
 from protocols.splits import mlrc_split
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
-from results.records import RunRecord
-from results.training_spec import FoldSpec
-from results.trunk_spec import TrunkSpec
+from results.records.records import RunRecord
+from results.spec.training_spec import FoldSpec
+from results.spec.trunk_spec import TrunkSpec
 from tests.support.toys import pattern_dataset, toy_fold
 
 SIDES = {"small_conv": 32, "efficientnet_lite0": 64, "bn_inception": 64}

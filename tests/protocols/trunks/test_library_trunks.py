@@ -11,7 +11,7 @@ from protocols.trunks import library_trunks
 from protocols.trunks.embedding_model import EmbeddingModel, check_images_fit
 from protocols.trunks.trunk_registry import settled_trunk, trunk_entry
 from protocols.trunks.weights import TrunkError
-from results.trunk_spec import TrunkSpec
+from results.spec.trunk_spec import TrunkSpec
 
 
 class Network(nn.Module):

@@ -8,7 +8,7 @@ from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.trunks.small_conv import SmallConv
 from protocols.trunks.trunk_registry import TRUNKS, trunk_entry
 from protocols.trunks.weights import TrunkError
-from results.trunk_spec import TrunkSpec
+from results.spec.trunk_spec import TrunkSpec
 
 SMALL = TrunkSpec(name="small_conv", weights="random")
 

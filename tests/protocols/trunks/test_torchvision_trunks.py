@@ -14,12 +14,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from protocols.trunks import torchvision_trunks
+from protocols.trunks import library_trunks as torchvision_trunks
 from protocols.trunks.embedding_model import EmbeddingModel
-from protocols.trunks.torchvision_trunks import torchvision_trunk
+from protocols.trunks.library_trunks import torchvision_trunk
 from protocols.trunks.trunk_registry import IMAGENET_MEAN, IMAGENET_STD, TRUNKS, settled_trunk
 from protocols.trunks.weights import TrunkError, WeightFile
-from results.trunk_spec import TrunkSpec
+from results.spec.trunk_spec import TrunkSpec
 
 NAMES = ("googlenet", "resnet50", "resnet101")
 

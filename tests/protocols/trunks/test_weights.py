@@ -19,7 +19,7 @@ from protocols.trunks import embedding_model as build
 from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.trunks.trunk_registry import TRUNKS, TrunkEntry, settled_trunk
 from protocols.trunks.weights import TrunkError, WeightFile
-from results.trunk_spec import InputFormat, TrunkSpec
+from results.spec.trunk_spec import InputFormat, TrunkSpec
 
 VARIABLE = "METRIC_LEARNING_WEIGHTS"
 TOY = TrunkSpec(name="toy", weights="imagenet")

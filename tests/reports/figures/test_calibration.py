@@ -6,7 +6,7 @@ import pytest
 
 from reports.figures.calibration import calibration_figure, wrong_share
 from reports.figures.style import FigureError
-from results.experiment_results import FOLDER
+from results.store.experiment_results import FOLDER
 
 RECORDED = json.loads((FOLDER / "calibration.json").read_text(encoding="utf-8"))
 

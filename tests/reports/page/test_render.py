@@ -17,17 +17,14 @@ from matplotlib.image import imread
 from reports.figures.intervals import MethodRuns, interval_plot
 from reports.figures.style import png_of, svg_of
 from reports.page.content import Command, Download, MethodSource, PageContent, TableSection, Verdict
-from reports.page.data_uris import compact_svg, embedded, thumbnail_uri
 from reports.page.material import Material
-from reports.page.render import SHOWN, duration, environments_of, render_page
+from reports.page.render import SHOWN, compact_svg, duration, embedded, environments_of, render_page, thumbnail_uri
 from reports.page.sections.origins import origins_of
 from reports.page.sections.published_values import PublishedValue
-from reports.page.sections.scores_table import scores_table
 from reports.page.sections.settings import protocol_facts
-from reports.page.sections.table_sections import tables_of
-from reports.tables.csv_and_json import to_csv
+from reports.page.sections.table_sections import scores_table, tables_of
+from reports.tables.formats import to_csv, to_markdown
 from reports.tables.latex import to_latex
-from reports.tables.markdown import to_markdown
 from reports.tables.result_table import build_table, result_cells, table_of
 from reports.tables.table import PERCENT, Cell, Column, NumberFormat, Row, Table
 from tests.support.sample_page import measured, sample_content

@@ -5,7 +5,7 @@ import pytest
 from reports.figures.style import FigureError
 from reports.page.material import Material
 from reports.paper_figures.learning_curves import ConvergenceFigure
-from results.experiment_results import MeasuredExperiment
+from results.store.experiment_results import MeasuredExperiment
 from tests.support.figure_material import with_curves
 
 ALL = ConvergenceFigure()

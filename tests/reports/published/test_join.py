@@ -7,8 +7,8 @@ from scipy import stats
 
 from reports.published.join import join
 from reports.published.layout import published_layout
-from reports.tables.hyperparameter_origin import CARRIED_CHOICE
-from reports.tables.markdown import to_markdown
+from reports.tables.formats import to_markdown
+from reports.tables.result_notes import CARRIED_CHOICE
 from reproduce.config.deviations import mlrc_experiment
 from results.published.tables import PublishedColumn, published_table, published_tables
 from tests.support.published_world import MLRC, NOT_FILLED, PAPER, changed, experiment, runs_of, single_runs

@@ -1,7 +1,7 @@
 """Sentences about what a budget can see."""
 
-from reports.tables.budget_text import budget_text
-from results.experiment_spec import PrimaryScore
+from reports.tables.result_notes import budget_text
+from results.spec.experiment_spec import PrimaryScore
 from results.statistics.planning import RunBudget
 
 

@@ -5,9 +5,9 @@ import pytest
 
 from reports.tables.differences import differences
 from reports.tables.formats import to_markdown
-from results.experiment_results import MeasuredExperiment
 from results.statistics.method_comparison import compare_methods
 from results.statistics.primary_comparison import primary_comparison
+from results.store.experiment_results import MeasuredExperiment
 from tests.support.measured_experiment import measured, read
 from tests.support.sample_records import some_run
 

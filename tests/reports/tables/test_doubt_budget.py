@@ -3,8 +3,8 @@
 import pytest
 
 from reports.tables.doubt_budget import doubt_table
-from results.experiment_results import MeasuredExperiment
 from results.statistics.primary_comparison import primary_comparison
+from results.store.experiment_results import MeasuredExperiment
 from tests.support.measured_experiment import measured, read
 from tests.support.page_material import values, with_classes
 from tests.support.sample_page import measured as kept

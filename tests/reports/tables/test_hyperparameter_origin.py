@@ -2,9 +2,9 @@
 
 import pytest
 
-from reports.tables.hyperparameter_origin import CARRIED_CHOICE, choice_notes, origin_of_hyperparameters
 from reports.tables.hyperparameters import hyperparameters
-from results.experiment_results import MeasuredExperiment
+from reports.tables.result_notes import CARRIED_CHOICE, choice_notes, origin_of_hyperparameters
+from results.store.experiment_results import MeasuredExperiment
 from tests.support.published_world import PAPER
 from tests.support.sample_records import some_run, some_summary
 

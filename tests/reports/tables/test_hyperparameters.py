@@ -7,8 +7,8 @@ from scipy import stats
 
 from reports.tables.formats import to_markdown
 from reports.tables.hyperparameters import hyperparameters
-from results.experiment_results import MeasuredExperiment
-from results.search_bounds import SearchedRange
+from results.spec.experiment_spec import SearchedRange
+from results.store.experiment_results import MeasuredExperiment
 from tests.support.measured_experiment import VALUES, measured, read, with_trainings
 from tests.support.sample_records import some_run
 

@@ -1,6 +1,6 @@
 """Tables as Markdown: no title or name becomes a tag of HTML."""
 
-from reports.tables.markdown import to_markdown
+from reports.tables.formats import to_markdown
 from reports.tables.table import Cell, Column, Line, Row, Table
 
 

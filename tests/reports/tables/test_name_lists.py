@@ -2,7 +2,7 @@
 
 import pytest
 
-from reports.tables.name_lists import joined, joined_groups, joined_with_and
+from reports.tables.cell_text import joined, joined_groups, joined_with_and
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,10 @@ from reports.tables.result_notes import (
     split_notes,
 )
 from reports.tables.result_table import result_cells, table_of
-from results.experiment_results import MeasuredExperiment
-from results.search_bounds import SearchedRange
 from results.search_trials import SearchTrials
+from results.spec.experiment_spec import SearchedRange
 from results.statistics.intervals import student_t_interval
+from results.store.experiment_results import MeasuredExperiment
 from tests.support.experiment_files import load_experiment
 from tests.support.measured_experiment import TITLES, measured, with_trainings
 from tests.support.page_material import material, said

@@ -10,13 +10,12 @@ import pandas as pd
 import pytest
 
 from reports.tables.cell_text import cell_text
-from reports.tables.csv_and_json import to_csv
+from reports.tables.formats import to_csv, to_markdown
 from reports.tables.latex import to_latex
-from reports.tables.markdown import to_markdown
 from reports.tables.result_table import build_table, cells_beside, missing_runs, result_cells, table_of
-from results.experiment_results import MeasuredExperiment
-from results.experiment_spec import PrimaryScore
-from results.headline_metrics import HEADLINE_METRICS
+from results.spec.experiment_spec import PrimaryScore
+from results.spec.mlrc_constants import HEADLINE_METRICS
+from results.store.experiment_results import MeasuredExperiment
 from tests.support.published_world import MLRC, PAPER
 from tests.support.sample_records import scores, some_run, some_summary
 from tests.support.sound_latex import check_latex

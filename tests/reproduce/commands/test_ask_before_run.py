@@ -9,13 +9,13 @@ import typer
 from PIL import Image
 from rich.console import Console
 
-from reproduce.commands import ask_before_run as module
-from reproduce.commands.ask_before_run import ask_before_run
-from reproduce.commands.panel_choice import suitable_panels
+from reproduce.commands import run as module
+from reproduce.commands.open_sessions import suitable_panels
+from reproduce.commands.run import ask_before_run
 from reproduce.config.experiment_file import load_experiments
 from reproduce.execution.session import Session, open_session
 from reproduce.storage import open_store, storage_paths
-from results.experiment_spec import Experiment
+from results.spec.experiment_spec import Experiment
 from tests.support.experiment_files import load_experiment
 from tests.support.feature_files import some_features, write_features
 from tests.support.image_folders import make_folder

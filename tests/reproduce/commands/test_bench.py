@@ -5,7 +5,7 @@ import io
 from rich.console import Console
 
 from reproduce.commands import bench
-from reproduce.execution import measure_machine
+from reproduce.forecast import measure_machine
 from tests.support.command_line import ask
 
 

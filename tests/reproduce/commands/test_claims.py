@@ -9,9 +9,9 @@ import pytest
 
 from reports.published.claim_answers import answer_claims
 from reports.tables.claims_table import claims_table
-from results.experiment_results import MeasuredExperiment
 from results.published.claims_file import shipped_claims
-from results.store import Store
+from results.store.experiment_results import MeasuredExperiment
+from results.store.store import Store
 from tests.support.command_line import REFUSE_TORCH, ask, environment
 from tests.support.documentation import ROOT, between
 

@@ -23,8 +23,8 @@ from reproduce.outputs import export_models as exporting_models
 from reproduce.outputs import load_model
 from reproduce.outputs.export_tables import new_folder
 from reproduce.outputs.find_runs import find_run
-from results.store import Store
-from results.training_spec import ImageSettings
+from results.spec.training_spec import ImageSettings
+from results.store.store import Store
 from tests.support.command_line import ask, environment
 from tests.support.sample_records import some_summary
 from tests.support.tiny_run import striped_images

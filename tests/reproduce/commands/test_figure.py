@@ -5,7 +5,7 @@ import csv
 import pytest
 import yaml
 
-from results.store import Store
+from results.store.store import Store
 from tests.support.command_line import ask, reproduce, torchless
 from tests.support.figure_material import put_in_store, sweep, with_curves
 from tests.support.panels import SHARED

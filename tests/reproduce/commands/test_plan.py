@@ -8,7 +8,7 @@ from rich.console import Console
 
 from reproduce.commands.plan import show_budget
 from results.statistics.planning import measured_deviation
-from results.store import Store
+from results.store.store import Store
 from tests.support.experiment_files import load_experiment
 from tests.support.sample_records import some_run, some_summary
 

@@ -12,8 +12,8 @@ from reproduce.outputs.page import page_or_reason
 from reproduce.outputs.rerun_commands import rerun_commands
 from reproduce.outputs.search_histories import searches
 from reproduce.storage import open_studies, storage_paths
-from results.experiment_results import MeasuredExperiment
-from results.store import Store
+from results.store.experiment_results import MeasuredExperiment
+from results.store.store import Store
 from tests.support.command_line import TINY, ask, reproduce, torchless
 from tests.support.experiment_files import load_experiment
 from tests.support.sample_page import measured as sample

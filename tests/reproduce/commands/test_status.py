@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from reproduce.commands.status import show_status
-from results.store import Store
+from results.store.store import Store
 from tests.support.sample_records import some_result, some_spec, some_summary
 
 

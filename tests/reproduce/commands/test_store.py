@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from results.database import Database
-from results.schema import FOLD_RESULTS, RUNS
+from results.store.database import Database
+from results.store.schema import FOLD_RESULTS, RUNS
 from tests.support.command_line import ask
 
 

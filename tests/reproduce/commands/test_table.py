@@ -12,13 +12,13 @@ import yaml
 from reports.tables.formats import WRITERS
 from reproduce.config import deviations as deviations_module
 from reproduce.config import experiment_file as experiments
-from reproduce.config import yaml_files as reading
+from reproduce.config import strict_yaml as reading
 from reproduce.config.deviations import deviations
 from reproduce.config.experiment_file import experiment_names, load_experiments
-from results.experiment_results import MeasuredExperiment
-from results.experiment_spec import Experiment
 from results.published.tables import published_table, published_tables
-from results.store import Store
+from results.spec.experiment_spec import Experiment
+from results.store.experiment_results import MeasuredExperiment
+from results.store.store import Store
 from tests.support.command_line import REFUSE_TORCH, ask, environment
 from tests.support.published_world import MLRC, NOT_FILLED, changed, runs_of, single_runs
 from tests.support.sample_records import put_incomplete_experiment, some_summary

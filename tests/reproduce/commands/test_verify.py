@@ -9,8 +9,8 @@ import pytest
 import sqlalchemy as sa
 import torch
 
-from results.database import Database
-from results.schema import FOLD_RESULTS
+from results.store.database import Database
+from results.store.schema import FOLD_RESULTS
 from tests.support.command_line import ask
 
 pytestmark = pytest.mark.usefixtures("same_threads_afterwards")
@@ -120,7 +120,7 @@ def test_a_missing_and_a_damaged_checkpoint_are_found(runs, verify):
 
 
 def test_trainings_of_another_version_are_one_line(runs, verify, monkeypatch):
-    monkeypatch.setattr("reproduce.store_care.sample_trainings.TRAINING_VERSION", 99)
+    monkeypatch.setattr("reproduce.store_care.train_again.TRAINING_VERSION", 99)
     answer = verify()
     assert answer.code == 2
     assert answer.out.startswith(f"{ALL} training(s) were made by another version")

@@ -3,8 +3,7 @@
 import pytest
 import yaml
 
-from reproduce.config.check_names import check_names
-from reproduce.config.experiment_file import experiment_names, load_experiments
+from reproduce.config.experiment_file import check_names, experiment_names, load_experiments
 from reproduce.errors import InputError
 from tests.support.command_line import TINY, ask
 

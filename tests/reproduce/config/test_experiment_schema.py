@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from reproduce.config.experiment_schema import experiment_schema
-from reproduce.config.yaml_files import EXPERIMENTS
+from reproduce.config.strict_yaml import EXPERIMENTS
 
 SCHEMA = json.loads(experiment_schema())
 

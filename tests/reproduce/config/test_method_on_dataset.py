@@ -6,7 +6,7 @@ from optuna.distributions import FloatDistribution
 from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.method_on_dataset import open_method
 from reproduce.errors import InputError
-from results.experiment_spec import Variant
+from results.spec.experiment_spec import Variant
 from tests.support.panels import written
 
 

@@ -7,8 +7,8 @@ import pytest
 from reproduce.commands.options import Choices
 from reproduce.config.experiment_file import load_experiments, panels_by_size
 from reproduce.errors import InputError
-from results.training_spec import ImageSettings
-from results.trunk_spec import TrunkSpec
+from results.spec.training_spec import ImageSettings
+from results.spec.trunk_spec import TrunkSpec
 from tests.support.experiment_files import load_experiment
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from reproduce.config.relative_paths import with_paths
+from reproduce.config.experiment_file import with_paths
 
 
 def test_cards_and_metrics_are_joined_to_the_folder() -> None:

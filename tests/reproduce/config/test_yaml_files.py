@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from reproduce.config.yaml_files import describe, named_file, names_in, read_model
+from reproduce.config.strict_yaml import describe, named_file, names_in, read_model
 from reproduce.errors import InputError
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from protocols.jobs import TrainJob
 from protocols.splits import SplitError
 from protocols.trunks.weights import WEIGHTS_VARIABLE
-from reproduce.execution.cluster_workers import environment_of_workers, first_line, mark, outcome_of, unseen_folder
+from reproduce.execution.executor import environment_of_workers, first_line, mark, outcome_of, unseen_folder
 from reproduce.execution.tasks import Trained, TrainTask
 from tests.support.small_problem import TRIPLET, small_problem
 

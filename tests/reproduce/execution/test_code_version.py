@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from reproduce.execution import code_version as module
-from reproduce.execution.code_version import CodeVersion, code_version, difference
+from reproduce.execution import executor as module
+from reproduce.execution.executor import CodeVersion, code_version, difference
 
 
 def with_torch(version: CodeVersion, torch: str) -> CodeVersion:

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from reproduce.execution.earlier_data import data_of, note_on_data
-from reproduce.execution.session import Session, open_session
+from reproduce.execution.session import Session, data_of, note_on_data, open_session
 from reproduce.storage import open_store, storage_paths
-from results.store import Store
+from results.store.store import Store
 from tests.support.command_line import TINY, ask
 from tests.support.experiment_files import load_experiment
 from tests.support.image_folders import make_folder, paint

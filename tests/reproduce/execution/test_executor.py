@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from protocols.jobs import TrainJob
+from reproduce.execution.clusters.ray import RayCluster
+from reproduce.execution.clusters.slurm import SlurmArrays, SlurmSettings
 from reproduce.execution.executor import WorkerDiedError
 from reproduce.execution.local import LocalProcesses
-from reproduce.execution.ray_cluster import RayCluster
-from reproduce.execution.slurm_arrays import SlurmArrays
-from reproduce.execution.slurm_settings import SlurmSettings
 from reproduce.execution.tasks import TrainTask
 from reproduce.storage import storage_paths
 from tests.support.processes import wait_until

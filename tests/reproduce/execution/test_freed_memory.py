@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from reproduce.execution.freed_memory import keep_freed_memory
+from reproduce.execution.devices import keep_freed_memory
 from tests.support.command_line import ROOT, environment
 
 # A page that the system hands out counts as a minor fault.
@@ -35,5 +35,5 @@ def test_freed_memory_is_used_again():
 
 
 def test_other_systems_are_left_alone(monkeypatch):
-    monkeypatch.setattr("reproduce.execution.freed_memory.platform.libc_ver", lambda: ("", ""))
+    monkeypatch.setattr("reproduce.execution.devices.platform.libc_ver", lambda: ("", ""))
     assert not keep_freed_memory()

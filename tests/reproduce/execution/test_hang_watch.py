@@ -6,19 +6,19 @@ from pathlib import Path
 import pytest
 
 from protocols.jobs import EvaluateJob, TrainJob, trainings
-from protocols.source_files import settled_name
+from protocols.users_files.classes import settled_name
 from reproduce.errors import WorkFailedError
 from reproduce.execution.executor import WorkerDiedError
-from reproduce.execution.hang_watch import LEAST_SECONDS, HangWatch
+from reproduce.execution.failed_jobs import LEAST_SECONDS, HangWatch
 from reproduce.execution.local import InProcess, LocalProcesses, open_executor
-from reproduce.execution.plan_trainings import lengths
-from reproduce.execution.rates import EVALUATION_SPEED
 from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.tasks import Trained
 from reproduce.execution.track import MethodTrack
+from reproduce.forecast.plan_trainings import lengths
+from reproduce.forecast.rates import EVALUATION_SPEED
 from reproduce.monitoring.observer import Tick
-from results.store import Store
-from results.training_spec import Component, MethodSpec
+from results.spec.training_spec import Component, MethodSpec
+from results.store.store import Store
 from tests.support.sample_records import some_result
 from tests.support.scheduling import Observer, reproduction, without_time
 from tests.support.small_problem import COSFACE, TRIPLET, small_problem
@@ -265,7 +265,7 @@ class HangsOnce(TripletMarginLoss):
 @pytest.mark.usefixtures("same_threads_afterwards")
 def test_a_training_that_really_hangs_changes_no_number(problem, tmp_path: Path, monkeypatch):
     # An honest training that a busy machine stops for longer would only be tried again.
-    monkeypatch.setattr("reproduce.execution.hang_watch.LEAST_SECONDS", 10.0)
+    monkeypatch.setattr("reproduce.execution.failed_jobs.LEAST_SECONDS", 10.0)
     has_hung = tmp_path / "has_hung"
     (tmp_path / "hangs.py").write_text(LOSS.format(marker=str(has_hung)))
     loss = Component(name=settled_name(f"{tmp_path}/hangs.py:HangsOnce"), arguments={"margin": 0.1})

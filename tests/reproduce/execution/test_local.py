@@ -8,13 +8,12 @@ import pytest
 import torch
 
 from protocols.jobs import TrainJob
-from reproduce.execution.carry_out import write_tensors
 from reproduce.execution.devices import threads_per_training
 from reproduce.execution.local import InProcess, LocalProcesses, open_executor
 from reproduce.execution.scheduler import Scheduler
-from reproduce.execution.tasks import TrainTask
-from results.artifacts import weights_path
-from results.store import Store
+from reproduce.execution.tasks import TrainTask, write_tensors
+from results.records.artifacts import weights_path
+from results.store.store import Store
 from tests.support.scheduling import Observer, carry_out_all, reproduction, without_time
 from tests.support.small_problem import COSFACE, TRIPLET, small_problem
 

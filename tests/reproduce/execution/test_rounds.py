@@ -40,7 +40,7 @@ def all_behind(monkeypatch, level=0.9999):
 
     real = early_stopping.boundary
     monkeypatch.setattr(
-        "reproduce.execution.rounds.boundary",
+        "reproduce.execution.run_experiment.boundary",
         lambda methods, first, at_most: type(limit := real(methods, first, at_most, experiments=100))(
             **{**vars(limit), "level": level}
         ),

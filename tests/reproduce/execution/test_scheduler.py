@@ -11,13 +11,12 @@ from protocols.jobs import EvaluateJob, TrainJob, trainings
 from protocols.splits import SplitError
 from protocols.training.build_method import MethodError
 from reproduce.errors import WorkFailedError
-from reproduce.execution.carry_out import write_tensors
 from reproduce.execution.failed_jobs import ATTEMPTS
 from reproduce.execution.scheduler import Scheduler
-from reproduce.execution.tasks import EvaluateTask, Trained, TrainTask
+from reproduce.execution.tasks import EvaluateTask, Trained, TrainTask, write_tensors
 from reproduce.monitoring.observer import Tick
-from results.artifacts import weights_path
-from results.store import Store
+from results.records.artifacts import weights_path
+from results.store.store import Store
 from tests.support.sample_records import some_result, some_run, some_summary
 from tests.support.scheduling import Observer, reproduction
 from tests.support.small_problem import COSFACE, TRIPLET, small_problem

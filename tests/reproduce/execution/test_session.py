@@ -12,7 +12,7 @@ from reproduce.errors import InputError
 from reproduce.execution.devices import check_device, default_workers
 from reproduce.execution.session import open_session
 from reproduce.storage import open_store, storage_paths, studies_in_one_line
-from results.store import StoreError
+from results.store.store import StoreError
 from tests.support.experiment_files import load_experiment
 
 

@@ -15,8 +15,8 @@ from reproduce.errors import InputError
 from reproduce.monitoring.observer import Observers, Tick
 from reproduce.monitoring.trackers import TensorBoard, Tracking, WeightsAndBiases, open_trackers, report_of
 from reproduce.outputs.find_runs import find_run
-from results.store import Store
-from results.training_spec import MethodSpec
+from results.spec.training_spec import MethodSpec
+from results.store.store import Store
 from tests.support.command_line import ROOT, ask, environment
 from tests.support.sample_records import some_result, some_run, some_spec
 

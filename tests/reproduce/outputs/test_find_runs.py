@@ -4,7 +4,7 @@ import pytest
 
 from reproduce.errors import InputError
 from reproduce.outputs.find_runs import find_experiment, find_experiments, find_run, latest_experiment, stored_names
-from results.store import Store
+from results.store.store import Store
 from tests.support.sample_records import some_run, some_summary
 
 NAMES = ("quickstart", "both/wide", "both/small", "proxygml_table2/cub", "quickstart_too")

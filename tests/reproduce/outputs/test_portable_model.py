@@ -13,8 +13,8 @@ from protocols.trunks.embedding_model import trained_model
 from reproduce.errors import InputError
 from reproduce.outputs import portable_model
 from reproduce.outputs.portable_model import TOLERANCE, NormalizedModel, normalized_model, write_onnx, write_program
-from results.training_spec import FoldSpec
-from results.trunk_spec import NO_TRUNK, TrunkSpec
+from results.spec.training_spec import FoldSpec
+from results.spec.trunk_spec import NO_TRUNK, TrunkSpec
 from tests.support.toys import pattern_dataset, toy_fold
 
 

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from reproduce.outputs.repository import repository_address
+from reproduce.outputs.page import repository_address
 
 
 def citation(folder, line):

@@ -9,10 +9,10 @@ import sqlalchemy as sa
 from reproduce.errors import InputError
 from reproduce.storage import StoragePaths, open_store, open_studies, storage_paths
 from reproduce.store_care.merge_stores import ConflictError, merge_stores
-from results.artifacts import weights_path
-from results.database import Database
-from results.records import run_fingerprint
-from results.schema import FOLD_RESULTS
+from results.records.artifacts import weights_path
+from results.records.records import run_fingerprint
+from results.store.database import Database
+from results.store.schema import FOLD_RESULTS
 from results.whole_files import write_whole
 from tests.support.sample_records import some_result, some_run, some_spec, some_summary
 

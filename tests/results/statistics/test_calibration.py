@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from results.experiment_results import FOLDER
 from results.statistics.calibration import SimulatedTables, limma_t, power, simulated_runs, wrong_claims
+from results.store.experiment_results import FOLDER
 from tests.benchmarks.calibration import calibrate, settings
 
 RECORDED = json.loads((FOLDER / "calibration.json").read_text(encoding="utf-8"))

@@ -8,8 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from results.statistics.claims import SHARE_OF_BETTER, better_p, equal_p, holm_adjusted, smallest_detectable
-from results.statistics.pair_tests import welch_t
+from results.statistics.pair_tests import (
+    SHARE_OF_BETTER,
+    better_p,
+    equal_p,
+    holm_adjusted,
+    smallest_detectable,
+    welch_t,
+)
 
 
 @pytest.mark.parametrize(

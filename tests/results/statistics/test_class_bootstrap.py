@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from results.records import ClassScores, Scores
+from results.records.records import ClassScores, Scores
 from results.statistics.class_bootstrap import class_difference, class_interval
 from tests.support.sample_records import some_run
 

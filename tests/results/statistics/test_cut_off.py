@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from reports.tables.result_notes import cut_off_notes
-from results.experiment_results import MeasuredExperiment
 from results.statistics.cut_off import CutOff, cut_offs
+from results.store.experiment_results import MeasuredExperiment
 from tests.support.measured_experiment import measured, with_trainings
 from tests.support.sample_page import measured as kept
 from tests.support.sample_records import some_result, some_spec

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from results.experiment_results import MeasuredExperiment
-from results.records import Scores
+from results.records.records import Scores
 from results.statistics.measured_noise import NamedMeasurements, kept_measurements, nearest_noise
+from results.store.experiment_results import MeasuredExperiment
 from tests.support.published_world import MLRC, changed
 from tests.support.sample_records import some_run, some_summary
 

@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from results.statistics.claims import holm_adjusted
 from results.statistics.method_comparison import compare_methods
+from results.statistics.pair_tests import holm_adjusted
 
 values_of_runs = st.lists(st.floats(0, 1).map(lambda x: round(x, 4)), min_size=1, max_size=5)
 tables = st.lists(values_of_runs, min_size=2, max_size=6).map(

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from scipy import stats
 
-from results import records
-from results.experiment_results import MeasuredExperiment
-from results.records import Scores
+from results.records import records
+from results.records.records import Scores
 from results.statistics.peeking import peeking
+from results.store.experiment_results import MeasuredExperiment
 from tests.support.sample_records import some_result, some_run, some_spec, some_summary
 
 SPEC = some_spec()

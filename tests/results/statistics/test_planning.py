@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from results.experiment_spec import PrimaryScore
-from results.statistics.claims import better_p
+from results.spec.experiment_spec import PrimaryScore
 from results.statistics.method_comparison import compare_methods
-from results.statistics.pair_tests import moderated_t
+from results.statistics.pair_tests import better_p, moderated_t
 from results.statistics.planning import (
     budget,
     measured_deviation,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from results.experiment_results import MeasuredExperiment
 from results.statistics.method_comparison import ALPHA, final_alpha
 from results.statistics.primary_comparison import planned_score, primary_comparison
+from results.store.experiment_results import MeasuredExperiment
 from tests.support.sample_page import measured as kept
 
 

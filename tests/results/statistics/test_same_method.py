@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from results.records import ClassScores
+from results.records.records import ClassScores
 from results.statistics import same_method
 from results.statistics.nested_runs import SearchKey
 from results.statistics.same_method import (

@@ -2,8 +2,8 @@
 
 import pytest
 
-from results.records import Scores, TestCurve, TestPoint
-from results.statistics.selection import OracleSelection, ValidationSelection
+from results.records.records import Scores, TestCurve, TestPoint
+from results.statistics.peeking import OracleSelection, ValidationSelection
 from tests.support.sample_records import some_result, some_spec
 
 

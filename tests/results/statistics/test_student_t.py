@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from results.statistics.student_t import t_quantile, t_tail
+from results.statistics.pair_tests import t_quantile, t_tail
 
 
 @pytest.mark.parametrize("degrees", [1, 2, 3, 9, 9.7, 45, 1e6])

@@ -7,7 +7,7 @@ from torch import Tensor
 from protocols.datasets.dataset import Dataset
 from protocols.training.train_fold import TrainedFold, train_fold
 from protocols.trunks.embedding_model import model_of
-from results.trunk_spec import TrunkSpec
+from results.spec.trunk_spec import TrunkSpec
 from results.values import derive_seed
 from tests.support.batch_norm_trunk import NAME, use_batch_norm_trunk
 from tests.support.toys import CONTRASTIVE, pattern_dataset, settings, toy_fold

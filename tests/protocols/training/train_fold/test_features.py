@@ -9,8 +9,8 @@ from protocols.evaluation.test_data import test_data as data_of_test
 from protocols.splits import SplitError
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import trained_model
-from results.training_spec import MethodSpec, OptimizerSettings
-from results.trunk_spec import EmbedderSpec
+from results.spec.training_spec import MethodSpec, OptimizerSettings
+from results.spec.trunk_spec import EmbedderSpec
 from tests.support.feature_files import WIDTH, feature_problem, some_features
 from tests.support.small_problem import COSFACE, TRIPLET, UNTRAINED
 

@@ -12,7 +12,7 @@ from protocols.jobs import EvaluateJob
 from protocols.splits import mlrc_split
 from protocols.training.train_fold import TrainedFold, train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
-from results.training_spec import MethodSpec, TrainingSettings
+from results.spec.training_spec import MethodSpec, TrainingSettings
 from tests.support.toys import (
     CONTRASTIVE,
     IMAGES,

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from protocols.datasets.dataset import Dataset
 from protocols.training import train_fold as training_module
 from protocols.training.train_fold import train_fold
-from results.training_spec import FoldSpec, OptimizerSettings, StepSchedule
+from results.spec.training_spec import FoldSpec, OptimizerSettings, StepSchedule
 from tests.support.toys import CONTRASTIVE, PROXIES, pattern_dataset, same_weights, settings, toy_fold
 
 

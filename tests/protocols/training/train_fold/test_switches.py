@@ -12,7 +12,7 @@ import pytest
 import losses
 from losses import Clock, HierarchicalProxyLoss, NIRLoss, ProxyISALoss, XBMLoss
 from protocols.training.train_fold import train_fold
-from results.training_spec import Component, MethodSpec
+from results.spec.training_spec import Component, MethodSpec
 from tests.support.toys import pattern_dataset, settings, toy_fold
 
 BATCH = 8

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from protocols.trunks.embedding_model import EmbeddingModel
-from results.trunk_spec import TrunkSpec
+from results.spec.trunk_spec import TrunkSpec
 from tests.support.batch_norm_trunk import NAME, use_batch_norm_trunk
 
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.trunks.trunk_registry import TRUNKS
-from results.trunk_spec import InputFormat, TrunkSpec
+from results.spec.trunk_spec import InputFormat, TrunkSpec
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (5, 4, 3))
 """Pixels of a small image: height, width, and red, green, blue."""

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from protocols.trunks.embedding_model import EmbeddingModel
-from results.trunk_spec import TrunkSpec
+from results.spec.trunk_spec import TrunkSpec
 
 CPU = torch.device("cpu")
 TRUNKS = ["small_conv", "bn_inception", "efficientnet_lite0"]

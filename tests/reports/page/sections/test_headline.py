@@ -11,8 +11,8 @@ from reports.page.material import Material
 from reports.page.sections.headline import headline, limits
 from reports.page.sections.verdicts import verdicts_of
 from reports.tables.result_table import table_of
-from results.experiment_results import MeasuredExperiment
-from results.experiment_summary import StoppedMethod
+from results.records.experiment_summary import StoppedMethod
+from results.store.experiment_results import MeasuredExperiment
 from tests.support.page_material import A, B, C, material, said, values
 from tests.support.published_world import MLRC
 from tests.support.sample_page import measured, runs_of

@@ -5,7 +5,7 @@ from scipy import stats
 
 from reports.page.sections.verdicts import verdicts_of
 from reports.page.sections.warnings import warnings_of
-from results.statistics.claims import holm_adjusted
+from results.statistics.pair_tests import holm_adjusted
 from tests.support.page_material import A, B, C, material, said, values
 from tests.support.published_world import MLRC
 from tests.support.sample_records import scores, some_run

@@ -4,7 +4,7 @@ import pytest
 
 from reports.page.material import Material
 from reports.page.sections.warnings import warnings_of
-from results.experiment_results import MeasuredExperiment
+from results.store.experiment_results import MeasuredExperiment
 from tests.support.page_material import A, B, material, replace_run, said, values
 from tests.support.sample_records import some_provenance
 

@@ -13,11 +13,11 @@ from rich.console import Console
 from protocols.search.optuna_search import Search
 from protocols.search.space import SearchParameter
 from reproduce.commands.plan import show_plan
-from reproduce.execution.plan_trainings import Length, MethodPlan, length_of_test
-from reproduce.execution.rates import Rates
-from reproduce.execution.typical_lengths import TypicalLength
+from reproduce.forecast.plan_trainings import Length, MethodPlan, length_of_test
+from reproduce.forecast.rates import Rates
+from reproduce.forecast.typical_lengths import TypicalLength
 from reproduce.storage import open_store, open_studies, readable_studies, storage_paths, with_writable_cache
-from results.experiment_spec import SamplerSettings
+from results.spec.experiment_spec import SamplerSettings
 from tests.support.command_line import TINY, ask
 from tests.support.experiment_files import load_experiment
 from tests.support.small_problem import small_problem

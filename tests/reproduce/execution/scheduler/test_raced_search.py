@@ -20,8 +20,8 @@ from reproduce.execution.tasks import EvaluateTask, Trained
 from reproduce.execution.told_trials import count_told_trials
 from reproduce.monitoring.progress import RunProgress
 from reproduce.monitoring.time_left import Forecast
-from results.experiment_spec import SamplerSettings
-from results.store import Store
+from results.spec.experiment_spec import SamplerSettings
+from results.store.store import Store
 from tests.support.sample_records import some_result, some_run
 from tests.support.scheduling import Observer
 from tests.support.small_problem import TRIPLET, small_problem

@@ -1,0 +1,1 @@
+"""Code that users bring: losses, metrics and trunks of their own files."""

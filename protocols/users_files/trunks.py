@@ -1,0 +1,128 @@
+"""Trunks from users' files and modules: `./my_trunk.py:build`, `my_package.module:build`.
+
+`build()` returns a `torch.nn.Module` that maps images (n, 3, h, w) to features: a feature map (n, c, h, w), which is
+pooled, or pooled features (n, c). Beside it, `INPUT_FORMAT` says which numbers the module gets for an image.
+"""
+
+import sys
+from collections.abc import Mapping
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import ValidationError
+from torch import Tensor, nn
+
+from protocols.trunks.trunk_entry import TrunkEntry
+from protocols.trunks.weights import TrunkError, WeightFile
+from protocols.users_files.classes import SourceError, load_source, raised_in
+from results.spec.source_names import SourceName
+from results.spec.trunk_spec import PRETRAINED, InputFormat
+
+_PROBE = 64
+"""Side of the images on which the number of features is found, if the module does not tell it."""
+
+
+@cache
+def file_entry(name: str) -> TrunkEntry:
+    """Look up a trunk of a user's file or module.
+
+    Args:
+        name: The name, with or without the hash of its source.
+
+    Raises:
+        TrunkError: There is no such file or function, or what it builds is no trunk.
+    """
+    parsed = SourceName.parse(name)
+    assert parsed is not None
+    try:
+        function = load_source(parsed)
+    except SourceError as error:
+        raise TrunkError(f"trunk {name}: {error}") from error
+    return TrunkEntry(
+        partial(_built, name, function),
+        _input_format(name, function),
+        tags=(PRETRAINED,),
+        tagged=partial(_weights, name, function),
+        file=WeightFile(name, None, ()),
+        outside=True,
+    )
+
+
+def _input_format(name: str, function: Any) -> InputFormat:
+    """The input format that the function's module declares."""
+    declared = getattr(sys.modules.get(function.__module__), "INPUT_FORMAT", None)
+    example = 'INPUT_FORMAT = {"channels": "RGB", "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}'
+    if declared is None:
+        raise TrunkError(f"trunk {name}: say beside {function.__name__} which input it needs, such as {example}")
+    try:
+        return InputFormat.model_validate(declared)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        key = ".".join(map(str, problem["loc"]))
+        raise TrunkError(f"trunk {name}: INPUT_FORMAT {key}: {problem['msg']}; an example: {example}") from error
+
+
+class UsersTrunk(nn.Module):
+    """The module that a user's function built.
+
+    Args:
+        network: The module.
+        features: Number of its features.
+    """
+
+    def __init__(self, network: nn.Module, features: int) -> None:
+        super().__init__()
+        self.network, self.features = network, features
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Compute a feature map or pooled features."""
+        features: Tensor = self.network(images)
+        return features
+
+
+def _built(name: str, function: Any) -> UsersTrunk:
+    """Build the module; raise TrunkError if it is none, or if it gives no features."""
+    try:
+        network = function()
+    except Exception as error:
+        raise TrunkError(f"trunk {name}: {raised_in(_file(function), error)}") from error
+    if not isinstance(network, nn.Module):
+        raise TrunkError(
+            f"trunk {name}: {function.__name__}() returned {type(network).__name__}, not a torch.nn.Module"
+        )
+    features = getattr(network, "features", None)
+    return UsersTrunk(network, features if isinstance(features, int) else _count(name, function, network))
+
+
+def _count(name: str, function: Any, network: nn.Module) -> int:
+    """Number of features, found with one grey image."""
+    channels = _input_format(name, function).n_channels
+    was_training = network.training
+    network.eval()
+    try:
+        with torch.no_grad():
+            features = network(torch.zeros(1, channels, _PROBE, _PROBE))
+    except Exception as error:
+        raise TrunkError(
+            f"trunk {name}: its module cannot compute an image of {_PROBE} x {_PROBE} pixels ("
+            f"{raised_in(_file(function), error)}); set its attribute `features` to the number of its features"
+        ) from error
+    finally:
+        network.train(was_training)
+    if not isinstance(features, Tensor) or features.ndim not in (2, 4):
+        shape = tuple(features.shape) if isinstance(features, Tensor) else type(features).__name__
+        raise TrunkError(f"trunk {name}: its module returned {shape}; features have the shape (n, c) or (n, c, h, w)")
+    return features.shape[1]
+
+
+def _file(function: Any) -> Path:
+    return Path(sys.modules[function.__module__].__file__ or "")
+
+
+def _weights(name: str, function: Any, tag: str) -> Mapping[str, Tensor]:
+    """The weights that the function gives the module. They have a hash, so the same call must give the same weights."""
+    with torch.random.fork_rng([]):
+        torch.manual_seed(0)
+        return _built(name, function).state_dict()

@@ -1,0 +1,1 @@
+"""Executors that send trainings to other machines."""

@@ -1,0 +1,307 @@
+"""An executor that runs tasks on the nodes of a Ray cluster, or in a local Ray that is started for one run.
+
+Ray is optional and is imported only for `--ray`. All nodes must see the checkout, the cache and the artifacts at the
+same paths on a shared file system: images and checkpoints are exchanged as files, never through Ray. A node that does
+not see them is reported at the start. Every node uses as many threads per training as this machine would, so that the
+numbers equal those of a run without Ray (on the same kind of processor).
+"""
+
+import logging
+import math
+import os
+import socket
+from collections.abc import Sequence
+from concurrent.futures import Future, InvalidStateError
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reproduce.errors import InputError, WorkFailedError
+from reproduce.execution.clusters.ray_shared_folders import check_nodes
+from reproduce.execution.devices import prepare_process, threads_per_training
+from reproduce.execution.executor import WorkerDiedError, environment_of_workers, first_line, outcome_of
+from reproduce.execution.tasks import Done, Task
+from reproduce.monitoring.observer import Tick
+
+Node = dict[str, Any]
+"""A node in the form of Ray's list: `Alive`, `NodeID`, `NodeManagerAddress`, `NodeManagerHostname`, `Resources`."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """The capacity of a cluster for trainings.
+
+    Attributes:
+        device: cpu or cuda.
+        workers: How many trainings run at the same time.
+        gpu_share: Part of a GPU that each training gets; 0 on CPUs.
+    """
+
+    device: str
+    workers: int
+    gpu_share: float
+
+
+def usable_nodes(nodes: Sequence[Node], device: str, threads: int) -> list[Node]:
+    """Return the nodes that can run a training with this number of threads; for cuda they need a GPU as well."""
+    return [
+        node
+        for node in nodes
+        if node["Alive"] and _amount(node, "CPU") >= threads and (device == "cpu" or _amount(node, "GPU") >= 1)
+    ]
+
+
+def room_in(nodes: Sequence[Node], device: str, workers: int | None, threads: int) -> Room:
+    """Apply `--device` and `--workers` to the nodes of a cluster.
+
+    If there are more workers than GPUs, each GPU is shared by the same number of trainings, rounded up.
+
+    Args:
+        nodes: The nodes of the cluster.
+        device: cpu, cuda, or auto for cuda if a node has a GPU.
+        workers: Trainings at the same time; None for one per GPU, or on CPUs for as many as the cores allow.
+        threads: Threads of one training.
+
+    Raises:
+        InputError: The device is unknown, or no node can run a training on it.
+    """
+    if device not in ("auto", "cpu", "cuda"):
+        raise InputError(f"device {device!r}: with --ray use cpu, cuda or auto; Ray chooses which GPU")
+    if device == "auto":
+        device = "cuda" if usable_nodes(nodes, "cuda", threads) else "cpu"
+    usable = usable_nodes(nodes, device, threads)
+    if not usable:
+        wanted = f"{threads} core(s)" + (" and a GPU" if device == "cuda" else "")
+        raise InputError(f"--ray: no node of the cluster has {wanted} for a training on {device}")
+    if device == "cpu":
+        return Room(device, workers or sum(int(_amount(node, "CPU")) // threads for node in usable), 0)
+    gpus = sum(int(_amount(node, "GPU")) for node in usable)
+    workers = workers or gpus
+    return Room(device, workers, 1 / math.ceil(workers / gpus))
+
+
+def _amount(node: Node, resource: str) -> float:
+    return float(node["Resources"].get(resource, 0))
+
+
+_LOCAL = "local"
+_REACH_SECONDS = 10
+_END_SECONDS = 10
+_LOCAL_OBJECTS = 256 * 2**20
+"""Shared memory in bytes of a Ray that is started here; tasks and results are small."""
+
+_HINTS = {
+    _LOCAL: "",
+    "auto": "; name a cluster with --ray HOST:PORT, or start one with `ray start --head` or --ray local",
+}
+
+
+class RayCluster:
+    """Carries out tasks on all nodes of a Ray cluster. Ray gives each task its cores and its share of a GPU.
+
+    Nodes that join later are used too, but it is not checked that they see the folders.
+
+    Args:
+        address: `auto` or `HOST:PORT` for a cluster that this machine belongs to, `ray://HOST:PORT` for another
+            cluster, `local` to start Ray on this machine until `close`.
+        device: cpu, cuda, or auto for cuda if a node has a GPU.
+        workers: Trainings at the same time; None for one per GPU, or on CPUs for as many as the cores allow.
+        folders: Folders that all nodes must share, besides this checkout.
+
+    Raises:
+        InputError: The cluster cannot be used; the message is one line.
+    """
+
+    def __init__(self, address: str, device: str, workers: int | None, folders: tuple[Path, ...]) -> None:
+        self.address, self._requested_workers = address, workers
+        self._ray = import_ray()
+        self._threads = threads_per_training()
+        self._unfinished: dict[Future[Done], Any] = {}
+        self._connect()
+        try:
+            room = self._check_room(device, folders)
+        except BaseException:
+            self._ray.shutdown()
+            raise
+        self.device, self.workers, self.capacity = room.device, room.workers, room.workers
+        self._prepare(room)
+
+    def _connect(self) -> None:
+        arguments: dict[str, Any] = {}
+        if self.address == _LOCAL:
+            # None: Ray counts the cores of this machine.
+            cores = None if self._requested_workers is None else self._requested_workers * self._threads
+            arguments = {"num_cpus": cores, "include_dashboard": False, "object_store_memory": _LOCAL_OBJECTS}
+            # Any machine that reaches Ray can run programs on it, so Ray must listen to this machine only.
+            arguments["_node_ip_address"] = "127.0.0.1"
+            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        else:
+            _reach(self.address)
+        try:
+            self._ray.init(
+                address=self.address,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                runtime_env={"env_vars": environment_of_workers(self._threads)},
+                **arguments,
+            )
+        except (OSError, RuntimeError, ValueError, ImportError, self._ray.exceptions.RayError) as error:
+            hint = _HINTS.get(self.address, "; if the cluster requires a token, set RAY_AUTH_MODE and RAY_AUTH_TOKEN")
+            raise InputError(f"--ray {self.address}: {first_line(error)}{hint}") from error
+
+    def _check_room(self, device: str, folders: tuple[Path, ...]) -> Room:
+        nodes = self._ray.nodes()
+        room = room_in(nodes, device, self._requested_workers, self._threads)
+        check_nodes(self._ray, usable_nodes(nodes, room.device, self._threads), folders)
+        return room
+
+    def _prepare(self, room: Room) -> None:
+        ray = self._ray
+        self._room = room
+        # Ray does not retry a failed task, since the scheduler counts and stores failures. A process that has used one
+        # GPU cannot switch to another, so it ends after its training.
+        self._carry_out = ray.remote(
+            num_cpus=self._threads, num_gpus=room.gpu_share, max_retries=0, max_calls=1 if room.gpu_share else 0
+        )(_carry_out_on_node)
+        self._mailbox = _mailbox(ray).remote()
+        self._next_progress = self._mailbox.take.remote()
+
+    def submit(self, task: Task) -> "Future[Done]":
+        """Give the task to Ray, which starts it when there is room.
+
+        Raises:
+            BrokenProcessPool: The connection to the cluster is lost.
+        """
+        if not self._ray.is_initialized():
+            # Without this check Ray would start a new cluster.
+            raise self._fail_unfinished(ConnectionError("the connection is closed"))
+        future: Future[Done] = Future()
+        future.set_running_or_notify_cancel()
+        try:
+            ref = self._carry_out.remote(task, self.device, self._threads, self._mailbox)
+            self._unfinished[future] = ref
+            ref.future().add_done_callback(lambda done: self._settle(future, done))
+        except (OSError, RuntimeError, self._ray.exceptions.RayError) as error:
+            raise self._fail_unfinished(error) from error
+        return future
+
+    def _settle(self, future: "Future[Done]", done: "Future[Done | Exception]") -> None:
+        # The future may already have the error of a lost cluster.
+        with suppress(InvalidStateError):
+            try:
+                outcome = done.result()
+            except Exception as error:
+                outcome = WorkerDiedError(f"{type(error).__name__}, {first_line(error)}")
+            if isinstance(outcome, Exception):
+                future.set_exception(outcome)
+            else:
+                future.set_result(outcome)
+        self._unfinished.pop(future, None)
+
+    def _fail_unfinished(self, error: Exception) -> BrokenProcessPool:
+        """Set an error on all unfinished futures after the connection was lost, and return this error."""
+        broken = BrokenProcessPool(f"the Ray cluster is lost ({first_line(error)})")
+        for future in list(self._unfinished):
+            with suppress(InvalidStateError):
+                future.set_exception(broken)
+        self._unfinished.clear()
+        return broken
+
+    def ticks(self) -> list[Tick]:
+        """Return the progress that has arrived since the last call, without waiting for more."""
+        if not self._ray.is_initialized():
+            self._fail_unfinished(ConnectionError("the connection is closed"))
+            return []
+        try:
+            ready, _ = self._ray.wait([self._next_progress], timeout=0)
+            if not ready:
+                return []
+            answer, self._next_progress = self._next_progress, self._mailbox.take.remote()
+            return [Tick(fingerprint, iterations) for fingerprint, iterations in self._ray.get(answer)]
+        except self._ray.exceptions.RayError:
+            return []  # The mailbox's node is gone; Ray starts the mailbox again on another node.
+        except (OSError, RuntimeError) as error:
+            self._fail_unfinished(error)
+            return []
+
+    def end(self, future: "Future[Done]", reason: str) -> None:
+        """Fail the future of a task that hangs, and tell Ray to kill its process."""
+        # Ray may be unable to reach the process, so nothing waits for the answer.
+        ref = self._unfinished.get(future)
+        if ref is None:
+            return
+        with suppress(InvalidStateError):
+            future.set_exception(WorkerDiedError(reason))
+        with suppress(OSError, RuntimeError, self._ray.exceptions.RayError):
+            self._ray.cancel(ref, force=True)
+
+    def restart(self) -> None:
+        """Connect again after the cluster was lost. Unfinished tasks must be submitted again.
+
+        Raises:
+            WorkFailedError: The cluster cannot be reached.
+        """
+        self.close()
+        try:
+            self._connect()
+        except InputError as error:
+            raise WorkFailedError(f"{error}; everything finished is kept, run the same command to continue") from error
+        self._prepare(self._room)
+
+    def close(self) -> None:
+        """End the unfinished trainings and the connection, and Ray itself if it was started here."""
+        refs = list(self._unfinished.values()) if self._ray.is_initialized() else []
+        with suppress(OSError, RuntimeError, self._ray.exceptions.RayError):
+            for ref in refs:
+                self._ray.cancel(ref, force=True)
+            if refs:
+                self._ray.wait(refs, num_returns=len(refs), timeout=_END_SECONDS)
+        self._unfinished.clear()
+        self._ray.shutdown()
+
+
+def import_ray() -> Any:
+    """Import the package Ray; raise InputError if it is not installed."""
+    try:
+        import ray
+    except ImportError as error:
+        raise InputError(f"--ray: Ray is not installed ({error}); run `pip install 'ray[client]'`") from error
+    return ray
+
+
+def _carry_out_on_node(task: Task, device: str, threads: int, mailbox: Any) -> Done | Exception:
+    prepare_process(device, threads)
+    return outcome_of(task, device, lambda tick: mailbox.put.remote(tick.fingerprint, tick.iterations))
+
+
+def _mailbox(ray: Any) -> Any:
+    """Return an actor that collects progress until it is taken."""
+
+    # The class is defined here so that Ray sends its code, and its process does not import torch.
+    class Mailbox:
+        def __init__(self) -> None:
+            self.progress: list[tuple[str, int]] = []
+
+        def put(self, fingerprint: str, iterations: int) -> None:
+            self.progress.append((fingerprint, iterations))
+
+        def take(self) -> list[tuple[str, int]]:
+            progress, self.progress = self.progress, []
+            return progress
+
+    return ray.remote(num_cpus=0, max_restarts=-1)(Mailbox)
+
+
+def _reach(address: str) -> None:
+    """Raise InputError if nothing listens at HOST:PORT. Ray itself would need minutes to notice that."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not colon or not port.isdecimal():
+        if address == "auto":
+            return
+        raise InputError(f"--ray {address}: use auto, local, HOST:PORT or ray://HOST:PORT")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _REACH_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise InputError(f"--ray {address}: no Ray cluster answers at this address ({first_line(error)})") from error

@@ -1,0 +1,87 @@
+"""Arrays that figures of a reproduction are drawn from: sampled embeddings, proxies, retrievals of the hardest classes.
+
+Each run has one .npz file in the artifact folder, so that figures can be drawn without torch.
+"""
+
+import io
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from results.spec.training_spec import FoldSpec
+from results.whole_files import write_whole
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """Arrays of one run. Its embeddings are normalised and come from the first fold's model.
+
+    The retrievals are those of the concatenated embeddings, one query for each of the q test classes with the lowest
+    MAP@R, the hardest class first.
+
+    Attributes:
+        test_embeddings: (n, d), a sample of images of a sample of test classes.
+        test_labels: (n,), their classes.
+        train_embeddings: (m, d), a few images of a sample of training classes.
+        train_labels: (m,), their classes as 0..C-1.
+        proxies: (p, d), the proxies of the same training classes; empty for losses without proxies.
+        proxy_labels: (p,), the proxies' classes as in `train_labels`.
+        spectrum: (d,), singular values of all test embeddings, the largest first.
+        query_images: (q, s, s, c) uint8.
+        neighbour_images: (q, k, s, s, c) uint8, the nearest neighbours of each query, the nearest first.
+        correct: (q, k), whether the neighbour has the query's class.
+        class_names: (q,), the queries' classes.
+        neighbour_names: (q, k), the neighbours' classes.
+        class_scores: (q,), MAP@R of the queries' classes, fractions of 1.
+    """
+
+    test_embeddings: Floats
+    test_labels: Ints
+    train_embeddings: Floats
+    train_labels: Ints
+    proxies: Floats
+    proxy_labels: Ints
+    spectrum: Floats
+    query_images: NDArray[np.uint8]
+    neighbour_images: NDArray[np.uint8]
+    correct: NDArray[np.bool_]
+    class_names: NDArray[np.str_]
+    neighbour_names: NDArray[np.str_]
+    class_scores: Floats
+
+    def save(self, path: Path) -> None:
+        """Write the arrays to an .npz file in one step."""
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **{field.name: getattr(self, field.name) for field in fields(self)})
+        write_whole(path, buffer.getbuffer())
+
+    @classmethod
+    def load(cls, path: Path) -> "Exhibit":
+        """Read the arrays of a file that `save` wrote."""
+        with np.load(path, allow_pickle=False) as arrays:
+            return cls(**{field.name: arrays[field.name] for field in fields(cls)})
+
+
+def exhibit_path(artifacts: Path, run_fingerprint: str) -> Path:
+    """Return the path of a run's exhibit in the artifact folder."""
+    return artifacts / "exhibits" / f"{run_fingerprint}.npz"
+
+
+def vectors_path(weights: Path) -> Path:
+    """Return the path of a checkpoint's proxies; the file lies beside the checkpoint's weights."""
+    return weights.with_suffix(".proxies.pt")
+
+
+def last_epoch_path(weights: Path) -> Path:
+    """Return the path of the weights after a training's last epoch; the file lies beside the checkpoint's weights."""
+    return weights.with_suffix(".last.pt")
+
+
+def weights_path(artifacts: Path, spec: FoldSpec) -> Path:
+    """Return the path of the best checkpoint of one training of a reproduction."""
+    return artifacts / spec.fingerprint[:2] / f"{spec.fingerprint}.pt"

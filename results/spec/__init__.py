@@ -1,0 +1,1 @@
+"""What decides a training or an experiment."""

@@ -1,0 +1,134 @@
+"""Racing: a trial of a search that is clearly behind the best trial on the same folds gets no more of them.
+
+The folds of a trial count in order. After each, the trial is compared with the best trial that was trained on all
+folds. Some folds are harder than others, so only the differences on the same folds count. Let d be their mean over k of
+K folds, and s the deviation of a fold's score after the effects of trial and fold are taken out, estimated from all
+complete trials. If the folds' differences vary normally, d misses the mean over all K folds by a deviation of
+s sqrt(2 (1/k - 1/K)). The trial is clearly behind if d is below the quantile of Student's t at `LEVEL`, times this.
+
+Early in a search there are few complete trials. So the estimate of s starts from `ASSUMED_DEVIATION` of the best score,
+with the weight of `ASSUMED_DEGREES` degrees of freedom.
+
+A decision depends on the trials before and on the trial's folds in order, never on time. `docs/comparisons.md` has what
+the rule saves and how often it changes the winner.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from results.statistics.pair_tests import t_quantile
+
+RACING_VERSION = 1
+"""Version of the rule. Raise it with every change of a decision or of an expected score; it is part of a raced study's
+identity, so that such a study is not continued by another rule."""
+
+LEVEL = 0.05
+"""Probability that a trial as good as the best is called clearly behind after a fold, if the model holds."""
+
+ASSUMED_DEVIATION = 0.1
+"""Deviation of a fold's score that is assumed before any is known, as a fraction of the best trial's score."""
+
+ASSUMED_DEGREES = 3
+"""Weight of the assumed deviation in degrees of freedom: that of one further trial on four folds."""
+
+
+@dataclass(frozen=True)
+class Race:
+    """The trials that a new trial is compared with.
+
+    Attributes:
+        complete: Scores of the earlier trials that were trained on all folds, by trial and fold, in order.
+    """
+
+    complete: tuple[tuple[float, ...], ...]
+
+    @cached_property
+    def best(self) -> tuple[float, ...]:
+        """Fold scores of the complete trial with the highest mean; of equal means that of the earlier trial."""
+        return max(self.complete, key=np.mean)
+
+    def is_behind(self, scores: Sequence[float]) -> bool:
+        """Return whether a trial gets no more folds.
+
+        Args:
+            scores: Its scores on the first folds, fractions of 1.
+
+        Returns:
+            True if it is clearly behind. False if it was trained on all folds, or if no trial is complete yet.
+        """
+        if not self.complete or len(scores) >= len(self.best):
+            return False
+        deviation, degrees = self._noise
+        missing = 1 / len(scores) - 1 / len(self.best)
+        bound = t_quantile(LEVEL, degrees) * deviation * np.sqrt(2 * missing)
+        return bool(self._lead(scores) < bound)
+
+    def expected(self, scores: Sequence[float]) -> float:
+        """Return the expected score of a trial over all folds, from its scores on the first folds.
+
+        It is the best trial's score plus the trial's mean difference on the same folds. The plain mean of the trial's
+        folds would favour trials that stopped after an easy fold. For a trial that is behind it is always below the
+        best trial's score. It is at least 0.
+
+        Args:
+            scores: The trial's scores on the first folds, fractions of 1.
+        """
+        return max(0.0, float(np.mean(self.best)) + self._lead(scores))
+
+    def _lead(self, scores: Sequence[float]) -> float:
+        """Mean difference to the best trial on the same folds."""
+        return float(np.mean(np.asarray(scores) - np.asarray(self.best[: len(scores)])))
+
+    @cached_property
+    def _noise(self) -> tuple[float, int]:
+        """Deviation of a fold's score without the effects of trial and fold, and its degrees of freedom."""
+        values = np.array(self.complete)
+        residuals = values - values.mean(axis=1, keepdims=True) - values.mean(axis=0) + values.mean()
+        degrees = ASSUMED_DEGREES + (values.shape[0] - 1) * (values.shape[1] - 1)
+        squares = ASSUMED_DEGREES * (ASSUMED_DEVIATION * np.mean(self.best)) ** 2 + (residuals**2).sum()
+        return float(np.sqrt(squares / degrees)), degrees
+
+
+@dataclass(frozen=True)
+class RacedTrial:
+    """One trial of a raced search.
+
+    Attributes:
+        folds: Number of folds that it was trained on.
+        score: Its mean over all folds, or the expected score of a trial that got no more folds.
+        complete: Whether it was trained on all folds. Only then it can be the best trial.
+    """
+
+    folds: int
+    score: float
+    complete: bool
+
+
+def raced(trials: Sequence[Sequence[float]], folds: int) -> list[RacedTrial]:
+    """Race trials in order.
+
+    Args:
+        trials: Scores by trial and fold, fractions of 1. Scores behind the fold of a stop are ignored.
+        folds: Number of folds of a complete trial.
+
+    Returns:
+        The trials in the same order.
+
+    Raises:
+        ValueError: A trial lacks the score of a fold that it needs.
+    """
+    outcomes: list[RacedTrial] = []
+    race = Race(())
+    for number, scores in enumerate(trials):
+        count = next((k for k in range(1, folds) if len(scores) >= k and race.is_behind(scores[:k])), folds)
+        if len(scores) < count:
+            raise ValueError(f"trial {number} has {len(scores)} of the {count} folds that it needs")
+        if count < folds:
+            outcomes.append(RacedTrial(count, race.expected(scores[:count]), complete=False))
+        else:
+            outcomes.append(RacedTrial(folds, float(np.mean(scores)), complete=True))
+            race = Race((*race.complete, tuple(scores)))
+    return outcomes

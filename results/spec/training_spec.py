@@ -1,0 +1,234 @@
+"""The specification of one training: a `FoldSpec` holds everything that decides the training's outcome."""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import ClassVar, Literal, Self
+
+from pydantic import Field, JsonValue, model_validator
+
+from results.spec.nested_components import nested_components, renamed_components
+from results.spec.trunk_spec import EmbedderSpec, TrunkSpec
+from results.values import Record, fingerprint_of
+
+TRAINING_VERSION = 2
+"""Version of the training. Raise it with every change that alters outcomes: old results then no longer match.
+
+Version 1 used slower kernels on a CPU (memory layout, optimizer), which round differently.
+"""
+
+
+class Component(Record):
+    """A class by its name, with the keyword arguments that it is built with."""
+
+    name: str
+    arguments: dict[str, JsonValue] = Field(default={})
+
+    @model_validator(mode="after")
+    def _nested_components_have_names(self) -> Self:
+        for _ in nested_components(self.arguments):
+            pass  # The iteration checks each of them.
+        return self
+
+    def renamed(self, rename: Callable[[str], str]) -> Self:
+        """Return a copy with new names of the class and of all components that are arguments.
+
+        Args:
+            rename: Function that takes a name and returns the new one.
+        """
+        return self.model_copy(
+            update={"name": rename(self.name), "arguments": renamed_components(self.arguments, rename)}
+        )
+
+
+class WeightedComponent(Component):
+    """A component whose contribution to the loss has a weight."""
+
+    weight: float
+
+
+class MethodSpec(Record):
+    """A method with a value for every hyperparameter.
+
+    Attributes:
+        name: Key of the method.
+        loss: The loss; None for the untrained trunk.
+        miner: The miner; None for no miner.
+        embedding_regularizer: Regularizer of the embeddings and its weight in the loss.
+        samples_per_class: Images per class of a batch (m); 0 draws images at random.
+        loss_lr: Learning rate of the loss's own parameters; None takes the network's.
+        loss_weight_decay: Weight decay of the loss's own parameters; None takes the network's.
+        warmup_passes: Passes over the training images with a frozen trunk; None takes the default of the loss's class.
+        warmup_steps: Steps with a frozen trunk, instead of `warmup_passes`.
+        versions: Version of each class of the method, by class name. A class without an entry has the version that it
+            had before versions were written. A new version changes the fingerprints of the method's trainings.
+        embedder: How the embedder of a method without loss is computed. `principal_components` projects the trunk's
+            features on their principal components over the training images. None leaves out the embedder.
+        lr: Learning rate of trunk and embedder; None takes that of the training settings.
+    """
+
+    later: ClassVar[frozenset[str]] = frozenset({"versions", "warmup_steps", "embedder", "lr"})
+
+    name: str
+    loss: Component | None
+    miner: Component | None = None
+    embedding_regularizer: WeightedComponent | None = None
+    samples_per_class: int = Field(default=4, ge=0)
+    loss_lr: float | None = None
+    loss_weight_decay: float | None = None
+    warmup_passes: int | None = Field(default=None, ge=0)
+    warmup_steps: int | None = Field(default=None, ge=0)
+    versions: dict[str, str] = Field(default={})
+    embedder: Literal["principal_components"] | None = None
+    lr: float | None = None
+
+    @property
+    def has_embedder(self) -> bool:
+        """Whether the model has an embedder behind the trunk."""
+        return self.loss is not None or self.embedder is not None
+
+
+class ImageSettings(Record):
+    """Transforms of an image before the trunk (specification, section 3).
+
+    Attributes:
+        resize: Shorter side in pixels after the first, deterministic resize; None keeps the stored size.
+        crop: Side in pixels of the square that the trunk gets.
+        area: Range of the random resized crop's area, as fractions of the image's area.
+        ratio: Range of the random resized crop's width divided by its height.
+        flip: Whether to mirror a crop left and right with probability one half.
+        evaluation_resize: Shorter side in pixels before the centre crop; None takes `resize`. Papers that crop for
+            training from the full-size image set it.
+        augmentation: `faithful` resizes each crop with Pillow. `device` resizes a whole batch on the network's device.
+    """
+
+    later: ClassVar[frozenset[str]] = frozenset({"evaluation_resize", "augmentation"})
+
+    resize: int | None = Field(default=256, ge=1)
+    crop: int = Field(default=227, ge=1)
+    area: tuple[float, float] = (0.16, 1.0)
+    ratio: tuple[float, float] = (0.75, 4 / 3)
+    flip: bool = True
+    evaluation_resize: int | None = Field(default=None, ge=1)
+    augmentation: Literal["faithful", "device"] = "faithful"
+
+
+class OptimizerSettings(Record):
+    """Optimizer of trunk and embedder. The loss's own parameters use the same class with their own rate and decay.
+
+    Attributes:
+        name: Class of `torch.optim`.
+        lr: Learning rate.
+        weight_decay: Weight decay.
+        arguments: Further keyword arguments of the class.
+    """
+
+    name: Literal["RMSprop", "Adam", "AdamW", "SGD"] = "RMSprop"
+    lr: float = 1e-6
+    weight_decay: float = 1e-4
+    arguments: dict[str, JsonValue] = Field(default={"momentum": 0.9})
+
+
+class StepSchedule(Record):
+    """A schedule that multiplies every learning rate by a factor after certain epochs.
+
+    Attributes:
+        milestones: Numbers of the epochs after which the rates are multiplied.
+        factor: The factor, between 0 and 1.
+    """
+
+    milestones: tuple[int, ...] = Field(min_length=1)
+    factor: float = Field(gt=0, lt=1)
+
+
+class TrainingSettings(Record):
+    """Length, optimizer and precision of one training (specification, sections 5 and 6).
+
+    Attributes:
+        batch_size: Images per batch.
+        iterations_per_epoch: Iterations of an epoch; None makes an epoch one pass over the training images, as in the
+            papers.
+        max_epochs: Largest number of epochs.
+        validate_every: Epochs between two validations.
+        patience: The training stops when more than this many epochs have passed since the best validation.
+        optimizer: The optimizer.
+        schedule: Schedule of the learning rates; None keeps them constant.
+        clip_value: Largest absolute value of a gradient's entries, applied after `clip_norm`; None does not clip.
+        clip_norm: Largest norm of all gradients of network and loss together; None does not clip.
+        precision: `amp` computes trunk and embedder in mixed precision on a GPU.
+    """
+
+    later: ClassVar[frozenset[str]] = frozenset({"schedule", "clip_value", "clip_norm", "precision"})
+
+    batch_size: int = Field(default=32, ge=1)
+    iterations_per_epoch: int | None = Field(default=100, ge=1)
+    max_epochs: int = Field(default=1000, ge=1)
+    validate_every: int = Field(default=2, ge=1)
+    patience: int = Field(default=9, ge=0)
+    optimizer: OptimizerSettings = OptimizerSettings()
+    schedule: StepSchedule | None = None
+    clip_value: float | None = Field(default=None, gt=0)
+    clip_norm: float | None = Field(default=None, gt=0)
+    precision: Literal["float32", "amp"] = "float32"
+
+    def steps_per_epoch(self, training_images: int) -> int:
+        """Return the number of iterations of an epoch. A pass over the images leaves out an incomplete last batch."""
+        return self.iterations_per_epoch or max(1, training_images // self.batch_size)
+
+
+class FoldSpec(Record):
+    """Everything that decides the outcome of one training.
+
+    There is no field for test classes, since the search must not see them.
+
+    Attributes:
+        training_version: The `TRAINING_VERSION` of the code.
+        dataset: Name of the dataset.
+        data_fingerprint: Fingerprint of the dataset.
+        split: Name of the split.
+        fold: Number of the fold, from 0.
+        train_classes: Ranks of the training classes, as inclusive ranges.
+        validation_classes: Ranks of the validation classes, as inclusive ranges.
+        images: Transforms of the images.
+        trunk: The trunk.
+        embedding_size: Size of the embedding; None leaves out the embedder.
+        method: The method with its hyperparameters.
+        training: Length, optimizer and precision.
+        seed: Seed of all random numbers.
+        embedder_bias: Whether the embedder's linear layer has a bias.
+        checkpoint_epoch: The epoch whose weights are the model. It was chosen by the validation of another training.
+            A training with this field has no validation classes and runs to its last epoch.
+        normalization: Normalization of the embeddings before they are compared; None takes the one of the loss, which
+            is `unit` for most losses.
+        embedder: Hidden layers and start of the embedder.
+    """
+
+    later: ClassVar[frozenset[str]] = frozenset({"embedder_bias", "checkpoint_epoch", "normalization", "embedder"})
+
+    training_version: int = TRAINING_VERSION
+    dataset: str
+    data_fingerprint: str
+    split: str
+    fold: int
+    train_classes: tuple[tuple[int, int], ...]
+    validation_classes: tuple[tuple[int, int], ...]
+    images: ImageSettings
+    trunk: TrunkSpec
+    embedding_size: int | None
+    method: MethodSpec
+    training: TrainingSettings
+    seed: int
+    embedder_bias: bool = True
+    checkpoint_epoch: int | None = Field(default=None, ge=0)
+    normalization: Literal["unit", "ball"] | None = None
+    embedder: EmbedderSpec = EmbedderSpec()
+
+    @model_validator(mode="after")
+    def _validated_or_settled(self) -> "FoldSpec":
+        if bool(self.validation_classes) == (self.checkpoint_epoch is not None):
+            raise ValueError("a training needs either validation classes or a checkpoint_epoch, not both")
+        return self
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The name of this training: a hash of all fields."""
+        return fingerprint_of(self.model_dump(mode="json"))

@@ -1,0 +1,134 @@
+"""Counts of what a store holds, made by the database: no record is parsed, so a large store answers quickly."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import sqlalchemy as sa
+
+from results.experiment_names import current_name
+from results.store.schema import EXPERIMENT_RUNS, EXPERIMENTS, FAILURES, FOLD_RESULTS, RUNS
+
+_LATEST_FAILURES = 5
+
+
+@dataclass(frozen=True)
+class StartedExperiment:
+    """An experiment in a store.
+
+    Attributes:
+        name: Its current name.
+        fingerprint: Its fingerprint.
+        last_started: Time of its last start in UTC, ISO 8601.
+        runs: Number of its runs with test scores.
+    """
+
+    name: str
+    fingerprint: str
+    last_started: str
+    runs: int
+
+
+@dataclass(frozen=True)
+class TrainingGroup:
+    """The finished trainings of a method on a dataset.
+
+    Attributes:
+        dataset: Name of the dataset.
+        method: Key of the method.
+        trainings: Number of trainings.
+        diverged: Number of trainings that diverged.
+        best_map_at_r: The highest MAP@R on validation classes, a fraction of 1; None without validation classes.
+        seconds: Duration of all trainings together.
+    """
+
+    dataset: str
+    method: str
+    trainings: int
+    diverged: int
+    best_map_at_r: float | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A training that failed for a reason outside the method.
+
+    Attributes:
+        at: Time of the failure in UTC, ISO 8601.
+        reason: Why it failed.
+    """
+
+    at: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class StoreContents:
+    """What a store holds.
+
+    Attributes:
+        experiments: The experiments, the latest first.
+        trainings: The trainings by dataset and method, sorted by both.
+        test_evaluations: Number of test evaluations.
+        failures: Number of failed trainings.
+        latest_failures: The last failures, at most five, in the order of time.
+    """
+
+    experiments: tuple[StartedExperiment, ...]
+    trainings: tuple[TrainingGroup, ...]
+    test_evaluations: int
+    failures: int
+    latest_failures: tuple[Failure, ...]
+
+
+def read_contents(connection: sa.Connection) -> StoreContents:
+    """Count what a store holds.
+
+    Args:
+        connection: Connection to the store's database.
+    """
+    return StoreContents(
+        experiments=_experiments(connection),
+        trainings=_trainings(connection),
+        test_evaluations=connection.execute(sa.select(sa.func.count(RUNS.c.fingerprint))).scalar_one(),
+        failures=connection.execute(sa.select(sa.func.count(FAILURES.c.id))).scalar_one(),
+        latest_failures=_latest_failures(connection),
+    )
+
+
+def _experiments(connection: sa.Connection) -> tuple[StartedExperiment, ...]:
+    runs = sa.select(EXPERIMENT_RUNS.c.experiment, sa.func.count().label("runs")).group_by(EXPERIMENT_RUNS.c.experiment)
+    counts = {row.experiment: row.runs for row in connection.execute(runs)}
+    columns = (EXPERIMENTS.c.name, EXPERIMENTS.c.fingerprint, EXPERIMENTS.c.last_started)
+    rows = connection.execute(sa.select(*columns).order_by(EXPERIMENTS.c.last_started.desc()))
+    return tuple(
+        StartedExperiment(current_name(name), fingerprint, last_started, counts.get(fingerprint, 0))
+        for name, fingerprint, last_started in rows
+    )
+
+
+def _trainings(connection: sa.Connection) -> tuple[TrainingGroup, ...]:
+    columns = FOLD_RESULTS.c
+    query = sa.select(
+        columns.dataset,
+        columns.method,
+        sa.func.count(),
+        sa.func.sum(sa.case((columns.status == "nan", 1), else_=0)),
+        sa.func.max(columns.best_map_at_r),
+        sa.func.sum(columns.wall_time),
+    ).group_by(columns.dataset, columns.method)
+    groups = [TrainingGroup(*row) for row in connection.execute(query)]
+    # Databases sort texts in different ways.
+    return tuple(sorted(groups, key=lambda group: (group.dataset, group.method)))
+
+
+def _latest_failures(connection: sa.Connection) -> tuple[Failure, ...]:
+    query = sa.select(FAILURES.c.at, FAILURES.c.reason).order_by(FAILURES.c.id.desc()).limit(_LATEST_FAILURES)
+    return tuple(Failure(*row) for row in reversed(connection.execute(query).all()))
+
+
+def start_after_all(connection: sa.Connection) -> datetime:
+    """Return the time now; or, if the clock was set back, a time just after the latest stored start."""
+    latest = connection.execute(sa.select(sa.func.max(EXPERIMENTS.c.last_started))).scalar_one()
+    now = datetime.now(UTC)
+    return now if latest is None else max(now, datetime.fromisoformat(latest) + timedelta(microseconds=1))

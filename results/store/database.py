@@ -1,0 +1,371 @@
+"""The database of the store: connections, the check of the schema, and one type of error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError
+
+from results.store.patience import LockWait, StoreError
+from results.store.schema import SCHEMA_VERSION, belongs_to_another_program, prepare, readable_version
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+import re
+import time
+from collections.abc import Mapping
+from typing import TypeVar
+from urllib.parse import unquote
+
+from pydantic import BaseModel, ValidationError
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine.interfaces import DBAPIConnection, Dialect, ExceptionContext
+
+from results.store.patience import LockedStoreError, LostConnectionError
+
+_HIDDEN = "***"
+# Greedy, so that a password with an unescaped @ is hidden whole.
+_IN_URL = re.compile(r"(?P<before>[\w+.-]+://[^\s:/@?]*:)(?P<secret>.*)@", re.DOTALL)
+_IN_TEXT = re.compile(r"([\w+.-]+://[^\s:/@?]*:)\S*@")
+_PARAMETER = re.compile(
+    r"(?P<before>[?&][^=&\s]*password[^=&\s]*=)(?P<secret>[^&\s]*?)(?=[:;,]?(?:[&\s]|$))", re.IGNORECASE
+)
+
+
+def shown_url(url: str) -> str:
+    """Return the URL of a store with its passwords replaced by stars.
+
+    Args:
+        url: SQLAlchemy URL; it need not be valid.
+    """
+    hidden = _IN_URL.sub(rf"\g<before>{_HIDDEN}@", url)
+    return _PARAMETER.sub(rf"\g<before>{_HIDDEN}", hidden)
+
+
+def without_passwords(text: str, url: str = "") -> str:
+    """Replace the passwords of all URLs in a text by stars.
+
+    Args:
+        text: A message, for instance of a database driver.
+        url: The URL that the message is about. Parts of its password are hidden too, since drivers quote parts of a URL
+            that they cannot read.
+    """
+    if url:
+        text = text.replace(url, shown_url(url))
+    text = _PARAMETER.sub(rf"\g<before>{_HIDDEN}", _IN_TEXT.sub(rf"\1{_HIDDEN}@", text))
+    for part in _password_parts(url):
+        text = re.sub(rf"(?<!\w){re.escape(part)}(?!\w)", _HIDDEN, text)
+    return text
+
+
+def _password_parts(url: str) -> list[str]:
+    """Return the passwords of a URL and the pieces that a parser could cut them into, the longest first."""
+    secrets = [match["secret"] for pattern in (_IN_URL, _PARAMETER) for match in pattern.finditer(url)]
+    secrets += [unquote(secret) for secret in secrets]
+    parts = {*secrets, *(piece for secret in secrets for piece in re.split(r"[@:/?&=#]", secret))}
+    return sorted(parts - {""}, key=len, reverse=True)
+
+
+_PATIENCE = 60.0
+"""How long, in seconds, a write waits for a locked SQLite file or for a server that restarts."""
+
+# A server that shuts down sends these before it closes the connection.
+_SHUTDOWN_STATES = frozenset({"57P01", "57P02", "57P03"})
+
+
+def engine_url(url: str) -> sa.URL:
+    """Return the URL with psycopg 3 as the driver of PostgreSQL, unless it names another one.
+
+    Args:
+        url: SQLAlchemy URL of a store.
+
+    Raises:
+        StoreError: The URL cannot be read, or it belongs to another kind of database.
+    """
+    try:
+        parsed = sa.make_url(url)
+    except (sa.exc.ArgumentError, ValueError) as error:
+        raise _unusable(url, str(error)) from None
+    if parsed.get_backend_name() == "postgres":  # A usual name of the same thing.
+        parsed = parsed.set(drivername="postgresql")
+    if parsed.get_backend_name() not in ("sqlite", "postgresql"):
+        raise _unusable(url, "a store is a SQLite file or a PostgreSQL database")
+    return parsed.set(drivername="postgresql+psycopg") if parsed.drivername == "postgresql" else parsed
+
+
+def open_engine(url: str) -> sa.Engine:
+    """Open a database, without connecting to it.
+
+    Args:
+        url: SQLAlchemy URL of a store.
+
+    Raises:
+        StoreError: The URL cannot be used, or a package is missing.
+    """
+    parsed = engine_url(url)
+    try:
+        engine = sa.create_engine(parsed, **engine_arguments(parsed))
+    except ModuleNotFoundError as error:
+        if error.name is None or not error.name.startswith("psycopg"):
+            raise _unusable(url, str(error)) from None
+        raise StoreError(
+            f"store {shown_url(url)}: PostgreSQL needs the package {error.name}, the extra `postgres` of this suite; "
+            "run `pip install 'psycopg[binary]'`"
+        ) from None
+    except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError, ImportError, TypeError, ValueError) as error:
+        raise _unusable(url, str(error)) from None
+    if parsed.get_backend_name() == "sqlite":
+        sa.event.listen(engine, "connect", _sync_whole_commits)
+    raise_passing_errors(engine, url)
+    wait_for_restarts(engine)
+    return engine
+
+
+def _sync_whole_commits(connection: Any, _record: Any) -> None:
+    # A commit is on the disk when it returns, also after a power cut.
+    connection.execute("PRAGMA synchronous = EXTRA")
+
+
+def engine_arguments(url: sa.URL) -> dict[str, Any]:
+    """Return the arguments of `create_engine` for a database.
+
+    Args:
+        url: The database's URL.
+    """
+    if url.get_backend_name() == "sqlite":
+        # A reader (`status`, a dashboard) must never make the writer fail.
+        return {"connect_args": {"timeout": _PATIENCE}}
+    return {"pool_pre_ping": True}
+
+
+def raise_passing_errors(engine: sa.Engine, url: str) -> None:
+    """Let the engine raise errors that pass as those that `patient` methods wait for.
+
+    Args:
+        engine: The database.
+        url: Its URL, whose password is hidden in the messages.
+    """
+
+    def replacement(context: ExceptionContext) -> StoreError | None:
+        state = getattr(context.original_exception, "sqlstate", None)
+        if context.is_pre_ping or context.connection is None:  # The pool makes another connection.
+            return None
+        if getattr(context.original_exception, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
+            return LockedStoreError(in_one_line(context.original_exception, url))
+        if context.is_disconnect or state in _SHUTDOWN_STATES:
+            context.is_disconnect = True
+            return LostConnectionError(in_one_line(context.original_exception, url))
+        return None
+
+    sa.event.listen(engine, "handle_error", replacement)
+
+
+def in_one_line(error: BaseException | None, url: str) -> str:
+    """Return what went wrong in a database as one line without passwords.
+
+    Args:
+        error: Error of the driver.
+        url: URL of the store.
+    """
+    reason = without_passwords(str(error), url).strip().splitlines()[0]
+    return f"store {shown_url(url)}: {reason}; what was stored before is kept"
+
+
+def wait_for_restarts(engine: sa.Engine, *, reached: bool = False) -> None:
+    """Let later connections wait up to a minute for a server that was reached before. SQLite has no server.
+
+    Args:
+        engine: The database.
+        reached: Whether the server was reached already. The first connection does not wait.
+    """
+    if engine.dialect.name == "sqlite":
+        return
+
+    def connect(dialect: Dialect, _record: Any, arguments: list[Any], options: dict[str, Any]) -> DBAPIConnection:
+        nonlocal reached
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                connection = dialect.connect(*arguments, **options)
+            except dialect.loaded_dbapi.OperationalError:
+                if not reached or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.5)
+            else:
+                reached = True
+                return connection
+
+    sa.event.listen(engine, "do_connect", connect)
+
+
+def _unusable(url: str, reason: str) -> StoreError:
+    first_line = without_passwords(reason, url).splitlines()[0]
+    return StoreError(f"store {shown_url(url)!r}: not a usable SQLAlchemy URL ({first_line})")
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def parsed(model: type[M], text: str, url: str) -> M:
+    """Read a record.
+
+    Args:
+        model: Class of the record.
+        text: The record as JSON, as the store holds it.
+        url: URL of the store, for the message.
+
+    Raises:
+        StoreError: The text is damaged, or a newer release of the suite wrote it.
+    """
+    try:
+        return model.model_validate_json(text)
+    except ValidationError as error:
+        raise unreadable(model, error, url) from error
+
+
+def unreadable(model: type[BaseModel], error: ValidationError, url: str) -> StoreError:
+    """Return the error for a record that cannot be read, with the remedy.
+
+    Args:
+        model: Class of the record.
+        error: Why it cannot be read.
+        url: URL of the store, for the message.
+    """
+    return StoreError(f"store {url}: {_reason(model.__name__, error)}")
+
+
+def _reason(name: str, error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    key = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return (
+            f"a {name} has the key {key!r}, which this release does not know; update the suite, or use another store "
+            "with --store"
+        )
+    what = "is not JSON" if first["type"] == "json_invalid" else f"has no usable {key or 'content'!r}"
+    return (
+        f"a {name} in it {what}: it is damaged, or another release wrote it; use a copy of the store from before, or "
+        "another store with --store"
+    )
+
+
+def insert_unless_present(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> bool:
+    """Insert a row unless the table has a row with its primary key.
+
+    Args:
+        connection: Connection in a transaction.
+        table: The table.
+        row: The row's values by column.
+
+    Returns:
+        Whether the row was inserted.
+    """
+    # Drivers count the rows of such an insert in different ways, so the inserted row is asked for.
+    statement = _insert(connection, table).values(row).on_conflict_do_nothing().returning(*table.primary_key)
+    return connection.execute(statement).first() is not None
+
+
+def insert_or_replace(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> None:
+    """Insert a row; if the table has a row with its primary key, give that row the new values.
+
+    Args:
+        connection: Connection in a transaction.
+        table: The table.
+        row: The row's values by column.
+    """
+    keys = [column.name for column in table.primary_key]
+    changes = {name: value for name, value in row.items() if name not in keys}
+    statement = _insert(connection, table).values(row).on_conflict_do_update(index_elements=keys, set_=changes)
+    connection.execute(statement)
+
+
+def _insert(connection: sa.Connection, table: sa.Table) -> Any:
+    return (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(table)
+
+
+_PARAMETERS_AT_ONCE = 500
+
+
+class Database:
+    """A database that holds the store's tables; every database error is raised as `StoreError`.
+
+    Args:
+        url: SQLAlchemy URL. Missing tables are created; tables of an older schema version are upgraded.
+        only_read: Do neither. The tables must exist.
+
+    Attributes:
+        url: The URL with its password hidden, for messages.
+        engine: SQLAlchemy's engine.
+        lock_wait: What to do about a locked SQLite file.
+
+    Raises:
+        StoreError: The URL is not usable, or the database has tables of another program or of another schema version.
+    """
+
+    def __init__(self, url: str, *, only_read: bool = False) -> None:
+        self.url, self._full_url = shown_url(url), url
+        self.engine = open_engine(url)
+        self.lock_wait = LockWait()
+        self._check_schema(only_read=only_read)
+
+    def _check_schema(self, *, only_read: bool) -> None:
+        with self._store_errors():
+            if belongs_to_another_program(self.engine):
+                raise StoreError(f"store {self.url}: holds tables of another program; choose another with --store")
+            version = readable_version(self.engine) if only_read else prepare(self.engine)
+        if version != SCHEMA_VERSION:
+            raise StoreError(
+                f"store {self.url}: made by schema version {version}, this suite reads version {SCHEMA_VERSION}; "
+                "use the release that made it, or another store with --store"
+            )
+
+    @contextmanager
+    def _store_errors(self) -> Iterator[None]:
+        """Raise an error of the database as a `StoreError` of one line; earlier commits are kept."""
+        try:
+            yield
+        except DBAPIError as error:
+            # The chained error would show the text again, with the password.
+            raise StoreError(in_one_line(error.orig, self._full_url)) from None
+
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """Open a connection for reading."""
+        with self._store_errors(), self.engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[sa.Connection]:
+        """Open a connection for writing. All changes are one transaction, committed at the end of the block."""
+        with self._store_errors(), self.engine.begin() as connection:
+            yield connection
+
+    def frame(self, query: sa.Select[Any]) -> pd.DataFrame:
+        """Return a query's rows as a DataFrame."""
+        import pandas as pd  # Commands that only count do not need it.
+
+        with self.reading() as connection:
+            result = connection.execute(query)
+            return pd.DataFrame(result.mappings().all(), columns=list(result.keys()))
+
+    def rows(self, fingerprints: Iterable[str], table: sa.Table, *columns: sa.Column[Any]) -> list[sa.Row[Any]]:
+        """Return the rows of a table that have one of the fingerprints.
+
+        They are read in several queries, since databases limit the number of parameters of a query.
+        """
+        wanted = list(fingerprints)
+        rows: list[sa.Row[Any]] = []
+        with self.reading() as connection:
+            for start in range(0, len(wanted), _PARAMETERS_AT_ONCE):
+                part = wanted[start : start + _PARAMETERS_AT_ONCE]
+                rows += connection.execute(sa.select(*columns).where(table.c.fingerprint.in_(part))).all()
+        return rows
+
+    def insert_once(self, table: sa.Table, row: dict[str, Any]) -> None:
+        """Insert a row unless the table has a row with its primary key."""
+        with self.writing() as connection:
+            insert_unless_present(connection, table, row)

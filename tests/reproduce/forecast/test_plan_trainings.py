@@ -1,0 +1,86 @@
+"""The bounds of a training's length in a plan, by hand."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import optuna
+import pytest
+
+from protocols.protocol_registry import PROTOCOLS
+from protocols.search.open_method import OpenMethod
+from protocols.search.study import Budget, Study
+from protocols.splits import named_split
+from reproduce.forecast.plan_trainings import lengths, plan
+from results.records.frames import Timing
+from results.spec.experiment_spec import SamplerSettings
+from tests.support.small_problem import TRIPLET, UNTRAINED, small_problem
+
+
+@pytest.fixture
+def problem(tmp_path):
+    """Eight training classes of four images; each fold validates on two of them. Batches of 8, passes, 3 epochs."""
+    whole = small_problem(tmp_path, split=named_split("conventional", 16, 8), folds=4)
+    training = whole.training.model_copy(update={"max_epochs": 3, "iterations_per_epoch": None})
+    return replace(whole, training=training)
+
+
+def bounds(problem, protocol, method=TRIPLET, **changes):
+    problem = replace(problem, training=problem.training.model_copy(update=changes))
+    study = Study(
+        problem, OpenMethod(method=method), Budget(0, 2), SamplerSettings(), optuna.storages.InMemoryStorage()
+    )
+    return lengths(problem, PROTOCOLS[protocol].kinds(study))
+
+
+def test_without_early_stopping_all_trainings_of_mlrc_are_equally_long(problem):
+    shortest, longest = bounds(problem, "mlrc")
+    assert shortest == longest
+    # 24 images in batches of 8 for 3 epochs; 8 images at 4 validations.
+    assert (longest.iterations, longest.trained, longest.validated) == (3 * 3, 3 * 3 * 8, 4 * 8)
+
+
+def test_patience_shortens_a_training_with_validation_classes(problem):
+    shortest, longest = bounds(problem, "mlrc", patience=1)
+    assert (shortest.iterations, longest.iterations) == (2 * 3, 3 * 3)
+
+
+def test_the_final_training_of_standard_has_more_images_and_no_validation(problem):
+    shortest, longest = bounds(problem, "standard", patience=0)
+    assert (shortest.iterations, longest.iterations) == (1 * 3, 3 * 4)
+    assert (shortest.validated, longest.validated) == (0, 4 * 8)
+
+
+def test_without_a_choice_standard_has_only_final_trainings(problem):
+    shortest, longest = bounds(problem, "standard", validate_every=3)
+    assert shortest == longest
+    assert (longest.iterations, longest.validated) == (3 * 4, 0)
+
+
+def test_the_untrained_trunk_has_no_iterations(problem):
+    for protocol, validated in (("mlrc", 8), ("standard", 0)):
+        shortest, longest = bounds(problem, protocol, UNTRAINED)
+        assert shortest == longest
+        assert (longest.iterations, longest.trained, longest.validated) == (0, 0, validated)
+
+
+def test_a_method_has_the_mean_and_the_rate_of_its_own_stored_trainings(problem):
+    fast = TRIPLET.model_copy(update={"name": "fast"})
+    budget, sampler = Budget(0, 2), SamplerSettings()
+    studies = {
+        method.name: Study(problem, OpenMethod(method=method), budget, sampler, optuna.storages.InMemoryStorage())
+        for method in (TRIPLET, fast)
+    }
+    session = SimpleNamespace(
+        cards=[SimpleNamespace(key=name, title=name) for name in studies],
+        studies=lambda _: studies,
+        protocol=PROTOCOLS["mlrc"],
+    )
+    timings = [
+        Timing(problem.fold_specs(method, "calibration", 0)[0], 9, seconds)
+        for method, seconds in ((TRIPLET, 30.0), (TRIPLET, 50.0), (fast, 2.0))
+    ]
+    slow, quick = plan(session, None, None, timings)
+    assert (slow.seconds_each, quick.seconds_each) == (40.0, 2.0)
+    assert quick.own_rates.training == pytest.approx(20 * slow.own_rates.training)
+    assert slow.own_rates.here
+    assert plan(session, None, None, timings[:2])[1].own_rates is None

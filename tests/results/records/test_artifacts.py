@@ -1,0 +1,42 @@
+"""Exhibits and the files that artifacts lie in."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from results.records.artifacts import Exhibit, exhibit_path
+
+
+def exhibit(value: float) -> Exhibit:
+    return Exhibit(
+        test_embeddings=np.full((4, 2), value, dtype=np.float32),
+        test_labels=np.arange(4),
+        train_embeddings=np.zeros((2, 2), dtype=np.float32),
+        train_labels=np.arange(2),
+        proxies=np.zeros((0, 2), dtype=np.float32),
+        proxy_labels=np.zeros(0, dtype=np.int64),
+        spectrum=np.ones(2, dtype=np.float32),
+        query_images=np.zeros((1, 8, 8, 3), dtype=np.uint8),
+        neighbour_images=np.zeros((1, 2, 8, 8, 3), dtype=np.uint8),
+        correct=np.ones((1, 2), dtype=np.bool_),
+        class_names=np.asarray(["a"]),
+        neighbour_names=np.asarray([["a", "b"]]),
+        class_scores=np.ones(1, dtype=np.float32),
+    )
+
+
+def test_an_exhibit_is_read_as_it_was_saved(tmp_path):
+    path = exhibit_path(tmp_path, "abc")
+    exhibit(0.5).save(path)
+    loaded = Exhibit.load(path)
+    for name, value in vars(exhibit(0.5)).items():
+        np.testing.assert_array_equal(getattr(loaded, name), value)
+
+
+def test_two_threads_can_save_one_exhibit(tmp_path):
+    path = exhibit_path(tmp_path, "abc")
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(20):
+            list(pool.map(lambda value: exhibit(value).save(path), (0.0, 0.25, 0.5, 0.75)))
+            assert Exhibit.load(path).test_embeddings[0, 0] in (0.0, 0.25, 0.5, 0.75)
+    assert [file.name for file in path.parent.iterdir()] == ["abc.npz"]

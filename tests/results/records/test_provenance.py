@@ -1,0 +1,92 @@
+"""Where a number was made."""
+
+import os
+import subprocess
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from results.records import provenance as origin
+from results.records.processor import processor
+from results.records.provenance import mixed_versions
+from results.records.records import Provenance
+from tests.support.sample_records import some_provenance
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def git(folder: Path, *arguments: str) -> str:
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
+    done = subprocess.run(["git", *identity, *arguments], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def fresh_commit():
+    origin._commit.cache_clear()
+    yield
+    origin._commit.cache_clear()
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch, fresh_commit):
+    """The suite as if its files lay in a folder of their own."""
+    (tmp_path / "results").mkdir()
+    monkeypatch.setattr(origin, "__file__", str(tmp_path / "results" / "provenance.py"))
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    return tmp_path
+
+
+def test_the_commit_is_this_checkouts(fresh_commit):
+    if not (ROOT / ".git").exists():
+        pytest.skip("the tests do not run from a git checkout")
+    made = origin.provenance("cpu", threads=3)
+    assert made.commit == git(ROOT, "rev-parse", "HEAD")
+    assert made.tree_dirty == bool(git(ROOT, "status", "--porcelain"))
+
+
+def test_machine_and_versions_are_told(fresh_commit):
+    made = origin.provenance("NVIDIA something", threads=3)
+    assert (made.device, made.threads, made.cpu_count) == ("NVIDIA something", 3, os.cpu_count())
+    for package in ("torch", "numpy", "optuna", "pytorch-metric-learning"):
+        assert made.versions[package] == metadata.version(package)
+    assert "python" in made.versions
+    assert made.processor == processor()
+
+
+def test_a_record_from_before_processors_were_kept_is_unchanged():
+    old = some_provenance()
+    assert old.processor == ""
+    assert "processor" not in old.model_dump(mode="json")
+    new = old.model_copy(update={"processor": "Z80"})
+    assert Provenance.model_validate(new.model_dump(mode="json")).processor == "Z80"
+
+
+def test_a_tree_is_dirty_from_the_first_change_on(elsewhere):
+    (elsewhere / "results" / "code.py").write_text("x = 1\n")
+    git(elsewhere, "init", "-q")
+    git(elsewhere, "add", ".")
+    git(elsewhere, "commit", "-q", "-m", "first")
+    assert origin._commit() == (git(elsewhere, "rev-parse", "HEAD"), False)
+    (elsewhere / "results" / "code.py").write_text("x = 2\n")
+    origin._commit.cache_clear()
+    assert origin._commit() == (git(elsewhere, "rev-parse", "HEAD"), True)
+
+
+def test_outside_a_checkout_nothing_vouches_for_the_code(elsewhere):
+    assert origin._commit() == ("unknown", True)
+
+
+def test_without_git_nothing_vouches_for_the_code(elsewhere, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    assert origin._commit() == ("unknown", True)
+
+
+def test_only_packages_that_decide_numbers_and_differ_are_mixed():
+    first = some_provenance().model_copy(update={"versions": {"torch": "2.13.0", "pillow": "13.0.0", "pandas": "3.0"}})
+    second = first.model_copy(update={"versions": {"torch": "2.12.1", "pillow": "13.0.0", "pandas": "3.1"}})
+    assert mixed_versions([first, first]) == {}
+    assert mixed_versions([first, second, first]) == {"torch": ["2.12.1", "2.13.0"]}
+    without = first.model_copy(update={"versions": {"pillow": "13.0.0"}})
+    assert mixed_versions([first, without]) == {}
