@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
+
+import typer
 
 from reproduce.commands.open_sessions import open_sessions
 from reproduce.commands.options import (
@@ -41,17 +44,6 @@ if TYPE_CHECKING:
     from reproduce.execution.session import Session
     from reproduce.storage import StoragePaths
 
-
-import sys
-from typing import TYPE_CHECKING
-
-import typer
-from rich.console import Console
-
-if TYPE_CHECKING:
-    from reproduce.execution.session import Session
-
-
 LONG_SECONDS = 3600.0
 """A run that is expected to take longer asks first."""
 
@@ -62,46 +54,32 @@ _SHORTER_ON_IMAGES = ", or --frozen; the experiment folder_small is made for you
 def ask_before_run(session: Session, device: str, workers: int, *, yes: bool, console: Console) -> None:
     """Say the forecast of the trainings to do, as `plan` estimates them. Nothing is said if all are in the store.
 
-    Args:
-        session: The opened experiment.
-        device: cpu, cuda or cuda:N.
-        workers: How many trainings run at the same time.
-        yes: Whether to start without a question.
-        console: Where the forecast is printed.
-
-    Raises:
-        typer.Exit: The user does not want to start.
+    A long run asks on a terminal, unless `yes`; typer.Exit is raised if the user does not want to start.
     """
-    from reproduce.forecast import plan_trainings
-    from reproduce.forecast.rates import REMEDY, expected_rates, training_rows_word
+    from reproduce.forecast.plan_trainings import plan, seconds_to_do
+    from reproduce.forecast.rates import REMEDY, expected_rates, rows_word
     from reproduce.storage import existing_store
     from reproduce.store_care.damaged_studies import whole_studies
 
     store = existing_store(session.paths)
     studies = whole_studies(session.paths) if store else None
     # All timings of a large store take seconds to read, so they are read only if something is left to do.
-    to_do = sum(method.to_do for method in plan_trainings.plan(session, store, studies, []))
+    to_do = sum(method.to_do for method in plan(session, store, studies))
     if not to_do:
         return
     timings = store.timings() if store else []
-    plans = plan_trainings.plan(session, store, studies, timings)
     rates = expected_rates(session.problem, timings, device)
-    known = None if isinstance(rates, str) else rates
-    each = [method.seconds_to_do(known) for method in plans]
-    durations = [seconds for seconds in each if seconds is not None]
-    if len(durations) < len(each):
+    if isinstance(rates, str):
         say(console, f"{to_do} trainings to do; how long they take is not known ({rates}); ask `plan`, and {REMEDY}")
         return
-    least, typical, most = (sum(parts) / workers for parts in zip(*durations, strict=True))
-    each_second = (
-        "" if isinstance(rates, str) else f"{rates.training:,.0f} {training_rows_word(session.problem)} a second"
-    )
-    source = "" if isinstance(rates, str) else f"; {each_second}, {rates.source}"
-    if known is not None and any(method.has_own_rates(known) for method in plans):
-        source += "; a method with trainings in the store has their rate"
+    plans = plan(session, store, studies, timings)
+    least, typical, most = seconds_to_do(plans, rates, workers)
+    own = any(method.has_own_rates(rates) for method in plans)
     say(
         console,
-        f"{to_do} trainings to do, forecast: about {in_words(typical)} ({in_words(least)} to {in_words(most)}{source})",
+        f"{to_do} trainings to do, forecast: about {in_words(typical)} ({in_words(least)} to {in_words(most)}; "
+        f"{rates.training:,.0f} {rows_word(session.problem)} a second, {rates.source}"
+        f"{'; a method with trainings in the store has their rate' if own else ''})",
     )
     if typical > LONG_SECONDS and not yes:
         say(console, _SHORTER + ("." if session.problem.trunk.is_input_features else f"{_SHORTER_ON_IMAGES}."))

@@ -16,7 +16,7 @@ from reproduce.errors import InputError, WorkFailedError
 from reproduce.execution.tasks import Done
 from reproduce.execution.track import MethodTrack
 from reproduce.forecast.plan_trainings import Length, lengths
-from reproduce.forecast.rates import Rates, images_of_training
+from reproduce.forecast.rates import work_of
 from reproduce.monitoring.observer import Tick
 from reproduce.monitoring.time_left import in_words
 from results.records.frames import Timing
@@ -101,7 +101,7 @@ class HangWatch:
         by_method = self._seconds_per_image
         known = [by_method[method]] if method in by_method else by_method.values()
         seconds = [each for trainings in known for each in trainings.values()]
-        return signs.longest.seconds(Rates(1 / max(seconds), "of this run")) if seconds else None
+        return signs.longest.work * max(seconds) if seconds else None
 
     def _note(self, tick: Tick, future: "Future[Done]", track: MethodTrack, job: TrainJob, before: float) -> None:
         if future not in self._signs:
@@ -111,8 +111,8 @@ class HangWatch:
         signs.last = self._watched
         seconds = self._looked - signs.begun
         if tick.iterations and seconds > 0:
-            images = images_of_training(Timing(job.spec, tick.iterations, seconds), track.problem)
-            self._seconds_per_image[track.method][job.fingerprint] = seconds / images
+            work = work_of(Timing(job.spec, tick.iterations, seconds), track.problem)
+            self._seconds_per_image[track.method][job.fingerprint] = seconds / work
 
 
 ATTEMPTS = 3
