@@ -185,7 +185,8 @@ def _cluster_factory(
 ) -> Callable[[], Executor]:
     """Return a function that opens an executor on a cluster. What is not installed or misspelt fails at once."""
     from reproduce.execution.clusters.ray import RayCluster, import_ray
-    from reproduce.execution.clusters.slurm import SlurmArrays, import_submitit, read_slurm_settings
+    from reproduce.execution.clusters.slurm import SlurmArrays, import_submitit
+    from reproduce.execution.clusters.slurm_job import read_slurm_settings
 
     if slurm is None:
         assert ray is not None
