@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from reproduce.commands.options import Choices
+from reproduce.commands.terminal import say
 from reproduce.errors import InputError
 from reproduce.monitoring.bars import Bars
 
 if TYPE_CHECKING:
     from reproduce.execution.session import Session
     from reproduce.storage import StoragePaths
-    from results.spec.experiment_spec import Experiment
-
-
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
-from reproduce.commands.terminal import say
-
-if TYPE_CHECKING:
     from results.spec.experiment_spec import Experiment
 
 
@@ -69,6 +61,35 @@ def suitable_panels(name: str, experiments: Mapping[str, Experiment], console: C
     raise InputError(f"{name}: no panel is for images of {side:.0f} pixels; name one of {', '.join(limits)}")
 
 
+def checked(name: str, experiment: Experiment) -> Experiment:
+    """Return an experiment whose dataset, trunk and metrics exist; users' metrics get the hashes of their sources.
+
+    Methods are checked when their cards are opened (`checked_card`).
+
+    Raises:
+        InputError: A name is unknown. The message has the key, the unknown name and the known names.
+    """
+    from protocols.datasets.dataset import DataError
+    from protocols.datasets.dataset_registry import entry_of
+    from protocols.metrics.metric_registry import check_metric_names
+    from protocols.trunks.trunk_registry import trunk_entry
+    from protocols.trunks.weights import TrunkError
+    from protocols.users_files.classes import settled_name
+    from results.spec.trunk_spec import NO_TRUNK
+
+    key = "dataset"
+    try:
+        entry_of(experiment.dataset.name)
+        key = "trunk"
+        if experiment.trunk.name != NO_TRUNK:
+            trunk_entry(experiment.trunk)
+        key = "metrics"
+        check_metric_names(experiment.metrics)
+    except (DataError, TrunkError, ValueError) as error:
+        raise InputError(f"{name}: key {key!r}: {error}") from error
+    return experiment.model_copy(update={"metrics": tuple(settled_name(metric) for metric in experiment.metrics)})
+
+
 def open_sessions(
     name: str, choices: Choices, where: StoragePaths, console: Console, *, plan: bool, device: str = "cpu"
 ) -> Iterator[Session]:
@@ -90,13 +111,10 @@ def open_sessions(
     Raises:
         InputError: An experiment cannot be opened, or no panel has a folder of images.
     """
-    from reproduce.config.experiment_file import check_names, load_experiments, with_settled_metrics
+    from reproduce.config.experiment_file import load_experiments
     from reproduce.execution.session import needs_folder, open_session
 
-    loaded = load_experiments(name, choices.overrides())
-    for key, experiment in loaded.items():
-        check_names(key, experiment)
-        loaded[key] = with_settled_metrics(experiment)
+    loaded = {key: checked(key, experiment) for key, experiment in load_experiments(name, choices.overrides()).items()}
     datasets = {experiment.dataset.name for experiment in loaded.values()}
     located = {key: _located(experiment, choices, datasets) for key, experiment in loaded.items()}
     located = suitable_panels(name, located, console)
