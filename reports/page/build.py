@@ -1,8 +1,7 @@
 """Builds the content of an experiment's page, and the figures that are saved beside it."""
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from reports.page.content import FoldOrigin, MethodSource, PageContent
 from reports.page.material import Material
@@ -22,7 +21,6 @@ from reports.page.sections.settings import protocol_facts
 from reports.page.sections.table_sections import tables_of
 from reports.page.sections.verdicts import verdicts_of
 from reports.page.sections.warnings import warnings_of
-from reports.page.shared_drawing import Begun, begin
 from reports.published.join import ComparedTable
 from reports.tables.result_table import missing_runs
 from results.records.records import FoldResult
@@ -38,20 +36,18 @@ class BuiltPage:
     figures: tuple[Drawn, ...]
 
 
-def build_page(material: Material, helper: Executor | None = None) -> BuiltPage:
+def build_page(material: Material) -> BuiltPage:
     """Build the page of an experiment.
 
     Args:
         material: The experiment with its records. Parts without data are left out of the page.
-        helper: Another process, which draws a part of the figures meanwhile; None draws all of them here.
 
     Returns:
         The content, which names missing runs, and the figures.
     """
-    begun = _begun(material, helper) if material.records else ()
     missing = missing_runs(material.measured)
     compared = compared_tables(material)
-    of_runs, of_embeddings = _drawn_here(material, compared) if material.records else ((), ())
+    figures = _figures(material, compared) if material.records else ()
     summary, classes = material.measured.summary, over_classes(material)
     settings = {name: value for name, value in summary.written_settings.items() if name != "title"}
     content = PageContent(
@@ -70,7 +66,7 @@ def build_page(material: Material, helper: Executor | None = None) -> BuiltPage:
             *published_verdicts(compared, material.titles),
         ),
         tables=tables_of(material, compared, classes) if material.records else (),
-        figures=(),
+        figures=tuple(drawn.view for drawn in figures if drawn.view is not None),
         galleries=galleries(material),
         protocol=protocol_facts(settings),
         origins=origins_of(
@@ -84,32 +80,22 @@ def build_page(material: Material, helper: Executor | None = None) -> BuiltPage:
         sources=_sources(material),
         glossary=GLOSSARY,
     )
-    # The helper draws while the other parts of the page are made, so its figures are wanted last.
-    maps, of_searches = _drawn_there(begun) if material.records else ((), ())
-    figures = (*of_runs, *maps, *of_embeddings, *of_searches)
-    return BuiltPage(
-        replace(content, figures=tuple(drawn.view for drawn in figures if drawn.view is not None)), figures
-    )
+    return BuiltPage(content, figures)
 
 
-def _begun(material: Material, helper: Executor | None) -> tuple[Begun, ...]:
-    """Offer the figures that take longest to the helper: those with t-SNE, then those of the searches."""
-    searched = [key for key in material.titles if key in material.searches]
+def _figures(material: Material, compared: Sequence[ComparedTable]) -> tuple[Drawn, ...]:
     return (
-        begin(helper, map_figures, material),
-        *(begin(helper, search_figures, key, material.titles[key], material.searches[key]) for key in searched),
+        *papers_figures(material, compared),
+        *run_figures(material, published_values(compared)),
+        *map_figures(material),
+        *embedding_figures(material),
+        *(
+            figure
+            for key, title in material.titles.items()
+            if key in material.searches
+            for figure in search_figures(key, title, material.searches[key])
+        ),
     )
-
-
-def _drawn_here(material: Material, compared: Sequence[ComparedTable]) -> tuple[tuple[Drawn, ...], tuple[Drawn, ...]]:
-    of_runs = (*papers_figures(material, compared), *run_figures(material, published_values(compared)))
-    return of_runs, tuple(embedding_figures(material))
-
-
-def _drawn_there(begun: Sequence[Begun]) -> tuple[tuple[Drawn, ...], tuple[Drawn, ...]]:
-    # The helper begins with the first, so this process takes the last.
-    maps, *of_searches = reversed([figures() for figures in reversed(begun)])
-    return maps, tuple(figure for figures in of_searches for figure in figures)
 
 
 def _subtitle(material: Material) -> str:

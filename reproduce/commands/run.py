@@ -34,7 +34,6 @@ from reproduce.commands.options import (
 from reproduce.commands.terminal import output_console, say
 from reproduce.errors import InputError
 from reproduce.monitoring.time_left import in_words
-from reproduce.quick_imports import quick_imports
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -110,13 +109,12 @@ def run(
     Before the first training the run says how long it will take, and asks on a terminal if that is more than an hour.
     You can stop a run with Ctrl-C at any time; the same command continues it.
     """
-    with quick_imports():
-        from reproduce.commands.terminal import show_table
-        from reproduce.execution import run_experiment
-        from reproduce.execution.devices import check_device, default_workers
-        from reproduce.monitoring.trackers import open_trackers
-        from reproduce.storage import storage_paths
-        from reproduce.store_care.set_aside_studies import set_aside_damaged_studies
+    from reproduce.commands.terminal import show_table
+    from reproduce.execution import run_experiment
+    from reproduce.execution.devices import check_device, default_workers
+    from reproduce.monitoring.trackers import open_trackers
+    from reproduce.storage import storage_paths
+    from reproduce.store_care.set_aside_studies import set_aside_damaged_studies
 
     console = output_console()
     check_workers(workers)
