@@ -74,7 +74,6 @@ def check(name: DatasetName, data: DataFolder = None, subset: Subset = False) ->
 
 
 def _listed(entry: DatasetEntry, folder: Path, console: Console) -> ImageListing:
-    """List the dataset's images in the folder. If images are missing, print the first of them before the error."""
     from protocols.datasets.listing import MissingImagesError
 
     assert entry.lister is not None
@@ -223,7 +222,6 @@ def _pixels(text: str) -> int | None:
 
 @contextmanager
 def _data_errors_as_input_errors() -> Iterator[None]:
-    """Turn errors about the data into input errors, which the command line prints as one line."""
     from protocols.datasets.dataset import DataError
     from protocols.download import DownloadError
     from protocols.images.decoding import BrokenImageError

@@ -21,16 +21,7 @@ if TYPE_CHECKING:
 def suitable_panels(name: str, experiments: Mapping[str, Experiment], console: Console) -> dict[str, Experiment]:
     """Keep the panel that suits the images if the file chooses by their size, and say which one and why.
 
-    Args:
-        name: Name or path of the experiment file.
-        experiments: The file's experiments by their names in the store, with the folders of their images.
-        console: Where the choice is printed.
-
-    Returns:
-        The chosen panel; all experiments if the file does not choose, or if a folder is missing.
-
-    Raises:
-        InputError: The images cannot be listed or no panel suits them.
+    All experiments are kept if the file does not choose, or if a folder is missing.
     """
     from protocols.datasets.dataset import DataError
     from protocols.datasets.folder import list_folder
@@ -65,9 +56,6 @@ def checked(name: str, experiment: Experiment) -> Experiment:
     """Return an experiment whose dataset, trunk and metrics exist; users' metrics get the hashes of their sources.
 
     Methods are checked when their cards are opened (`checked_card`).
-
-    Raises:
-        InputError: A name is unknown. The message has the key, the unknown name and the known names.
     """
     from protocols.datasets.dataset import DataError
     from protocols.datasets.dataset_registry import entry_of
@@ -95,21 +83,8 @@ def open_sessions(
 ) -> Iterator[Session]:
     """Open the experiments of a file one after another, with the progress for weights, images and features.
 
-    A panel whose images have no folder is left out with a message, as long as another panel can be run.
-
-    Args:
-        name: Name of an experiment that comes with the suite, or path of a file; `/panel` behind it selects a panel.
-        choices: What the command line changes about the experiments.
-        where: Paths of the store, the checkpoints and the decoded images.
-        console: Where the progress is shown.
-        plan: Open the experiments only for a plan, which needs neither images nor weights.
-        device: cpu, cuda or cuda:N, which computes the features of a frozen trunk.
-
-    Yields:
-        One session per experiment.
-
-    Raises:
-        InputError: An experiment cannot be opened, or no panel has a folder of images.
+    A panel whose images have no folder is left out with a message, as long as another panel can be run. A `plan` needs
+    neither images nor weights.
     """
     from reproduce.config.experiment_file import load_experiments
     from reproduce.execution.session import needs_folder, open_session

@@ -175,18 +175,9 @@ class Choices:
         }
 
     def root_of(self, dataset: str, all_datasets: set[str]) -> Path | None:
-        """Return the folder that `--data` gives for a dataset.
+        """Return the folder that `--data` gives for a dataset; None if it gives none.
 
-        Args:
-            dataset: Name of the dataset.
-            all_datasets: Names of all datasets of the experiment's file. If it is only one, its name may be left out
-                in `--data`.
-
-        Returns:
-            The folder; None if `--data` gives none for this dataset.
-
-        Raises:
-            InputError: A folder is given without one of the names, although there are several datasets.
+        If the experiment's file has only one dataset, its name may be left out in `--data`.
         """
         folders: dict[str, Path] = {}
         for item in self.data or []:

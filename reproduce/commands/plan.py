@@ -99,7 +99,6 @@ def _check_machine(rate: float | None, gpu: str | None) -> None:
 def _rates(
     session: Session, timings: Sequence[Timing], rate: float | None, gpu: str | None, device: str
 ) -> Rates | str:
-    """Return the rates to plan with, or why they are unknown."""
     from reproduce.forecast.rates import expected_rates, given_rates, machine_rates
 
     if rate is not None:
@@ -110,15 +109,7 @@ def _rates(
 def show_plan(
     plans: Sequence[MethodPlan], rates: Rates | str, workers: int, session: Session, console: Console
 ) -> None:
-    """Print the number of trainings, how many of them are in the store, and the time left.
-
-    Args:
-        plans: One plan per method.
-        rates: The speed of the machine, or the reason why it is unknown.
-        workers: How many trainings run at the same time.
-        session: The opened experiment.
-        console: Where the table is printed.
-    """
+    """Print the number of trainings, how many of them are in the store, and the time left."""
     table = Table(title=f"{session.name}: {session.experiment.title}")
     for name in ("method", "trainings", "in store", "to do", "iterations each", "at least", "typical", "at most"):
         table.add_column(name, justify="left" if name == "method" else "right")
@@ -135,7 +126,6 @@ def show_plan(
 
 
 def _summary(plans: Sequence[MethodPlan], rates: Rates | str, workers: int, session: Session) -> Iterator[str]:
-    """Write the lines below the table: counts, the time left, and where the times come from."""
     from reproduce.forecast.plan_trainings import seconds_to_do
     from reproduce.forecast.rates import EVALUATION_SPEED, REMEDY, rows_word
 

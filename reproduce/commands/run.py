@@ -146,7 +146,6 @@ def run(
 
 
 def _say_other_data(session: Session, console: Console) -> None:
-    """Say it in one line if the data differ from those of the experiment's earlier runs."""
     from reproduce.execution.session import note_on_data
     from reproduce.storage import existing_store
 
@@ -156,7 +155,6 @@ def _say_other_data(session: Session, console: Console) -> None:
 
 
 def _write_page(finished: Finished, seconds: float, session: Session) -> str:
-    """Write the page, and return the last lines of a run: the number of trainings, and the paths of table and page."""
     from reproduce.outputs.page import page_or_reason
 
     files = ", ".join(str(path) for path in finished.files)
@@ -168,7 +166,6 @@ def _write_page(finished: Finished, seconds: float, session: Session) -> str:
 def _local_factory(
     device: str, workers: int | None, *, cuda_graphs: bool, processes_only: bool
 ) -> Callable[[], Executor]:
-    """Return a function that opens an executor on this machine; it is called once per experiment of a file."""
     from reproduce.execution.devices import check_device, default_workers
     from reproduce.execution.local import open_executor
 

@@ -51,13 +51,11 @@ def with_overrides(settings: Mapping[str, Any], overrides: Mapping[str, Any]) ->
 
 
 def _replaced(settings: Mapping[str, Any], keys: list[str], value: object) -> dict[str, Any]:
-    """Replace one value in nested mappings, without changing them."""
     first, *others = keys
     return {**settings, first: _replaced(settings[first], others, value) if others else value}
 
 
 def _resized(images: Mapping[str, Any], crop: int) -> dict[str, Any]:
-    """Set the crop, and scale the resizes before it."""
     resizes = {key: images.get(key) for key in ("resize", "evaluation_resize")}
     scaled = {key: round(side * crop / images["crop"]) for key, side in resizes.items() if side is not None}
     return {**images, **scaled, "crop": crop}
@@ -132,14 +130,6 @@ def with_sweeps(path: Path, where: str, content: Mapping[str, Any]) -> dict[str,
 
     The variant of one combination has a key such as `proxy_anchor__loss.alpha_4`. Values of the `grid` become
     hyperparameters of the variant, values of `with` become conditions of its row.
-
-    Args:
-        path: The experiment file, for messages.
-        where: Prefix of the panel in messages.
-        content: Keys and values of the experiment.
-
-    Raises:
-        InputError: A sweep is wrong, or it varies nothing.
     """
     content = dict(content)
     sweeps = content.pop("sweeps", None) or []
@@ -224,15 +214,8 @@ def load_experiments(name: str, overrides: Mapping[str, Any]) -> dict[str, Exper
 def panels_by_size(name: str) -> dict[str, int | None]:
     """Return the panels of a file that are run for images up to a size, smaller sizes first.
 
-    Args:
-        name: Name or path of the file. With `/panel` behind it nothing has to be chosen.
-
-    Returns:
-        For each panel, by its name in the store, the largest median of the images' shorter sides in pixels; None is for
-        images of any size. Empty if the file does not choose by size.
-
-    Raises:
-        InputError: The file cannot be read, or the key is wrong.
+    The size is the largest median of the images' shorter sides in pixels; None is for images of any size. The result is
+    empty if the file does not choose by size, or if `name` selects a panel.
     """
     path, selected = _file_and_panel(name)
     content = read_mapping(path)
@@ -254,7 +237,6 @@ def _file_and_panel(name: str) -> tuple[Path, str | None]:
 
 
 def _methods_named(content: Any) -> set[str]:
-    """Return the keys of the methods and variants that the keys and values of a file or a panel name."""
     if not isinstance(content, dict):
         return set()
     methods, variants = content.get("methods"), content.get("variants")
@@ -266,15 +248,6 @@ def _methods_named(content: Any) -> set[str]:
 def _validated(
     path: Path, where: str, content: dict[str, Any], overrides: Mapping[str, Any], named: set[str]
 ) -> Experiment:
-    """Return the experiment with the overrides.
-
-    Args:
-        path: The file, for messages.
-        where: The panel's prefix in messages.
-        content: Keys and values of the experiment.
-        overrides: New values by dotted key.
-        named: Keys of all methods that the file names, those of other panels included.
-    """
     content = with_sweeps(path, where, content)
     try:
         experiment = Experiment.model_validate(content)
@@ -290,7 +263,6 @@ def _validated(
 
 
 def _check_rows(path: Path, where: str, experiment: Experiment, named: set[str]) -> None:
-    """Refuse settings, ranges and conditions of rows that do not exist, and conditions that a row cannot have."""
     # A method can be the path of a card.
     rows = {*experiment.rows, *(Path(method).stem for method in experiment.methods)}
     # Panels share the settings of their file, so these may name methods of another panel.

@@ -52,10 +52,6 @@ class HangWatch:
     the slowest rate of the method's trainings in this run; without any, at the slowest of all methods. Stored trainings
     do not count, since another machine may have made them. Nothing hangs until one training has trained up to a
     validation, nor before `LEAST_SECONDS`.
-
-    Args:
-        factor: The multiple of the forecast, above 1.
-        clock: Gives the time in seconds.
     """
 
     def __init__(self, factor: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -69,11 +65,7 @@ class HangWatch:
     ) -> "dict[Future[Done], str]":
         """Note the progress since the last look, and return the trainings that hang now, each with the reason.
 
-        A training is returned again only after another time of silence.
-
-        Args:
-            running: All tasks that were submitted and are not finished.
-            ticks: The progress that was reported since the last look.
+        A training is returned again only after another time of silence. `running` has all tasks that are not finished.
         """
         before, self._looked = self._looked, self._clock()
         self._watched += min(self._looked - before, _LONGEST_GAP)
@@ -125,27 +117,14 @@ def described(job: Job) -> str:
 
 
 class FailedJobs:
-    """Counts the failures of jobs in this run, and stores them.
-
-    Args:
-        store: Where the failures are stored.
-    """
+    """Counts the failures of jobs in this run, and stores them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._attempts: dict[str, int] = {}
 
     def add(self, method: str, job: Job, error: BaseException) -> None:
-        """Store a failure. Return if the job may be tried again.
-
-        Args:
-            method: Key of the method.
-            job: The training or test.
-            error: Why it failed.
-
-        Raises:
-            WorkFailedError: The job must not be tried again, or has failed too often.
-        """
+        """Store a failure. Return if the job may be tried again; raise WorkFailedError if not."""
         description, reason = described(job), _reason(error)
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             raise WorkFailedError(

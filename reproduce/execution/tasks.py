@@ -102,19 +102,7 @@ Done = Trained | RunRecord
 def carry_out(task: Task, device: str, report: Callable[[Tick], None], *, cuda_graphs: bool = False) -> Done:
     """Carry out a task and write its files. Each file is written completely or not at all.
 
-    Args:
-        task: A training or a test evaluation.
-        device: cpu, cuda or cuda:N.
-        report: Called with the progress of a training at its beginning and at each of its validations.
-        cuda_graphs: Whether a training records its network as a CUDA graph.
-
-    Returns:
-        The result of a training, with its curve of test scores if there is one; the record of a test evaluation.
-
-    Raises:
-        SplitError: A training would see a test class, or a test would score a class that was trained on.
-        MethodError: The method's loss or miner cannot be built.
-        OSError: A checkpoint cannot be read or written.
+    `report` gets the progress of a training at its beginning and at each of its validations.
     """
     remember_files(task.sources)
     return _train(task, device, report, cuda_graphs) if isinstance(task, TrainTask) else _evaluate(task, device)
@@ -155,7 +143,6 @@ def _evaluate(task: EvaluateTask, device: str) -> RunRecord:
 
 
 def _exhibitor(task: EvaluateTask, weights: dict[str, Tensor], device: str) -> Show | None:
-    """Return a function that writes the exhibit of a scored run; None if the task makes no exhibit."""
     exhibition = task.exhibition
     if exhibition is None:
         return None
@@ -175,15 +162,7 @@ def _read_tensors(path: Path) -> Any:
 
 
 def write_tensors(path: Path, tensors: Any) -> None:
-    """Write tensors in the format of `torch.save`, completely or not at all.
-
-    Args:
-        path: The file to write.
-        tensors: A state dict or another object that `torch.save` takes.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
+    """Write tensors in the format of `torch.save`, completely or not at all."""
     # The buffer in memory is needed because torch reports a full disk as an internal error of its file writer.
     buffer = io.BytesIO()
     torch.save(tensors, buffer)

@@ -90,14 +90,7 @@ def plan(
     storage: optuna.storages.BaseStorage | None,
     timings: Sequence[Timing] = (),
 ) -> list[MethodPlan]:
-    """Plan each method of an opened experiment. Store and studies are only read; None where there are none yet.
-
-    Args:
-        session: The opened experiment.
-        store: The store.
-        storage: Optuna's storage of the studies.
-        timings: Timings of all trainings in the store.
-    """
+    """Plan each method of an opened experiment. Store and studies are only read; None where there are none yet."""
     plans = []
     studies = session.studies(storage or optuna.storages.InMemoryStorage())
     for card, study in zip(session.cards, studies.values(), strict=True):

@@ -148,11 +148,7 @@ def work_of(timing: Timing, problem: Problem | None) -> float:
 
 
 def operations(spec: FoldSpec) -> float:
-    """Count the floating point operations of a trunk's convolutions and linear layers on one image, in a forward pass.
-
-    Raises:
-        TrunkError: The trunk cannot be built here.
-    """
+    """Count the floating point operations of a trunk's convolutions and linear layers in one image's forward pass."""
     model = model_of(without_published_weights(spec)).eval()
     counts: list[int] = []
 

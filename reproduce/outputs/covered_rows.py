@@ -105,5 +105,4 @@ def _keys(experiment: Experiment) -> tuple[str, ...]:
 
 
 def _tested(experiment: Experiment) -> TestedModels:
-    """What the runs of a trained method would test."""
     return TestedModels(1 if experiment.protocol == "standard" else experiment.folds, experiment.embedding_size)

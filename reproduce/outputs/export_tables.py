@@ -16,15 +16,6 @@ def new_folder(to: Path) -> Iterator[Path]:
     """Give a temporary folder to write into, and rename it to `to` when everything is written.
 
     After an error there is no folder `to`, so an export is never incomplete.
-
-    Args:
-        to: The folder to write; it must be new or empty.
-
-    Yields:
-        The temporary folder.
-
-    Raises:
-        InputError: `to` is not empty, or it cannot be written.
     """
     target = to.absolute()
     with ExitStack() as stack:
@@ -38,16 +29,7 @@ def new_folder(to: Path) -> Iterator[Path]:
 
 
 def export_tables(store: Store, form: str, folder: Path) -> None:
-    """Write the store's runs, folds, curves, test points and class scores as `runs.parquet`, `runs.csv` and so on.
-
-    Args:
-        store: The store.
-        form: parquet or csv.
-        folder: Folder to write into.
-
-    Raises:
-        InputError: The format is unknown, or the store has no training.
-    """
+    """Write the store's runs, folds, curves, test points and class scores as `runs.parquet`, `runs.csv` and so on."""
     if form not in FORMATS:
         raise InputError(f"--format {form!r}: use {' or '.join(FORMATS)}")
     frames = {"folds": store.folds()}

@@ -61,20 +61,7 @@ def latest_experiment(store: Store) -> NamedExperiment:
 
 
 def find_experiments(store: Store, names: Sequence[str], hint: str = "") -> list[NamedExperiment]:
-    """Find the latest experiments of some names.
-
-    Args:
-        store: The store.
-        names: Each is a NAME, a NAME/PANEL or the path of an experiment file; former names work too. The name of a file
-            with panels gives all its panels in the store.
-        hint: Text that is added to the error's message.
-
-    Returns:
-        The experiments in the order of `names`, without duplicates; panels are sorted.
-
-    Raises:
-        InputError: The store has no experiment of one of the names; the message lists those that it has.
-    """
+    """Find the latest experiments of some names."""
     latest = store.latest_experiments()
     fingerprints: dict[str, str] = {}
     for name in names:
@@ -99,18 +86,7 @@ def find_experiment(store: Store, name: str) -> NamedExperiment:
 
 
 def find_run(store: Store, name: str, method: str, run: int, search: int = 0) -> StoredRun:
-    """Find a run of the latest experiment of a name.
-
-    Args:
-        store: The store.
-        name: Name of the experiment.
-        method: Key of the method.
-        run: Number of the run, counted from 0 in every search.
-        search: Number of the search, counted from 0.
-
-    Raises:
-        InputError: There is no such experiment, method or run; the message lists those that exist.
-    """
+    """Find a run of the latest experiment of a name. Runs are counted from 0 in every search."""
     experiment = find_experiment(store, name)
     records = store.experiment_runs(experiment.fingerprint)
     if not records:

@@ -50,14 +50,9 @@ _PUBLIC = re.compile(r"https://(?:www\.)?(?:github\.com|gitlab\.com|codeberg\.or
 
 
 def repository_address(checkout: Path = _ROOT) -> str:
-    """Return the address of the repository.
+    """Return the address of the repository: `repository-code` of `CITATION.cff`, or else where it was cloned from.
 
-    Args:
-        checkout: The folder with `CITATION.cff`.
-
-    Returns:
-        `repository-code` of `CITATION.cff`; if it is not set, the address from which the checkout was cloned. Empty if
-        neither is a public address on GitHub, GitLab or Codeberg.
+    It is empty if neither is a public address on GitHub, GitLab or Codeberg.
     """
     address = _cited(checkout) or _cloned_from(checkout)
     address = address.strip().removesuffix("/").removesuffix(".git")
@@ -92,10 +87,6 @@ def write_page(name: str, fingerprint: str, store: Store, where: StoragePaths, f
 
     The page is `folder`/NAME/index.html, and the figures are in `folder`/NAME/figures. The slash of a panel's name
     becomes an underscore. The page is written completely or not at all. Figures of an earlier page are replaced.
-
-    Raises:
-        StoreError: The store cannot be read.
-        InputError: The page cannot be written.
     """
     return _draw(gather(name, fingerprint, store, where), folder / file_name(name))
 
@@ -136,18 +127,7 @@ def is_current(page_folder: Path, fingerprint: str) -> bool:
 
 
 def gather(name: str, fingerprint: str, store: Store, where: StoragePaths) -> Material:
-    """Collect the material of an experiment's page from the store and the folder of artifacts.
-
-    Args:
-        name: The experiment's name in the store.
-        fingerprint: The experiment's fingerprint.
-        store: The store.
-        where: Paths of the store and the artifacts.
-
-    Raises:
-        StoreError: The store cannot be read.
-        InputError: A file of the suite cannot be read.
-    """
+    """Collect the material of an experiment's page from the store and the folder of artifacts."""
     measured = MeasuredExperiment.from_store(store, fingerprint, trainings=True)
     with studies_in_one_line(where):
         studies = whole_studies(where)
@@ -207,7 +187,6 @@ def _recordings(measured: MeasuredExperiment, artifacts: Path) -> tuple[dict[str
 
 
 def _panels(name: str, store: Store) -> dict[str, MeasuredExperiment]:
-    """Return the latest experiments of all panels of the same file, by panel."""
     file, slash, _ = name.partition("/")
     if not slash:
         return {}
@@ -229,7 +208,6 @@ def _origin_line(fingerprint: str) -> str:
 
 
 def _write_figures(figures: tuple[Drawn, ...], folder: Path) -> list[str]:
-    """Write the files of the figures, remove those of an earlier page, and return the names of the files."""
     folder.mkdir(parents=True, exist_ok=True)
     names = {figure.name for figure in figures if figure.svg is not None}
     for path in folder.iterdir():

@@ -39,14 +39,7 @@ def rerun_commands(name: str, measured: MeasuredExperiment) -> tuple[Command, ..
 
     If the suite has a file for the experiment, options give the differences from this file. If options cannot express
     the differences, the commands contain a complete file, with all defaults, so that it stays exact when defaults
-    change.
-
-    Args:
-        name: The experiment's name in the store.
-        measured: The experiment with its runs.
-
-    Returns:
-        The commands in their order; none if the experiment's settings were not stored or cannot be read.
+    change. There are no commands if the experiment's settings were not stored or cannot be read.
     """
     experiment = measured.summary.experiment
     if experiment is None:
@@ -97,7 +90,6 @@ def _reachable_file(name: str, experiment: Experiment) -> Experiment | None:
 
 
 def _arguments(experiment: Experiment, in_file: Experiment) -> list[str]:
-    """Return the options for the settings that differ from the file, and for the folder of images."""
     arguments = [] if experiment.dataset.name in EMBEDDED else ["--data", "FOLDER"]
     for option, value_of in _OPTIONS.items():
         if value_of(experiment) != value_of(in_file):

@@ -106,11 +106,7 @@ class RayCluster:
         self._next_progress = self._mailbox.take.remote()
 
     def submit(self, task: Task) -> "Future[Done]":
-        """Give the task to Ray, which starts it when there is room.
-
-        Raises:
-            BrokenProcessPool: The connection to the cluster is lost.
-        """
+        """Give the task to Ray, which starts it when there is room."""
         if not self._ray.is_initialized():
             # Without this check Ray would start a new cluster.
             raise self._fail_unfinished(ConnectionError("the connection is closed"))
@@ -175,11 +171,7 @@ class RayCluster:
             self._ray.cancel(ref, force=True)
 
     def restart(self) -> None:
-        """Connect again after the cluster was lost. Unfinished tasks must be submitted again.
-
-        Raises:
-            WorkFailedError: The cluster cannot be reached.
-        """
+        """Connect again after the cluster was lost. Unfinished tasks must be submitted again."""
         self.close()
         try:
             self._connect()

@@ -65,17 +65,7 @@ class _Member:
 
 
 class SlurmArrays:
-    """Carries out tasks as jobs of a SLURM cluster. A thread submits them and collects their outcomes.
-
-    Args:
-        settings: What each job asks for.
-        device: cpu, cuda, or auto for cuda if the jobs ask for a GPU.
-        workers: Jobs at the same time, waiting ones included; None for `JOBS`.
-        where: The cache and the artifacts, which all nodes must share.
-
-    Raises:
-        InputError: The settings do not fit, or this machine cannot submit jobs; the message is one line.
-    """
+    """Carries out tasks as jobs of a SLURM cluster. A thread submits them and collects their outcomes."""
 
     cluster: ClassVar[str] = "slurm"
     """Name of submitit's executor; tests use its local one."""
@@ -178,7 +168,6 @@ class SlurmArrays:
             future.set_exception(WorkerDiedError(reason))
 
     def _watch(self) -> None:
-        """Submit waiting tasks and collect outcomes until the executor is closed."""
         while not self._closed.wait(_POLL_SECONDS):
             self._submit_waiting()
             self._end_hanging()
