@@ -1,6 +1,7 @@
 """Builds the content of an experiment's page, and the figures that are saved beside it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from reports.page.content import FoldOrigin, MethodSource, PageContent
@@ -36,18 +37,19 @@ class BuiltPage:
     figures: tuple[Drawn, ...]
 
 
-def build_page(material: Material) -> BuiltPage:
+def build_page(material: Material, helper: Executor | None = None) -> BuiltPage:
     """Build the page of an experiment.
 
     Args:
         material: The experiment with its records. Parts without data are left out of the page.
+        helper: Another process, which draws a part of the figures meanwhile; None draws all of them here.
 
     Returns:
         The content, which names missing runs, and the figures.
     """
     missing = missing_runs(material.measured)
     compared = compared_tables(material)
-    figures = _figures(material, compared) if material.records else ()
+    figures = _figures(material, compared, helper) if material.records else ()
     summary, classes = material.measured.summary, over_classes(material)
     settings = {name: value for name, value in summary.written_settings.items() if name != "title"}
     content = PageContent(
@@ -83,19 +85,30 @@ def build_page(material: Material) -> BuiltPage:
     return BuiltPage(content, figures)
 
 
-def _figures(material: Material, compared: Sequence[ComparedTable]) -> tuple[Drawn, ...]:
-    return (
-        *papers_figures(material, compared),
-        *run_figures(material, published_values(compared)),
-        *map_figures(material),
-        *embedding_figures(material),
-        *(
-            figure
-            for key, title in material.titles.items()
-            if key in material.searches
-            for figure in search_figures(key, title, material.searches[key])
-        ),
-    )
+def _figures(material: Material, compared: Sequence[ComparedTable], helper: Executor | None) -> tuple[Drawn, ...]:
+    """Draw all figures. Those that take longest are offered to the helper: t-SNE, then the searches."""
+    searched = [key for key in material.titles if key in material.searches]
+    maps = _begin(helper, map_figures, material)
+    searches = [_begin(helper, search_figures, key, material.titles[key], material.searches[key]) for key in searched]
+    of_runs = (*papers_figures(material, compared), *run_figures(material, published_values(compared)))
+    of_embeddings = tuple(embedding_figures(material))
+    # The helper begins with the first, so this process takes the last.
+    of_searches = reversed([drawn() for drawn in reversed(searches)])
+    return (*of_runs, *maps(), *of_embeddings, *(figure for figures in of_searches for figure in figures))
+
+
+def _begin(
+    helper: Executor | None, draw: Callable[..., Iterable[Drawn]], *arguments: object
+) -> Callable[[], tuple[Drawn, ...]]:
+    """Offer figures to another process. What it has not begun when they are wanted is drawn here."""
+    if helper is None:
+        return lambda: tuple(draw(*arguments))
+    future = helper.submit(_drawn, draw, *arguments)
+    return lambda: tuple(draw(*arguments)) if future.cancel() else future.result()
+
+
+def _drawn(draw: Callable[..., Iterable[Drawn]], *arguments: object) -> tuple[Drawn, ...]:
+    return tuple(draw(*arguments))
 
 
 def _subtitle(material: Material) -> str:

@@ -20,18 +20,6 @@ from reproduce.execution.tasks import Done, Task, carry_out
 from reproduce.monitoring.observer import Tick
 
 
-def end_with_parent() -> None:
-    """Start a thread that ends this process as soon as its parent has ended. Call it in a worker when it starts."""
-    threading.Thread(target=_wait_for_parent, daemon=True).start()
-
-
-def _wait_for_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
 class InProcess:
     """Carries out one task after another in this process."""
 
@@ -200,7 +188,7 @@ _worker: dict[str, Any] = {}
 def _start_worker(queue: Any, device: str, cuda_graphs: bool) -> None:
     # Ctrl-C reaches the whole process group, but only the parent process decides which workers end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_with_parent()
+    interrupts.end_with_parent()
     _worker.update(queue=queue, device=device, cuda_graphs=cuda_graphs)
     prepare_process(device)
 

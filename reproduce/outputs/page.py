@@ -11,7 +11,8 @@ import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import nullcontext, suppress
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from importlib import metadata
@@ -30,6 +31,7 @@ from reports.page.material import Material
 from reproduce.config.deviations import deviations, mlrc_experiment
 from reproduce.config.method_card import suite_card
 from reproduce.errors import InputError
+from reproduce.outputs.drawing_helper import drawing_helper
 from reproduce.outputs.rerun_commands import rerun_commands
 from reproduce.outputs.search_histories import searches
 from reproduce.outputs.tables import published_names
@@ -42,6 +44,8 @@ from results.store.store import IncompleteExperimentError, Store
 from results.whole_files import file_name, write_whole
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from reports.page.sections.drawn_figure import Drawn
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -82,13 +86,15 @@ _PACKAGES = ("matplotlib", "numpy", "scipy", "pandas", "scikit-learn", "jinja2",
 _UNREADABLE = (OSError, ValueError, KeyError, EOFError, BadZipFile)
 
 
-def write_page(name: str, fingerprint: str, store: Store, where: StoragePaths, folder: Path) -> Path:
+def write_page(
+    name: str, fingerprint: str, store: Store, where: StoragePaths, folder: Path, helper: Executor | None = None
+) -> Path:
     """Write the page of an experiment, and its figures as PNG and SVG; return the file of the page.
 
     The page is `folder`/NAME/index.html, and the figures are in `folder`/NAME/figures. The slash of a panel's name
     becomes an underscore. The page is written completely or not at all. Figures of an earlier page are replaced.
     """
-    return _draw(gather(name, fingerprint, store, where), folder / file_name(name))
+    return _draw(gather(name, fingerprint, store, where), folder / file_name(name), helper)
 
 
 def current_page(name: str, fingerprint: str, store: Store, where: StoragePaths, folder: Path) -> Path:
@@ -96,14 +102,19 @@ def current_page(name: str, fingerprint: str, store: Store, where: StoragePaths,
     material, page_folder = gather(name, fingerprint, store, where), folder / file_name(name)
     if is_current(page_folder, page_fingerprint(material)):
         return page_folder / _PAGE
-    return _draw(material, page_folder)
+    with drawing_helper() if material.exhibits else nullcontext() as helper:
+        return _draw(material, page_folder, helper)
 
 
-def _draw(material: Material, page_folder: Path) -> Path:
+def _draw(material: Material, page_folder: Path, helper: Executor | None) -> Path:
     from reports.page.build import build_page
     from reports.page.render import render_page
 
-    built, page, inputs = build_page(material), page_folder / _PAGE, page_folder / _INPUTS
+    page, inputs = page_folder / _PAGE, page_folder / _INPUTS
+    try:
+        built = build_page(material, helper)
+    except BrokenProcessPool:  # The helper was killed.
+        built = build_page(material)
     try:
         # A page that is not written to its end counts as outdated.
         inputs.unlink(missing_ok=True)
