@@ -157,7 +157,7 @@ def test_every_imported_package_is_declared(path):
         "results.statistics.ranks, results.statistics.peeking, results.spec.mlrc_constants",
         "results.statistics.planning, results.statistics.primary_comparison, results.statistics.calibration",
         "reports.tables.result_table, reports.page.render, reports.page.sections.origins, reports.page.build",
-        "reproduce.outputs.export_tables, reproduce.commands.export, reproduce.outputs.tables",
+        "reproduce.commands.export, reproduce.outputs.tables",
         "reports.paper_figures.registry, reproduce.outputs.paper_figures, reproduce.commands.figure",
         "results.store.check_records, results.store.merge_records, reproduce.commands.store, reproduce.commands.verify",
         "reproduce.config.experiment_file, reproduce.config.method_card, reproduce.config.deviations",

@@ -62,7 +62,7 @@ class Trained:
 
 
 @dataclass(frozen=True)
-class Exhibition:
+class ExhibitInputs:
     """The inputs of an exhibit that a test evaluation does not have.
 
     Attributes:
@@ -84,14 +84,14 @@ class EvaluateTask:
         job: The test evaluation.
         data: The test images.
         weights: Files with the checkpoints, one per fold.
-        exhibition: Inputs of the exhibit; None makes no exhibit.
+        exhibit: Inputs of the exhibit; None makes none.
         sources: Files with users' classes and metrics, by the hash of their source.
     """
 
     job: EvaluateJob
     data: TestData
     weights: tuple[Path, ...]
-    exhibition: Exhibition | None = None
+    exhibit: ExhibitInputs | None = None
     sources: Mapping[str, Path] = field(default_factory=known_files)
 
 
@@ -143,16 +143,16 @@ def _evaluate(task: EvaluateTask, device: str) -> RunRecord:
 
 
 def _exhibitor(task: EvaluateTask, weights: dict[str, Tensor], device: str) -> Show | None:
-    exhibition = task.exhibition
-    if exhibition is None:
+    inputs = task.exhibit
+    if inputs is None:
         return None
     vectors_file = vectors_path(task.weights[0])
     vectors = _read_tensors(vectors_file) if vectors_file.exists() else None
-    first = FirstFold(task.job.specs[0], weights, exhibition.train, vectors)
+    first = FirstFold(task.job.specs[0], weights, inputs.train, vectors)
 
     def show(record: RunRecord, embedded: Embedded) -> None:
-        exhibit = exhibit_of(record, embedded, task.data, first, exhibition.class_names, torch.device(device))
-        exhibit.save(exhibition.path)
+        exhibit = exhibit_of(record, embedded, task.data, first, inputs.class_names, torch.device(device))
+        exhibit.save(inputs.path)
 
     return show
 

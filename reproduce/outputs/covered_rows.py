@@ -90,7 +90,7 @@ def _status(
     reasons: list[list[str]] = [["no shipped experiment has this row"]]
     for stored in shipped:
         experiment = stored.measured.summary.experiment
-        if experiment is None or stored.dataset != cell.dataset or row.key not in _keys(experiment):
+        if experiment is None or stored.dataset != cell.dataset or row.key not in experiment.rows:
             continue
         against = objections(table, row, cell, stored, _tested(experiment.for_row(row.key)))
         if not against:
@@ -98,10 +98,6 @@ def _status(
         reasons.append([f"{stored.name}: {reason}" for reason in against])
     fewest = sorted(reasons[1:] or reasons, key=len)[0]
     return "not runnable", "; ".join(fewest)
-
-
-def _keys(experiment: Experiment) -> tuple[str, ...]:
-    return (*experiment.methods, *(variant.key for variant in experiment.variants))
 
 
 def _tested(experiment: Experiment) -> TestedModels:
