@@ -32,8 +32,7 @@ class TrainTask:
     """A training and the images that it may see, or their features.
 
     Attributes:
-        job: The training.
-        data: Images of its training and validation classes.
+        data: Images of the job's training and validation classes.
         weights: File for the best checkpoint; None keeps no checkpoint.
         observed_on: Test images for a curve of test scores; the training itself cannot see them. None for no curve.
         recordings: Embeddings to keep in a file beside the weights; None keeps none.
@@ -50,12 +49,7 @@ class TrainTask:
 
 @dataclass(frozen=True)
 class Trained:
-    """The outcome of a training.
-
-    Attributes:
-        result: The result of the training.
-        test_curve: Test scores during the training; None if the task had no test images.
-    """
+    """The outcome of a training, with a curve of test scores if the task had test images."""
 
     result: FoldResult
     test_curve: TestCurve | None
@@ -63,13 +57,7 @@ class Trained:
 
 @dataclass(frozen=True)
 class ExhibitInputs:
-    """The inputs of an exhibit that a test evaluation does not have.
-
-    Attributes:
-        train: Training images of the first fold, or their features.
-        class_names: Names of all classes.
-        path: File of the exhibit.
-    """
+    """What an exhibit needs and a test does not: training images of the first fold, class names and its file."""
 
     train: Samples
     class_names: tuple[str, ...]
@@ -81,8 +69,6 @@ class EvaluateTask:
     """A test evaluation.
 
     Attributes:
-        job: The test evaluation.
-        data: The test images.
         weights: Files with the checkpoints, one per fold.
         exhibit: Inputs of the exhibit; None makes none.
         sources: Files with users' classes and metrics, by the hash of their source.

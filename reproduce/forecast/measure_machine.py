@@ -52,13 +52,7 @@ class BenchSizes:
 
 @dataclass(frozen=True)
 class MachineRate:
-    """One measured rate.
-
-    Attributes:
-        what: What was measured.
-        rate: The rate with its unit, or the reason why there is none.
-        note: How it was measured.
-    """
+    """What was measured, its rate with the unit, and how it was measured or why there is no rate."""
 
     what: str
     rate: str

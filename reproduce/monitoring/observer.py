@@ -8,12 +8,7 @@ from protocols.jobs import Job, Outcome
 
 @dataclass(frozen=True)
 class Tick:
-    """The progress of a running training.
-
-    Attributes:
-        fingerprint: Fingerprint of the training.
-        iterations: Number of iterations that are done.
-    """
+    """The progress of a running training: its fingerprint, and the iterations that are done."""
 
     fingerprint: str
     iterations: int

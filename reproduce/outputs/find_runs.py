@@ -14,12 +14,7 @@ from results.store.store import Store
 
 @dataclass(frozen=True)
 class NamedExperiment:
-    """The latest experiment of a name.
-
-    Attributes:
-        name: NAME or NAME/PANEL.
-        fingerprint: Fingerprint of the experiment in the store.
-    """
+    """The latest experiment of a name, NAME or NAME/PANEL, with its fingerprint in the store."""
 
     name: str
     fingerprint: str
@@ -27,14 +22,7 @@ class NamedExperiment:
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run with test scores.
-
-    Attributes:
-        experiment: Name of the experiment.
-        summary: The experiment's summary.
-        record: The run's record.
-        trainings: The run's trainings by fold.
-    """
+    """A run with test scores: its experiment, its record and its trainings by fold."""
 
     experiment: str
     summary: ExperimentSummary

@@ -33,24 +33,14 @@ _LARGEST_MANIFEST = 64 << 20
 
 
 class Member(Record):
-    """A file in the zip file.
-
-    Attributes:
-        size: Its size in bytes.
-        sha256: The SHA-256 of its content.
-    """
+    """Size in bytes and hash of a file in the zip file."""
 
     size: int = Field(ge=0)
     sha256: str = Field(pattern="^[0-9a-f]{64}$")
 
 
 class Manifest(Record):
-    """The list of the members of a store's file.
-
-    Attributes:
-        format: Version of the file's layout.
-        members: The members by name.
-    """
+    """The version of the layout of a store's file, and its members by name."""
 
     format: int
     members: dict[str, Member]
