@@ -14,6 +14,7 @@ from protocols.problem import Problem
 from protocols.progress import Progress
 from protocols.protocol_registry import PROTOCOLS, Protocol
 from protocols.search.open_method import OpenMethod
+from protocols.search.proposals import SamplerError, build_sampler
 from protocols.search.space import searched_ranges
 from protocols.search.study import Budget, Study
 from protocols.splits import ClassSplit, SplitError, drawn_name, named_split
@@ -165,6 +166,7 @@ def open_session(
     """
     cards = _cards(experiment)
     try:
+        build_sampler(experiment.search.sampler)
         if needs_folder(experiment) and not (outline and DATASETS[experiment.dataset.name].publication):
             _open_images(experiment, where, progress)  # Fails before weights are downloaded in vain.
         if experiment.trunk.name == NO_TRUNK:
@@ -187,7 +189,7 @@ def open_session(
         with_cards = zip(cards, others, strict=True)
         row_problems = {card.key: other for card, other in with_cards if card.key in experiment.conditions}
         return Session(name, experiment, problem, cards, where, row_problems)
-    except (DataError, BrokenImageError, SplitError, TrunkError) as error:
+    except (DataError, BrokenImageError, SamplerError, SplitError, TrunkError) as error:
         raise InputError(str(error)) from error
 
 
