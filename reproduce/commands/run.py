@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING
 
 import typer
@@ -58,12 +57,10 @@ def ask_before_run(session: Session, device: str, workers: int, *, yes: bool, co
     from reproduce.forecast.plan_trainings import plan, seconds_to_do
     from reproduce.forecast.rates import REMEDY, expected_rates, rows_word
     from reproduce.storage import existing_store
-    from reproduce.store_care.damaged_studies import whole_studies
 
     store = existing_store(session.paths)
-    studies = whole_studies(session.paths) if store else None
     # All timings of a large store take seconds to read, so they are read only if something is left to do.
-    to_do = sum(method.to_do for method in plan(session, store, studies))
+    to_do = sum(method.to_do for method in plan(session, store))
     if not to_do:
         return
     timings = store.timings() if store else []
@@ -71,7 +68,7 @@ def ask_before_run(session: Session, device: str, workers: int, *, yes: bool, co
     if isinstance(rates, str):
         say(console, f"{to_do} trainings to do; how long they take is not known ({rates}); ask `plan`, and {REMEDY}")
         return
-    plans = plan(session, store, studies, timings)
+    plans = plan(session, store, timings)
     least, typical, most = seconds_to_do(plans, rates, workers)
     own = any(method.has_own_rates(rates) for method in plans)
     say(
@@ -114,7 +111,6 @@ def run(
     from reproduce.execution.devices import check_device, default_workers
     from reproduce.monitoring.trackers import open_trackers
     from reproduce.storage import storage_paths
-    from reproduce.store_care.set_aside_studies import set_aside_damaged_studies
 
     console = output_console()
     check_workers(workers)
@@ -134,7 +130,6 @@ def run(
     # The features of a frozen trunk are computed on this machine; the nodes of a cluster read them from the cache.
     features_on = check_device("auto" if on_cluster else device)
     for session in open_sessions(experiment, choices, where, console, plan=False, device=features_on):
-        set_aside_damaged_studies(where, partial(say, console))
         _say_other_data(session, console)
         # A cluster's number of workers and their speed are not known before it is open.
         if ray is None:

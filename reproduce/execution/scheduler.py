@@ -300,7 +300,9 @@ class Scheduler:
     def _add_outcome(self, track: MethodTrack, index: int, outcome: Outcome, *, from_store: bool) -> None:
         track.outcomes[index] = outcome
         if isinstance(outcome, RunRecord) and self.experiment is not None:
-            self.store.enlist(self.experiment, track.method, outcome.run, outcome.fingerprint, outcome.search)
+            job = track.jobs[index]
+            assert isinstance(job, EvaluateJob)
+            self.store.enlist(self.experiment, track.method, outcome, job.study)
         self.observer.job_done(track.method, track.jobs[index], outcome, from_store=from_store)
 
 

@@ -4,8 +4,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import optuna
-
 from protocols.problem import Problem
 from protocols.splits import from_ranges
 from reproduce.execution.session import Session
@@ -87,12 +85,11 @@ def seconds_to_do(plans: Sequence[MethodPlan], rates: Rates, workers: int) -> tu
 def plan(
     session: Session,
     store: Store | None,
-    storage: optuna.storages.BaseStorage | None,
     timings: Sequence[Timing] = (),
 ) -> list[MethodPlan]:
-    """Plan each method of an opened experiment. Store and studies are only read; None where there are none yet."""
+    """Plan each method of an opened experiment. The store is only read; None where there is none yet."""
     plans = []
-    studies = session.studies(storage or optuna.storages.InMemoryStorage())
+    studies = session.studies(store.searches if store else None)
     for card, study in zip(session.cards, studies.values(), strict=True):
         problem = study.problem
         specs = [] if store is None else session.protocol.foreseeable(study)
@@ -102,7 +99,7 @@ def plan(
         plans.append(
             MethodPlan(
                 card.title,
-                session.protocol.trainings_of(study),
+                session.protocol.trainings_of(study) - study.spared(),
                 0 if store is None else len(store.finished_folds([spec.fingerprint for spec in specs])),
                 shortest,
                 longest,
