@@ -92,18 +92,18 @@ def with_paths(content: dict[str, Any], folder: Path) -> dict[str, Any]:
     Values of a wrong type stay as they are; the validation refuses them.
     """
     for place, join in _PATHS.items():
-        content = _changed_at(content, place.split("."), lambda text, join=join: join(text, folder))
+        content = _joined_at(content, place.split("."), join, folder)
     return content
 
 
-def _changed_at(value: Any, place: list[str], change: Callable[[str], str]) -> Any:
+def _joined_at(value: Any, place: list[str], join: Callable[[str, Path], str], folder: Path) -> Any:
     if not place:
-        return change(value) if isinstance(value, str) else value
+        return join(value, folder) if isinstance(value, str) else value
     key, *rest = place
     if key == "*" and isinstance(value, list):
-        return [_changed_at(entry, rest, change) for entry in value]
+        return [_joined_at(entry, rest, join, folder) for entry in value]
     if isinstance(value, dict) and key in value:
-        return {**value, key: _changed_at(value[key], rest, change)}
+        return {**value, key: _joined_at(value[key], rest, join, folder)}
     return value
 
 

@@ -63,7 +63,7 @@ def test_the_untrained_trunk_has_no_iterations(problem):
         assert (longest.iterations, longest.work) == (0, validated / 3)
 
 
-def test_a_method_has_the_mean_and_the_rate_of_its_own_stored_trainings(problem):
+def test_a_method_has_the_rate_of_its_own_stored_trainings(problem):
     fast = TRIPLET.model_copy(update={"name": "fast"})
     budget, sampler = Budget(0, 2), SamplerSettings()
     studies = {
@@ -79,10 +79,10 @@ def test_a_method_has_the_mean_and_the_rate_of_its_own_stored_trainings(problem)
         Timing(problem.fold_specs(method, "calibration", 0)[0], 9, seconds)
         for method, seconds in ((TRIPLET, 30.0), (TRIPLET, 50.0), (fast, 2.0))
     ]
-    slow, quick = plan(session, None, None, timings)
+    slow, quick = plan(session, None, timings)
     assert quick.own_rates.training == pytest.approx(20 * slow.own_rates.training)
     assert slow.own_rates.here
-    assert plan(session, None, None, timings[:2])[1].own_rates is None
+    assert plan(session, None, timings[:2])[1].own_rates is None
 
 
 def timing(problem, iterations, **changes):
