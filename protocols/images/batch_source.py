@@ -1,7 +1,6 @@
 """The crops of a training, made as `ImageSettings.augmentation` and the device decide; all ways give the same pixels.
 
-`faithful`: Pillow resizes each crop on the host. On a CPU, small images are cropped some batches at once
-(`small_crops`).
+`faithful`: Pillow resizes each crop on the host.
 `device`: the network's device resizes a whole batch. The images are kept on the device if there is room; otherwise the
 boxes of each batch are sent there. With a GPU, the work of the host is done in advance by threads. It is written to
 page-locked memory, so that the copy does not wait. On a CPU, `device` is several times slower than `faithful`.
@@ -9,28 +8,20 @@ page-locked memory, so that the copy does not wait. On a CPU, `device` is severa
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from protocols.images.crops import Cuts, cut_crops, joined, random_cuts
+from protocols.images.crops import Cuts, cut_crops, random_cuts
 from protocols.images.device_crops import Windows, resized_windows
 from protocols.images.packed_images import LabelledImages
 from protocols.images.prefetch import done_ahead
-from protocols.images.small_crops import SmallCrops, fits
 from results.spec.training_spec import ImageSettings
 
 RESIDENT_BYTES = 8 * 2**30
 """Largest size in bytes of training images that are kept on a GPU; a quarter of the free memory is a second limit."""
-
-SMALL_BATCHES = 4
-"""Batches of small images that are cropped at once.
-
-In trainings of glyphs on an AMD EPYC, a batch of 32 crops took 0.26 ms instead of 0.38 (four trainings each).
-"""
 
 Rows = NDArray[np.int64]
 OnDevice = Callable[[], Tensor]
@@ -63,11 +54,7 @@ class BatchSource:
         self._images, self._settings = images, settings
         self._threads = host_threads(device) if threads is None else threads
         self._make: Callable[[Rows, Cuts], OnDevice]
-        self._small: SmallCrops | None = None
-        if settings.augmentation == "faithful" and device.type == "cpu" and fits(images, settings.crop):
-            small = self._small = SmallCrops(images, settings.crop)
-            self._make = lambda rows, cuts: lambda: small(rows, cuts)
-        elif settings.augmentation == "faithful":
+        if settings.augmentation == "faithful":
             self._make = _PillowCrops(images, settings.crop, device)
         elif has_room(device, images.n_bytes, RESIDENT_BYTES) if resident is None else resident:
             self._make = _ResidentImages(images, settings.crop, device)
@@ -99,19 +86,8 @@ class BatchSource:
             Positions and crops of the next batch.
         """
         batches = ((part, random_cuts(self._images, part, self._settings, generator)) for part in rows)
-        if self._small is not None:
-            yield from _some_at_once(self._small, batches)
-            return
         for part, on_device in done_ahead(lambda batch: (batch[0], self._make(*batch)), batches, self._threads):
             yield part, on_device()
-
-
-def _some_at_once(small: SmallCrops, batches: Iterator[tuple[Rows, Cuts]]) -> Iterator[tuple[Rows, Tensor]]:
-    """Crops of batches in order, `SMALL_BATCHES` of them in each call of `small`."""
-    while group := list(islice(batches, SMALL_BATCHES)):
-        parts = [part for part, _ in group]
-        crops = small(np.concatenate(parts), joined([cuts for _, cuts in group]))
-        yield from zip(parts, crops.split([len(part) for part in parts]), strict=True)
 
 
 class _PillowCrops:

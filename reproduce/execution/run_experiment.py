@@ -10,7 +10,7 @@ from rich.console import Console
 
 from protocols.datasets.split_file import SPLIT_FILE
 from protocols.jobs import Job, Outcome
-from protocols.metrics.neighbours import backend
+from protocols.metrics.faiss_search import backend
 from protocols.search.study import Study
 from protocols.users_files.kept_copies import keep_sources
 from reports.tables.formats import WRITERS

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from results.records.processor import processor
-from results.records.provenance import provenance
+from results.records.provenance import processor, provenance
 from results.records.records import Provenance
 from results.store.experiment_results import FOLDER
 from results.values import Record
