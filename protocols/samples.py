@@ -2,10 +2,8 @@
 
 import torch
 
-from protocols.features.feature_batches import EvaluationFeatures, FeatureSource
-from protocols.features.packed_features import LabelledFeatures
-from protocols.images.batch_source import BatchSource
-from protocols.images.evaluation_crops import BATCH, EvaluationCrops
+from protocols.features.feature_rows import EvaluationFeatures, FeatureSource, LabelledFeatures
+from protocols.images.batch_source import BATCH, BatchSource, EvaluationCrops
 from protocols.images.packed_images import LabelledImages
 from results.spec.training_spec import ImageSettings
 

@@ -14,11 +14,16 @@ from numpy.typing import NDArray
 from scipy.io import loadmat
 from scipy.io.matlab import MatReadError
 
-from protocols.datasets.cars196_names import CLASS_NAMES
 from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageListing, from_listing
 from protocols.datasets.folder import images_below
 from protocols.datasets.listing import check_counts, require_images, root_of
 from protocols.datasets.publication import CARS196
+
+CLASS_NAMES = tuple(Path(__file__).with_name("cars196_names.txt").read_text(encoding="utf-8").splitlines())
+"""The name of class id i at position i - 1: the order of `class_names` in the publisher's files.
+
+Makes are in alphabetical order, but models within a make are not, so the ids cannot be derived from class folders.
+"""
 
 _TEST_LABELS = "cars_test_annos_withlabels.mat"
 
@@ -144,7 +149,7 @@ def _plain(name: str) -> str:
 
 
 def _official_names(root: Path) -> tuple[str, ...]:
-    """The class names of the publisher's file if there is one, else those of `cars196_names`."""
+    """The class names of the publisher's file if there is one, else `CLASS_NAMES`."""
     for file in ("devkit/cars_meta.mat", "cars_meta.mat", "cars_annos.mat", "devkit/cars_annos.mat"):
         if (root / file).is_file():
             return _class_names(root / file, _mat(root / file))

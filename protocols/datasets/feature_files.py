@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageListing, check_listing
 from protocols.datasets.listing import root_of
 from protocols.datasets.split_file import with_split
-from protocols.features.packed_features import LabelledFeatures, PackedFeatures
+from protocols.features.feature_rows import LabelledFeatures, PackedFeatures
 from protocols.progress import Progress
 from protocols.verified_files import FileRecord, put_away, record_of, stamp_of
 from results.spec.experiment_spec import FEATURES

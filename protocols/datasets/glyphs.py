@@ -3,7 +3,7 @@
 A class is a character. A sample is the character in one typeface: DejaVu Sans, DejaVu Sans Mono, DejaVu Serif and STIX
 General, each in four styles. Every sample has its own fixed perspective, rotation, scale and shift, so that comparing
 raw pixels does not solve the task. Nothing is downloaded: the font files come with matplotlib, and the classes are a
-fixed table in `glyph_alphabet.py`. The drawing depends on the FreeType library in the installed Pillow, so single grey
+fixed table here. The drawing depends on the FreeType library in the installed Pillow, so single grey
 levels may differ between machines. On one machine the images are always the same; the dataset's fingerprint records
 their content.
 """
@@ -22,17 +22,10 @@ from fontTools.ttLib import TTFont
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from protocols.datasets import glyphs
-from protocols.datasets import glyphs as glyph_alphabet
 from protocols.datasets.dataset import DataRequest, Dataset, from_packing
 from protocols.images.packing import Packing, pack_arrays, sound_pack
 from protocols.verified_files import put_away
 from results.whole_files import write_whole
-
-MIN_FACES = 12
-MAX_SIMILARITY = 0.91
-MEAN_SIMILARITY = 0.87
-CROSSINGS = 1
 
 DIGITS = "0123456789"
 
@@ -73,7 +66,7 @@ def open_glyphs(request: DataRequest) -> Dataset:
 
 def _rendered(folder: Path) -> Dataset:
     """Render the images and pack them; write their classes and names beside the pack."""
-    rendered = glyphs.render()
+    rendered = render()
     packing = pack_arrays(rendered.images[..., None], folder)
     listing = [rendered.class_names, rendered.image_names, rendered.labels.tolist()]
     write_whole(_listing_path(folder), json.dumps([packing.images.identity, *listing]))
@@ -103,9 +96,8 @@ def _listing_path(folder: Path) -> Path:
 
 
 def _stamp() -> str:
-    sources = [Path(str(module.__file__)).read_bytes() for module in (glyphs, glyph_alphabet)]
     versions = [metadata.version(package).encode() for package in ("matplotlib", "pillow", "fonttools")]
-    return hashlib.sha256(b"\0".join(sources + versions)).hexdigest()[:16]
+    return hashlib.sha256(b"\0".join([Path(__file__).read_bytes(), *versions])).hexdigest()[:16]
 
 
 SIDE = 32

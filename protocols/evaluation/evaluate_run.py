@@ -1,18 +1,19 @@
 """The test evaluation of a reproduction: separated and concatenated scores (specification, section 8).
 
-Models embed test images only here and in `protocols.evaluation.curve_recorder`.
+Models embed test images only here.
 """
 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import final
 
 import torch
 from torch import Tensor
 
 from losses.plugin import Normalization, TrainingPlugin
 from protocols.evaluation.test_data import TestData
-from protocols.images.evaluation_crops import BATCH
+from protocols.images.batch_source import BATCH
 from protocols.jobs import EvaluateJob
 from protocols.metrics.metric_registry import check_metric_names, measure
 from protocols.metrics.retrieval import QueryScores, normalized, query_scores, sides
@@ -20,9 +21,9 @@ from protocols.samples import evaluation_batches_of
 from protocols.training.build_method import component_class
 from protocols.training.torch_state import device_name
 from protocols.trunks.embed import embed_crops
-from protocols.trunks.embedding_model import trained_model
+from protocols.trunks.embedding_model import EmbeddingModel, trained_model
 from results.records.provenance import provenance
-from results.records.records import ClassScores, RunRecord, Scores
+from results.records.records import ClassScores, RunRecord, Scores, TestCurve, TestPoint
 from results.spec.training_spec import FoldSpec
 
 
@@ -244,3 +245,40 @@ def _rounded(rows: Tensor) -> tuple[Scores, ...]:
         Scores(precision_at_1=round(precision_at_1, 6), r_precision=round(r_precision, 6), map_at_r=round(map_at_r, 6))
         for precision_at_1, r_precision, map_at_r in rows.tolist()
     )
+
+
+@final
+class CurveRecorder:
+    """Scores a model on the test classes at every validation, without an effect on its training.
+
+    The scores show what a choice of the epoch by test scores would give. Nothing selects by them.
+
+    Pass it to `train_fold` as `observe`. It uses no random numbers, restores the model's mode and returns nothing.
+
+    Args:
+        spec: The training.
+        data: Images of the test classes.
+        device: `cpu`, `cuda` or `cuda:N`.
+
+    Raises:
+        SplitError: The training uses a test class.
+    """
+
+    def __init__(self, spec: FoldSpec, data: TestData, device: str = "cpu") -> None:
+        data.check_unseen(spec)
+        self.spec, self.data = spec, data
+        self.crops = evaluation_batches_of(data.images, spec.images, torch.device(device))
+        self.labels = torch.from_numpy(data.images.labels)
+        self.normalization = normalization_of(spec)
+        self.points: list[TestPoint] = []
+
+    def __call__(self, model: EmbeddingModel, iteration: int) -> None:
+        """Add a point to the curve. There is none for embeddings that are not finite; they end the training anyway."""
+        embeddings = embed_crops(model, self.crops)
+        if torch.isfinite(embeddings).all():
+            query_sides = sides(normalized(embeddings, self.normalization), self.labels, self.data.is_query)
+            self.points.append(TestPoint(iteration=iteration, scores=query_scores(*query_sides).mean().scores))
+
+    def curve(self) -> TestCurve:
+        """The points recorded up to now."""
+        return TestCurve(fingerprint=self.spec.fingerprint, points=tuple(self.points))

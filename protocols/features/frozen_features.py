@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from protocols.datasets.dataset import Dataset
-from protocols.features.packed_features import LabelledFeatures, PackedFeatures
+from protocols.features.feature_rows import LabelledFeatures, PackedFeatures
 from protocols.images.packed_images import LabelledImages
 from protocols.progress import Progress
 from protocols.samples import evaluation_batches_of

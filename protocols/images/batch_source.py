@@ -1,4 +1,6 @@
-"""The crops of a training, made as `ImageSettings.augmentation` and the device decide; all ways give the same pixels.
+"""The crops of trainings and evaluations in batches.
+
+Those of a training are made as `ImageSettings.augmentation` and the device decide; all ways give the same pixels.
 
 `faithful`: Pillow resizes each crop on the host.
 `device`: the network's device resizes a whole batch. The images are kept on the device if there is room; otherwise the
@@ -7,17 +9,19 @@ page-locked memory, so that the copy does not wait. On a CPU, `device` is severa
 """
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from protocols.images.crops import Cuts, cut_crops, random_cuts
+from protocols.images.crops import Cuts, cut_crops, evaluation_batch, random_cuts
 from protocols.images.device_crops import Windows, resized_windows
 from protocols.images.packed_images import LabelledImages
-from protocols.images.prefetch import done_ahead
 from results.spec.training_spec import ImageSettings
 
 RESIDENT_BYTES = 8 * 2**30
@@ -26,6 +30,16 @@ RESIDENT_BYTES = 8 * 2**30
 Rows = NDArray[np.int64]
 OnDevice = Callable[[], Tensor]
 """The second part of making a batch, after the host's part. It returns the crops on the device."""
+
+BATCH = 64
+"""Number of images that are embedded at once."""
+HOST_BYTES = 2**30
+"""Largest size in bytes of crops kept in the host's memory; larger sets (SOP's test classes) are made again."""
+DEVICE_BYTES = 4 * 2**30
+"""Largest size in bytes of crops kept on a GPU; a quarter of the free memory is a second limit."""
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 class BatchSource:
@@ -202,3 +216,81 @@ def _one_ahead(pairs: Iterator[tuple[Tensor, Tensor]], device: torch.device) -> 
             tensor.record_stream(working)
         following = made_on_stream()
         yield pair
+
+
+class EvaluationCrops:
+    """Centre crops of images in batches, uint8 (batch, channels, crop, crop) on the device.
+
+    The first pass makes the crops and keeps them on the device, or else in the host's memory. Without room, every pass
+    makes them again. All passes give the same crops.
+
+    Args:
+        images: The images.
+        settings: Size of the crops.
+        device: The device of the crops.
+        keep: Whether to keep the crops for later passes.
+        batch: Number of images per batch.
+    """
+
+    def __init__(
+        self,
+        images: LabelledImages,
+        settings: ImageSettings,
+        device: torch.device,
+        *,
+        keep: bool = True,
+        batch: int = BATCH,
+    ) -> None:
+        self.images, self.settings, self.device, self.batch = images, settings, device, batch
+        n_bytes = len(images) * images.images.channels * settings.crop**2
+        self._on_device = keep and has_room(device, n_bytes, DEVICE_BYTES)
+        self._keeps = self._on_device or (keep and n_bytes <= HOST_BYTES)
+        self._crops: list[Tensor] | None = None
+
+    def batches(self) -> Iterator[Tensor]:
+        """Yield all crops in the order of the images."""
+        if self._crops is not None:
+            for crops in self._crops:
+                yield crops.to(self.device, non_blocking=True)
+            return
+        all_crops = []
+        for crops in done_ahead(self._made, range(0, len(self.images), self.batch), host_threads(self.device)):
+            on_device = crops.to(self.device, non_blocking=True)
+            if self._keeps:
+                all_crops.append(on_device if self._on_device else crops)
+            yield on_device
+        self._crops = all_crops if self._keeps else None
+
+    def _made(self, first: int) -> Tensor:
+        rows = np.arange(first, min(first + self.batch, len(self.images)))
+        return page_locked(evaluation_batch(self.images, rows, self.settings), self.device)
+
+
+def done_ahead(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
+    """Yield `work(item)` for every item in order, with later items computed in advance.
+
+    The items are drawn one after another in the caller's thread. Random numbers that they draw are therefore the same
+    for every number of threads. An error in `work` is raised when the result of its item is due.
+
+    Args:
+        work: Computes one result; runs in a background thread.
+        items: The items.
+        threads: Number of items in advance; 0 computes each result in the caller's thread when it is needed.
+
+    Yields:
+        The results, in the order of the items.
+    """
+    if threads == 0:
+        yield from map(work, items)
+        return
+    pool = ThreadPoolExecutor(threads)
+    waiting: deque[Future[Result]] = deque()
+    try:
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) > threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)

@@ -11,7 +11,7 @@ from protocols.metrics.clustering import nmi
 from protocols.metrics.covering import covering_radius
 from protocols.metrics.retrieval import retrieval_scores, sides
 from protocols.metrics.structure import class_concentration_variance, density, spectral_decay, uniformity
-from protocols.users_files.metrics import try_metric, value_of_source
+from protocols.users_files.checks import try_metric, value_of_source
 from results.spec.source_names import SourceName
 
 _RECALL = re.compile(r"recall@([1-9][0-9]*)")

@@ -17,8 +17,8 @@ import losses
 from losses.dense_pairs import pair_loss
 from losses.plugin import TrainingPlugin
 from losses.wrapper import PluginWrapper
-from protocols.users_files.classes import SourceError
-from protocols.users_files.losses import source_class, try_loss
+from protocols.users_files.checks import source_class, try_loss
+from protocols.users_files.sources import SourceError
 from results.spec.source_names import SourceName
 from results.spec.training_spec import Component, MethodSpec, OptimizerSettings
 

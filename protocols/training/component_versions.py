@@ -15,7 +15,7 @@ from torch import nn
 
 from losses import meaning_of
 from protocols.training.build_method import MethodError, component_class
-from protocols.users_files.classes import SourceError, settled_name
+from protocols.users_files.sources import SourceError, settled_name
 from results.spec.nested_components import nested_components
 from results.spec.source_names import SourceName
 from results.spec.training_spec import MethodSpec

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from losses.checks import values_are_checked
 from losses.plugin import Clock, Normalization, TrainingContext
+from losses.sample_pool import SamplePool
 from losses.without_waiting import use_waitless_reducers
 from protocols.images.batch_source import labelled_batches
 from protocols.metrics.retrieval import normalized, retrieval_scores
@@ -17,12 +18,11 @@ from protocols.samples import evaluation_batches_of, training_batches_of
 from protocols.training.batches import batches
 from protocols.training.best_checkpoint import BestCheckpoint, weights_on_cpu
 from protocols.training.build_method import BuiltMethod, build_method, build_optimizer
-from protocols.training.cuda_graphs import record_graph
 from protocols.training.embedding_recorder import EpochEnd, EpochObserver
-from protocols.training.fold_data import FoldData, class_pool
+from protocols.training.fold_data import FoldData
 from protocols.training.principal_components import set_to_principal_components
 from protocols.training.step_monitor import NotFiniteError, StepMonitor
-from protocols.training.torch_state import device_name, isolated_random_numbers
+from protocols.training.torch_state import device_name, isolated_random_numbers, record_graph
 from protocols.trunks.embed import embed_crops, features_of_crops
 from protocols.trunks.embedding_model import EmbeddingModel, model_of
 from results.records.provenance import provenance
@@ -215,7 +215,8 @@ class _Training:
         crops = torch.Generator().manual_seed(derive_seed("crops", spec.seed))
         self.batches = labelled_batches(source.training_batches(rows, crops), self.targets, self.device)
         pool_seed = derive_seed("pool", spec.seed)
-        pool = class_pool(self.model, source, self.targets, pool_seed)
+        pool_crops = torch.Generator().manual_seed(pool_seed)
+        pool = SamplePool(self.model, lambda rows: source.training_batch(rows, pool_crops), self.targets, pool_seed)
         generator = torch.Generator().manual_seed(derive_seed("plugin", spec.seed))
         trainable = [p for p in self.model.parameters() if p.requires_grad]
         self.trunk_parameters = [p for p in self.model.trunk.parameters() if p.requires_grad]

@@ -3,6 +3,8 @@
 from functools import partial
 from pathlib import Path
 
+from torch import Tensor, nn
+
 from protocols.progress import Progress
 from protocols.trunks import efficientnet_lite
 from protocols.trunks.bn_inception import BN_INCEPTION_FILE, BNInception
@@ -15,10 +17,9 @@ from protocols.trunks.library_trunks import (
     torchvision_entry,
     torchvision_trunk,
 )
-from protocols.trunks.small_conv import SmallConv
 from protocols.trunks.trunk_entry import RANDOM, TrunkEntry, identified, is_path, tag_of
 from protocols.trunks.weights import IMAGENET, TrunkError, names_own_file, settle_weights, use_weights
-from protocols.users_files.classes import SourceError, settled_name
+from protocols.users_files.sources import SourceError, settled_name
 from protocols.users_files.trunks import file_entry
 from results.spec.source_names import SourceName
 from results.spec.trunk_spec import NO_TRUNK, InputFormat, TrunkSpec
@@ -37,6 +38,33 @@ _CENTRED_FORMAT = InputFormat(channels="RGB", mean=(0.5, 0.5, 0.5), std=(0.5, 0.
 
 
 _CAFFE_FORMAT = InputFormat(channels="BGR", mean=CAFFE_MEAN, std=(1.0, 1.0, 1.0), scale=255.0)
+
+
+class SmallConv(nn.Module):
+    """A small network for training from scratch on `glyphs`: four 3x3 convolutions with stride 2.
+
+    It maps images (n, c, h, w) to features (n, 128, h / 16, w / 16), rounded up.
+    The network has group normalisation instead of batch normalisation. MLRC freezes the running statistics of batch
+    normalisation; without pretraining they would normalise nothing.
+
+    Args:
+        channels: Channels c of the images.
+    """
+
+    features = 128
+
+    def __init__(self, channels: int = 1) -> None:
+        super().__init__()
+        widths = (16, 32, 64, self.features)
+        layers: list[nn.Module] = []
+        for before, after in zip((channels, *widths), widths, strict=False):
+            layers += [nn.Conv2d(before, after, 3, stride=2, padding=1), nn.GroupNorm(8, after), nn.ReLU(inplace=True)]
+        self.stages = nn.Sequential(*layers)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Compute the last feature map of normalised images (n, channels, height, width)."""
+        features: Tensor = self.stages(images)
+        return features
 
 
 TRUNKS = {

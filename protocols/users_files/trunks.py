@@ -7,7 +7,6 @@ pooled, or pooled features (n, c). Beside it, `INPUT_FORMAT` says which numbers 
 import sys
 from collections.abc import Mapping
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,7 +15,7 @@ from torch import Tensor, nn
 
 from protocols.trunks.trunk_entry import TrunkEntry
 from protocols.trunks.weights import TrunkError, WeightFile
-from protocols.users_files.classes import SourceError, load_source, raised_in
+from protocols.users_files.sources import SourceError, explained, load_source
 from results.spec.source_names import SourceName
 from results.spec.trunk_spec import PRETRAINED, InputFormat
 
@@ -84,10 +83,8 @@ class UsersTrunk(nn.Module):
 
 def _built(name: str, function: Any) -> UsersTrunk:
     """Build the module; raise TrunkError if it is none, or if it gives no features."""
-    try:
+    with explained(function, f"trunk {name}", TrunkError):
         network = function()
-    except Exception as error:
-        raise TrunkError(f"trunk {name}: {raised_in(_file(function), error)}") from error
     if not isinstance(network, nn.Module):
         raise TrunkError(
             f"trunk {name}: {function.__name__}() returned {type(network).__name__}, not a torch.nn.Module"
@@ -99,26 +96,17 @@ def _built(name: str, function: Any) -> UsersTrunk:
 def _count(name: str, function: Any, network: nn.Module) -> int:
     """Number of features, found with one grey image."""
     channels = _input_format(name, function).n_channels
+    what = f"its module cannot compute an image of {_PROBE} x {_PROBE} pixels"
+    remedy = "set its attribute `features` to the number of its features"
     was_training = network.training
     network.eval()
-    try:
-        with torch.no_grad():
-            features = network(torch.zeros(1, channels, _PROBE, _PROBE))
-    except Exception as error:
-        raise TrunkError(
-            f"trunk {name}: its module cannot compute an image of {_PROBE} x {_PROBE} pixels ("
-            f"{raised_in(_file(function), error)}); set its attribute `features` to the number of its features"
-        ) from error
-    finally:
-        network.train(was_training)
+    with explained(function, f"trunk {name}: {what}; {remedy}", TrunkError), torch.no_grad():
+        features = network(torch.zeros(1, channels, _PROBE, _PROBE))
+    network.train(was_training)
     if not isinstance(features, Tensor) or features.ndim not in (2, 4):
         shape = tuple(features.shape) if isinstance(features, Tensor) else type(features).__name__
         raise TrunkError(f"trunk {name}: its module returned {shape}; features have the shape (n, c) or (n, c, h, w)")
     return features.shape[1]
-
-
-def _file(function: Any) -> Path:
-    return Path(sys.modules[function.__module__].__file__ or "")
 
 
 def _weights(name: str, function: Any, tag: str) -> Mapping[str, Tensor]:

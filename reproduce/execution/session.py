@@ -9,8 +9,8 @@ import optuna
 from protocols.datasets.dataset import DataError, DataRequest, Dataset
 from protocols.datasets.dataset_registry import DATASETS, EMBEDDED, open_dataset
 from protocols.datasets.stand_in import stand_in
+from protocols.features.feature_rows import LabelledFeatures
 from protocols.features.frozen_features import FrozenTrunk, with_features, with_noise
-from protocols.features.packed_features import LabelledFeatures
 from protocols.images.decoding import BrokenImageError
 from protocols.problem import Problem
 from protocols.progress import Progress

@@ -9,8 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from protocols.evaluation.curve_recorder import CurveRecorder
-from protocols.evaluation.evaluate_run import Embedded, Show, evaluate_run
+from protocols.evaluation.evaluate_run import CurveRecorder, Embedded, Show, evaluate_run
 from protocols.evaluation.make_exhibit import FirstFold, exhibit_of
 from protocols.evaluation.test_data import TestData
 from protocols.jobs import EvaluateJob, TrainJob
@@ -18,7 +17,7 @@ from protocols.samples import Samples
 from protocols.training.embedding_recorder import EmbeddingRecorder
 from protocols.training.fold_data import FoldData
 from protocols.training.train_fold import train_fold
-from protocols.users_files.classes import known_files, remember_files
+from protocols.users_files.sources import known_files, remember_files
 from reproduce.monitoring.observer import Tick
 from results.records.artifacts import last_epoch_path, vectors_path
 from results.records.recordings import recording_path

@@ -27,8 +27,7 @@ from protocols.training.component_versions import with_versions
 from protocols.training.fold_data import FoldData, fold_data
 from protocols.trunks.trunk_registry import settled_trunk
 from protocols.trunks.weights import TrunkError
-from protocols.users_files.classes import SourceError
-from protocols.users_files.kept_copies import remember_kept_sources
+from protocols.users_files.sources import SourceError, remember_kept_sources
 from reproduce.errors import InputError, WorkFailedError
 from reproduce.execution.executor import Executor, in_order
 from reproduce.execution.tasks import Trained, TrainTask

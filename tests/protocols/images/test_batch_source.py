@@ -13,11 +13,10 @@ import torch
 from scipy.stats import ks_2samp
 
 from protocols.images import batch_source as source
-from protocols.images.batch_source import BatchSource
+from protocols.images.batch_source import BatchSource, done_ahead
 from protocols.images.crops import training_batch
 from protocols.images.packed_images import LabelledImages
 from protocols.images.packing import pack_arrays
-from protocols.images.prefetch import done_ahead
 from protocols.training.train_fold import train_fold
 from results.spec.training_spec import ImageSettings
 from tests.support.toys import CONTRASTIVE, IMAGES, pattern_dataset, same_weights, settings, toy_fold

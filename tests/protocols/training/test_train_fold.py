@@ -25,8 +25,7 @@ from protocols.training import train_fold as training
 from protocols.training.fold_data import FoldData
 from protocols.training.train_fold import TrainedFold, train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
-from protocols.trunks.small_conv import SmallConv
-from protocols.trunks.trunk_registry import TRUNKS
+from protocols.trunks.trunk_registry import TRUNKS, SmallConv
 from results.records.records import FoldResult
 from results.spec.training_spec import Component, MethodSpec, OptimizerSettings, TrainingSettings
 from results.values import derive_seed

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from protocols.users_files.classes import SourceError, known_files, load_source, remember_files, settled_name
+from protocols.users_files.sources import SourceError, known_files, load_source, remember_files, settled_name
 from results.spec.source_names import SourceName
 
 

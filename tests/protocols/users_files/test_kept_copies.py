@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from protocols.users_files.classes import load_source, settled_name
 from protocols.users_files.digest import source_digest
-from protocols.users_files.kept_copies import keep_sources, remember_kept_sources
+from protocols.users_files.sources import keep_sources, load_source, remember_kept_sources, settled_name
 from results.spec.source_names import SourceName
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from protocols.metrics.metric_registry import check_metric_names, measure
-from protocols.users_files.classes import settled_name
+from protocols.users_files.sources import settled_name
 
 TEXT = """\
 import torch

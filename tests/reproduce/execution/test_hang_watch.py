@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from protocols.jobs import EvaluateJob, TrainJob, trainings
-from protocols.users_files.classes import settled_name
+from protocols.users_files.sources import settled_name
 from reproduce.errors import WorkFailedError
 from reproduce.execution.executor import WorkerDiedError
 from reproduce.execution.failed_jobs import LEAST_SECONDS, HangWatch

@@ -1,14 +1,21 @@
-"""Checks of classes from users' files and modules, before anything is trained with them."""
+"""Checks of losses, miners and metrics from users' files and modules, before anything is trained with them.
+
+A metric gets `embeddings` (n, d), a float32 tensor on the CPU with the normalised embeddings of the test images, and
+`labels` (n,), an int64 tensor with their classes. It returns a float, where higher or lower may be better. Queries and
+gallery are one set.
+"""
 
 import inspect
+import math
 import warnings
-from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from losses.plugin import TrainingPlugin
-from protocols.users_files.classes import SourceError, load_source, raised_in
+from protocols.users_files.sources import SourceError, explained, load_source
 from results.spec.source_names import SourceName
 
 _CALLS = {
@@ -60,19 +67,52 @@ def try_loss(name: SourceName, loss: nn.Module, classes: int, embedding_size: in
     if isinstance(loss, TrainingPlugin):
         return
     embeddings = torch.randn(2 * classes, embedding_size, requires_grad=True)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            value = loss(embeddings, torch.arange(classes).repeat(2), None)
+    with explained(type(loss), "the loss fails on a random batch"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        value = loss(embeddings, torch.arange(classes).repeat(2), None)
         if number := isinstance(value, torch.Tensor) and value.numel() == 1 and value.requires_grad:
             value.sum().backward()
-    except Exception as error:
-        raise SourceError(f"the loss fails on a random batch: {raised_in(_file(loss), error)}") from error
     if not number:
         kind = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, torch.Tensor) else type(value).__name__
         without = ", without a gradient" if isinstance(value, torch.Tensor) and value.numel() == 1 else ""
         raise SourceError(f"{name}: forward must return one number with a gradient, got {kind}{without}")
 
 
-def _file(loss: nn.Module) -> Path:
-    return Path(inspect.getfile(type(loss)))
+def value_of_source(name: SourceName, embeddings: Tensor, labels: Tensor) -> float:
+    """Compute a user's metric.
+
+    Args:
+        name: The name of the function.
+        embeddings: (n, d), normalised.
+        labels: (n,), the classes.
+
+    Raises:
+        SourceError: The function cannot be loaded, raises an error or does not return one finite number.
+    """
+    value = _called(name, embeddings, labels)
+    if not math.isfinite(value):
+        raise SourceError(f"{name} returned {value}; a metric must return a finite number")
+    return value
+
+
+def try_metric(name: SourceName) -> None:
+    """Call a user's metric on a few random embeddings, whose value does not matter.
+
+    Raises:
+        SourceError: As for `value_of_source`, but the number may be infinite or NaN.
+    """
+    embeddings = torch.nn.functional.normalize(torch.randn(16, 4, generator=torch.Generator().manual_seed(0)))
+    _called(name, embeddings, torch.arange(4).repeat(4))
+
+
+def _called(name: SourceName, embeddings: Tensor, labels: Tensor) -> float:
+    function = load_source(name)
+    if not callable(function) or inspect.isclass(function):
+        raise SourceError(f"{name}: a metric must be a function of (embeddings, labels) that returns a number")
+    with explained(function, f"metric {name.attribute} fails"):
+        value: Any = function(embeddings.cpu().clone(), labels.cpu().clone())
+    if isinstance(value, Tensor | np.ndarray) and value.ndim == 0:
+        value = value.item()
+    if isinstance(value, bool | np.bool_) or not isinstance(value, float | int | np.floating | np.integer):
+        raise SourceError(f"{name} must return a number such as a float, got {type(value).__name__}")
+    return float(value)

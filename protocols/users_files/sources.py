@@ -1,16 +1,26 @@
-"""Classes and functions from users' files and modules, found by names that contain the hash of their source."""
+"""Classes and functions from users' files and modules, found by names that contain the hash of their source.
+
+Copies of the files are kept beside the checkpoints, so that stored models can be used after the files are gone.
+"""
 
 import importlib
 import importlib.util
+import inspect
+import os
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from protocols.users_files.digest import source_digest, source_files
+from protocols.users_files.digest import digest_of, source_contents, source_digest, source_files
 from results.spec.source_names import SourceName
+from results.whole_files import write_whole
+
+_KEPT = "sources"
+"""Folder of the kept copies below that of the checkpoints."""
 
 _files: dict[str, Path] = {}
 """The files that this process knows, by the hash of their source. Names in specifications have no folder, since the
@@ -179,3 +189,64 @@ def raised_in(file: Path, error: BaseException) -> str:
     ]
     where = f"{file.name}, line {lines[-1]}" if lines else file.name
     return f"{where}: {type(error).__name__}: {' '.join(str(error).split())}"
+
+
+@contextmanager
+def explained(source: Any, start: str, kind: type[ValueError] = SourceError) -> Iterator[None]:
+    """Turn an error that a user's class or function raises into one line with the place in the user's file.
+
+    Args:
+        source: The class or function.
+        start: Beginning of the message, which names what failed.
+        kind: The class of the error.
+    """
+    try:
+        yield
+    except Exception as error:
+        file = getattr(inspect.getmodule(source), "__file__", None) or ""
+        raise kind(f"{start}: {raised_in(Path(file), error)}") from error
+
+
+def keep_sources(artifacts: Path) -> None:
+    """Copy the users' files that this process knows to `sources/HASH` in the folder of the artifacts.
+
+    A file that has changed or is gone since its hash was taken is left out, and a copy from before stays as it is. No
+    training uses such a file: `load_source` refuses it.
+
+    Args:
+        artifacts: Folder of the checkpoints.
+
+    Raises:
+        OSError: A copy cannot be written.
+    """
+    for digest, file in known_files().items():
+        contents = _contents_of(file, digest)
+        folder = artifacts / _KEPT / digest
+        for path, content in contents.items():
+            target = folder / path.relative_to(os.path.commonpath([other.parent for other in contents]))
+            if not target.is_file() or target.read_bytes() != content:
+                write_whole(target, content)
+
+
+def _contents_of(file: Path, digest: str) -> dict[Path, bytes]:
+    """Return the files of a source with their content; none if they no longer have this digest."""
+    try:
+        contents = source_contents(file)
+    except (OSError, SyntaxError, ValueError):  # ValueError: a file with null bytes.
+        return {}
+    return contents if digest_of(file, contents) == digest else {}
+
+
+def remember_kept_sources(artifacts: Path, names: Iterable[str]) -> None:
+    """Find the kept copies of files and remember them, so that their classes can be loaded.
+
+    Args:
+        artifacts: Folder of the checkpoints.
+        names: Names with hashes, as specifications have them. Files without a copy are left out.
+    """
+    for name in names:
+        parsed = SourceName.parse(name)
+        if parsed is not None and parsed.digest is not None and parsed.in_file:
+            for file in (artifacts / _KEPT / parsed.digest).rglob(parsed.source):
+                if source_digest(file) == parsed.digest:
+                    remember_files({parsed.digest: file.absolute()})
