@@ -38,18 +38,7 @@ class _Images(NamedTuple):
 
 
 def list_cars196(root: Path, *, subset: bool = False) -> ImageListing:
-    """List all images of Cars196.
-
-    Args:
-        root: Folder with one of the three layouts.
-        subset: Whether the folder holds only a part. Without it, counts are compared with the published ones.
-
-    Returns:
-        The images.
-
-    Raises:
-        DataError: The layout is unknown, a file is missing or wrong, or a count differs.
-    """
+    """List all images of Cars196."""
     images = _images_in(root)
     require_images(root, images.names, images.named_in)
     # A subset has only the classes of its images.
@@ -68,14 +57,7 @@ def list_cars196(root: Path, *, subset: bool = False) -> ImageListing:
 
 
 def open_cars196(request: DataRequest) -> Dataset:
-    """Open Cars196.
-
-    Args:
-        request: Folder and settings.
-
-    Raises:
-        DataError: The folder is missing or cannot be used.
-    """
+    """Open Cars196."""
     root = root_of(request, "the folder with cars_annos.mat and car_ims, with cars_train and cars_test, or with train")
     return from_listing(list_cars196(root, subset=request.subset), request)
 

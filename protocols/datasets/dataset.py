@@ -116,19 +116,7 @@ Opener = Callable[[DataRequest], Dataset]
 
 
 def from_listing(listing: ImageListing, request: DataRequest) -> Dataset:
-    """Pack the images of a listing and check that every class can be evaluated.
-
-    Args:
-        listing: The images.
-        request: Size, cache and progress.
-
-    Returns:
-        The dataset. Images that were packed before are not packed again.
-
-    Raises:
-        DataError: There are too few classes, or a class has too few images.
-        BrokenImageError: An image cannot be decoded, and the request does not skip broken images.
-    """
+    """Pack the images of a listing and check that every class can be evaluated."""
     _check_texts(listing)
     check_listing(listing)
     # Resolved, so that two spellings of one folder give the same pack.
@@ -145,7 +133,6 @@ def from_listing(listing: ImageListing, request: DataRequest) -> Dataset:
 
 
 def _check_texts(listing: ImageListing) -> None:
-    """Refuse names that are not UTF-8: they cannot be stored or printed."""
     for name in (str(listing.root.resolve()), *listing.class_names, *listing.names):
         try:
             name.encode()
@@ -159,17 +146,7 @@ def from_packing(
     """Make a dataset of packed images whose conventional split trains on the first half of the classes.
 
     Args:
-        name: Name of the dataset.
-        class_names: Names of the classes, in the order of the class ranks.
-        names: Names of the n images of the pack.
         labels: Class rank of each image, int64 (n,).
-        packing: The pack. Images that it left out are not in the dataset.
-
-    Returns:
-        The dataset.
-
-    Raises:
-        DataError: There are too few classes, or a class has too few images.
     """
     conventional = len(class_names) - len(class_names) // 2
     return _packed(ImageListing(name, Path(), class_names, tuple(names), labels, conventional), packing)
@@ -207,13 +184,6 @@ def check_listing(listing: ImageListing, sample: str = "image") -> None:
     If the publisher separates queries and gallery, a test class needs one image of each kind, and a training class
     needs one image: the validation skips queries without another image of their class. Otherwise every class needs two
     images.
-
-    Args:
-        listing: The images.
-        sample: Name of a sample in the message, if it is no image.
-
-    Raises:
-        DataError: There are too few classes, or a class has too few images.
     """
     if listing.is_query is None:
         return check_classes(listing.dataset, listing.class_names, listing.labels, sample)
@@ -236,13 +206,7 @@ def check_classes(name: str, class_names: Sequence[str], labels: NDArray[np.int6
     """Check that there are enough classes and that every class has at least two images.
 
     Args:
-        name: Name of the dataset, for the message.
-        class_names: Names of the classes, in the order of the class ranks.
         labels: Class rank of each image, int64 (n,).
-        sample: Name of a sample in the message, if it is no image.
-
-    Raises:
-        DataError: There are too few classes, or a class has fewer than two images.
     """
     _check_number(name, class_names)
     counts = Counter(labels.tolist())

@@ -67,14 +67,7 @@ DATASETS = {
 
 
 def entry_of(name: str) -> DatasetEntry:
-    """Return the registry's entry of a dataset.
-
-    Args:
-        name: Name of the dataset.
-
-    Raises:
-        DataError: The name is unknown.
-    """
+    """Return the registry's entry of a dataset."""
     if name not in DATASETS:
         raise DataError(f"unknown dataset {name!r}; known are {', '.join(sorted(DATASETS))}")
     return DATASETS[name]

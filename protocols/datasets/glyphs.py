@@ -56,16 +56,12 @@ def open_glyphs(request: DataRequest) -> Dataset:
 
     The name of the cache is a hash of everything that decides the pixels: the code that draws, and the versions of the
     packages with the typefaces and the rasteriser.
-
-    Args:
-        request: Cache and settings.
     """
     folder = request.cache / f"glyphs-{_stamp()}"
     return _rendered_before(folder) or _rendered(folder)
 
 
 def _rendered(folder: Path) -> Dataset:
-    """Render the images and pack them; write their classes and names beside the pack."""
     rendered = render()
     packing = pack_arrays(rendered.images[..., None], folder)
     listing = [rendered.class_names, rendered.image_names, rendered.labels.tolist()]
@@ -145,11 +141,7 @@ class Glyphs:
 
 
 def font_directory() -> Path:
-    """Return matplotlib's font folder without importing matplotlib, which takes a second and writes a cache.
-
-    Raises:
-        RuntimeError: matplotlib is not installed.
-    """
+    """Return matplotlib's font folder without importing matplotlib, which takes a second and writes a cache."""
     spec = importlib.util.find_spec("matplotlib")
     if spec is None or not spec.submodule_search_locations:
         raise RuntimeError("the dataset 'glyphs' needs the fonts of matplotlib; install matplotlib")
@@ -173,18 +165,7 @@ def load_coverage() -> dict[str, frozenset[str]]:
 
 
 def draw_upright(character: str, font: ImageFont.FreeTypeFont) -> Image.Image:
-    """Draw a character upright and crop it to its ink.
-
-    Args:
-        character: The character.
-        font: The typeface, which sets the size.
-
-    Returns:
-        The ink in grey levels (mode L).
-
-    Raises:
-        ValueError: The typeface draws nothing for the character.
-    """
+    """Draw a character upright and crop it to its ink."""
     left, top, right, bottom = font.getbbox(character)
     # One pixel more on each side than the font's box, since antialiasing can cross its edges.
     image = Image.new("L", (math.ceil(right - left) + 2, math.ceil(bottom - top) + 2))
@@ -244,11 +225,6 @@ def _perspective(
 
 def draw_sample(character: str, face: str, font: ImageFont.FreeTypeFont) -> NDArray[np.uint8]:
     """Draw one sample: a character in one typeface, with the fixed warp of this pair.
-
-    Args:
-        character: The character.
-        face: Name of the typeface.
-        font: The typeface.
 
     Returns:
         The image, uint8 (SIDE, SIDE).

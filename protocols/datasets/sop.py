@@ -19,18 +19,7 @@ _HEADER = ["image_id", "class_id", "super_class_id", "path"]
 
 
 def list_sop(root: Path, *, subset: bool = False) -> ImageListing:
-    """List all images of Stanford Online Products.
-
-    Args:
-        root: The unpacked folder, or the folder that holds it.
-        subset: Whether the folder holds only a part. Without it, counts are compared with the published ones.
-
-    Returns:
-        The images.
-
-    Raises:
-        DataError: A file is missing or wrong, or a count differs.
-    """
+    """List all images of Stanford Online Products."""
     folder = folder_with(root, TRAIN, "Stanford_Online_Products")
     if folder is None:
         raise DataError(f"{root}: no {TRAIN} here; give the unpacked Stanford_Online_Products folder with --data")
@@ -59,20 +48,12 @@ def list_sop(root: Path, *, subset: bool = False) -> ImageListing:
 
 
 def open_sop(request: DataRequest) -> Dataset:
-    """Open Stanford Online Products.
-
-    Args:
-        request: Folder and settings.
-
-    Raises:
-        DataError: The folder is missing or cannot be used.
-    """
+    """Open Stanford Online Products."""
     root = root_of(request, "the unpacked Stanford_Online_Products, which holds Ebay_train.txt")
     return from_listing(list_sop(root, subset=request.subset), request)
 
 
 def _rows(path: Path) -> list[tuple[int, str]]:
-    """Class id and image path of each line after the header."""
     rows = []
     header, *lines = list(lines_of(path, _ARCHIVE)) or [(1, "")]
     if header[1].split() != _HEADER:

@@ -40,15 +40,7 @@ class GivenSplit:
 
 
 def split_file(root: Path, chosen: Path | None) -> Path | None:
-    """Return the file of the split: the chosen one, or the one beside the data; None if there is neither.
-
-    Args:
-        root: Folder of the images or features.
-        chosen: The file that the experiment names.
-
-    Raises:
-        DataError: The chosen file does not exist.
-    """
+    """Return the file of the split: the chosen one, or the one beside the data; None if there is neither."""
     if chosen is not None and not chosen.is_file():
         raise DataError(f"{chosen}: no such file; dataset.split names a CSV file with the columns class and split")
     beside = root / SPLIT_FILE
@@ -59,11 +51,7 @@ def with_split(listing: ImageListing, chosen: Path | None) -> ImageListing:
     """Return a listing with the classes in the order of its given split; without a file it stays as it is.
 
     Args:
-        listing: The images.
         chosen: The file that the experiment names; None takes the one beside the images, if there is one.
-
-    Raises:
-        DataError: The file cannot be used; the message names the file and the class or the line.
     """
     path = split_file(listing.root, chosen)
     if path is None:
@@ -83,13 +71,7 @@ def read_split(path: Path, class_names: tuple[str, ...], labels: NDArray[np.int6
     """Read a split and check that it covers every class or file once, and that no class is in both parts.
 
     Args:
-        path: The CSV file.
-        class_names: Names of the classes, in the order of the class ranks.
         labels: Class rank of each of the n samples, int64 (n,).
-        names: Name of each sample; empty if the samples have no names.
-
-    Raises:
-        DataError: The file cannot be used; the message names the class or the file, and the remedy.
     """
     key, parts = _parts(path)
     if key == "class":
@@ -134,7 +116,6 @@ def _parts(path: Path) -> tuple[str, Mapping[str, str]]:
 
 
 def _check_complete(path: Path, key: str, names: Sequence[str], parts: Mapping[str, str]) -> None:
-    """Raise DataError unless the file names every class or file, and no others."""
     if unnamed := [name for name in names if name not in parts]:
         more = f" (and {len(unnamed) - 1} more)" if len(unnamed) > 1 else ""
         raise DataError(f"{path}: does not name the {key} {unnamed[0]!r}{more}; give every {key} a split")
@@ -145,7 +126,6 @@ def _check_complete(path: Path, key: str, names: Sequence[str], parts: Mapping[s
 def _training_classes(
     path: Path, class_names: Sequence[str], labels: NDArray[np.int64], sample_parts: NDArray[np.str_]
 ) -> NDArray[np.bool_]:
-    """Return for each class whether it is for training; raise DataError if a class is in both parts."""
     is_training = sample_parts == "train"
     trained = np.bincount(labels[is_training], minlength=len(class_names)) > 0
     tested = np.bincount(labels[~is_training], minlength=len(class_names)) > 0
@@ -158,7 +138,6 @@ def _training_classes(
 
 
 def _queries(path: Path, sample_parts: NDArray[np.str_]) -> NDArray[np.bool_] | None:
-    """Return which samples are queries; None if the test samples are not divided."""
     used = set(sample_parts.tolist()) - {"train"}
     if used <= {"test"}:
         return None

@@ -57,13 +57,12 @@ class NoiseImages(PackedImages):
 def stand_in(name: str, counts: Counts, shorter_side: int) -> Dataset:
     """Make a dataset of noise with the published counts. Images are spread evenly over the classes.
 
+    Its fingerprint is `stand-in`, so that it cannot be taken for real data.
+
     Args:
         name: Name of the dataset.
         counts: The published counts.
         shorter_side: Shorter side of the images, in pixels.
-
-    Returns:
-        The dataset. Its fingerprint is `stand-in`, so that it cannot be taken for real data.
     """
     test_classes, test_images = counts.classes - counts.trainval_classes, counts.images - counts.trainval_images
     trainval = np.sort(np.arange(counts.trainval_images, dtype=np.int64) % counts.trainval_classes)

@@ -93,12 +93,7 @@ def _record(
     """Score the embeddings and make the record.
 
     Args:
-        job: As in `evaluate_run`.
-        data: As in `evaluate_run`.
-        embedded: Embeddings by the models that are tested.
         last: Embeddings by the models of the last epoch; None if there are none.
-        device: As in `evaluate_run`.
-        started: Start of the evaluation, from `time.perf_counter`.
     """
     labels = torch.from_numpy(data.images.labels)
     embeddings, joint, several = embedded.by_model, embedded.joint, len(embedded.by_model) > 1
@@ -163,18 +158,7 @@ def embed_test(
     device: torch.device,
     batch: int = BATCH,
 ) -> Embedded:
-    """Embed the test images with every model of a run.
-
-    Args:
-        specs: The trainings, one per fold.
-        weights: State dicts of their models, in the same order.
-        data: Images of the test classes.
-        device: The device that the models run on.
-        batch: Images per batch.
-
-    Raises:
-        SplitError: A model was trained or selected on a test class.
-    """
+    """Embed the test images with every model of a run."""
     kind = normalization_of(specs[0])
     # All folds of a run use the same crops.
     crops = {s.images: evaluation_batches_of(data.images, s.images, device, batch=batch) for s in specs}
@@ -194,7 +178,6 @@ def concatenated(embeddings: Sequence[Tensor], kind: Normalization) -> Tensor:
 
     Args:
         embeddings: Raw embeddings (n, d) of each model.
-        kind: The normalisation, `unit` or `ball`.
 
     Returns:
         Normalised embeddings (n, sum of d).
@@ -204,16 +187,7 @@ def concatenated(embeddings: Sequence[Tensor], kind: Normalization) -> Tensor:
 
 
 def class_scores(folds: Sequence[QueryScores], joined: QueryScores, classes: Tensor) -> ClassScores:
-    """Average the query scores of each test class.
-
-    Args:
-        folds: Query scores of each fold's model.
-        joined: Query scores of the ensemble.
-        classes: The test classes, sorted.
-
-    Returns:
-        Scores rounded to six digits, in the order of `classes`; zeros for a class without a query.
-    """
+    """Average the query scores of each test class, rounded to six digits; zeros for a class without a query."""
     counts, concatenated = joined.of_classes(classes)
     separated = torch.stack([fold.of_classes(classes)[1] for fold in folds]).mean(0)
     return ClassScores(
@@ -254,14 +228,6 @@ class CurveRecorder:
     The scores show what a choice of the epoch by test scores would give. Nothing selects by them.
 
     Pass it to `train_fold` as `observe`. It uses no random numbers, restores the model's mode and returns nothing.
-
-    Args:
-        spec: The training.
-        data: Images of the test classes.
-        device: `cpu`, `cuda` or `cuda:N`.
-
-    Raises:
-        SplitError: The training uses a test class.
     """
 
     def __init__(self, spec: FoldSpec, data: TestData, device: str = "cpu") -> None:

@@ -54,16 +54,7 @@ def exhibit_of(
     class_names: Sequence[str],
     device: torch.device,
 ) -> Exhibit:
-    """Make the exhibit of a tested run.
-
-    Args:
-        record: The run's record.
-        embedded: The run's test embeddings.
-        data: Images of the test classes.
-        first: The first fold's model and training images.
-        class_names: Names of all classes of the dataset, by rank.
-        device: The device that embeds training images.
-    """
+    """Make the exhibit of a tested run."""
     kind, shown = embedded.kind, embedded.by_model[0].cpu()
     rows = _spread(data.images.labels, _TEST_CLASSES, _TEST_IMAGES)
     train = _spread(first.train.labels, _TRAIN_CLASSES, _TRAIN_IMAGES)
@@ -91,7 +82,6 @@ def _spread(labels: NDArray[np.int64], classes: int, images: int) -> NDArray[np.
 def _train_embeddings(
     first: FirstFold, rows: NDArray[np.int64], kind: Normalization, device: torch.device
 ) -> NDArray[np.float32]:
-    """Normalised embeddings (n, d) of the chosen training images."""
     model = trained_model(first.spec, first.weights, device)
     embeddings = normalized(embed(model, first.train.select(rows), first.spec.images, device), kind)
     shown: NDArray[np.float32] = embeddings.cpu().float().numpy()
@@ -148,7 +138,6 @@ def _neighbours(joint: Tensor, queries: NDArray[np.int64], data: TestData) -> ND
 
 
 def _no_gallery() -> dict[str, Any]:
-    """The arrays of a gallery without a query."""
     return {
         "query_images": np.empty((0, _SIDE, _SIDE, 3), dtype=np.uint8),
         "neighbour_images": np.empty((0, 0, _SIDE, _SIDE, 3), dtype=np.uint8),

@@ -103,12 +103,7 @@ class LabelledFeatures:
 
 
 class FeatureSource:
-    """Features of training images, float32 (batch, c) on the device. It has the interface of `BatchSource`.
-
-    Args:
-        features: The features of the training images.
-        device: The device of the batches.
-    """
+    """Features of training images, float32 (batch, c) on the device. It has the interface of `BatchSource`."""
 
     def __init__(self, features: LabelledFeatures, device: torch.device) -> None:
         self._features, self._device = features, device
@@ -119,7 +114,6 @@ class FeatureSource:
 
         Args:
             rows: Positions of the images, (batch,).
-            generator: Not used, since features have no random crops.
 
         Returns:
             The features, float32 (batch, c).
@@ -138,13 +132,7 @@ class FeatureSource:
 
 
 class EvaluationFeatures:
-    """Features in their order, float32 (batch, c) on the device. It has the interface of `EvaluationCrops`.
-
-    Args:
-        features: The features.
-        device: The device of the batches.
-        keep: Whether to keep the features for later passes, if there is room.
-    """
+    """Features in their order, float32 (batch, c) on the device. It has the interface of `EvaluationCrops`."""
 
     def __init__(self, features: LabelledFeatures, device: torch.device, *, keep: bool = True) -> None:
         self._features, self._device = features, device

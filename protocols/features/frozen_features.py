@@ -61,17 +61,7 @@ def with_features(
     """Replace the images of a dataset by the features of a frozen trunk.
 
     Args:
-        dataset: The dataset with its images.
-        trunk: The trunk, and the resize and crop of the images.
-        cache: Folder of the features. Features that were computed before are read from there.
-        device: `cpu`, `cuda` or `cuda:N`, for features that are not there yet.
         progress: Called with the number of images whose features are computed, and the number of all images.
-
-    Returns:
-        The dataset with the same classes, labels and fingerprint.
-
-    Raises:
-        TrunkError: The trunk or its weights are not on this machine.
     """
     images = dataset.images
     assert isinstance(images, LabelledImages), "features have no trunk"
@@ -110,7 +100,6 @@ def _computed_before(folder: Path) -> PackedFeatures | None:
 def _compute(
     images: LabelledImages, trunk: FrozenTrunk, folder: Path, device: torch.device, progress: Progress | None
 ) -> None:
-    """Compute the features of all images into a folder that appears when it is complete."""
     # The name is fixed, so that the next call continues an interrupted one. The lock excludes other processes.
     partial = folder.with_name(folder.name + ".partial")
     rows, first = _prepared(partial, len(images), trunk_width(trunk.spec))
@@ -149,7 +138,6 @@ def _prepared(partial: Path, count: int, width: int) -> tuple[np.memmap, int]:
 
 
 def _features(images: LabelledImages, trunk: FrozenTrunk, device: torch.device) -> Iterator[Tensor]:
-    """Yield the pooled features of batches of images, in their order."""
     model = EmbeddingModel(trunk.spec, None).place(device).eval()
     with torch.no_grad():
         for crops in evaluation_batches_of(images, trunk.images, device, keep=False).batches():
@@ -185,15 +173,7 @@ class NoiseFeatures(PackedFeatures):
 
 
 def with_noise(dataset: Dataset, spec: TrunkSpec) -> Dataset:
-    """Replace the images of a dataset by noise of the width of a frozen trunk's features.
-
-    Args:
-        dataset: The dataset with its images.
-        spec: The frozen trunk. Its weights are not needed.
-
-    Raises:
-        TrunkError: The trunk is unknown.
-    """
+    """Replace the images of a dataset by noise of the width of a frozen trunk's features."""
     return featured(
         dataset, NoiseFeatures(Path("."), {"hash": "", "stamp": ""}, (len(dataset.images), trunk_width(spec)))
     )

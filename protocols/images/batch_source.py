@@ -48,9 +48,6 @@ class BatchSource:
     Only the random generator decides the crops. Augmentation, device and threads do not change them.
 
     Args:
-        images: The training images.
-        settings: Size, ranges and augmentation of the crops.
-        device: The device of the crops.
         resident: For `device` augmentation: whether to keep the images on the device. None decides by the free memory.
         threads: Number of batches that are made in advance. None takes up to four for a GPU. It takes none for a CPU,
             since the training needs the CPU.
@@ -82,7 +79,6 @@ class BatchSource:
 
         Args:
             rows: Positions of the images, (batch,).
-            generator: Generator of the random numbers.
 
         Returns:
             The crops, uint8 (batch, channels, crop, crop).
@@ -90,23 +86,13 @@ class BatchSource:
         return self._make(rows, random_cuts(self._images, rows, self._settings, generator))()
 
     def training_batches(self, rows: Iterable[Rows], generator: torch.Generator) -> Iterator[tuple[Rows, Tensor]]:
-        """Make batches in order; later batches are made in advance.
-
-        Args:
-            rows: Positions of the images of each batch.
-            generator: Generator of the random numbers. Like `rows`, it is used in advance, so nothing else may use it.
-
-        Yields:
-            Positions and crops of the next batch.
-        """
+        """Make batches in order; later batches are made in advance, so nothing else may use the generator."""
         batches = ((part, random_cuts(self._images, part, self._settings, generator)) for part in rows)
         for part, on_device in done_ahead(lambda batch: (batch[0], self._make(*batch)), batches, self._threads):
             yield part, on_device()
 
 
 class _PillowCrops:
-    """Crops that Pillow resizes on the host."""
-
     def __init__(self, images: LabelledImages, side: int, device: torch.device) -> None:
         self.images, self.side, self.device = images, side, device
 
@@ -162,13 +148,7 @@ def host_threads(device: torch.device) -> int:
 
 
 def has_room(device: torch.device, n_bytes: int, most: int) -> bool:
-    """Tell whether a GPU can keep data beside a training; always False for a CPU.
-
-    Args:
-        device: The device.
-        n_bytes: Size of the data.
-        most: Largest size to keep. A quarter of the GPU's free memory is a second limit.
-    """
+    """Tell whether a GPU can keep data beside a training; always False for a CPU."""
     return device.type == "cuda" and n_bytes <= min(most, torch.cuda.mem_get_info(device)[0] // 4)
 
 
@@ -183,9 +163,7 @@ def labelled_batches(
     """Add the labels to batches of crops, without a wait for the device.
 
     Args:
-        batches: Positions of the images of each batch and their crops, as `BatchSource.training_batches` gives them.
         targets: Class of every training image, (n,).
-        device: The device of the training.
 
     Yields:
         Crops and classes (batch,) of the next batch, on the device.
@@ -223,13 +201,6 @@ class EvaluationCrops:
 
     The first pass makes the crops and keeps them on the device, or else in the host's memory. Without room, every pass
     makes them again. All passes give the same crops.
-
-    Args:
-        images: The images.
-        settings: Size of the crops.
-        device: The device of the crops.
-        keep: Whether to keep the crops for later passes.
-        batch: Number of images per batch.
     """
 
     def __init__(
@@ -271,14 +242,6 @@ def done_ahead(work: Callable[[Item], Result], items: Iterable[Item], threads: i
 
     The items are drawn one after another in the caller's thread. Random numbers that they draw are therefore the same
     for every number of threads. An error in `work` is raised when the result of its item is due.
-
-    Args:
-        work: Computes one result; runs in a background thread.
-        items: The items.
-        threads: Number of items in advance; 0 computes each result in the caller's thread when it is needed.
-
-    Yields:
-        The results, in the order of the items.
     """
     if threads == 0:
         yield from map(work, items)

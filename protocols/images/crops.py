@@ -70,10 +70,7 @@ def training_batch(
     """Make random resized crops with flips.
 
     Args:
-        images: The training images.
         indices: Positions of the batch's images, (batch,).
-        settings: Size and ranges of the crops.
-        generator: Generator of the random numbers.
 
     Returns:
         The crops, uint8 (batch, channels, crop, crop).
@@ -96,9 +93,7 @@ def cut_crops(images: LabelledImages, indices: NDArray[np.int64], cuts: Cuts, si
     """Cut crops out of images and resize them with Pillow.
 
     Args:
-        images: The training images.
         indices: Positions of the batch's images, (batch,).
-        cuts: The cuts of these images.
         side: Side of the crops in pixels.
 
     Returns:
@@ -115,9 +110,7 @@ def evaluation_batch(images: LabelledImages, indices: NDArray[np.int64], setting
     """Make centre crops; the images are resized first if `settings.evaluation_resize` is set.
 
     Args:
-        images: The images.
         indices: Positions of the batch's images, (batch,).
-        settings: Size of the crops.
 
     Returns:
         The crops, uint8 (batch, channels, crop, crop).
@@ -142,8 +135,6 @@ def random_box(
     Args:
         height: Height of the image in pixels.
         width: Width of the image in pixels.
-        settings: Ranges of area and ratio.
-        generator: Generator of the random numbers.
 
     Returns:
         Top, left, height and width in pixels.

@@ -58,8 +58,6 @@ def resized_windows(pixels: Tensor, windows: Windows, channels: int, side: int) 
 
     Args:
         pixels: Flat uint8 memory that holds the images.
-        windows: The n boxes.
-        channels: Number of channels of the images.
         side: Side of the squares in pixels.
 
     Returns:
@@ -124,8 +122,6 @@ def _split_weights(sizes: Tensor, most: int, side: int) -> Tensor:
 
     Args:
         sizes: Length of the axis of each box in pixels, int64 (n,).
-        most: Largest length; shorter axes are padded with weight zero.
-        side: Length of the axis after the resize.
 
     Returns:
         Whole numbers in float32, (n, 2 * side, most), high parts first. The high part times 2 to the power of

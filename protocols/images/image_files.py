@@ -61,11 +61,7 @@ class ImageFiles:
             return _NO_HASH
 
     def identity(self, hashes: Iterable[bytes]) -> str:
-        """Return the name of the pack of these files by what it holds.
-
-        Args:
-            hashes: The hash of each file, in their order.
-        """
+        """Return the name of the pack of these files by what it holds."""
         content = hashlib.sha256(b"".join(hashes)).hexdigest()
         return fingerprint_of([_PACK_FORMAT, self.resize, list(self.names), content])
 

@@ -36,7 +36,6 @@ class PackedImages:
 
     @cached_property
     def _layout(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Offsets, shapes and stored shapes of the images."""
         with np.load(self._checked(LAYOUT)) as layout:
             return layout["offsets"], layout["shapes"], layout["stored"]
 
@@ -90,9 +89,6 @@ class PackedImages:
 
         `identity` is the hash of what it holds, `skipped` has the names of images that are left out, `content` is the
         hash of the images, and `files` has a `FileRecord` of each file.
-
-        Raises:
-            ChangedFileError: The folder does not hold this pack.
         """
         path = self.folder / DESCRIPTION
         try:
@@ -127,27 +123,15 @@ class LabelledImages:
         return len(self.rows)
 
     def image(self, index: int) -> NDArray[np.uint8]:
-        """Return image `index` of this selection as uint8 (height, width, channels).
-
-        Raises:
-            IndexError: The selection has no such image.
-        """
+        """Return image `index` of this selection as uint8 (height, width, channels)."""
         return self.images.image(self._row(index))
 
     def shape_of(self, index: int) -> tuple[int, int, int]:
-        """Return height, width and channels of image `index` of this selection without reading it.
-
-        Raises:
-            IndexError: The selection has no such image.
-        """
+        """Return height, width and channels of image `index` of this selection without reading it."""
         return self.images.shape_of(self._row(index))
 
     def shapes_of(self, indices: NDArray[np.int64]) -> list[tuple[int, int, int]]:
-        """Return height, width and channels of several images of this selection without reading them.
-
-        Raises:
-            IndexError: The selection has no such image.
-        """
+        """Return height, width and channels of several images of this selection without reading them."""
         missing = indices[(indices < 0) | (indices >= len(self.rows))]
         if len(missing):
             raise IndexError(f"image {missing[0]} of {len(self.rows)}")

@@ -64,18 +64,8 @@ def pack_files(
     numbers in the file system; if one of these differs, by their content. A damaged pack is set aside and made again.
 
     Args:
-        root: Folder of the files.
-        names: Paths of the files below `root`.
         resize: Shorter side in pixels after the resize; None keeps the size.
-        folder: Path of the pack; a hash of what it holds is added to the name.
-        skip_broken: Whether to leave out files that cannot be decoded. Their positions in the pack are then empty.
         progress: Called with the number of packed files and the number of all files.
-
-    Returns:
-        The pack.
-
-    Raises:
-        BrokenImageError: A file cannot be decoded, and `skip_broken` is False. Or the files changed meanwhile.
     """
     files = ImageFiles(root, names, resize)
     with _lock(folder):
@@ -94,10 +84,6 @@ def pack_arrays(images: NDArray[np.uint8], folder: Path) -> Packing:
 
     Args:
         images: uint8 (N, height, width, channels).
-        folder: Path of the pack; a hash of what it holds is added to the name.
-
-    Returns:
-        The pack.
     """
     images = np.ascontiguousarray(images)
     content = hashlib.sha256(images.data).hexdigest()
@@ -115,10 +101,6 @@ def pack_arrays(images: NDArray[np.uint8], folder: Path) -> Packing:
 
 def sound_pack(folder: Path, identity: str) -> PackedImages | None:
     """Open a pack and check it.
-
-    Args:
-        folder: Path of the pack, as for `pack_files`.
-        identity: Hash of what it holds.
 
     Returns:
         The pack; None if there is none. A damaged one is set aside.
@@ -145,7 +127,6 @@ def _lock(folder: Path) -> FileLock:
 
 
 def _known_pack(files: ImageFiles, stamp: str, folder: Path) -> PackedImages | None:
-    """Return the pack of the files; None if there is none."""
     note = _note_path(folder)
     try:
         noted = json.loads(note.read_bytes())
@@ -174,7 +155,6 @@ def _note(folder: Path, stamp: str, identity: str) -> None:
 
 
 def _write(files: ImageFiles, stamp: str, folder: Path, skip_broken: bool, progress: Progress | None) -> PackedImages:
-    """Decode the files into a new pack."""
     own, deep = _headers(files)
     shapes = resized_shapes(own, files.resize)
     # An enlarged image has no more information, but many times the bytes.
@@ -258,7 +238,6 @@ def _content_hash(hashes: NDArray[np.uint8], done: NDArray[np.bool_], deep: NDAr
 
 
 def _headers(files: ImageFiles) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Height, width and channels, and the depth of grey images; 0, 0 and 3 if a file is broken."""
     headers = in_threads(lambda row: header_of(files.path(row)), range(len(files)))
     shapes = np.asarray([(height, width, 3) for height, width, _ in headers], dtype=np.int64).reshape(-1, 3)
     return shapes, np.asarray([deep for *_, deep in headers], dtype=np.bool_)

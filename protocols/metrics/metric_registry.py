@@ -27,15 +27,7 @@ _OF_A_SET: dict[str, Callable[[Tensor, Tensor], float]] = {
 
 
 def check_metric_names(names: Sequence[str]) -> None:
-    """Check that metric names are known and different.
-
-    Args:
-        names: Names of further metrics: those of this module, and functions of a user's file or module.
-
-    Raises:
-        ValueError: A name is unknown (the message lists the known ones) or appears twice, or a user's function cannot
-            be used.
-    """
+    """Check that metric names are known and different."""
     for position, name in enumerate(names):
         if (source := SourceName.parse(name)) is not None:
             try_metric(source)

@@ -56,14 +56,10 @@ def nearest_in_parts(
         queries: (q, d).
         references: (r, d).
         depths: (q,) int64 on the CPU, the number of neighbours that each query needs. A query of depth 0 is left out.
-        exclude_self: As in `nearest`.
 
     Yields:
         Indices of the next queries, int64 (part,), and their neighbours, the nearest first, int64 (part, k). k is the
         largest depth of the part. Both are on the CPU.
-
-    Raises:
-        ValueError: A depth is above the number of references.
     """
     deepest = int(depths.max()) if len(depths) else 0
     if deepest > len(references) - int(exclude_self):

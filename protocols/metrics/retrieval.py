@@ -237,7 +237,6 @@ def _precision_sums(correct: Tensor) -> Tensor:
 
 
 def _joined(parts: Sequence[QueryScores], order: Tensor) -> QueryScores:
-    """All parts as one; `order` has the position of each query among them."""
     first = parts[0]
     return QueryScores(
         torch.cat([part.labels for part in parts])[order],

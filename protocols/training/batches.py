@@ -21,15 +21,6 @@ def batches(
 
     Args:
         labels: Class of every training image, (n,).
-        batch_size: Images per batch.
-        samples_per_class: m of the m-per-class sampling; 0 shuffles all images of each pass.
-        seed: Seed of the draws.
-
-    Yields:
-        Positions in `labels`, (batch_size,).
-
-    Raises:
-        ValueError: `batch_size` is no multiple of `samples_per_class`, so that a batch would cut a class's group.
     """
     if samples_per_class and batch_size % samples_per_class:
         raise ValueError(f"batch size {batch_size} is no multiple of {samples_per_class} images per class")
@@ -42,7 +33,6 @@ def batches(
 
 
 def _cut(stream: Iterator[NDArray[np.int64]], batch_size: int) -> Iterator[NDArray[np.int64]]:
-    """Cut a stream into batches."""
     rest = np.empty(0, dtype=np.int64)
     for part in stream:
         rest = np.concatenate([rest, part])

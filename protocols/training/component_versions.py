@@ -31,15 +31,6 @@ def with_versions(method: MethodSpec) -> MethodSpec:
     """Add the versions of a method's classes, including those of nested components.
 
     A class from a user's file or module has the hash of its source in its name instead of a version.
-
-    Args:
-        method: The method.
-
-    Returns:
-        The method with `versions` by class name, and with hashes in the names of users' classes.
-
-    Raises:
-        MethodError: A class is unknown.
     """
     method = _with_settled_names(method)
     versions = {cls.__name__: component_version(cls) for cls in _classes(method)}
@@ -84,7 +75,6 @@ def _installed(package: str) -> tuple[str, str] | None:
 
 
 def _with_settled_names(method: MethodSpec) -> MethodSpec:
-    """Add the hashes of their sources to the names of users' classes."""
     parts = {"loss": method.loss, "miner": method.miner, "embedding_regularizer": method.embedding_regularizer}
     try:
         settled = {key: None if part is None else part.renamed(settled_name) for key, part in parts.items()}

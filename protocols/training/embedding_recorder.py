@@ -57,12 +57,6 @@ class EmbeddingRecorder:
     A problem of CCP ends when the loss raises its `instance`.
     The solution of a problem is the network with the
     problem's best validation score: CCP carries this solution over to the next problem. Other losses have no problems.
-
-    Args:
-        settings: What is kept.
-        spec: The training.
-        data: Its images of training and validation classes. There are no test images here.
-        device: `cpu`, `cuda` or `cuda:N`.
     """
 
     def __init__(self, settings: RecordingSettings, spec: FoldSpec, data: FoldData, device: str = "cpu") -> None:
@@ -123,7 +117,6 @@ class EmbeddingRecorder:
         )
 
     def _embeddings(self, end: EpochEnd) -> Tensor:
-        """Normalised embeddings (n, d) of the recorded images, on the CPU."""
         return normalized(embed_crops(end.model, self.crops), end.normalization).float().cpu()
 
     def _of_recorded_classes(

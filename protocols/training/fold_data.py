@@ -28,11 +28,7 @@ class FoldData:
     validation: Samples
 
     def check(self, spec: FoldSpec) -> None:
-        """Check that the images belong to the classes of a specification.
-
-        Raises:
-            SplitError: The classes differ from the specification's, or a class is used for training and validation.
-        """
+        """Check that the images belong to the classes of a specification."""
         train, validation = set(self.train.labels.tolist()), set(self.validation.labels.tolist())
         if train & validation:
             raise SplitError(

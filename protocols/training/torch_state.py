@@ -20,10 +20,7 @@ def device_name(device: torch.device) -> str:
 def isolated_random_numbers(device: str, *, fill_memory: bool = False) -> Iterator[None]:
     """Use deterministic kernels inside; restore torch's settings and random numbers afterwards.
 
-    Args:
-        device: `cpu`, `cuda` or `cuda:N`.
-        fill_memory: Whether torch fills every new tensor with NaN. This costs a pass over the memory of each tensor. It
-            only helps against kernels that leave a part of their result unset.
+    `fill_memory` makes torch fill every new tensor with NaN, which shows kernels that leave a part of their result unset.
     """
     devices = [torch.device(device)] if device.startswith("cuda") else []
     before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
@@ -50,11 +47,7 @@ def record_graph(model: EmbeddingModel, images: Tensor) -> bool:
     does not change. If recording is not possible, the model stays as it is, and a warning of one line says why.
 
     Args:
-        model: The model, in training mode.
         images: A batch like those of the training, uint8 (n, channels, height, width) on the model's device.
-
-    Returns:
-        Whether the model has a graph now.
     """
     if images.device.type != "cuda":
         warnings.warn(f"no CUDA graphs on {images.device.type}: the training goes on without them", stacklevel=2)

@@ -32,12 +32,7 @@ from results.values import derive_seed
 
 
 def clip_gradients(optimizer: torch.optim.Optimizer, settings: TrainingSettings) -> None:
-    """Clip the norm of all gradients together, then each value (CCP's code does both, in this order).
-
-    Args:
-        optimizer: The optimizer, with the parameters of network and loss.
-        settings: The training's settings; by default nothing is clipped.
-    """
+    """Clip the norm of all gradients together, then each value (CCP's code does both, in this order)."""
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     if settings.clip_norm is not None:
         nn.utils.clip_grad_norm_(parameters, settings.clip_norm)
@@ -122,8 +117,6 @@ def train_fold(
 
 
 class _Training:
-    """The state of one training; `run` trains from epoch 0 to the end."""
-
     def __init__(
         self,
         spec: FoldSpec,
@@ -195,7 +188,6 @@ class _Training:
         return self.spec.checkpoint_epoch is not None and self.spec.checkpoint_epoch < self.settings.max_epochs
 
     def _build_method(self) -> BuiltMethod:
-        """Build loss, miner, optimizer and batches; give the loss what its hooks need."""
         spec, targets = self.spec, torch.from_numpy(self.targets)
         torch.manual_seed(derive_seed("loss", spec.seed))
         n_classes = int(targets.max()) + 1

@@ -28,11 +28,8 @@ class SamePadConv2d(nn.Conv2d):
     The padding does not depend on the input's size. This is as in the PyTorch port of these weights (at 224 pixels).
 
     Args:
-        inputs: Input channels.
-        outputs: Output channels.
         kernel: Side of the kernel in pixels.
         stride: Stride in pixels.
-        groups: Groups of channels; `inputs` makes the convolution depthwise.
     """
 
     def __init__(self, inputs: int, outputs: int, kernel: int, stride: int = 1, groups: int = 1) -> None:

@@ -18,7 +18,6 @@ from results.spec.trunk_spec import EmbedderSpec, TrunkSpec
 
 
 def _trunk(spec: TrunkSpec, entry: TrunkEntry) -> nn.Module:
-    """The trunk with the weights of its specification."""
     trunk = entry.build()
     tag = tag_of(spec.weights)
     if spec.weights == RANDOM:
@@ -57,18 +56,7 @@ def with_trunk(spec: FoldSpec) -> FoldSpec:
 
 
 def weights_with_trunk(spec: FoldSpec, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return a model's state dict together with that of its frozen trunk, so that the model can embed images.
-
-    Args:
-        spec: The specification of the training.
-        weights: State dict of the trained model.
-
-    Returns:
-        The same state dict if the trunk is not frozen.
-
-    Raises:
-        TrunkError: The trunk's weights are not on this machine.
-    """
+    """Return a model's state dict together with that of its frozen trunk, so that the model can embed images."""
     if not spec.trunk.frozen:
         return dict(weights)
     with torch.random.fork_rng([]):
@@ -80,10 +68,7 @@ def embedder_of(width: int, size: int | None, spec: EmbedderSpec, *, bias: bool 
     """Build the embedder with torch's random weights.
 
     Args:
-        width: Number of features c.
         size: Dimensions d of the embedding; None leaves out the embedder.
-        spec: Its hidden layers. Its start (`init`) is set by the training.
-        bias: Whether the last layer has a bias.
 
     Returns:
         A module that maps (n, c) to (n, d): a linear layer, or linear layers with ReLU between them.
@@ -103,16 +88,7 @@ def without_published_weights(spec: FoldSpec) -> FoldSpec:
 
 
 def trained_model(spec: FoldSpec, weights: Mapping[str, Tensor], device: torch.device) -> "EmbeddingModel":
-    """Build the model of a finished training.
-
-    Args:
-        spec: The specification of the training.
-        weights: State dict of the trained model.
-        device: The device to put the model on.
-
-    Returns:
-        The model. The state of torch's random generators does not change.
-    """
+    """Build the model of a finished training."""
     with torch.random.fork_rng([]):
         model = model_of(spec)
     model.load_state_dict(weights)
@@ -270,11 +246,7 @@ class FeatureModel(EmbeddingModel):
 
 
 def trunk_width(spec: TrunkSpec) -> int:
-    """Return the number of features of a trunk, or of a row of features where there is no trunk.
-
-    Raises:
-        TrunkError: The trunk is unknown.
-    """
+    """Return the number of features of a trunk, or of a row of features where there is no trunk."""
     if spec.width is not None:
         return spec.width
     return _width(trunk_entry(spec))
@@ -290,11 +262,7 @@ def check_images_fit(spec: TrunkSpec, crop: int) -> None:
     """Compute one image with a trunk of a library or a user's file, so that a wrong size is told before any training.
 
     Args:
-        spec: The trunk, with settled weights.
         crop: Side of the images in pixels.
-
-    Raises:
-        TrunkError: The trunk cannot compute images of this size, or it gives no features.
     """
     if not trunk_entry(spec).outside:
         return

@@ -36,9 +36,6 @@ class TorchvisionTrunk(nn.Sequential):
 
     These networks call their layers in the order of their definition. So a sequence of the layers, with the same names,
     computes the same features and has the same keys.
-
-    Args:
-        network: A torchvision network with the layers `avgpool` and `fc`.
     """
 
     def __init__(self, network: nn.Module) -> None:
@@ -49,14 +46,7 @@ class TorchvisionTrunk(nn.Sequential):
 
 
 def torchvision_trunk(name: str) -> TorchvisionTrunk:
-    """Build a trunk with random weights.
-
-    Args:
-        name: torchvision's name of the network, such as `resnet50`.
-
-    Raises:
-        TrunkError: torchvision is missing or cannot be imported.
-    """
+    """Build a trunk with random weights."""
     try:
         from torchvision import models
     except Exception as error:  # torchvision for another PyTorch raises different errors.
@@ -69,12 +59,7 @@ def torchvision_trunk(name: str) -> TorchvisionTrunk:
 
 
 class LibraryTrunk(nn.Module):
-    """A network of a library without its classifier: images (n, 3, h, w) to pooled features (n, features).
-
-    Args:
-        network: The network, which gives features of this shape.
-        features: Their number.
-    """
+    """A network of a library without its classifier: images (n, 3, h, w) to pooled features (n, features)."""
 
     def __init__(self, network: nn.Module, features: int) -> None:
         super().__init__()
@@ -88,14 +73,7 @@ class LibraryTrunk(nn.Module):
 
 @cache
 def timm_entry(name: str) -> TrunkEntry:
-    """Look up a trunk of timm.
-
-    Args:
-        name: timm's name of a model, with or without the tag of its weights.
-
-    Raises:
-        TrunkError: timm is missing, or it has no such model.
-    """
+    """Look up a trunk of timm."""
     timm = _library("timm", name)
     if not timm.is_model(name):
         similar = timm.list_models(f"*{name.partition('.')[0]}*")[:3]
@@ -115,14 +93,7 @@ def timm_entry(name: str) -> TrunkEntry:
 
 @cache
 def torchvision_entry(name: str) -> TrunkEntry:
-    """Look up a trunk of torchvision, which is a network without its last linear layer.
-
-    Args:
-        name: torchvision's name of a classification network, such as `resnet18`.
-
-    Raises:
-        TrunkError: torchvision is missing, or it has no such network.
-    """
+    """Look up a trunk of torchvision, which is a network without its last linear layer."""
     models = _library("torchvision", name).models
     if name not in models.list_models(module=models):
         raise TrunkError(

@@ -46,9 +46,6 @@ class SmallConv(nn.Module):
     It maps images (n, c, h, w) to features (n, 128, h / 16, w / 16), rounded up.
     The network has group normalisation instead of batch normalisation. MLRC freezes the running statistics of batch
     normalisation; without pretraining they would normalise nothing.
-
-    Args:
-        channels: Channels c of the images.
     """
 
     features = 128
@@ -83,12 +80,7 @@ _LIBRARIES = {"timm": timm_entry, "torchvision": torchvision_entry}
 
 
 def trunk_entry(spec: TrunkSpec) -> TrunkEntry:
-    """Look up a trunk.
-
-    Raises:
-        TrunkError: The name of the trunk or of its weights is unknown, or the trunk has another number of channels than
-            the specification's input format.
-    """
+    """Look up a trunk."""
     entry = _entry_of(spec.name)
     if not entry.accepts(spec.weights):
         raise TrunkError(f"trunk {spec.name}: no weights {spec.weights!r}; known are {', '.join(entry.weights)}")
@@ -115,7 +107,6 @@ def _entry_of(name: str) -> TrunkEntry:
 
 
 def _library(name: str) -> str | None:
-    """Return the library that a trunk's name begins with."""
     return next((library for library in _LIBRARIES if name.startswith(f"{library}:")), None)
 
 
@@ -130,18 +121,6 @@ def settled_trunk(spec: TrunkSpec, weights: Path | None = None, progress: Progre
     """Check the weights of a trunk, and download them if they are missing. Call this before any training.
 
     Trainings only read the weights, so an error about missing or wrong weights comes before any work.
-
-    Args:
-        spec: The trunk.
-        weights: A weight file, or a folder of files with their published names. This process, and processes that it
-            starts later, read the weights from there.
-        progress: Receives the progress of a download.
-
-    Returns:
-        The trunk with its weights identified by content, which is part of the trainings' fingerprints.
-
-    Raises:
-        TrunkError: The trunk is unknown, or its weights are missing or wrong.
     """
     if spec.name == NO_TRUNK:
         if weights is not None:

@@ -27,15 +27,7 @@ _CALLS = {
 
 
 def source_class(kind: str, name: SourceName) -> type[nn.Module]:
-    """Import a class from a user's file or module and check that a training can call it.
-
-    Args:
-        kind: `loss`, `miner`, `regularizer`, `distance` or `reducer`.
-        name: The name of the class.
-
-    Raises:
-        SourceError: There is no such class, it is no `torch.nn.Module`, or its `forward` takes other arguments.
-    """
+    """Import a class from a user's file or module and check that a training can call it."""
     cls = load_source(name)
     if not (inspect.isclass(cls) and issubclass(cls, nn.Module)):
         raise SourceError(f"{name}: a {kind} must be a class derived from torch.nn.Module")
@@ -51,18 +43,9 @@ def source_class(kind: str, name: SourceName) -> type[nn.Module]:
 
 
 def try_loss(name: SourceName, loss: nn.Module, classes: int, embedding_size: int) -> None:
-    """Compute a user's loss and its gradient on one small random batch.
+    """Compute a user's loss and its gradient on one small random batch. Do not train the loss afterwards.
 
     A loss with hooks is not tried, because it may need the training around it.
-
-    Args:
-        name: The name of its class, for the message.
-        loss: The loss. It is used up: do not train it afterwards.
-        classes: Number of training classes that the loss was built for.
-        embedding_size: Dimensions of the embeddings.
-
-    Raises:
-        SourceError: The loss raises an error, or does not return one number with a gradient.
     """
     if isinstance(loss, TrainingPlugin):
         return
@@ -82,12 +65,8 @@ def value_of_source(name: SourceName, embeddings: Tensor, labels: Tensor) -> flo
     """Compute a user's metric.
 
     Args:
-        name: The name of the function.
         embeddings: (n, d), normalised.
         labels: (n,), the classes.
-
-    Raises:
-        SourceError: The function cannot be loaded, raises an error or does not return one finite number.
     """
     value = _called(name, embeddings, labels)
     if not math.isfinite(value):
@@ -96,11 +75,7 @@ def value_of_source(name: SourceName, embeddings: Tensor, labels: Tensor) -> flo
 
 
 def try_metric(name: SourceName) -> None:
-    """Call a user's metric on a few random embeddings, whose value does not matter.
-
-    Raises:
-        SourceError: As for `value_of_source`, but the number may be infinite or NaN.
-    """
+    """Call a user's metric on a few random embeddings, whose value does not matter."""
     embeddings = torch.nn.functional.normalize(torch.randn(16, 4, generator=torch.Generator().manual_seed(0)))
     _called(name, embeddings, torch.arange(4).repeat(4))
 

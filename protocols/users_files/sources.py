@@ -42,16 +42,9 @@ def remember_files(files: Mapping[str, Path]) -> None:
 
 
 def settled_name(name: str) -> str:
-    """Add the hash of its source to a name, and remember the file.
+    """Add the hash of its source to a name, and remember the file. Names without a source stay as they are.
 
-    Args:
-        name: `path/my_losses.py:Class` or `my_package.module:Class`. Other names stay as they are.
-
-    Returns:
-        The name without folder and with the hash, such as `my_losses.py:Class (sha256 0123456789abcdef)`.
-
-    Raises:
-        SourceError: The file or module does not exist or is not valid Python.
+    `path/my_losses.py:Class` becomes `my_losses.py:Class (sha256 0123456789abcdef)`.
     """
     parsed = SourceName.parse(name)
     if parsed is None or parsed.digest is not None:
@@ -65,15 +58,7 @@ def settled_name(name: str) -> str:
 
 
 def load_source(name: SourceName) -> Any:
-    """Import a user's file or module and return the class or function that a name means.
-
-    Args:
-        name: The name, with or without a hash.
-
-    Raises:
-        SourceError: The source does not exist, raises an error, lacks the attribute, or has changed since its hash was
-            taken.
-    """
+    """Import a user's file or module and return the class or function that a name means, with or without a hash."""
     file = _file_of(name)
     digest = _digest(file)
     if name.digest not in (None, digest):
@@ -96,7 +81,6 @@ def _short(name: SourceName) -> str:
 
 
 def _file_of(name: SourceName) -> Path:
-    """Return the file that a name means; raise SourceError if there is none."""
     if not name.in_file:
         return _file_of_module(name.source)
     file = Path(name.source) if name.digest is None else _files.get(name.digest)
@@ -178,12 +162,7 @@ def _imported(module: str) -> ModuleType:
 
 
 def raised_in(file: Path, error: BaseException) -> str:
-    """Describe an error that a user's file raised, in one line with the last line of that file that took part.
-
-    Args:
-        file: The user's file.
-        error: The error, with its traceback.
-    """
+    """Describe an error that a user's file raised, in one line with the last line of that file that took part."""
     lines = [
         frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == file.absolute()
     ]
@@ -193,13 +172,7 @@ def raised_in(file: Path, error: BaseException) -> str:
 
 @contextmanager
 def explained(source: Any, start: str, kind: type[ValueError] = SourceError) -> Iterator[None]:
-    """Turn an error that a user's class or function raises into one line with the place in the user's file.
-
-    Args:
-        source: The class or function.
-        start: Beginning of the message, which names what failed.
-        kind: The class of the error.
-    """
+    """Turn an error that a user's class or function raises into one line with the place in the user's file."""
     try:
         yield
     except Exception as error:
@@ -212,12 +185,6 @@ def keep_sources(artifacts: Path) -> None:
 
     A file that has changed or is gone since its hash was taken is left out, and a copy from before stays as it is. No
     training uses such a file: `load_source` refuses it.
-
-    Args:
-        artifacts: Folder of the checkpoints.
-
-    Raises:
-        OSError: A copy cannot be written.
     """
     for digest, file in known_files().items():
         contents = _contents_of(file, digest)
@@ -229,7 +196,6 @@ def keep_sources(artifacts: Path) -> None:
 
 
 def _contents_of(file: Path, digest: str) -> dict[Path, bytes]:
-    """Return the files of a source with their content; none if they no longer have this digest."""
     try:
         contents = source_contents(file)
     except (OSError, SyntaxError, ValueError):  # ValueError: a file with null bytes.
@@ -238,12 +204,7 @@ def _contents_of(file: Path, digest: str) -> dict[Path, bytes]:
 
 
 def remember_kept_sources(artifacts: Path, names: Iterable[str]) -> None:
-    """Find the kept copies of files and remember them, so that their classes can be loaded.
-
-    Args:
-        artifacts: Folder of the checkpoints.
-        names: Names with hashes, as specifications have them. Files without a copy are left out.
-    """
+    """Remember the kept copies of the files that names with hashes mean. Files without a copy are left out."""
     for name in names:
         parsed = SourceName.parse(name)
         if parsed is not None and parsed.digest is not None and parsed.in_file:

@@ -25,14 +25,7 @@ _PROBE = 64
 
 @cache
 def file_entry(name: str) -> TrunkEntry:
-    """Look up a trunk of a user's file or module.
-
-    Args:
-        name: The name, with or without the hash of its source.
-
-    Raises:
-        TrunkError: There is no such file or function, or what it builds is no trunk.
-    """
+    """Look up a trunk of a user's file or module."""
     parsed = SourceName.parse(name)
     assert parsed is not None
     try:
@@ -50,7 +43,6 @@ def file_entry(name: str) -> TrunkEntry:
 
 
 def _input_format(name: str, function: Any) -> InputFormat:
-    """The input format that the function's module declares."""
     declared = getattr(sys.modules.get(function.__module__), "INPUT_FORMAT", None)
     example = 'INPUT_FORMAT = {"channels": "RGB", "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}'
     if declared is None:
@@ -64,12 +56,7 @@ def _input_format(name: str, function: Any) -> InputFormat:
 
 
 class UsersTrunk(nn.Module):
-    """The module that a user's function built.
-
-    Args:
-        network: The module.
-        features: Number of its features.
-    """
+    """The module that a user's function built."""
 
     def __init__(self, network: nn.Module, features: int) -> None:
         super().__init__()
@@ -82,7 +69,6 @@ class UsersTrunk(nn.Module):
 
 
 def _built(name: str, function: Any) -> UsersTrunk:
-    """Build the module; raise TrunkError if it is none, or if it gives no features."""
     with explained(function, f"trunk {name}", TrunkError):
         network = function()
     if not isinstance(network, nn.Module):
@@ -94,7 +80,6 @@ def _built(name: str, function: Any) -> UsersTrunk:
 
 
 def _count(name: str, function: Any, network: nn.Module) -> int:
-    """Number of features, found with one grey image."""
     channels = _input_format(name, function).n_channels
     what = f"its module cannot compute an image of {_PROBE} x {_PROBE} pixels"
     remedy = "set its attribute `features` to the number of its features"
