@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from scipy.io import loadmat
 from scipy.io.matlab import MatReadError
 
-from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageListing, from_listing
+from protocols.datasets.dataset import DataError, ImageListing
 from protocols.datasets.folder import images_below
-from protocols.datasets.listing import check_counts, require_images, root_of
+from protocols.datasets.listing import check_counts, require_images
 from protocols.datasets.publication import CARS196
 
 CLASS_NAMES = tuple(Path(__file__).with_name("cars196_names.txt").read_text(encoding="utf-8").splitlines())
@@ -54,12 +54,6 @@ def list_cars196(root: Path, *, subset: bool = False) -> ImageListing:
     if not subset:
         check_counts(listing, CARS196.counts)
     return listing
-
-
-def open_cars196(request: DataRequest) -> Dataset:
-    """Open Cars196."""
-    root = root_of(request, "the folder with cars_annos.mat and car_ims, with cars_train and cars_test, or with train")
-    return from_listing(list_cars196(root, subset=request.subset), request)
 
 
 def _images_in(root: Path) -> _Images:

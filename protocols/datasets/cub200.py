@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageListing, from_listing
-from protocols.datasets.listing import check_counts, folder_with, lines_of, number_in, require, require_images, root_of
+from protocols.datasets.dataset import DataError, ImageListing
+from protocols.datasets.listing import check_counts, folder_with, lines_of, number_in, require, require_images
 from protocols.datasets.publication import CUB200
 
 _ARCHIVE = "CUB_200_2011.tgz"
@@ -46,12 +46,6 @@ def list_cub200(root: Path, *, subset: bool = False) -> ImageListing:
     if not subset:
         check_counts(listing, CUB200.counts)
     return listing
-
-
-def open_cub200(request: DataRequest) -> Dataset:
-    """Open CUB-200-2011."""
-    root = root_of(request, "the unpacked CUB_200_2011, which holds images.txt")
-    return from_listing(list_cub200(root, subset=request.subset), request)
 
 
 def _table(path: Path) -> dict[str, str]:

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageListing, from_listing
-from protocols.datasets.listing import check_counts, lines_of, number_in, require_images, root_of
+from protocols.datasets.dataset import DataError, ImageListing
+from protocols.datasets.listing import check_counts, lines_of, number_in, require_images
 from protocols.datasets.publication import INSHOP
 
 LIST = "list_eval_partition.txt"
@@ -51,12 +51,6 @@ def list_inshop(root: Path, *, subset: bool = False) -> ImageListing:
     if not subset:
         check_counts(listing, INSHOP.counts)
     return listing
-
-
-def open_inshop(request: DataRequest) -> Dataset:
-    """Open In-Shop."""
-    root = root_of(request, f"the folder with Eval/{LIST} and Img/img")
-    return from_listing(list_inshop(root, subset=request.subset), request)
 
 
 def _list_in(root: Path) -> Path:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageListing, from_listing
-from protocols.datasets.listing import check_counts, folder_with, lines_of, number_in, require, require_images, root_of
+from protocols.datasets.dataset import DataError, ImageListing
+from protocols.datasets.listing import check_counts, folder_with, lines_of, number_in, require, require_images
 from protocols.datasets.publication import SOP
 
 TRAIN, TEST = "Ebay_train.txt", "Ebay_test.txt"
@@ -45,12 +45,6 @@ def list_sop(root: Path, *, subset: bool = False) -> ImageListing:
     if not subset:
         check_counts(listing, SOP.counts)
     return listing
-
-
-def open_sop(request: DataRequest) -> Dataset:
-    """Open Stanford Online Products."""
-    root = root_of(request, "the unpacked Stanford_Online_Products, which holds Ebay_train.txt")
-    return from_listing(list_sop(root, subset=request.subset), request)
 
 
 def _rows(path: Path) -> list[tuple[int, str]]:

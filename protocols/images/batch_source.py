@@ -49,8 +49,6 @@ class BatchSource:
 
     Args:
         resident: For `device` augmentation: whether to keep the images on the device. None decides by the free memory.
-        threads: Number of batches that are made in advance. None takes up to four for a GPU. It takes none for a CPU,
-            since the training needs the CPU.
     """
 
     def __init__(
@@ -60,10 +58,9 @@ class BatchSource:
         device: torch.device,
         *,
         resident: bool | None = None,
-        threads: int | None = None,
     ) -> None:
         self._images, self._settings = images, settings
-        self._threads = host_threads(device) if threads is None else threads
+        self._threads = host_threads(device)
         self._make: Callable[[Rows, Cuts], OnDevice]
         if settings.augmentation == "faithful":
             self._make = _PillowCrops(images, settings.crop, device)

@@ -20,7 +20,7 @@ def device_name(device: torch.device) -> str:
 def isolated_random_numbers(device: str, *, fill_memory: bool = False) -> Iterator[None]:
     """Use deterministic kernels inside; restore torch's settings and random numbers afterwards.
 
-    `fill_memory` makes torch fill every new tensor with NaN, which shows kernels that leave a part of their result unset.
+    `fill_memory` makes torch fill every new tensor with NaN, which shows kernels that leave a part of it unset.
     """
     devices = [torch.device(device)] if device.startswith("cuda") else []
     before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()

@@ -40,9 +40,6 @@ def clip_gradients(optimizer: torch.optim.Optimizer, settings: TrainingSettings)
         nn.utils.clip_grad_value_(parameters, settings.clip_value)
 
 
-IterationsObserver = Callable[[int], None]
-"""Receives the number of iterations done, at every validation."""
-
 ModelObserver = Callable[[EmbeddingModel, int], None]
 """Receives the model and the number of iterations done, at every validation. It returns nothing to the training."""
 
@@ -74,7 +71,6 @@ def train_fold(
     data: FoldData,
     *,
     device: str = "cpu",
-    on_validation: IterationsObserver | None = None,
     observe: ModelObserver | None = None,
     record: EpochObserver | None = None,
     cuda_graphs: bool = False,
@@ -88,7 +84,6 @@ def train_fold(
         spec: All that decides the outcome.
         data: Images of the spec's training and validation classes, and no others.
         device: `cpu`, `cuda` or `cuda:N`.
-        on_validation: Called with the number of iterations done, at every validation.
         observe: Called with the model and the number of iterations done, at every validation.
         record: Called with the training after every epoch, and once before the first.
         cuda_graphs: Record the network as a CUDA graph (`record_graph`). Without CUDA, a warning says that there is
@@ -107,8 +102,7 @@ def train_fold(
     # The CPU's bfloat16 kernels leave some gradients unset. Filled memory makes them NaN, which ends the training.
     fill_memory = device == "cpu" and spec.training.precision == "amp"
     with isolated_random_numbers(device, fill_memory=fill_memory):
-        training = _Training(spec, data, torch.device(device), on_validation, observe, record)
-        training.graph_wanted = cuda_graphs
+        training = _Training(spec, data, torch.device(device), observe, record, cuda_graphs)
         stopped_by, reason = training.run()
     result = training.result(stopped_by, reason, time.perf_counter() - started)
     shows_last_epoch = stopped_by == "max_epochs" and training.checkpoint_is_earlier
@@ -122,18 +116,17 @@ class _Training:
         spec: FoldSpec,
         data: FoldData,
         device: torch.device,
-        on_validation: IterationsObserver | None,
         observe: ModelObserver | None,
         record: EpochObserver | None,
+        cuda_graphs: bool,
     ) -> None:
         self.spec, self.data, self.device = spec, data, device
         self.settings = spec.training
-        self.on_validation, self.observe, self.record = on_validation, observe, record
+        self.observe, self.record, self.graph_wanted = observe, record, cuda_graphs
         self.checkpoint = BestCheckpoint()
         self.curve: list[CurvePoint] = []
         self.iterations = 0
         self.monitor = StepMonitor(device)
-        self.graph_wanted = False
         # The network is made before the loss, so that all methods start from the same network under one seed.
         torch.manual_seed(derive_seed("network", spec.seed))
         self.model = model_of(spec).place(device)
@@ -198,12 +191,8 @@ class _Training:
         self.loss = method.loss
         self.optimizer = build_optimizer(self.settings.optimizer, self.model, method, spec.method)
         source = training_batches_of(self.data.train, spec.images, self.device)
-        rows = batches(
-            self.targets,
-            self.settings.batch_size,
-            spec.method.samples_per_class,
-            derive_seed("batches", spec.seed),
-        )
+        draws = derive_seed("batches", spec.seed)
+        rows = batches(self.targets, self.settings.batch_size, spec.method.samples_per_class, draws)
         crops = torch.Generator().manual_seed(derive_seed("crops", spec.seed))
         self.batches = labelled_batches(source.training_batches(rows, crops), self.targets, self.device)
         pool_seed = derive_seed("pool", spec.seed)
@@ -284,8 +273,6 @@ class _Training:
                 self.method.plugin.on_evaluation(self._clock(epoch), scores.model_dump())
         if self.observe is not None:
             self.observe(self.model, self.iterations)
-        if self.on_validation is not None:
-            self.on_validation(self.iterations)
         return None if scores is None else scores.map_at_r
 
     @property

@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from protocols.trunks.trunk_entry import TrunkEntry, first_line
+from protocols.trunks.trunk_entry import OutsideTrunk, TrunkEntry, first_line
 from protocols.trunks.weights import TrunkError, WeightFile
 from results.spec.trunk_spec import PRETRAINED, InputFormat
 
@@ -56,19 +56,6 @@ def torchvision_trunk(name: str) -> TorchvisionTrunk:
             f"importing it failed ({reason})"
         ) from error
     return TorchvisionTrunk(models.get_model(name, weights=None, **_ARGUMENTS.get(name, {})))
-
-
-class LibraryTrunk(nn.Module):
-    """A network of a library without its classifier: images (n, 3, h, w) to pooled features (n, features)."""
-
-    def __init__(self, network: nn.Module, features: int) -> None:
-        super().__init__()
-        self.network, self.features = network, features
-
-    def forward(self, images: Tensor) -> Tensor:
-        """Compute the pooled features."""
-        features: Tensor = self.network(images)
-        return features
 
 
 @cache
@@ -125,13 +112,13 @@ def _library(package: str, trunk: str) -> Any:
         ) from error
 
 
-def _timm_trunk(name: str, *, pretrained: bool = False) -> LibraryTrunk:
+def _timm_trunk(name: str, *, pretrained: bool = False) -> OutsideTrunk:
     timm = _library("timm", name)
     try:  # Vision transformers then take any multiple of their patch size.
         network = timm.create_model(name, pretrained=pretrained, num_classes=0, dynamic_img_size=True)
     except TypeError:
         network = timm.create_model(name, pretrained=pretrained, num_classes=0)
-    return LibraryTrunk(network, getattr(network, "head_hidden_size", None) or network.num_features)
+    return OutsideTrunk(network, getattr(network, "head_hidden_size", None) or network.num_features)
 
 
 def _timm_weights(name: str, tag: str) -> Mapping[str, Tensor]:
@@ -141,12 +128,12 @@ def _timm_weights(name: str, tag: str) -> Mapping[str, Tensor]:
         raise _missing("timm", name, error) from error
 
 
-def _torchvision_trunk(name: str, weights: Any = None) -> LibraryTrunk:
+def _torchvision_trunk(name: str, weights: Any = None) -> OutsideTrunk:
     network = _library("torchvision", name).models.get_model(name, weights=weights)
     last, classifier = [(key, part) for key, part in network.named_modules() if isinstance(part, nn.Linear)][-1]
     parent, _, attribute = last.rpartition(".")
     setattr(network.get_submodule(parent), attribute, nn.Identity())
-    return LibraryTrunk(network, classifier.in_features)
+    return OutsideTrunk(network, classifier.in_features)
 
 
 def _torchvision_weights(name: str, tag: str) -> Mapping[str, Tensor]:

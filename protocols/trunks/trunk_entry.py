@@ -80,6 +80,19 @@ class TrunkEntry:
             return self.build()
 
 
+class OutsideTrunk(nn.Module):
+    """A network that a library or a user's file built: images to pooled features (n, features), or to a feature map."""
+
+    def __init__(self, network: nn.Module, features: int) -> None:
+        super().__init__()
+        self.network, self.features = network, features
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Compute the features."""
+        features: Tensor = self.network(images)
+        return features
+
+
 def is_path(weights: str) -> bool:
     """Whether weights are given as the path of a file."""
     return Path(weights).suffix in WEIGHT_FILES

@@ -99,8 +99,8 @@ def settle_weights(file: WeightFile, weights: str, shapes: Shapes, progress: Pro
 def read_weights(file: WeightFile, weights: str, shapes: Shapes) -> dict[str, Tensor]:
     """Read the weights that `settle_weights` has identified.
 
-    The counters `num_batches_tracked` can be missing, because files from before PyTorch 0.4 do not have them; torch then
-    starts them at 0.
+    The counters `num_batches_tracked` can be missing, because files from before PyTorch 0.4 do not have them. torch
+    then starts them at 0.
     """
     identity, tensors = _identify_and_read(file, shapes)
     _require_identity(file, weights, identity)

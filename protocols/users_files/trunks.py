@@ -13,7 +13,7 @@ import torch
 from pydantic import ValidationError
 from torch import Tensor, nn
 
-from protocols.trunks.trunk_entry import TrunkEntry
+from protocols.trunks.trunk_entry import OutsideTrunk, TrunkEntry
 from protocols.trunks.weights import TrunkError, WeightFile
 from protocols.users_files.sources import SourceError, explained, load_source
 from results.spec.source_names import SourceName
@@ -55,20 +55,7 @@ def _input_format(name: str, function: Any) -> InputFormat:
         raise TrunkError(f"trunk {name}: INPUT_FORMAT {key}: {problem['msg']}; an example: {example}") from error
 
 
-class UsersTrunk(nn.Module):
-    """The module that a user's function built."""
-
-    def __init__(self, network: nn.Module, features: int) -> None:
-        super().__init__()
-        self.network, self.features = network, features
-
-    def forward(self, images: Tensor) -> Tensor:
-        """Compute a feature map or pooled features."""
-        features: Tensor = self.network(images)
-        return features
-
-
-def _built(name: str, function: Any) -> UsersTrunk:
+def _built(name: str, function: Any) -> OutsideTrunk:
     with explained(function, f"trunk {name}", TrunkError):
         network = function()
     if not isinstance(network, nn.Module):
@@ -76,7 +63,7 @@ def _built(name: str, function: Any) -> UsersTrunk:
             f"trunk {name}: {function.__name__}() returned {type(network).__name__}, not a torch.nn.Module"
         )
     features = getattr(network, "features", None)
-    return UsersTrunk(network, features if isinstance(features, int) else _count(name, function, network))
+    return OutsideTrunk(network, features if isinstance(features, int) else _count(name, function, network))
 
 
 def _count(name: str, function: Any, network: nn.Module) -> int:

@@ -59,7 +59,7 @@ def seconds_of(problem: Problem, spec: FoldSpec) -> tuple[float, float]:
         }
         long = spec.model_copy(update={"training": spec.training.model_copy(update=update)})
         marks: list[float] = []
-        train_fold(long, data, on_validation=lambda _, marks=marks: marks.append(time.process_time()))
+        train_fold(long, data, observe=lambda *_, marks=marks: marks.append(time.process_time()))
         rows.append([steps * validations, validations, marks[-1] - marks[0]])
     (a, b, first), (c, d, second) = rows
     return (first * d - b * second) / (a * d - b * c), (a * second - c * first) / (a * d - b * c)

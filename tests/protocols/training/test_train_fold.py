@@ -351,7 +351,7 @@ def test_an_equal_score_is_no_improvement(dataset: Dataset, monkeypatch: pytest.
 def test_the_last_epoch_is_validated_in_any_case(dataset: Dataset) -> None:
     told: list[int] = []
     spec, data = toy_fold(dataset, training=short(max_epochs=5, validate_every=2))
-    result = train_fold(spec, data, on_validation=told.append).result
+    result = train_fold(spec, data, observe=lambda _, iterations: told.append(iterations)).result
     assert [point.iteration for point in result.curve] == [0, 4, 8, 10] == told
     assert result.stopped_by == "max_epochs"
 
