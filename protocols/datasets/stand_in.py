@@ -17,8 +17,6 @@ class NoiseImages(PackedImages):
     """Noise images of one size. Cropping and embedding them takes as long as for real images.
 
     Attributes:
-        folder: Not used.
-        identity: Not used.
         count: Number of images.
         shape: Height, width and channels of every image.
     """
@@ -40,10 +38,6 @@ class NoiseImages(PackedImages):
     def image(self, index: int) -> NDArray[np.uint8]:
         """Return the same noise for every index."""
         return self._noise
-
-    def shape_of(self, index: int) -> tuple[int, int, int]:
-        """Return the one shape of all images."""
-        return self.shape
 
     def shapes_of(self, indices: NDArray[np.int64]) -> list[tuple[int, int, int]]:
         """Return the one shape of all images for every index."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from protocols.images.batch_source import Rows, has_room, page_locked
+from protocols.images.packed_images import Selection
 from protocols.verified_files import FileRecord, check_file
 
 MEMORY_BYTES = 512 * 2**20
@@ -64,25 +65,12 @@ class PackedFeatures:
 
 
 @dataclass(frozen=True)
-class LabelledFeatures:
-    """A selection of the rows of a file of features, with their classes. It gives no access to other rows.
-
-    Attributes:
-        features: The file.
-        rows: Positions in the file, int64 (n,).
-        labels: Class ranks, int64 (n,).
-    """
+class LabelledFeatures(Selection):
+    """A selection of the rows of a file of features."""
 
     features: PackedFeatures
     rows: NDArray[np.int64]
     labels: NDArray[np.int64]
-
-    def __post_init__(self) -> None:
-        if len(self.rows) != len(self.labels):
-            raise ValueError(f"{len(self.rows)} rows but {len(self.labels)} labels")
-
-    def __len__(self) -> int:
-        return len(self.rows)
 
     @property
     def n_bytes(self) -> int:
@@ -92,14 +80,6 @@ class LabelledFeatures:
     def take(self, positions: NDArray[np.int64]) -> NDArray[np.float32]:
         """Copy the features at positions (k,) of this selection; returns float32 (k, c)."""
         return self.features.take(self.rows[positions])
-
-    def of_classes(self, ranks: tuple[int, ...]) -> "LabelledFeatures":
-        """Return the rows whose class rank is in `ranks`."""
-        return self.select(np.flatnonzero(np.isin(self.labels, np.asarray(ranks, dtype=np.int64))))
-
-    def select(self, positions: NDArray[np.int64]) -> "LabelledFeatures":
-        """Return the rows at positions (k,) of this selection, in that order."""
-        return LabelledFeatures(self.features, self.rows[positions], self.labels[positions])
 
 
 class FeatureSource:

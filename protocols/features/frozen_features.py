@@ -149,8 +149,6 @@ class NoiseFeatures(PackedFeatures):
     """Noise in place of features that are not computed yet, to measure how long a training takes.
 
     Attributes:
-        path: Not used.
-        record: Not used.
         shape: Number of rows and of features.
     """
 

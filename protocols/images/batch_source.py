@@ -120,7 +120,7 @@ class _ResidentImages:
 
     def __init__(self, images: LabelledImages, side: int, device: torch.device) -> None:
         self.channels, self.side = images.images.channels, side
-        shapes = np.asarray([images.shape_of(i) for i in range(len(images))], dtype=np.int64)
+        shapes = np.asarray(images.shapes_of(np.arange(len(images))), dtype=np.int64)
         sizes, self.widths = shapes.prod(axis=1), shapes[:, 1]
         self.starts = np.cumsum(sizes) - sizes
         self.pixels = torch.empty(int(sizes.sum()), dtype=torch.uint8, device=device)
