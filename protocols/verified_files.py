@@ -70,7 +70,7 @@ def changed(path: Path) -> ChangedFileError:
     )
 
 
-def put_away(path: Path, what: str) -> None:
+def set_damaged_aside(path: Path, what: str) -> None:
     """Set a damaged file or folder aside and say so in one line."""
     _LOG.warning("%s %s is damaged; it is kept as %s and made again", what, path, set_aside(path).name)
 

@@ -21,7 +21,7 @@ from protocols.datasets.listing import root_of
 from protocols.datasets.split_file import with_split
 from protocols.features.feature_rows import LabelledFeatures, PackedFeatures
 from protocols.progress import Progress
-from protocols.verified_files import FileRecord, put_away, record_of, stamp_of
+from protocols.verified_files import FileRecord, record_of, set_damaged_aside, stamp_of
 from results.spec.experiment_spec import FEATURES
 from results.values import fingerprint_of
 from results.whole_files import write_whole
@@ -139,7 +139,7 @@ def _content(path: Path, cache: Path, progress: Progress | None) -> tuple[str, F
             if known["stamp"] == stamp and "hash" in known:
                 return str(known["content"]), {"hash": str(known["hash"]), "stamp": stamp}
         except (OSError, ValueError, KeyError, TypeError):
-            put_away(note, "the note about the features")
+            set_damaged_aside(note, "the note about the features")
     content, record = _checked_hash(path, progress), record_of(path)
     if record["stamp"] != stamp:
         raise DataError(f"{path}: changed while it was read; run the same command again")

@@ -24,7 +24,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from protocols.datasets.dataset import DataRequest, Dataset, from_packing
 from protocols.images.packing import Packing, pack_arrays, sound_pack
-from protocols.verified_files import put_away
+from protocols.verified_files import set_damaged_aside
 from results.whole_files import write_whole
 
 DIGITS = "0123456789"
@@ -79,7 +79,7 @@ def _rendered_before(folder: Path) -> Dataset | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError):
-        put_away(listing, "the list of rendered images")
+        set_damaged_aside(listing, "the list of rendered images")
         return None
     if images is None:
         return None

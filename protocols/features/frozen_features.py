@@ -25,7 +25,7 @@ from protocols.progress import Progress
 from protocols.samples import evaluation_batches_of
 from protocols.training.torch_state import device_name, isolated_random_numbers
 from protocols.trunks.embedding_model import EmbeddingModel, trunk_width
-from protocols.verified_files import ChangedFileError, FileRecord, put_away, record_of
+from protocols.verified_files import ChangedFileError, FileRecord, record_of, set_damaged_aside
 from results.records.provenance import provenance
 from results.spec.training_spec import ImageSettings
 from results.spec.trunk_spec import TrunkSpec
@@ -92,7 +92,7 @@ def _computed_before(folder: Path) -> PackedFeatures | None:
         features = PackedFeatures(folder / "features.npy", record)
         features.check()
     except (OSError, ValueError, KeyError, TypeError, ChangedFileError):
-        put_away(folder, "the folder of features")
+        set_damaged_aside(folder, "the folder of features")
         return None
     return features
 

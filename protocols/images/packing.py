@@ -26,7 +26,7 @@ from protocols.images.decoding import BrokenImageError, UnknownRangeError, decod
 from protocols.images.image_files import HASH_BYTES, ImageFiles, in_threads
 from protocols.images.packed_images import DESCRIPTION, LAYOUT, PIXELS, PackedImages
 from protocols.progress import Progress
-from protocols.verified_files import ChangedFileError, put_away, record_of
+from protocols.verified_files import ChangedFileError, record_of, set_damaged_aside
 from results.values import fingerprint_of
 from results.whole_files import make_folder, put_in_place, whole_folder, write_whole
 
@@ -111,7 +111,7 @@ def sound_pack(folder: Path, identity: str) -> PackedImages | None:
     try:
         images.check()
     except ChangedFileError:
-        put_away(images.folder, "the pack of images")
+        set_damaged_aside(images.folder, "the pack of images")
         return None
     return images
 
@@ -134,7 +134,7 @@ def _known_pack(files: ImageFiles, stamp: str, folder: Path) -> PackedImages | N
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError):
-        put_away(note, "the note about the pack")
+        set_damaged_aside(note, "the note about the pack")
         return None
     if known:
         return sound_pack(folder, identity)

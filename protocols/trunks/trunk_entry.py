@@ -55,7 +55,7 @@ class TrunkEntry:
         return self.file or self.published
 
     def accepts(self, weights: str) -> bool:
-        """Whether a specification can have these weights: a name, a path, or what a settled trunk has."""
+        """Whether a specification can have these weights: a name, a path, or what an identified trunk has."""
         reads_file = self.weight_file is not None
         return (
             weights in self.weights

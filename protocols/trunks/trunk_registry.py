@@ -18,8 +18,8 @@ from protocols.trunks.library_trunks import (
     torchvision_trunk,
 )
 from protocols.trunks.trunk_entry import RANDOM, TrunkEntry, identified, is_path, tag_of
-from protocols.trunks.weights import IMAGENET, TrunkError, names_own_file, settle_weights, use_weights
-from protocols.users_files.sources import SourceError, settled_name
+from protocols.trunks.weights import IMAGENET, TrunkError, identify_weights, names_own_file, use_weights
+from protocols.users_files.sources import SourceError, hashed_name
 from protocols.users_files.trunks import file_entry
 from results.spec.source_names import SourceName
 from results.spec.trunk_spec import NO_TRUNK, InputFormat, TrunkSpec
@@ -112,12 +112,12 @@ def _library(name: str) -> str | None:
 
 def _with_hash(name: str) -> str:
     try:
-        return settled_name(name)
+        return hashed_name(name)
     except SourceError as error:
         raise TrunkError(f"trunk {name}: {error}") from error
 
 
-def settled_trunk(spec: TrunkSpec, weights: Path | None = None, progress: Progress | None = None) -> TrunkSpec:
+def identified_trunk(spec: TrunkSpec, weights: Path | None = None, progress: Progress | None = None) -> TrunkSpec:
     """Check the weights of a trunk, and download them if they are missing. Call this before any training.
 
     Trainings only read the weights, so an error about missing or wrong weights comes before any work.
@@ -144,4 +144,4 @@ def settled_trunk(spec: TrunkSpec, weights: Path | None = None, progress: Progre
     if file is None or spec.weights == RANDOM or tag_of(spec.weights):
         return spec
     wanted = spec.weights if names_own_file(spec.weights) else IMAGENET
-    return spec.model_copy(update={"weights": settle_weights(file, wanted, shapes, progress)})
+    return spec.model_copy(update={"weights": identify_weights(file, wanted, shapes, progress)})

@@ -75,7 +75,7 @@ def use_weights(path: Path) -> None:
     os.environ[WEIGHTS_VARIABLE] = str(path.absolute())
 
 
-def settle_weights(file: WeightFile, weights: str, shapes: Shapes, progress: Progress | None = None) -> str:
+def identify_weights(file: WeightFile, weights: str, shapes: Shapes, progress: Progress | None = None) -> str:
     """Check the weight file, download it if it is missing, and identify its content.
 
     METRIC_LEARNING_WEIGHTS says where the file is. Without the variable it is in torch.hub's folder of downloads, where
@@ -97,7 +97,7 @@ def settle_weights(file: WeightFile, weights: str, shapes: Shapes, progress: Pro
 
 
 def read_weights(file: WeightFile, weights: str, shapes: Shapes) -> dict[str, Tensor]:
-    """Read the weights that `settle_weights` has identified.
+    """Read the weights that `identify_weights` has identified.
 
     The counters `num_batches_tracked` can be missing, because files from before PyTorch 0.4 do not have them. torch
     then starts them at 0.

@@ -17,7 +17,7 @@ def source_digest(file: Path) -> str:
     If the file imports no file beside it, this is the SHA-256 of the file alone, as `sha256sum` prints it. Otherwise it
     is the SHA-256 of the digests of all these files. Installed packages are not part of it.
     """
-    return digest_of(file, source_contents(file))
+    return digest_of(file, read_source(file))
 
 
 def digest_of(file: Path, contents: Mapping[Path, bytes]) -> str:
@@ -32,10 +32,10 @@ def digest_of(file: Path, contents: Mapping[Path, bytes]) -> str:
 
 def source_files(file: Path) -> tuple[Path, ...]:
     """Return a file and all files beside it, or in its package, that it imports directly or indirectly."""
-    return tuple(source_contents(file))
+    return tuple(read_source(file))
 
 
-def source_contents(file: Path) -> dict[Path, bytes]:
+def read_source(file: Path) -> dict[Path, bytes]:
     """Return the files of `source_files` with their content. Each file is read once."""
     contents: dict[Path, bytes] = {}
     pending = [file.absolute()]

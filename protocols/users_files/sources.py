@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from protocols.users_files.digest import digest_of, source_contents, source_digest, source_files
+from protocols.users_files.digest import digest_of, read_source, source_digest, source_files
 from results.spec.source_names import SourceName
 from results.whole_files import write_whole
 
@@ -41,7 +41,7 @@ def remember_files(files: Mapping[str, Path]) -> None:
     _files.update(files)
 
 
-def settled_name(name: str) -> str:
+def hashed_name(name: str) -> str:
     """Add the hash of its source to a name, and remember the file. Names without a source stay as they are.
 
     `path/my_losses.py:Class` becomes `my_losses.py:Class (sha256 0123456789abcdef)`.
@@ -197,7 +197,7 @@ def keep_sources(artifacts: Path) -> None:
 
 def _contents_of(file: Path, digest: str) -> dict[Path, bytes]:
     try:
-        contents = source_contents(file)
+        contents = read_source(file)
     except (OSError, SyntaxError, ValueError):  # ValueError: a file with null bytes.
         return {}
     return contents if digest_of(file, contents) == digest else {}
