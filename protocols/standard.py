@@ -27,7 +27,6 @@ class EpochChoice:
 
     Attributes:
         epoch: Number of epochs to train; 0 if no fold was validated after its start.
-        flags: Warnings about the choice.
     """
 
     epoch: int

@@ -16,12 +16,7 @@ class ChangedFileError(Exception):
 
 
 class FileRecord(TypedDict):
-    """What is noted about a file when it is complete.
-
-    Attributes:
-        hash: SHA-256 of its content.
-        stamp: Its stamp (`stamp_of`).
-    """
+    """What is noted about a file when it is complete."""
 
     hash: str
     stamp: str

@@ -11,13 +11,7 @@ from protocols.datasets.publication import Counts
 
 
 class MissingImagesError(DataError):
-    """Images of a list are missing.
-
-    Attributes:
-        paths: Paths of all missing images.
-        listed: Number of images in the list.
-        named_in: Name of the list.
-    """
+    """Images of a list are missing."""
 
     def __init__(self, paths: Sequence[Path], listed: int, named_in: str) -> None:
         others = f" (and {len(paths) - 1} more)" if len(paths) > 1 else ""
@@ -78,13 +72,7 @@ def require_images(root: Path, names: Sequence[str], named_in: str) -> None:
 
 @dataclass(frozen=True)
 class CountComparison:
-    """A count of a dataset beside the published count.
-
-    Attributes:
-        what: What is counted.
-        found: Count in the folder.
-        published: Count that the publisher gives.
-    """
+    """A count of a dataset beside the published count."""
 
     what: str
     found: int

@@ -35,9 +35,6 @@ class FirstFold:
     """The first fold's model and its training images.
 
     Attributes:
-        spec: The specification of its training.
-        weights: State dict of the model.
-        train: Images of the training classes, or their features.
         vectors: The loss's proxies (k, d) and their classes (k,); None if it has none.
     """
 

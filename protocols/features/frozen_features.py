@@ -38,12 +38,7 @@ FEATURES_VERSION = 1
 
 @dataclass(frozen=True)
 class FrozenTrunk:
-    """A trunk that stays as it is, and the images that it gets.
-
-    Attributes:
-        spec: The trunk with its weights.
-        images: Resize and crop of the images.
-    """
+    """A trunk that stays as it is, and the images that it gets."""
 
     spec: TrunkSpec
     images: ImageSettings

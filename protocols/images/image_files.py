@@ -25,8 +25,6 @@ class ImageFiles:
     """Image files and the size that they are decoded to.
 
     Attributes:
-        root: Folder of the files.
-        names: Paths of the files below `root`.
         resize: Shorter side in pixels after the resize; None keeps the size.
     """
 

@@ -39,7 +39,6 @@ class Packing:
     """A pack of images.
 
     Attributes:
-        images: The images, in the order in which they were given.
         skipped: Names of the files that are left out because they cannot be decoded.
         content_hash: Hash of the content of the other files.
     """

@@ -39,12 +39,7 @@ class MethodError(ValueError):
 
 @dataclass(frozen=True)
 class BuiltMethod:
-    """The modules of a method, built for one training.
-
-    Attributes:
-        loss: The loss, with its own parameters such as proxies.
-        miner: The miner, or None.
-    """
+    """The modules of a method, built for one training."""
 
     loss: nn.Module
     miner: nn.Module | None

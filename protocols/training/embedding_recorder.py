@@ -29,11 +29,9 @@ class EpochEnd:
     """A training after one of its epochs, as a recorder gets it.
 
     Attributes:
-        model: The model.
         loss: Its loss; None for the untrained trunk.
         epoch: Number of epochs done, 0 before the training.
         map_at_r: MAP@R on the validation classes; None if there was no validation after this epoch.
-        normalization: The normalisation of the evaluation.
     """
 
     model: EmbeddingModel

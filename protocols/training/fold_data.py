@@ -17,12 +17,7 @@ from results.spec.training_spec import FoldSpec
 
 @dataclass(frozen=True)
 class FoldData:
-    """Images of one fold's training and validation classes, or their features, and no others.
-
-    Attributes:
-        train: Images of the training classes.
-        validation: Images of the validation classes.
-    """
+    """Images of one fold's training and validation classes, or their features, and no others."""
 
     train: Samples
     validation: Samples

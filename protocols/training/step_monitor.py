@@ -13,11 +13,7 @@ from torch import Tensor
 
 
 class NotFiniteError(Exception):
-    """The loss or an embedding is infinite or NaN.
-
-    Attributes:
-        iteration: The number of iterations done before.
-    """
+    """The loss or an embedding is infinite or NaN."""
 
     def __init__(self, name: str, iteration: int) -> None:
         super().__init__(f"{name} not finite at iteration {iteration}")
