@@ -18,7 +18,7 @@ LEAST_ROWS = 128
 _ALIGNED = 16
 """The number of references is filled up to a multiple of it, as the last columns of other products round otherwise."""
 
-Search = Callable[[Tensor, int, Tensor | None], Tensor]
+_Search = Callable[[Tensor, int, Tensor | None], Tensor]
 """Takes queries (q, d), k and the reference that each query must not find (None allows all); returns indices (q, k)."""
 
 
@@ -77,7 +77,7 @@ def nearest_in_parts(
             yield rows, search(queries[rows.to(queries.device)], k, rows if exclude_self else None).cpu()
 
 
-def torch_search(references: Tensor) -> Search:
+def torch_search(references: Tensor) -> _Search:
     """Prepare a search by torch. References with equal coordinates are equally near, wherever they stand."""
     columns = functional.pad(references, (0, 0, 0, -len(references) % _ALIGNED)).T
     norms = columns.square().sum(0)
