@@ -14,8 +14,8 @@ from pytorch_metric_learning import losses as pml_losses
 from torch import Tensor, nn
 
 import losses
-from losses.dense_pairs import pair_loss
 from losses.plugin import TrainingPlugin
+from losses.without_waiting import loss_in_batch
 from losses.wrapper import PluginWrapper
 from protocols.users_files.classes import SourceError
 from protocols.users_files.losses import source_class, try_loss
@@ -64,11 +64,8 @@ class BuiltMethod:
         Returns:
             The loss, a scalar.
         """
-        value: Tensor | None = pair_loss(self.loss, embeddings, labels) if self.miner is None else None
-        if value is None:
-            pairs = self.miner(embeddings, labels) if self.miner is not None else None
-            value = self.loss(embeddings, labels, pairs)
-        return value
+        pairs = self.miner(embeddings, labels) if self.miner is not None else None
+        return loss_in_batch(self.loss, embeddings, labels, pairs)
 
 
 class _NoHooks(TrainingPlugin):

@@ -22,7 +22,7 @@ def drawn(base, seed, num_classes, per_class, batch, spread):
 def over_all_proxies(loss, embeddings, labels):
     samples = ball(embeddings)
     pairs = loss.base_loss(samples, labels, None, ball(loss.proxies), loss.proxy_labels)
-    return loss.w_proxy * pairs + loss.w_sample * loss.base_loss(samples, labels)
+    return pairs + loss.w_sample * loss.base_loss(samples, labels)
 
 
 def gradients(value, loss, embeddings):
