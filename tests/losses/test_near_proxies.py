@@ -29,7 +29,7 @@ def gradients(value, loss, embeddings):
     return torch.autograd.grad(value, (embeddings, loss.proxies), allow_unused=True, materialize_grads=True)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     base=st.sampled_from(BASES),
     seed=st.integers(0, 99),
