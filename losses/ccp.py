@@ -1,6 +1,6 @@
 """Chance-constrained programming: a sequence of proxy problems; each starts from the solution of the one before it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from .checks import FullPrecisionForward, checked_labels
 from .k_center import greedy_k_center
 from .pair_losses import COPY, BatchSumReducer, EuclideanDistance
-from .plugin import Binding, Clock, Needs, TrainingContext
+from .plugin import Clock, Needs, TrainingContext
 from .schedule import HookReminder
 from .sub_losses import already_reduced
 from .without_waiting import BufferValues, MeanAboveZero, dense_form, loss_in_batch, pair_loss
@@ -196,7 +196,8 @@ class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossF
         self.register_buffer("instance", torch.tensor(0))
         self.register_buffer("stale", torch.tensor(0))
         self.register_buffer("started", torch.tensor(False))
-        self._binding, self._known = Binding(), BufferValues()
+        self._context: TrainingContext | None = None
+        self._known = BufferValues()
         recorded = ["embedding_size", "proxies_per_class", "pool_size", "lam", "w_sample", "patience"]
         self.add_to_recordable_attributes(list_of_names=recorded, is_stat=False)
 
@@ -236,12 +237,12 @@ class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossF
         """Pick the first proxies, far from the origin. A loss with loaded state keeps it and only takes the trunk."""
         super().bind(context)
         self._hook_was_called = True
-        self._binding = Binding(context)
+        self._context = context
         if self.started:
             return
-        self.best_weights = self._binding.weights()
+        self.best_weights = _in_one_vector(context.trunk_parameters)
         self.previous_weights = torch.zeros_like(self.best_weights)
-        self._pick_proxies(context)
+        self._pick_proxies()
         self.started.fill_(True)
 
     def _missing_without_hooks(self) -> str | None:
@@ -250,41 +251,38 @@ class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossF
     def on_gradients(self, clock: Clock) -> bool:
         """Add the gradient of `lam / 2 |theta - theta_prev|^2` to that of the trunk."""
         strength = self.strength()
-        if strength > 0:
-            self._binding.pull_gradients(self.previous_weights, strength)
+        if strength > 0 and self._context:
+            trunk = self._context.trunk_parameters
+            for parameter, before in zip(trunk, self.previous_weights.split([p.numel() for p in trunk]), strict=True):
+                if parameter.grad is not None:
+                    parameter.grad.add_(parameter.detach() - before.view_as(parameter), alpha=strength)
         return super().on_gradients(clock)
 
     def on_evaluation(self, clock: Clock, metrics: Mapping[str, float]) -> None:
         """Keep the best solution of the current problem; begin the next problem when the score no longer rises."""
+        assert self._context is not None, "bind the loss before evaluations"
         super().on_evaluation(clock, metrics)
         score = metrics["map_at_r"]
         if score > self.best_score + _RISE:
-            self._keep_best(score)
+            self.best_score.fill_(score)
+            self.stale.zero_()
+            self.best_proxies.copy_(self.proxies.detach())
+            self.best_weights.copy_(_in_one_vector(self._context.trunk_parameters))
         else:
             self.stale += 1
         if self.stale == self.patience:
-            self._next_instance()
+            self.previous_weights.copy_(self.best_weights)
+            self.instance += 1
+            self._pick_proxies()
+            self.stale.zero_()
+            self.best_score.fill_(-torch.inf)
 
     @torch.no_grad()
-    def _keep_best(self, score: float) -> None:
-        self.best_score.fill_(score)
-        self.stale.zero_()
-        self.best_proxies.copy_(self.proxies)
-        self.best_weights.copy_(self._binding.weights())
-
-    def _next_instance(self) -> None:
-        assert self._binding.context is not None, "bind the loss before evaluations"
-        self.previous_weights.copy_(self.best_weights)
-        self.instance += 1
-        self._pick_proxies(self._binding.context)
-        self.stale.zero_()
-        self.best_score.fill_(-torch.inf)
-
-    @torch.no_grad()
-    def _pick_proxies(self, context: TrainingContext) -> None:
+    def _pick_proxies(self) -> None:
         """Pick new proxies from current embeddings, far from the best proxies of the last problem."""
+        assert self._context is not None
         k, b = self.proxies_per_class, self.pool_size
-        points = context.embed_pool(b if b >= k else b * k)
+        points = self._context.embed_pool(b if b >= k else b * k)
         if b > 1:
             # `best_proxies` is zero before the first problem: then the origin counts as chosen.
             initial = self.best_proxies.view(k, self.num_classes, -1).transpose(0, 1)
@@ -305,6 +303,10 @@ class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossF
             if (stored := state_dict.get(prefix + name)) is not None:
                 setattr(self, name, getattr(self, name).new_zeros(stored.shape))
         super()._load_from_state_dict(state_dict, prefix, *args)
+
+
+def _in_one_vector(parameters: Sequence[nn.Parameter]) -> Tensor:
+    return torch.cat([p.detach().flatten() for p in parameters])
 
 
 def _check_base(base_loss: Any, embedding_size: int) -> None:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from .plugin import Binding, Clock, Needs, TrainingContext
+from .plugin import Clock, Needs, TrainingContext
 from .proxy_anchor import ProxyAnchorLoss, log_one_plus_sum, mined_offset
 from .schedule import HookReminder
 from .sub_losses import already_reduced, of_classes
@@ -131,12 +131,13 @@ class HierarchicalProxyLoss(HookReminder, ProxyAnchorLoss):
         self.coarse_weight, self.period = coarse_weight, period
         self.register_buffer("groups", torch.full((num_classes,), -1))
         self.register_buffer("clustered_at", torch.tensor(-1))
-        self._binding, self._known = Binding(), BufferValues()
+        self._context: TrainingContext | None = None
+        self._known = BufferValues()
         self.add_to_recordable_attributes(list_of_names=["num_groups", "coarse_weight", "period"], is_stat=False)
 
     def bind(self, context: TrainingContext) -> None:
         """Keep the context, whose generator serves the draws of k-means++."""
-        self._binding = Binding(context)
+        self._context = context
 
     def on_epoch_start(self, clock: Clock) -> None:
         """Cluster the proxies after the warm-up, and again after every `period` passes."""
@@ -156,7 +157,8 @@ class HierarchicalProxyLoss(HookReminder, ProxyAnchorLoss):
         """Group the classes by their proxies; k-means starts from the current groups if there are any."""
         unit = functional.normalize(self.proxies, dim=1)
         start = self.centroids(unit) if self._grouped() else None
-        self.set_groups(spherical_k_means(unit, self.num_groups, start, self._binding.generator))
+        generator = self._context.generator if self._context else None
+        self.set_groups(spherical_k_means(unit, self.num_groups, start, generator))
 
     @torch.no_grad()
     def set_groups(self, groups: Tensor) -> None:

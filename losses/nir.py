@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from .checks import FullPrecisionForward, checked_labels
 from .coupling_flow import Condition, CouplingFlow
-from .plugin import Binding, Clock, Needs, TrainingContext, TrainingPlugin
+from .plugin import Clock, Needs, TrainingContext, TrainingPlugin
 from .proxy_anchor import ProxyAnchorLoss
 from .proxy_nca import ProxyNCALoss
 from .soft_triple import SoftTripleLoss
@@ -122,7 +122,7 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         self.embedding_size, self.omega = embedding_size, omega
         self.sigma, self.temperature = sigma, temperature
         self.proxy_backprop, self.flow_lr_factor = proxy_backprop, flow_lr_factor
-        self._binding = Binding()
+        self._context: TrainingContext | None = None
         self.add_to_recordable_attributes(
             list_of_names=["embedding_size", "omega", "temperature", "flow_lr_factor"], is_stat=False
         )
@@ -136,12 +136,13 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
 
     def bind(self, context: TrainingContext) -> None:
         """Keep the context, to check the trunk's gradients."""
-        self._binding = Binding(context)
+        self._context = context
         super().bind(context)
 
     def on_gradients(self, clock: Clock) -> bool:
         """False if a gradient of loss or trunk is not finite, as the authors' gradient scaler skips such steps."""
-        finite = _are_finite([*self.parameters(), *self._binding.parameters])
+        trunk = self._context.trunk_parameters if self._context else ()
+        finite = _are_finite([*self.parameters(), *trunk])
         return super().on_gradients(clock) and finite
 
     def compute_loss(

@@ -72,6 +72,9 @@ class Clock:
 class TrainingContext:
     """The parts of a training that the loop gives to the loss in `bind`.
 
+    A copied or unpickled loss holds None in its place, and no trunk, pool or generator. Bind it again before it is
+    trained further.
+
     Attributes:
         trunk_parameters: the model's trainable parameters in a fixed order, without those of the loss.
         num_classes: number of training classes, C.
@@ -85,6 +88,13 @@ class TrainingContext:
     num_classes: int
     generator: torch.Generator
     embed_pool: Callable[[int], Tensor] = field(repr=False)
+
+    def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
+        return _unbound, ()
+
+
+def _unbound() -> None:
+    """What copies and pickles of a context are."""
 
 
 class TrainingPlugin:
@@ -124,43 +134,3 @@ class TrainingPlugin:
 
     def on_evaluation(self, clock: Clock, metrics: Mapping[str, float]) -> None:
         """Called after each validation with its scores (`map_at_r`, `precision_at_1`, ...); larger is better."""
-
-
-class Binding:
-    """A reference to the `TrainingContext` of the training loop, which copies and pickles of the loss leave out.
-
-    A copied or unpickled loss holds no trunk, pool or generator. Bind it again before it is trained further.
-
-    Args:
-        context: what the loop gave to `bind`; None, the default, while the loss is unbound.
-    """
-
-    def __init__(self, context: TrainingContext | None = None) -> None:
-        self.context = context
-
-    def __reduce__(self) -> tuple[type["Binding"], tuple[()]]:
-        return Binding, ()
-
-    @property
-    def parameters(self) -> Sequence[nn.Parameter]:
-        """The trunk's parameters; empty while the loss is unbound."""
-        return self.context.trunk_parameters if self.context else ()
-
-    @property
-    def generator(self) -> torch.Generator | None:
-        """The generator for random draws of the loss; None (torch's global generator) while the loss is unbound."""
-        return self.context.generator if self.context else None
-
-    def weights(self) -> Tensor:
-        """A copy of all trunk parameters in one vector (P,)."""
-        return torch.cat([p.detach().flatten() for p in self.parameters])
-
-    def pull_gradients(self, center: Tensor, strength: float) -> None:
-        """Add `strength (theta - center)` to the trunk's gradients; `center` is (P,) as `weights` gives it.
-
-        A parameter without gradient stays without.
-        """
-        parts = center.split([p.numel() for p in self.parameters])
-        for parameter, part in zip(self.parameters, parts, strict=True):
-            if parameter.grad is not None:
-                parameter.grad.add_(parameter.detach() - part.view_as(parameter), alpha=strength)

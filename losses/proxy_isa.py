@@ -20,18 +20,16 @@ PositivePenalty = Literal["sigma", "v", "inverse_effective_number", "none"]
 
 
 class ClassStatus(NamedTuple):
-    """Thresholds and penalties of every class in the current state, five vectors (C,).
+    """Thresholds and penalties of every class in the current state, four vectors (C,).
 
     Attributes:
         effective_number: E, number of samples seen, discounted for overlap (Eq. 8).
-        bound: v, the lower bound of the positive penalty (Eq. 14).
         penalty: weight of easy and outlying positives; sigma of Eq. 17, or its replacement in Table 3.
         easy_above: l; a positive with a higher similarity is easy (Eq. 10).
         outlier_below: o = l - eta; a sample with a lower similarity is an outlier (Eq. 15).
     """
 
     effective_number: Tensor
-    bound: Tensor
     penalty: Tensor
     easy_above: Tensor
     outlier_below: Tensor
@@ -162,7 +160,7 @@ class ProxyISALoss(HookReminder, ProxyAnchorLoss):
         v = 1 / (1 + torch.log1p(E))
         similarity = self.learned_sim.to(dtype)
         threshold = (1 + self.k * (1 - similarity)) * v + self.lam
-        return ClassStatus(E, v, self._penalty(E, v), similarity, similarity - threshold)
+        return ClassStatus(E, self._penalty(E, v), similarity, similarity - threshold)
 
     def _effective_number(self, dtype: torch.dtype) -> Tensor:
         counts = self.counts.to(dtype)
@@ -177,16 +175,9 @@ class ProxyISALoss(HookReminder, ProxyAnchorLoss):
             return 1 / E.clamp(min=1)
         return 1 + (1 + math.exp(-self.tau)) * (v - 1) * torch.sigmoid(E + self.tau - self.V)
 
-    def pair_weights(self, similarity: Tensor, own: Tensor, status: ClassStatus | None = None) -> Tensor:
-        """Pair weights w (B, C) in the current state.
-
-        Args:
-            similarity: (B, C) similarities of samples and proxies.
-            own: mask (B, C) of the pairs of a sample and the proxy of its class.
-            status: that of the current state; None computes it.
-        """
+    def pair_weights(self, similarity: Tensor, own: Tensor, status: ClassStatus) -> Tensor:
+        """Pair weights w (B, C) from similarities (B, C) and the mask (B, C) of samples and their own class."""
         _, filter_on = self.switches()
-        status = self.class_status(similarity.dtype) if status is None else status
         ones = torch.ones_like(similarity)
         outlier = similarity < status.outlier_below
         positive = negative = ones
@@ -197,18 +188,11 @@ class ProxyISALoss(HookReminder, ProxyAnchorLoss):
             negative = torch.where(outlier, 1 / status.effective_number.clamp(min=1), ones)
         return torch.where(own, positive, negative)
 
-    def filtered(self, similarity: Tensor, labels: Tensor, status: ClassStatus | None = None) -> Tensor:
-        """Mask (B,) of the outliers of their own class, which the filter keeps out of counts and memory.
-
-        Args:
-            similarity: (B, C) similarities of samples and proxies.
-            labels: (B,).
-            status: that of the current state; None computes it.
-        """
+    def filtered(self, similarity: Tensor, labels: Tensor, status: ClassStatus) -> Tensor:
+        """Mask (B,) of the outliers of their own class, which the filter keeps out of counts and memory."""
         _, filter_on = self.switches()
         if not filter_on:
             return torch.zeros_like(labels, dtype=torch.bool)
-        status = self.class_status(similarity.dtype) if status is None else status
         return similarity.gather(1, labels.unsqueeze(1)).squeeze(1) < status.outlier_below[labels]
 
     def compute_loss(

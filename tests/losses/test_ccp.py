@@ -275,7 +275,7 @@ def test_a_copy_leaves_the_training_behind() -> None:
     loss, trunk = bound()
     x, labels = torch.randn(4, 3), torch.tensor([0, 0, 1, 1])
     for twin in (copy.deepcopy(loss), pickle.loads(pickle.dumps(loss))):
-        assert twin._binding.context is None
+        assert twin._context is None
         assert torch.equal(twin(trunk(x), labels), loss(trunk(x), labels))
 
 

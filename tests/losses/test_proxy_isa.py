@@ -52,8 +52,9 @@ def check_step(golden, loss, step):
     similarity = loss.get_logits(embeddings).detach()
     own = one_hot(labels, loss.num_classes).bool()
     assert loss.switches() == (golden.tensor("memory_on", step), golden.tensor("filter_on", step))
-    golden.check("omega", loss.pair_weights(similarity, own), "state_rtol", step)
-    golden.check_exact("filtered", loss.filtered(similarity, labels), step)
+    status = loss.class_status(similarity.dtype)
+    golden.check("omega", loss.pair_weights(similarity, own, status), "state_rtol", step)
+    golden.check_exact("filtered", loss.filtered(similarity, labels, status), step)
 
     value = loss(embeddings, labels)
     value.backward()
@@ -123,7 +124,7 @@ def batch(seed=1):
 def test_positive_penalties_of_table_3(penalty):
     loss = trained(positive_penalty=penalty)
     similarity, labels, own = batch()
-    weights = loss.pair_weights(similarity, own)
+    weights = loss.pair_weights(similarity, own, loss.class_status(torch.float64))
     for i, c in enumerate(labels.tolist()):
         E = 10 * (1 - 0.9 ** int(loss.counts[c]))
         v = 1 / (1 + math.log(1 + E))
