@@ -14,8 +14,8 @@ from pytorch_metric_learning import losses as pml_losses
 from torch import Tensor, nn
 
 import losses
-from losses.dense_pairs import pair_loss
 from losses.plugin import TrainingPlugin
+from losses.without_waiting import loss_in_batch
 from losses.wrapper import PluginWrapper
 from protocols.users_files.checks import source_class, try_loss
 from protocols.users_files.sources import SourceError
@@ -56,11 +56,8 @@ class BuiltMethod:
             embeddings: Raw embeddings (n, d).
             labels: Classes (n,) as 0..C-1, C being the number of training classes.
         """
-        value: Tensor | None = pair_loss(self.loss, embeddings, labels) if self.miner is None else None
-        if value is None:
-            pairs = self.miner(embeddings, labels) if self.miner is not None else None
-            value = self.loss(embeddings, labels, pairs)
-        return value
+        pairs = self.miner(embeddings, labels) if self.miner is not None else None
+        return loss_in_batch(self.loss, embeddings, labels, pairs)
 
 
 class _NoHooks(TrainingPlugin):

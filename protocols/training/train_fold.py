@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from losses.checks import values_are_checked
 from losses.plugin import Clock, Normalization, TrainingContext
 from losses.sample_pool import SamplePool
-from losses.without_waiting import use_waitless_reducers
+from losses.without_waiting import replace_reducers
 from protocols.images.batch_source import labelled_batches
 from protocols.metrics.retrieval import normalized, retrieval_scores
 from protocols.samples import evaluation_batches_of, training_batches_of
@@ -187,7 +187,7 @@ class _Training:
         method = build_method(spec.method, n_classes, self.model.dimensions, len(targets))
         # Moved before the optimizer is built: pytorch-metric-learning replaces class weights when their type changes.
         method.loss.to(self.device)
-        use_waitless_reducers(method.loss)
+        replace_reducers(method.loss)
         self.loss = method.loss
         self.optimizer = build_optimizer(self.settings.optimizer, self.model, method, spec.method)
         source = training_batches_of(self.data.train, spec.images, self.device)

@@ -50,7 +50,9 @@ def _same_value(ours: nn.Module, usual: nn.Module) -> tuple[Work, Work]:
 def proxy_isa() -> tuple[Work, Work]:
     """Proxy-ISA with a full memory of 55,000 and its filter on, and PML's Proxy-Anchor; 100 classes."""
     embeddings, labels = batch(100)
-    ours, usual = ProxyISALoss(100, D, memory_start_step=0, filter_start_step=0), pml_losses.ProxyAnchorLoss(100, D)
+    ours, usual = ProxyISALoss(100, D), pml_losses.ProxyAnchorLoss(100, D)
+    ours.start_memory()
+    ours.start_filter()
     ours.queue.push(normalize(torch.randn(55_000, D)), torch.randint(100, (55_000,)))
     ours(embeddings, labels)
     stored, unit = ours.queue, normalize(ours.proxies.detach())
@@ -80,7 +82,7 @@ def ccp() -> tuple[Work, Work]:
     embeddings = centers[labels] + 0.02 * embeddings
     samples = ball(embeddings)
     pairs = ours.base_loss(samples, labels, None, ball(ours.proxies), ours.proxy_labels)
-    expected = ours.w_proxy * pairs + ours.w_sample * ours.base_loss(samples, labels)
+    expected = pairs + ours.w_sample * ours.base_loss(samples, labels)
     torch.testing.assert_close(ours(embeddings, labels), expected)
     return step(ours, embeddings, labels), step(usual, embeddings, labels)
 
