@@ -26,7 +26,6 @@ from reproduce.commands.store import app as store_app
 from reproduce.commands.table import table
 from reproduce.commands.verify import verify
 from reproduce.errors import InputError
-from results.store.database import without_passwords
 from results.store.patience import StoreError
 
 app = typer.Typer(
@@ -72,6 +71,8 @@ def _one_line_errors() -> Iterator[None]:
     console = Console(stderr=True, soft_wrap=True, emoji=False)  # `./losses.py:A:` is no emoji.
 
     def say(line: str) -> None:
+        from results.store.database import without_passwords  # It imports SQLAlchemy, which the help does not need.
+
         console.print(without_passwords(line), highlight=False, markup=False)
 
     try:

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
 from yaml.nodes import MappingNode, Node, ScalarNode
 
 from reproduce.errors import InputError
@@ -209,7 +208,7 @@ def describe(error: ValidationError) -> str:
     return "; ".join(map(_described, errors[:_MOST_ERRORS])) + more
 
 
-def _described(first: ErrorDetails) -> str:
+def _described(first: Any) -> str:
     key = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         text = f"unknown key {key!r}; remove it or correct its spelling"

@@ -133,7 +133,6 @@ def written(folder, **changes) -> str:
         ({"training": {"bach_size": 3}}, "training.bach_size"),
         ({"training": {"max_epochs": 0}}, "training.max_epochs"),
         ({"training": {"optimizer": {"name": "Adamm"}}}, "training.optimizer.name"),
-        ({"search": {"sampler": {"name": "TPESampler"}}}, "search.sampler.name"),
         ({"protocol": "own"}, "protocol"),
         ({"dataset": {"nam": "glyphs"}}, "dataset.name"),
         ({"trunk": {**CONTENT["trunk"], "input_format": {"channels": "RBG"}}}, "trunk.input_format.channels"),

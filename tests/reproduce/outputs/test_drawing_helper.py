@@ -61,5 +61,5 @@ def test_without_the_helper_the_page_is_drawn_here(tmp_path):
     store = open_store(where)
     store.put_experiment("e" * 32, "tiny", some_summary(methods={"triplet": "Triplet"}, trials=0))
     store.put_run(run := some_run("triplet", 0, 0.5))
-    store.enlist("e" * 32, "triplet", 0, run.fingerprint)
+    store.enlist("e" * 32, "triplet", run)
     assert write_page("tiny", "e" * 32, store, where, tmp_path, KilledHelper()).is_file()
