@@ -15,7 +15,7 @@ from torch import Tensor
 
 from losses.plugin import Normalization
 from protocols.datasets.dataset import DataError, DataRequest, Dataset
-from protocols.datasets.dataset_registry import EMBEDDED, open_dataset
+from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.feature_files import FEATURES_FILE, LABELS_TABLE
 from protocols.evaluation.evaluate_run import embed_test, normalization_of
 from protocols.evaluation.test_data import TestData, test_data
@@ -34,6 +34,7 @@ from reproduce.outputs.find_runs import StoredRun, training_of
 from reproduce.outputs.portable_model import normalized_model, write_onnx, write_program
 from results.records.artifacts import weights_path
 from results.records.experiment_summary import OTHER_VERSION
+from results.spec.experiment_spec import EMBEDDED
 from results.spec.source_names import sources_of_training
 from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import NO_TRUNK

@@ -7,10 +7,9 @@ from typing import Any
 
 import yaml
 
-from protocols.datasets.dataset_registry import EMBEDDED
 from reports.page.content import Command
 from reproduce.config.deviations import compared, suite_experiment
-from results.spec.experiment_spec import Experiment
+from results.spec.experiment_spec import EMBEDDED, Experiment
 from results.spec.source_names import SourceName, sources_of_training
 from results.store.experiment_results import MeasuredExperiment
 

@@ -13,7 +13,7 @@ from typing import Any
 from torch import Tensor
 
 from protocols.datasets.dataset import DataError, DataRequest, Dataset
-from protocols.datasets.dataset_registry import EMBEDDED, open_dataset
+from protocols.datasets.dataset_registry import open_dataset
 from protocols.features.frozen_features import FrozenTrunk, with_features
 from protocols.images.decoding import BrokenImageError
 from protocols.jobs import TrainJob
@@ -34,7 +34,7 @@ from results.records.artifacts import last_epoch_path, vectors_path, weights_pat
 from results.records.experiment_summary import OTHER_VERSION
 from results.records.provenance import mixed_versions
 from results.records.records import FoldResult, Provenance
-from results.spec.experiment_spec import Experiment
+from results.spec.experiment_spec import EMBEDDED, Experiment
 from results.spec.source_names import sources_of_training
 from results.spec.training_spec import TRAINING_VERSION, FoldSpec, ImageSettings
 from results.spec.trunk_spec import NO_TRUNK, TrunkSpec

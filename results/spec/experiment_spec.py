@@ -53,6 +53,9 @@ def with_conditions(settings: Mapping[str, Any], changes: Mapping[str, JsonValue
 FEATURES = "features"
 """Name of the dataset that is a file of features, without images and without a trunk."""
 
+EMBEDDED = frozenset({"glyphs"})
+"""Names of the datasets that need no folder."""
+
 OWN_DATA = ("folder", FEATURES)
 """Names of the datasets that a user brings, which nobody published."""
 

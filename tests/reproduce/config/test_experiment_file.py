@@ -3,13 +3,14 @@
 import pytest
 import yaml
 
-from protocols.datasets.dataset_registry import DATASETS, EMBEDDED
+from protocols.datasets.dataset_registry import DATASETS
 from protocols.trunks.trunk_registry import trunk_entry
 from reproduce.config.checked_card import load_card
 from reproduce.config.experiment_file import experiment_names, load_experiments
 from reproduce.config.method_card import card_names
 from reproduce.config.strict_yaml import short_name
 from reproduce.errors import InputError
+from results.spec.experiment_spec import EMBEDDED
 from tests.support.experiment_files import load_experiment
 from tests.support.panels import PANELS, table_file
 
