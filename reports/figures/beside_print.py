@@ -19,8 +19,6 @@ class PublishedRowValues:
     """A published value and ours, in the unit of the paper.
 
     Attributes:
-        name: Name of the row.
-        published: The published value.
         ours: Mean of our runs with its 95 % interval.
         prediction: Our 95 % prediction interval for the published value; None for a single run.
     """
@@ -33,16 +31,7 @@ class PublishedRowValues:
 
 @styled
 def beside_print(rows: Sequence[PublishedRowValues], score: str, width: float = WIDTH) -> Figure:
-    """Draw each published value as a diamond over our prediction interval, our interval and our mean.
-
-    Args:
-        rows: The rows from top to bottom.
-        score: Name of the score with its unit, for the axis.
-        width: Width of the figure in inches.
-
-    Raises:
-        FigureError: Without rows.
-    """
+    """Draw each published value as a diamond over our prediction interval, our interval and our mean."""
     if not rows:
         raise FigureError("the figure of published values needs at least one row with a run")
     figure = new_figure(1.2 + 0.36 * len(rows), width)

@@ -29,17 +29,6 @@ def search_contour(
 
     The surface is piecewise linear on the scales of the search and ends at the outermost trials. Nothing is
     extrapolated. There is no surface for fewer than 15 trials or for trials on one line.
-
-    Args:
-        trials: Trials with values for both hyperparameters.
-        x: Hyperparameter of the horizontal axis.
-        y: Hyperparameter of the vertical axis.
-        metric: Name of the value.
-        title: Title of the figure.
-        width: Width of the figure in inches.
-
-    Raises:
-        FigureError: If no trial has a value.
     """
     done = finished(trials)
     if not done:
@@ -68,7 +57,6 @@ def search_contour(
 
 
 def _surface(axes: Axes, places: np.ndarray, values: np.ndarray, norm: Normalize) -> None:
-    """Draw filled contours over the triangles between the trials, if there are enough trials and they span an area."""
     spread = np.ptp(places, axis=0)
     if len(places) < FEWEST_TRIALS or not spread.all():
         return

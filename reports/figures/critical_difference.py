@@ -24,14 +24,9 @@ def critical_difference_diagram(
     """Draw the mean ranks on a line, 1 is the best. A bar joins a group; its dots are the methods of the group.
 
     Args:
-        ranks: Mean ranks by method.
         blocks: Number and name of the blocks, such as "10 matched runs".
         groups: Sets of methods of which none is shown to be better than another (`ComparisonResult.groups`). Methods
             between the ends of a bar without a dot are not in the group.
-        width: Width of the figure in inches. In a narrow figure long names wrap.
-
-    Raises:
-        FigureError: For fewer than two methods.
     """
     if len(ranks) < 2:
         raise FigureError("a critical-difference diagram needs at least two methods")
@@ -69,7 +64,6 @@ def critical_difference_diagram(
 
 
 def _ruler(axes: Axes, low: int, high: int) -> None:
-    """Draw the line of ranks."""
     axes.plot([low, high], [0, 0], color=INK, linewidth=1.2)
     step = max(1, round((high - low) / 10))
     for rank in range(low, high + 1, step):
@@ -78,7 +72,6 @@ def _ruler(axes: Axes, low: int, high: int) -> None:
 
 
 def _method(axes: Axes, name: str, rank: float, height: float, edge: float, left: bool, wrap: int) -> None:
-    """Draw a line from a method's rank down and then sideways to its name."""
     axes.plot([rank, rank, edge], [0, height, height], color=INK, linewidth=0.9)
     text = fill(f"{name}  {rank:.2f}" if left else f"{rank:.2f}  {name}", wrap)
     look: Look = {"textcoords": "offset points", "ha": "right" if left else "left", "va": "center", "fontsize": 8.5}

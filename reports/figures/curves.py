@@ -55,13 +55,7 @@ def score_curves(
     the first fold stopped.
 
     Args:
-        methods: Curves of the methods, in the order of the panels.
-        metric: Name of the score.
         unit: What a line belongs to: `fold`, or `run` where each run has one training.
-        width: Largest width of the figure in inches.
-
-    Raises:
-        FigureError: Without methods, or for a method without folds.
     """
     if not methods or not all(method.folds for method in methods):
         raise FigureError("curves need at least one method, and at least one fold of each method")

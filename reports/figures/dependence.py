@@ -26,7 +26,6 @@ class Dependence:
     """Scores of one line of the figure.
 
     Attributes:
-        name: Name of the line.
         runs: Scores of the runs by number, as fractions of 1.
         published: Published scores by number, as fractions of 1.
     """
@@ -38,14 +37,7 @@ class Dependence:
 
 @dataclass(frozen=True)
 class DependencePanel:
-    """One panel of the figure.
-
-    Attributes:
-        title: Title of the panel.
-        parameter: Name of the number.
-        series: The lines.
-        scale: Scale of the axis of the number.
-    """
+    """One panel of the figure."""
 
     title: str
     parameter: str
@@ -64,14 +56,6 @@ def dependence_plot(panels: Sequence[DependencePanel], metric: str = "MAP@R", *,
 
     Lines are shifted a little sideways so that their intervals do not cover each other. The small points are single
     runs; they are drawn for at most five runs. Hollow markers are published scores. Each panel has its own axes.
-
-    Args:
-        panels: The panels, from left to right.
-        metric: Name of the score.
-        stacked: Whether the panels stand below each other, in a figure for a page.
-
-    Raises:
-        FigureError: Without panels, or if a panel has no run.
     """
     if not panels or not all(any(_with_runs(line) for line in panel.series) for panel in panels):
         raise FigureError("the figure of a score against a number needs at least one run in every panel")
@@ -150,7 +134,6 @@ def _runs_note(panels: Sequence[DependencePanel]) -> str:
 
 
 def _legend(figure: Figure, row: Sequence[Axes], names: Sequence[str], *, published: bool) -> None:
-    """Name the lines. A figure with one line and without published scores needs no legend."""
     keys = {label: handle for axes in row for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
     handles: dict[str, Artist] = {name: keys[name] for name in names if name in keys}
     if published:

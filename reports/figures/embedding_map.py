@@ -31,15 +31,9 @@ def tsne_places(
     Args:
         embeddings: n x d.
         proxies: p x d, or None.
-        seed: The same seed gives the same places on the same machine.
-        perplexity: Perplexity of t-SNE. It is lowered for few points, for which it is not defined.
 
     Returns:
         Places of the embeddings (n x 2) and of the proxies (p x 2).
-
-    Raises:
-        FigureError: For fewer than four points.
-        UndrawableError: The rows are not finite, or they all point in the same direction.
     """
     from sklearn.manifold import TSNE  # Takes long to import, and only a process that draws maps needs it.
     from threadpoolctl import threadpool_limits
@@ -83,11 +77,6 @@ def embedding_map(
         proxy_places: Places of the proxies, p x 2.
         proxy_labels: Class of each proxy, p. A proxy without class, or whose class has no image, is a white star.
         class_names: Names for the key, in the order of the sorted labels. Up to `NAMED` classes have a key.
-        title: Title of the figure.
-        width: Largest width of the figure in inches.
-
-    Raises:
-        FigureError: If the numbers of places, labels and names do not fit.
     """
     if len(places) != len(labels) or not len(places):
         raise FigureError(f"the embedding map needs one label per point, not {len(labels)} for {len(places)}")
@@ -136,10 +125,7 @@ def draw_proxies(
     """Draw proxies as signs with a dark outline, in the marker and the colour of their class.
 
     Args:
-        axes: Axes of the map.
-        places: Places of the proxies, p x 2.
         proxy_labels: Class of each proxy, p; None without classes.
-        classes: The sorted classes of the images.
         size: Area of a sign in square points.
     """
     numbers = {label: index for index, label in enumerate(classes.tolist())}

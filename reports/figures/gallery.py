@@ -24,7 +24,6 @@ class Neighbour:
 
     Attributes:
         image: uint8, height x width (grey) or height x width x 3.
-        class_name: Class of the image.
     """
 
     image: np.ndarray
@@ -36,8 +35,6 @@ class Retrieval:
     """A query and its nearest neighbours.
 
     Attributes:
-        image: Image of the query, as in `Neighbour`.
-        class_name: Class of the query.
         class_score: Score of this class, a fraction of 1.
         neighbours: Nearest neighbours, nearest first.
     """
@@ -54,13 +51,7 @@ def hardest_first(retrievals: Sequence[Retrieval]) -> list[Retrieval]:
 
 
 def retrievals_of(exhibit: Exhibit, queries: int | None = None, neighbours: int | None = None) -> list[Retrieval]:
-    """Return the retrievals of an exhibit, the hardest classes first.
-
-    Args:
-        exhibit: The exhibit.
-        queries: Largest number of queries; None takes all.
-        neighbours: Largest number of neighbours of each query; None takes all.
-    """
+    """Return the retrievals of an exhibit, the hardest classes first."""
     rows = []
     for query, image in list(enumerate(exhibit.query_images))[:queries]:
         pictures, names = exhibit.neighbour_images[query], exhibit.neighbour_names[query]
@@ -76,13 +67,6 @@ def retrieval_gallery(retrievals: Sequence[Retrieval], metric: str = "MAP@R") ->
 
     A neighbour of the query's class has a solid blue frame and a tick. Other neighbours have a dashed orange frame and
     a cross.
-
-    Args:
-        retrievals: Queries with their neighbours.
-        metric: Name of the class score.
-
-    Raises:
-        FigureError: Without queries or neighbours, or for images that are not uint8.
     """
     _check(retrievals)
     figure = new_figure(0.8 + 1.14 * len(retrievals), width=0.9 + 0.95 * _columns(retrievals))
@@ -93,15 +77,7 @@ def retrieval_gallery(retrievals: Sequence[Retrieval], metric: str = "MAP@R") ->
 
 @styled
 def galleries_side_by_side(galleries: Mapping[str, Sequence[Retrieval]], metric: str = "MAP@R") -> Figure:
-    """Draw several galleries beside each other, with one key.
-
-    Args:
-        galleries: Queries with their neighbours, by title.
-        metric: Name of the class score.
-
-    Raises:
-        FigureError: Without galleries, or for a gallery that `retrieval_gallery` refuses.
-    """
+    """Draw several galleries beside each other, with one key."""
     if not galleries:
         raise FigureError("the figure needs at least one gallery")
     for retrievals in galleries.values():
@@ -144,12 +120,10 @@ def _check(retrievals: Sequence[Retrieval]) -> None:
 
 
 def _plain(image: np.ndarray) -> np.ndarray:
-    """Drop the last axis of a grey image."""
     return image[..., 0] if image.shape[-1] == 1 else image
 
 
 def _show(axes: Axes, corner: tuple[float, float], image: np.ndarray, name: str, look: tuple[str, Any, str]) -> None:
-    """Draw an image with its frame, its mark and the name of its class. `corner` is the upper left one."""
     if image.dtype != np.uint8 or image.ndim not in (2, 3):
         raise FigureError(f"gallery images are uint8, height x width (x 3), not {image.dtype} of shape {image.shape}")
     colour, line, mark = look

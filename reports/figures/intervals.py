@@ -20,7 +20,6 @@ class MethodRuns:
     """Scores of one method.
 
     Attributes:
-        name: Name of the method.
         values: Scores of the runs as fractions of 1.
         published: Published score as a fraction of 1, if there is one.
     """
@@ -35,14 +34,6 @@ def interval_plot(methods: Sequence[MethodRuns], metric: str, width: float = WID
     """Draw mean and 95 % Student-t interval of each method, its runs as points, and the published value as a tick.
 
     A method with one run is a point without interval. The axis is in percent and does not always start at 0.
-
-    Args:
-        methods: Methods from top to bottom.
-        metric: Name of the score for the axis, such as "concatenated MAP@R".
-        width: Width of the figure in inches. In a narrow figure long names wrap.
-
-    Raises:
-        FigureError: If no method has a run.
     """
     shown = [method for method in methods if method.values or method.published is not None]
     if not any(method.values for method in shown):

@@ -33,15 +33,6 @@ def parallel_coordinates(
     """Draw one line per trial over the axes of the hyperparameters, in the colour of its value.
 
     The last axis is the value in percent. The best trial is a thick line with markers.
-
-    Args:
-        trials: Trials with values for all hyperparameters.
-        parameters: Hyperparameters. Each axis has the scale of the search.
-        metric: Name of the value.
-        width: Width of the figure in inches. In a narrow figure the names of the axes are slanted.
-
-    Raises:
-        FigureError: Without hyperparameters, or if no trial has a value.
     """
     done = sorted(finished(trials), key=lambda pair: pair[1])
     if not done or not parameters:
@@ -73,13 +64,11 @@ def parallel_coordinates(
 
 
 def _ends(column: np.ndarray) -> tuple[float, float]:
-    """Return the lowest and the highest value. Equal values are widened by 0.5 to each side."""
     low, high = float(column.min()), float(column.max())
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
 def _ruler(axes: Axes, place: float, parameter: Parameter, low: float, high: float, *, slanted: bool) -> None:
-    """Draw a vertical axis with its ticks, from `low` to `high` on the scale of the search."""
     axes.plot([place, place], [0, 1], color=GREY, linewidth=1, zorder=3)
     for tick, text in parameter.ticks(low, high):
         height = (tick - low) / (high - low)

@@ -20,13 +20,7 @@ def search_history(
     expected score.
 
     Args:
-        trials: Trials of one search.
-        metric: Name of the value.
         startup: Number of start-up trials, which are shaded. The sampler spreads them before it learns from values.
-        width: Width of the figure in inches.
-
-    Raises:
-        FigureError: If no trial has a value.
     """
     done = finished(trials)
     if not done:

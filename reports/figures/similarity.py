@@ -21,7 +21,6 @@ class SimilarityPanel:
     """Embeddings and proxies of one model.
 
     Attributes:
-        title: Title of the panel.
         embeddings: Embeddings of images, n x d.
         labels: Class of each image, n.
         proxies: Proxies, p x d.
@@ -52,12 +51,7 @@ def similarity_heat_map(
     Up to `FRAMED` classes, frames show the pairs of image and proxy of the same class.
 
     Args:
-        panels: One panel per model.
-        limits: Cosines at the ends of the colour scale. The default is the whole range, so figures can be compared.
         columns: Number of heat maps in a row, which are filled row by row; None draws one row.
-
-    Raises:
-        FigureError: Without panels, or for shapes that do not fit.
     """
     if not panels:
         raise FigureError("the heat map needs at least one panel")
@@ -95,7 +89,6 @@ def _draw(axes: Axes, panel: SimilarityPanel, limits: tuple[float, float]) -> Ax
 
 
 def _blocks(panel: SimilarityPanel) -> list[tuple[int, int, int, int]]:
-    """Return top, height, left and width of the block of each class."""
     blocks = []
     for label in np.intersect1d(panel.labels, panel.proxy_labels):
         rows, columns = np.sort(panel.labels), np.sort(panel.proxy_labels)

@@ -15,7 +15,6 @@ class Spectrum:
     """Singular values of one model.
 
     Attributes:
-        name: Name of the model.
         values: Singular values of its embedding matrix, not negative, in any order.
     """
 
@@ -36,14 +35,6 @@ def singular_value_spectrum(spectra: Sequence[Spectrum], width: float = 5.6) -> 
 
     The dotted line is a flat spectrum. A model uses more directions the closer its curve is to this line. A curve ends
     before its first value of 0.
-
-    Args:
-        spectra: Singular values of the models.
-        width: Width of the figure in inches.
-
-    Raises:
-        FigureError: Without models.
-        UndrawableError: A model has no positive value, a negative one, or one that is not finite.
     """
     for spectrum in spectra:
         values = np.asarray(spectrum.values, dtype=float)

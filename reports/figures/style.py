@@ -90,15 +90,7 @@ def new_figure(height: float, width: float = WIDTH) -> Figure:
 
 
 def save(figure: Figure, path_stem: Path) -> tuple[Path, Path]:
-    """Save a figure as PNG (200 dpi) and as SVG.
-
-    Args:
-        figure: The figure.
-        path_stem: Path of the files without suffix. Missing folders are created.
-
-    Returns:
-        Paths of the PNG file and of the SVG file.
-    """
+    """Save a figure as PNG (200 dpi) and as SVG."""
     path_stem.parent.mkdir(parents=True, exist_ok=True)
     paths = path_stem.with_name(path_stem.name + ".png"), path_stem.with_name(path_stem.name + ".svg")
     paths[0].write_bytes(png_of(figure))

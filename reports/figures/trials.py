@@ -10,12 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 @dataclass(frozen=True)
 class Parameter:
-    """A searched hyperparameter.
-
-    Attributes:
-        name: Name as in the method's card.
-        scale: Scale on which the search draws values.
-    """
+    """A searched hyperparameter."""
 
     name: str
     scale: Literal["linear", "log", "int"] = "linear"
@@ -43,7 +38,6 @@ class TrialPoint:
 
     Attributes:
         number: Number of the trial, from 0.
-        parameters: Values by hyperparameter.
         value: Mean validation score as a fraction of 1; None for a failed trial.
         raced: Whether the trial got no more folds because it was clearly behind. Its value is then an expected score.
     """
@@ -55,7 +49,6 @@ class TrialPoint:
 
 
 def _short(value: float) -> str:
-    """Format with two significant digits, or more for values from 100 on."""
     return f"{value:.2g}" if value < 100 else f"{value:.6g}" if value >= 1000 else f"{value:.3g}"
 
 
@@ -70,8 +63,6 @@ class SearchHistory:
     """The search of one method.
 
     Attributes:
-        trials: The trials.
-        parameters: The numeric hyperparameters.
         startup: Number of start-up trials, which the sampler spreads before it learns from values.
     """
 

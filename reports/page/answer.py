@@ -12,12 +12,9 @@ class DrawnInterval:
     """An interval on the common axis of a ranking. Places are percentages of the axis from its left end.
 
     Attributes:
-        mean: Place of the mean.
         low: Place of the lower end; equal to `high` without an interval.
         high: Place of the upper end.
-        points: Places of the single values.
         cut_low: Whether the interval goes on beyond the left end of the axis.
-        cut_high: Whether the interval goes on beyond the right end of the axis.
     """
 
     mean: float
@@ -33,15 +30,11 @@ class RankedRow:
     """A method in the ranking.
 
     Attributes:
-        title: Title of the method.
         mean: Mean of the primary score in percent, as text; empty for a method that was not run.
-        spread: Half width of its interval, as text.
-        runs: Number of runs.
         drawn: The interval on the axis; None for a method that was not run.
         letters: For each group of the ranking its letter, or an empty text if the method is not in it.
         sign: Sign that refers to a note.
         leads: Whether no other method is shown to be better.
-        detail: Single runs and the ends of the interval.
     """
 
     title: str
@@ -72,10 +65,7 @@ class Ranking:
     """The methods by the primary score, best first.
 
     Attributes:
-        score: Name of the score.
-        rows: The methods.
         ends: Left and right end of the axis in percent, as text.
-        notes: How to read the groups and signs.
     """
 
     score: str
@@ -86,13 +76,7 @@ class Ranking:
 
 @dataclass(frozen=True)
 class PairCell:
-    """Verdict on the method of the row and the method of the column, which has the higher mean.
-
-    Attributes:
-        kind: The verdict.
-        text: The verdict in words.
-        detail: Difference, interval and adjusted p value.
-    """
+    """Verdict on the method of the row and the method of the column, which has the higher mean."""
 
     kind: PairKind
     text: str

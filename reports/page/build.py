@@ -39,15 +39,7 @@ class BuiltPage:
 
 
 def build_page(material: Material, helper: Executor | None = None) -> BuiltPage:
-    """Build the page of an experiment.
-
-    Args:
-        material: The experiment with its records. Parts without data are left out of the page.
-        helper: Another process, which draws a part of the figures meanwhile; None draws all of them here.
-
-    Returns:
-        The content, which names missing runs, and the figures.
-    """
+    """Build the page of an experiment."""
     begun = _begun(material, helper) if material.records else ()
     missing = missing_runs(material.measured)
     compared = compared_tables(material)
@@ -93,7 +85,6 @@ def build_page(material: Material, helper: Executor | None = None) -> BuiltPage:
 
 
 def _begun(material: Material, helper: Executor | None) -> tuple[Begun, ...]:
-    """Offer the figures that take longest to the helper: those with t-SNE, then those of the searches."""
     searched = [key for key in material.titles if key in material.searches]
     return (
         begin(helper, map_figures, material),
@@ -143,7 +134,6 @@ def _origins(trainings: Mapping[str, tuple[FoldSpec, FoldResult]]) -> dict[str, 
 
 
 def _users_sources(trainings: Mapping[str, tuple[FoldSpec, FoldResult]]) -> dict[str, tuple[str, ...]]:
-    """Return the classes from users' files and modules by method, with the hashes of their sources."""
     sources = {spec.method.name: sources_of_training(spec) for spec, _ in trainings.values()}
     return {method: names for method, names in sources.items() if names}
 

@@ -25,8 +25,6 @@ class Verdict:
         kind: `best` is about the highest mean of a score, `budget` about what the runs can show. `inside` and `outside`
             are about a published value inside or outside our prediction interval, and `alone` about one beside a
             single run. `warning` is what a reader must know first.
-        sentence: The sentence.
-        detail: Numbers that support the sentence.
     """
 
     kind: Literal["best", "budget", "inside", "outside", "alone", "warning"]
@@ -36,13 +34,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Download:
-    """A file that the page contains.
-
-    Attributes:
-        name: Name of the file.
-        media_type: Media type, such as `text/csv`.
-        text: Content of the file.
-    """
+    """A file that the page contains."""
 
     name: str
     media_type: str
@@ -55,7 +47,6 @@ class TableSection:
 
     Attributes:
         table: The table as the page shows it, with one line in every row.
-        downloads: Files with the whole table.
         part: Part of the page. Of a table in "pairs" only the files are shown, below the matrix.
     """
 
@@ -69,12 +60,9 @@ class FigureView:
     """A drawn figure.
 
     Attributes:
-        title: Title of the figure.
         image: The image as a data URI; empty for a figure that cannot be drawn.
-        alt: Description of the image, for readers who cannot see it.
         caption: Explains how to read the figure, or why it cannot be drawn.
         fold: Heading of the collapsed group that the figure belongs to; empty for a figure that is always visible.
-        part: Part of the page that the figure belongs to.
     """
 
     title: str
@@ -90,10 +78,7 @@ class Thumbnail:
     """A small image.
 
     Attributes:
-        image: The image as a data URI.
-        class_name: Class of the image.
         right: Whether its class is that of the query; None for the query itself.
-        detail: Further text.
     """
 
     image: str
@@ -132,11 +117,7 @@ class RunEnvironment:
     """Code and machine of a run.
 
     Attributes:
-        commit: Commit of the code.
-        dirty: Whether the checkout had uncommitted changes.
-        device: Device of the trainings.
         machine: Operating system, CPU cores and threads.
-        versions: Package names with their versions.
     """
 
     commit: str
@@ -151,8 +132,6 @@ class FoldOrigin:
     """One training of a run. Without a store only its fingerprint is known.
 
     Attributes:
-        fingerprint: Fingerprint of the training.
-        seed: Seed of the training.
         wall_time: Duration in seconds.
         ending: Kept iteration and reason of the end, as text.
     """
@@ -169,14 +148,7 @@ class RunOrigin:
 
     Attributes:
         run: Number of the run, from 0 in every search.
-        fingerprint: Fingerprint of the run.
-        seed: Base seed.
         wall_time: Duration of the trainings and the test evaluation in seconds.
-        finished_at: Time of the end, as text.
-        environment: Code and machine.
-        folds: The trainings, one per fold.
-        scores: Names and values of the scores, as text.
-        flags: Warnings about the run.
         search: Number of the search that found the run's setting, from 0.
     """
 
@@ -198,9 +170,7 @@ class MethodOrigin:
 
     Attributes:
         key: Key of the method, as in `Row.key`.
-        title: Title of the method.
         hyperparameters: Hyperparameters of the best trial, by name, as text.
-        runs: The runs of the method.
     """
 
     key: str
@@ -235,25 +205,12 @@ class PageContent:
     """The content of a whole page.
 
     Attributes:
-        title: Title of the experiment.
-        subtitle: Sentence under the title.
         made: Date of the page and version of the suite, for the footer.
         missing: Sentences on missing runs, shown at the top.
         highlights: Names and values below the ranking.
-        headline: The answer in one sentence.
         limits: What limits the answer, in one sentence.
-        ranking: The methods by the primary score.
-        matrix: Verdicts on all pairs.
-        verdicts: Sentences about the results.
-        tables: Tables in order.
-        figures: Figures in order.
-        galleries: Retrieval galleries.
-        protocol: Settings of the experiment, in groups.
-        origins: Origin of the results, by method.
-        commands: Commands that run the experiment again.
         citing: Texts to paste into a paper.
         sources: Titles of the methods, with the papers that the methods come from.
-        glossary: Words with their definitions.
     """
 
     title: str

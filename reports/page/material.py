@@ -27,8 +27,6 @@ class Score:
     """A metric of one kind of embedding.
 
     Attributes:
-        metric: Key of the metric.
-        kind: Separated or concatenated embeddings.
         single: Whether a run has only one model. Then separated and concatenated are the same.
     """
 
@@ -48,7 +46,6 @@ class Material:
     """An experiment with everything that its page shows.
 
     Attributes:
-        name: Name of the experiment in the store.
         measured: The experiment with its runs and trainings.
         exhibits: Exhibits by method, for the methods that have one.
         recordings: Embeddings during the first run's first training, by method, for the methods that have them.
@@ -58,10 +55,8 @@ class Material:
         published_names: MLRC's names of hyperparameters, by method.
         deviations: Settings that differ from the suite's experiment file of the same name, as phrases.
         mlrc: The suite's own experiment for MLRC's table on the dataset; None if MLRC has no table on it.
-        commands: Commands that run the experiment again.
         sources: Papers of the methods, by method, for the methods that the suite brings.
         repository: Address of the suite's public repository; empty if it is not known.
-        made: Date of the page, as text.
     """
 
     name: str

@@ -16,14 +16,7 @@ Begun = Callable[[], tuple[Drawn, ...]]
 def begin(
     helper: Executor | None, draw: Callable[P, Iterable[Drawn]], *arguments: P.args, **options: P.kwargs
 ) -> Begun:
-    """Offer figures to another process. What it has not begun when the figures are wanted is drawn here.
-
-    Args:
-        helper: The other process; None draws everything here.
-        draw: Draws the figures. A function of a module, since the other process imports it.
-        arguments: Arguments of `draw`.
-        options: Keyword arguments of `draw`.
-    """
+    """Offer figures to another process. What it has not begun when the figures are wanted is drawn here."""
     work = partial(_all_of, partial(draw, *arguments, **options))
     if helper is None:
         return work

@@ -24,14 +24,7 @@ _PROXY_ANCHOR = "proxy_anchor"
 
 
 def nearest_test_images(materials: Mapping[str, Material]) -> Figure:
-    """Draw the nearest test images of the hardest classes' queries, one gallery per dataset.
-
-    Args:
-        materials: Experiments by panel of their file. The first panel of each dataset with retrievals is drawn.
-
-    Raises:
-        FigureError: No panel has retrievals of Proxy-Anchor.
-    """
+    """Draw the nearest test images of the hardest classes' queries, one gallery per dataset."""
     galleries = {}
     for material in materials.values():
         dataset, exhibit = material.measured.summary.dataset, material.exhibits.get(_PROXY_ANCHOR)
@@ -40,7 +33,9 @@ def nearest_test_images(materials: Mapping[str, Material]) -> Figure:
             if retrievals:
                 galleries[dataset] = retrievals
     if not galleries:
-        raise FigureError(f"no run of {_PROXY_ANCHOR} has retrievals beside the store; name their folder with --artifacts")
+        raise FigureError(
+            f"no run of {_PROXY_ANCHOR} has retrievals beside the store; name their folder with --artifacts"
+        )
     return galleries_side_by_side(galleries)
 
 
@@ -48,14 +43,7 @@ _NOTE = "t-SNE of cosine distances: only small distances have a meaning"
 
 
 def early_embeddings(materials: Mapping[str, Material]) -> Figure:
-    """Draw training images and proxies after the first recorded epoch, one map per method (Fig. 2).
-
-    Args:
-        materials: Experiments by panel of their file.
-
-    Raises:
-        FigureError: No method has a recording.
-    """
+    """Draw training images and proxies after the first recorded epoch, one map per method (Fig. 2)."""
     material = panel_named(materials, "")
     methods = methods_with_runs(material, ("proxy_anchor", "normalized_softmax"))
     panels = [
@@ -66,14 +54,7 @@ def early_embeddings(materials: Mapping[str, Material]) -> Figure:
 
 
 def embeddings_over_time(materials: Mapping[str, Material]) -> Figure:
-    """Draw Proxy-ISA's training images and proxies at two epochs, and the test images of two methods (Fig. 6).
-
-    Args:
-        materials: Experiments by panel of their file.
-
-    Raises:
-        FigureError: A panel has no runs, no recording or no exhibit.
-    """
+    """Draw Proxy-ISA's training images and proxies at two epochs, and the test images of two methods (Fig. 6)."""
     stages, final = panel_named(materials, "stages"), panel_named(materials, "final")
     letters = iter(ascii_lowercase)
     method = methods_with_runs(stages, ("proxy_isa",))[0]
@@ -88,14 +69,7 @@ def embeddings_over_time(materials: Mapping[str, Material]) -> Figure:
 
 
 def similarities_over_time(materials: Mapping[str, Material]) -> Figure:
-    """Draw cosines of training images and proxies: one row per epoch, one column per method (Fig. 7).
-
-    Args:
-        materials: Experiments by panel of their file.
-
-    Raises:
-        FigureError: A method has no recording, or the recordings have no epoch in common.
-    """
+    """Draw cosines of training images and proxies: one row per epoch, one column per method (Fig. 7)."""
     material = panel_named(materials, "")
     methods = methods_with_runs(material, ("normalized_softmax", "proxy_anchor", "proxy_isa"))
     epochs = sorted(set.intersection(*(set(recorded_epochs(material, method)) for method in methods)))
@@ -127,14 +101,7 @@ _NUMBERS = "radius: average covering radius of a class; distance: mean distance 
 
 
 def proxies_in_the_plane(materials: Mapping[str, Material]) -> Figure:
-    """Draw two-dimensional training embeddings, the proxies and the next proxies, before CCP and after it (Fig. 1).
-
-    Args:
-        materials: Experiments by panel of their file.
-
-    Raises:
-        FigureError: There is no recording, no problem ended, or the embeddings have more than two dimensions.
-    """
+    """Draw two-dimensional training embeddings, the proxies and the next proxies, before CCP and after it (Fig. 1)."""
     solutions = _solutions(materials, 5)
     dimensions = solutions[0].embeddings.shape[1]
     if dimensions != 2:
@@ -147,27 +114,13 @@ def proxies_in_the_plane(materials: Mapping[str, Material]) -> Figure:
 
 
 def validation_geometry(materials: Mapping[str, Material]) -> Figure:
-    """Draw validation embeddings before CCP and after its iterations 1 to 3 by t-SNE (Fig. 2).
-
-    Args:
-        materials: Experiments by panel of their file.
-
-    Raises:
-        FigureError: There is no recording, or no problem ended.
-    """
+    """Draw validation embeddings before CCP and after its iterations 1 to 3 by t-SNE (Fig. 2)."""
     panels = [tsne_panel(_title(shot), shot.embeddings, shot.labels) for shot in _solutions(materials, 4)]
     return map_panels(panels, 2, f"{_NUMBERS}\nt-SNE of cosine distances: only small distances have a meaning")
 
 
 def search_over_strength_and_proxies(materials: Mapping[str, Material]) -> Figure:
-    """Draw the validation score over lambda and the number of proxies per class (Fig. 3).
-
-    Args:
-        materials: Experiments by panel of their file.
-
-    Raises:
-        FigureError: The store has no search over both hyperparameters.
-    """
+    """Draw the validation score over lambda and the number of proxies per class (Fig. 3)."""
     material = panel_named(materials, "")
     search = material.searches.get(_CCP)
     if search is None:
@@ -180,7 +133,6 @@ def search_over_strength_and_proxies(materials: Mapping[str, Material]) -> Figur
 
 
 def _solutions(materials: Mapping[str, Material], most: int) -> tuple[Snapshot, ...]:
-    """Return the solutions of the first problems, at most `most`."""
     material = panel_named(materials, "")
     (method,) = methods_with_runs(material, (_CCP,))
     solutions = recording_of(material, method).problems[:most]
@@ -190,7 +142,6 @@ def _solutions(materials: Mapping[str, Material], most: int) -> tuple[Snapshot, 
 
 
 def _title(shot: Snapshot) -> str:
-    """Name the panel as in the paper: the first problem is (a), `before`."""
     when = f"(b.{shot.problem}) iteration {shot.problem}" if shot.problem else "(a) before"
     numbers = f"MAP@R {shot.map_at_r:.2f}   radius {shot.covering_radius:.2f}   distance {shot.class_distance:.2f}"
     return f"{when}, epoch {shot.epoch}\n{numbers}"

@@ -33,14 +33,7 @@ class ConvergenceFigure:
     published: str = ""
 
     def draw(self, materials: Mapping[str, Material]) -> Figure:
-        """Draw the figure.
-
-        Args:
-            materials: Experiments by panel of their file.
-
-        Raises:
-            FigureError: No run has test curves, or the experiment has none of the figure's methods.
-        """
+        """Draw the figure."""
         return convergence_plot(self._rows(materials), "Recall@1")
 
     def values(self, materials: Mapping[str, Material]) -> pd.DataFrame:
@@ -101,7 +94,6 @@ class ConvergenceFigure:
         return row
 
     def _curve(self, material: Material, key: str) -> Convergence | None:
-        """Return the curve over the epochs that all runs of a method have; None without curves."""
         runs = [scores for record in material.records[key] if (scores := _scores(material.measured, record))]
         if not runs:
             return None
@@ -126,7 +118,6 @@ def _scores(measured: MeasuredExperiment, record: RunRecord) -> dict[int, float]
 
 
 def _fold_scores(measured: MeasuredExperiment, fingerprint: str) -> Iterator[tuple[int, float]]:
-    """Return epochs and scores of one training, without the untrained network."""
     if fingerprint not in measured.trainings or fingerprint not in measured.test_curves:
         return
     spec, result = measured.trainings[fingerprint]

@@ -48,13 +48,10 @@ class PaperFigure:
 
     Attributes:
         name: Name on the command line.
-        paper: Short name of the paper.
         number: Number of the figure in the paper (`Figure 9`), or a phrase for a figure without a number.
-        title: What the figure shows.
         experiment: Experiment file of the suite that makes the runs; FILE/PANEL for one panel.
         draw: Draws the figure from the experiments with runs by panel (the key is empty for a file without panels);
             raises `FigureError` with a one-line reason if there is nothing to draw.
-        caption: What a reader must know about the figure.
         scores: The drawn scores; None for a figure of embeddings.
         panels: Panels of the file that the paper's figure shows; empty for all.
     """
@@ -77,10 +74,6 @@ class PaperFigure:
         return tuple(f"{self.experiment}/{panel}" for panel in self.panels)
 
     def own_of(self, stored: Iterable[str]) -> list[str]:
-        """Select the figure's own experiments, in the order of its panels.
-
-        Args:
-            stored: Names of stored experiments, NAME or NAME/PANEL.
-        """
+        """Select the figure's own experiments, in the order of its panels."""
         names = sorted(stored)
         return [name for own in self.experiments for name in names if f"{name}/".startswith(f"{own}/")]

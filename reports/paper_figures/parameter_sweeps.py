@@ -27,10 +27,7 @@ class ParameterSweep:
     Attributes:
         parameter: Target of the hyperparameter (such as `loss.alpha`) or dotted key of the experiment's setting
             (such as `training.batch_size`) on the horizontal axis.
-        label: Name of this number in the figure.
-        scale: Scale of the horizontal axis.
         line: Hyperparameter that makes the lines; empty for lines by method.
-        line_label: Name of this hyperparameter in the figure.
         published: Name of the figure whose published values are shown; empty for none.
         panel: Letter of the panel in the paper, in front of the dataset's name.
     """
@@ -45,8 +42,6 @@ class ParameterSweep:
 
 
 class _Point(NamedTuple):
-    """The runs of one row of an experiment."""
-
     dataset: str
     line: str
     number: float
@@ -59,8 +54,6 @@ class SweepFigure:
     """A figure with one or more sweeps beside each other.
 
     Attributes:
-        sweeps: The sweeps, from left to right.
-        metric: Key of the score.
         kinds: Kinds of embeddings. Runs with one model have one kind only.
     """
 
@@ -69,14 +62,7 @@ class SweepFigure:
     kinds: tuple[EmbeddingKind, ...] = ("separated",)
 
     def draw(self, materials: Mapping[str, Material]) -> Figure:
-        """Draw the figure.
-
-        Args:
-            materials: Experiments by panel of their file.
-
-        Raises:
-            FigureError: No row with runs has a value of a swept number, or two rows have the same.
-        """
+        """Draw the figure."""
         return dependence_plot(self._panels(materials), METRIC_NAMES[self.metric])
 
     def values(self, materials: Mapping[str, Material]) -> pd.DataFrame:
@@ -122,7 +108,6 @@ class SweepFigure:
         )
 
     def _drawn_sweeps(self, materials: Mapping[str, Material]) -> list[ParameterSweep]:
-        """Repeat each sweep for each of its panels."""
         return [
             sweep
             for sweep in self.sweeps
@@ -181,7 +166,6 @@ def _points_of(sweep: ParameterSweep, material: Material, figure: SweepFigure) -
 
 
 def _line_name(sweep: ParameterSweep, material: Material, key: str) -> str | None:
-    """Return the name of a row's line; None if the row has no value of the line's hyperparameter."""
     if not sweep.line:
         # The title of a row of a sweep begins with the title of its card.
         return material.titles[key].partition(f", {sweep.parameter} ")[0]
@@ -217,16 +201,8 @@ def _published(sweep: ParameterSweep, materials: Mapping[str, Material], dataset
 def row_setting(material: Material, key: str, target: str) -> object:
     """Return the value of a hyperparameter or of an experiment's setting in one row with runs.
 
-    Args:
-        material: The experiment.
-        key: Key of the row.
-        target: Target of the hyperparameter, or dotted key of the setting.
-
     Returns:
         The value; None if the row has no such hyperparameter or setting.
-
-    Raises:
-        FigureError: The experiment is of another version of the suite.
     """
     experiment = material.measured.summary.experiment
     if experiment is None:

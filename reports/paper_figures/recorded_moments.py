@@ -8,15 +8,7 @@ from results.records.recordings import Recording
 
 
 def panel_named(materials: Mapping[str, Material], ending: str) -> Material:
-    """Return the experiment of the panel whose name ends with a word.
-
-    Args:
-        materials: Experiments by panel of their file.
-        ending: The word; empty for a file without panels.
-
-    Raises:
-        FigureError: No such panel has runs.
-    """
+    """Return the experiment of the panel whose name ends with a word."""
     for panel, material in materials.items():
         if panel.endswith(ending):
             return material
@@ -24,11 +16,7 @@ def panel_named(materials: Mapping[str, Material], ending: str) -> Material:
 
 
 def methods_with_runs(material: Material, methods: tuple[str, ...]) -> tuple[str, ...]:
-    """Return those of the methods that have runs, in the given order.
-
-    Raises:
-        FigureError: None of them has runs.
-    """
+    """Return those of the methods that have runs, in the given order."""
     present = tuple(method for method in methods if method in material.records)
     if not present:
         raise FigureError(f"{material.name} has no run of {' or '.join(methods)}")
@@ -36,11 +24,7 @@ def methods_with_runs(material: Material, methods: tuple[str, ...]) -> tuple[str
 
 
 def recording_of(material: Material, method: str) -> Recording:
-    """Return a method's recording.
-
-    Raises:
-        FigureError: There is none, for instance because the training was in the store before it was asked for.
-    """
+    """Return a method's recording."""
     if method not in material.recordings:
         raise FigureError(
             f"{material.name}, {method}: there are no recorded embeddings beside the weights; name their folder with "
@@ -50,11 +34,7 @@ def recording_of(material: Material, method: str) -> Recording:
 
 
 def recorded_epochs(material: Material, method: str) -> tuple[int, ...]:
-    """Return the epochs after which a method's embeddings were recorded, in order.
-
-    Raises:
-        FigureError: There are none.
-    """
+    """Return the epochs after which a method's embeddings were recorded, in order."""
     shots = recording_of(material, method).snapshots
     epochs = tuple(sorted(shot.epoch for shot in shots if shot.problem < 0))
     if not epochs:

@@ -12,7 +12,6 @@ _PAPERS = ("Proxy-ISA", "Proxy-Anchor", "ProxyGML", "CCP", "NIR")
 
 
 def _place(figure: PaperFigure) -> tuple[int, int]:
-    """Return the place in the list: by paper and number. Figures without a number come first."""
     number = re.search(r"\d+", figure.number)
     return _PAPERS.index(figure.paper), int(number[0]) if number else 0
 

@@ -15,14 +15,7 @@ _MOST_LINES = 7
 
 
 def spectra_of_runs(materials: Mapping[str, Material]) -> Figure:
-    """Draw the singular values of the first runs of all methods.
-
-    Args:
-        materials: Experiments by panel of their file.
-
-    Raises:
-        FigureError: No run has an exhibit, or there are more lines than can be told apart.
-    """
+    """Draw the singular values of the first runs of all methods."""
     several = len(materials) > 1
     spectra = [
         Spectrum(

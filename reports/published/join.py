@@ -34,12 +34,9 @@ _WITHOUT_COMPARISON: Mapping[str, PublishedVerdict] = {"quoted": "quoted", "uncl
 class ComparedCell:
     """One published number and ours.
 
-    Args:
-        published: The number as published.
+    Attributes:
         ours: Over runs, in the units of the records (fractions of 1, steps); None if it was not run.
-        origin: Name of the experiment that the runs are from.
         verdict: Where our prediction interval lies by the published value.
-        row_origin: Whether the paper measured the number itself or quoted it.
         prediction: Our prediction interval for the published value; None if the two are not compared.
     """
 
@@ -97,7 +94,6 @@ def join(table: PublishedTable, stored: Sequence[StoredExperiment]) -> ComparedT
     different experiments are never put together.
 
     Args:
-        table: The published table.
         stored: Experiments with runs, the latest first.
     """
     relevant = [one for one in stored if concerns(table, one.name, one.measured.summary)]
@@ -168,7 +164,6 @@ def _values(one: StoredExperiment, cell: PublishedCell) -> dict[RunKey, float]:
 
 
 def _labels(table: PublishedTable) -> list[str]:
-    """The rows' labels, told apart by trunk and dimensions where these vary, then by setting."""
     trunks, sizes = {row.trunk for row in table.rows}, {row.dimensions for row in table.rows}
     labels = []
     for row in table.rows:
@@ -183,7 +178,6 @@ def _labels(table: PublishedTable) -> list[str]:
 
 
 def _notes(table: PublishedTable, stored: Sequence[StoredExperiment], used: Sequence[StoredExperiment]) -> list[str]:
-    """Where our numbers are from, and which runs fill no cell and why."""
     names = sorted({one.name for one in used})
     notes = [f"Our runs are those of {', '.join(names)}."] if names else []
     notes += dict.fromkeys(note for one in used for note in choice_notes(one.measured.summary))

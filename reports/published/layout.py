@@ -130,7 +130,6 @@ def _summary(table: ComparedTable) -> list[str]:
 
 
 def _remarks(table: ComparedTable) -> list[str]:
-    """Rows that we cannot run, rows that we read in our way, and how the published numbers were read."""
     without = dict.fromkeys(
         row.label for row in table.rows if "method not in the suite" in {cell.verdict for cell in row.cells.values()}
     )
@@ -147,7 +146,6 @@ def _remarks(table: ComparedTable) -> list[str]:
 
 
 def _readings(table: ComparedTable) -> list[str]:
-    """Which rows have a setting that is our reading, and which have settings that cannot be determined."""
     rows = {(row.label, cell.row_origin): None for row in table.rows for cell in row.cells.values()}
     known = [(label, origin) for label, origin in rows if origin is not None]
     ours = [f"{label}: our reading, {origin.our_reading}." for label, origin in known if origin.our_reading]
@@ -158,7 +156,6 @@ def _readings(table: ComparedTable) -> list[str]:
 
 
 def _quotations(table: ComparedTable) -> list[str]:
-    """Which rows the paper did not measure itself, and where they are from."""
     sources: dict[str, list[str]] = {}
     unclear = []
     for row in table.rows:
@@ -175,7 +172,6 @@ def _quotations(table: ComparedTable) -> list[str]:
 
 
 def _precisions(table: ComparedTable) -> list[str]:
-    """How many runs are behind the published values that are compared with ours, and what their ± is."""
     known: dict[PublishedPrecision, int] = {}
     for cell in table.cells:
         if cell.verdict not in _NOT_COMPARED and cell.row_origin is not None and cell.published.as_published:

@@ -19,9 +19,6 @@ _WIDTH = NumberFormat(digits=2, scale=100)
 def doubt_table(measured: MeasuredExperiment) -> Table:
     """Build the table of the sources of doubt, with one row per pair of methods in the order of the experiment.
 
-    Args:
-        measured: The experiment with its runs.
-
     Returns:
         Differences of the primary score and half widths of 95 % intervals in percentage points. The sheet has fractions
         of 1. Methods with a run without class scores and rows that are not compared are left out.

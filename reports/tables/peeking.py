@@ -17,15 +17,7 @@ NOTHING_TO_CHOOSE = (
 
 
 def peeking_table(measured: MeasuredExperiment) -> Table:
-    """Build the table with one row per method whose runs have test curves and a checkpoint to choose.
-
-    Args:
-        measured: The experiment with its trainings and their test curves.
-
-    Returns:
-        Scores in percent for both choices of the checkpoint, and their difference, in the score that the paper's code
-        chooses by (`Experiment.peeking_metric`). The sheet has fractions of 1.
-    """
+    """Build the table with one row per method whose runs have test curves and a checkpoint to choose."""
     titles, metric = measured.summary.methods, measured.summary.peeking_metric
     by_method = {gain.method: gain for gain in peeking(measured, metric)}
     ordered = [by_method[key] for key in titles if key in by_method and not by_method[key].nothing_to_choose]

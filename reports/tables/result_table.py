@@ -21,9 +21,6 @@ from results.store.experiment_results import MeasuredExperiment
 def marks_of(comparison: ComparisonResult | None) -> dict[str, Mark]:
     """Mark the methods of a comparison.
 
-    Args:
-        comparison: The comparison; None without runs.
-
     Returns:
         Marks by method, for the methods that have one. A single method has none.
     """
@@ -97,20 +94,9 @@ def build_table(
     A method without runs has no row. A note names the method as missing.
 
     Args:
-        records: Runs of any methods.
-        methods: Titles by key, in the order of the rows.
-        title: Title of the experiment.
-        reproductions: Number of runs that the experiment plans per method.
-        trials: Number of search trials that the experiment plans per method.
         runs: Number of planned runs by method, 1 for a method that is not in it.
         left_out: Signs and notes by method for rows that are not compared with the others.
-        primary: The score whose column has marks; None takes the default of the runs.
-        alpha: Level of the comparison behind the marks.
         constant: Methods with one run that stands for all.
-
-    Returns:
-        Percentages with the half width of the 95 % interval. If runs have scores after the last epoch, the last columns
-        show them without marks. The sheet has one row per cell, with fractions of 1.
     """
     left_out = left_out or {}
     score = primary or default_score(records)
@@ -147,7 +133,6 @@ def _row_notes(row: Row, runs: Sequence[RunRecord], left_out: LeftOut | None) ->
 
 
 def _table_notes(records: Sequence[RunRecord], methods: Mapping[str, str], runs: Mapping[str, int] | None) -> list[str]:
-    """Notes on mixed versions of the training and of packages, and on missing runs."""
     notes = [] if (mixed := mixed_trainings(records)) is None else [mixed]
     notes += [
         f"The runs were made with different versions of {package}: {', '.join(versions)}."
@@ -174,7 +159,6 @@ def _missing(
 def _row(
     key: str, title: str, runs: Sequence[RunRecord], marks: Mapping[ResultColumn, Mapping[str, Mark]], sign: str
 ) -> Row:
-    """Make the row of a method. Only the column of the primary score has marks."""
     cells = [Cell(len(runs))]
     for kind, metric in RESULT_COLUMNS:
         interval = search_interval(values_by_run(runs, metric, kind)[key])
@@ -189,7 +173,6 @@ def _columns(*, shows_last_epoch: bool) -> tuple[Column, ...]:
 
 
 def _with_last_epoch(row: Row, runs: Sequence[RunRecord]) -> Row:
-    """Add the scores after the last epoch; empty cells for a method without them."""
     known = [run.last_epoch for run in runs if run.last_epoch is not None]
     note = f"({len(known)} of {len(runs)} runs)" if len(known) < len(runs) else ""
     beside = [Cell() for _ in HEADLINE_METRICS]
@@ -214,7 +197,6 @@ def _values(row: Row, run: RunRecord) -> list[tuple[Value, ...]]:
 
 
 def _old_choices(measured: MeasuredExperiment) -> tuple[str, ...]:
-    """A note on runs of `standard` from versions that chose the epoch on the first fold only."""
     summary = measured.summary
     if summary.protocol != "standard" or summary.experiment is None:
         return ()

@@ -20,15 +20,7 @@ _PROTOCOL_PAPER = """\
 
 
 def citing(material: Material) -> tuple[Command, ...]:
-    """Write what to paste into a paper; nothing without runs.
-
-    Args:
-        material: The experiment.
-
-    Returns:
-        A paragraph on how the numbers were made, BibTeX entries, and a permanent link to each commit of the runs, each
-        with its purpose.
-    """
+    """Write what to paste into a paper; nothing without runs."""
     if not material.records:
         return ()
     return (
@@ -39,7 +31,6 @@ def citing(material: Material) -> tuple[Command, ...]:
 
 
 def _permanent(commit: str, repository: str) -> tuple[str, str]:
-    """Return the permanent link to a commit, or the commit alone if the repository is not known; and the purpose."""
     if repository:
         return f"{repository}/commit/{commit}", "Permanent link to the code of the runs:"
     return commit, "Commit of the code of the runs (the address of its repository is not recorded):"
@@ -87,7 +78,6 @@ def _paragraph(material: Material) -> str:
 
 
 def _commits(material: Material) -> str:
-    """Name the commit of the runs, or say that there are several."""
     provenances = [run.provenance for own in material.records.values() for run in own]
     commits = {provenance.commit for provenance in provenances}
     if len(commits) > 1:

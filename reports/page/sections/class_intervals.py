@@ -24,8 +24,6 @@ class OverClasses:
     """Intervals of one score over test classes.
 
     Attributes:
-        score: The score.
-        best: Method with the highest mean.
         means: Intervals of the means, by method.
         gaps: Intervals of the distances below the best method, by method, for all other methods.
     """

@@ -54,7 +54,6 @@ def embedding_figures(material: Material) -> Iterator[Drawn]:
 
 
 def _with_exhibits(material: Material) -> tuple[list[tuple[str, Exhibit]], list[tuple[str, Exhibit]]]:
-    """Return the methods with exhibits, the best first, and those of them that have proxies."""
     shown = [(key, material.exhibits[key]) for key in material.best_first if key in material.exhibits]
     return shown, [(key, exhibit) for key, exhibit in shown if len(exhibit.proxies)]
 
@@ -133,7 +132,6 @@ def _spectra(material: Material, exhibits: list[tuple[str, Exhibit]]) -> Iterato
 
 
 def _best_of(material: Material, count: int, which: str = "") -> str:
-    """Write the sentence on the limit of methods; empty for an experiment with one method."""
     return (
         f"At most {count} methods{' ' + which if which else ''} are shown, the best first."
         if len(material.records) > 1

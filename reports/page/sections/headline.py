@@ -14,14 +14,7 @@ _NAMED = 3
 
 
 def headline(material: Material) -> str:
-    """Say which methods lead, as far as the comparison can tell.
-
-    Args:
-        material: The experiment.
-
-    Returns:
-        A sentence; a second one about methods that are not compared, if there are any.
-    """
+    """Say which methods lead, as far as the comparison can tell."""
     comparison = material.comparison
     if comparison is None:
         return "Nothing was run yet."
@@ -77,7 +70,6 @@ def _small_lead(material: Material, comparison: ComparisonResult, leader: str) -
 
 
 def _counted(material: Material, keys: list[str]) -> str:
-    """The numbers of independent values behind the methods."""
     values = material.values(material.scores[0])
     counts = sorted({len(values[key]) for key in keys})
     repeated = any(run.search for key in keys for run in material.records[key])
@@ -87,7 +79,6 @@ def _counted(material: Material, keys: list[str]) -> str:
 
 
 def _not_compared(material: Material, comparison: ComparisonResult) -> Iterator[str]:
-    """Name the methods without a test, and count the stopped methods and the rows under conditions of their own."""
     if comparison.tested and comparison.untested:
         untested = [material.titles[key] for key in comparison.methods if key in comparison.untested]
         named = listed(untested) if len(untested) <= _NAMED else f"{len(untested)} methods"

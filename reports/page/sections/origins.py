@@ -14,17 +14,7 @@ def origins_of(
     folds: Mapping[str, FoldOrigin] | None = None,
     sources: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[MethodOrigin, ...]:
-    """Collect the runs of the methods with their trainings.
-
-    Args:
-        records: Runs of any methods.
-        titles: Titles of the methods by key, in the order of the result.
-        folds: Details of the trainings by fingerprint. A training without details has only its fingerprint.
-        sources: Classes from users' files and modules by method, with the hashes of their sources.
-
-    Returns:
-        One entry for each method that has runs.
-    """
+    """Collect the runs of the methods with their trainings."""
     origins = []
     for key, title in titles.items():
         runs = [record for record in records if record.method == key]

@@ -15,15 +15,7 @@ _OTHER_CLASSES = "Shown only for these test classes: the interval of the differe
 
 
 def pair_matrix(material: Material, classes: OverClasses | None = None) -> PairMatrix | None:
-    """Build the matrix of verdicts; None with fewer than two methods.
-
-    Args:
-        material: The experiment.
-        classes: Intervals over test classes, if the runs have class scores.
-
-    Returns:
-        The matrix with the methods best first, or counts of the verdicts alone for more than `MOST_METHODS` methods.
-    """
+    """Build the matrix of verdicts; None with fewer than two methods."""
     comparison = material.comparison
     if comparison is None or len(comparison.methods) < 2:
         return None
@@ -87,7 +79,6 @@ def _caption(material: Material, comparison: ComparisonResult) -> str:
 
 
 def _counts(comparison: ComparisonResult) -> str:
-    """Count the verdicts."""
     better = sum(pair.better is not None for pair in comparison.pairs)
     equal = sum(pair.verdict == "equal" for pair in comparison.pairs)
     return (

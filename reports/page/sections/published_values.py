@@ -80,7 +80,6 @@ class PublishedValue(NamedTuple):
     Attributes:
         value: The value as a fraction of 1.
         rounding: Half a unit of its last published digit, as a fraction of 1.
-        source: Title of the published table.
         runs: Number of runs behind the value, 1 if the paper does not say.
         deviation: Standard deviation between these runs as a fraction of 1; None if it is not known.
     """

@@ -12,14 +12,7 @@ MOST_GROUPS = 8
 
 
 def ranking(material: Material) -> Ranking | None:
-    """Rank the methods by the primary score; None without runs.
-
-    Args:
-        material: The experiment.
-
-    Returns:
-        Compared methods and rows under other conditions by their means, then methods without runs.
-    """
+    """Rank the methods by the primary score; None without runs."""
     if not material.records:
         return None
     comparison, score = material.comparison, material.scores[0]

@@ -102,7 +102,6 @@ def _curves(material: Material) -> Iterator[Drawn]:
 
 
 def _test_curves(material: Material) -> Iterator[Drawn]:
-    """Draw the recorded test scores in the metric that the paper's code chooses by."""
     metric = material.measured.summary.peeking_metric
     name, unit = f"test {HEADLINE_METRICS[metric]}", "run" if material.folds == 1 else "fold"
     shown = []

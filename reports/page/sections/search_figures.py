@@ -15,13 +15,7 @@ from results.whole_files import file_name
 
 
 def search_figures(key: str, title: str, search: SearchHistory) -> Iterator[Drawn]:
-    """Draw the history of a method's search; with two or more hyperparameters also parallel coordinates and a contour.
-
-    Args:
-        key: Key of the method.
-        title: Title of the method.
-        search: Its search.
-    """
+    """Draw the history of a method's search; with two or more hyperparameters also parallel coordinates and a contour."""
     name = file_name(key)
     fold, trials = f"Search of {title}", search.trials
     done = finished(trials)
@@ -72,7 +66,6 @@ def _about_raced(trials: Sequence[TrialPoint]) -> str:
 
 
 def _two_strongest(trials: Sequence[TrialPoint], parameters: Sequence[Parameter]) -> tuple[Parameter, Parameter]:
-    """Choose the two parameters with the strongest rank correlation with the values, in the order of the card."""
     if len(parameters) == 2:
         return parameters[0], parameters[1]
     done = finished(trials)

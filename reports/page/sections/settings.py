@@ -25,7 +25,6 @@ def _flat(part: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _shown(values: Mapping[str, Any]) -> dict[str, str]:
-    """Format names and values for readers. Empty lists are left out."""
     return {_words(name): _text(value) for name, value in values.items() if value != []}
 
 

@@ -35,14 +35,9 @@ def scores_table(
     """Build the table of results for the page.
 
     Args:
-        results: The table that `result_table` makes.
-        records: The runs of the table.
         published: Published values by method and column. A cell gets a verdict if our runs or the
             paper show how much runs vary.
         absent: Titles by key of methods without runs. Their rows have the words "not run".
-
-    Returns:
-        The table with a tooltip in every cell.
     """
     rows = []
     for row in results.rows:
@@ -124,7 +119,6 @@ def _scores(material: Material, compared: Sequence[ComparedTable]) -> TableSecti
 
 
 def _published(compared: ComparedTable) -> TableSection:
-    """Make a section of the rows of a published table that have runs."""
     rows = tuple(row for row in compared.rows if row.was_run)
     table = published_layout(replace(compared, rows=rows))
     left_out = len(compared.rows) - len(rows)

@@ -18,14 +18,7 @@ _MOST_NAMED = 8
 
 
 def verdicts_of(material: Material) -> tuple[Verdict, ...]:
-    """Write the sentences about the scores. Pairs of methods are in the matrix (`pair_matrix`).
-
-    Args:
-        material: The experiment.
-
-    Returns:
-        A sentence about the highest mean of each score, and what the runs can see.
-    """
+    """Write the sentences about the scores. Pairs of methods are in the matrix (`pair_matrix`)."""
     comparison = material.comparison
     if comparison is None:
         return ()
@@ -69,7 +62,6 @@ def _of_the_best(material: Material, score: Score, comparison: ComparisonResult)
 
 
 def _budget(material: Material) -> Iterator[Verdict]:
-    """Say what the runs can see; nothing is said of a single method."""
     if material.budget is not None:
         repeated, score = material.measured.repeats_searches, primary_score(material.measured)
         yield Verdict("budget", *budget_text(material.budget, score, "search" if repeated else "run"))
@@ -97,5 +89,4 @@ def _family(comparison: ComparisonResult) -> str:
 
 
 def _named(titles: list[str]) -> str:
-    """Name up to eight methods, and count more. The ranking and the matrix name them all."""
     return listed(titles) if len(titles) <= _MOST_NAMED else f"{len(titles)} methods"

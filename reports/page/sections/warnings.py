@@ -25,12 +25,7 @@ FEW_RUNS = 3
 
 
 def warnings_of(material: Material, *, partial: bool) -> tuple[Verdict, ...]:
-    """Write the warnings, the most general first.
-
-    Args:
-        material: The experiment.
-        partial: Whether runs are missing.
-    """
+    """Write the warnings, the most general first."""
     warnings = [
         *_partial(material, partial),
         *_conditions(material),
@@ -48,7 +43,6 @@ def _partial(material: Material, partial: bool) -> Iterator[tuple[str, str]]:
 
 
 def _conditions(material: Material) -> Iterator[tuple[str, str]]:
-    """Methods left out, a part of the data, a frozen trunk and another embedder than MLRC's, as below the table."""
     measured = material.measured
     for note in (*other_methods_notes(measured), *part_notes(measured), *trained_part_notes(measured)):
         yield note, ""
@@ -87,13 +81,11 @@ def _few_runs(material: Material) -> Iterator[tuple[str, str]]:
 
 
 def _units(material: Material, count: int) -> str:
-    """A number of independent repetitions: runs, or searches where they were repeated."""
     repeated = any(run.search for method_runs in material.records.values() for run in method_runs)
     return f"{count} runs or searches" if repeated else runs(count)
 
 
 def _of_trainings(material: Material) -> Iterator[tuple[str, str]]:
-    """Raced trials, close trials, ends of ranges and cut-off trainings, as in the notes of the table."""
     measured, titles = material.measured, material.titles
     for note in (*race_notes(measured), *close_trials(measured, titles), *range_end_notes(measured, titles)):
         yield note, ""
