@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from matplotlib.image import imsave
 
 from reports.page.content import FigurePart, FigureView, MethodOrigin, PageContent, Part, RunEnvironment, Verdict
-from reports.tables.cell_text import interval_text, value_text
+from reports.tables.table import interval_text, value_text
 
 _SVG_LIMIT = 400_000
 """Number of characters above which a figure is embedded as PNG, which is then smaller and faster to draw than SVG."""

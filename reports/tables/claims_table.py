@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from reports.published.claim_answers import AnsweredClaim, ExperimentAnswer
-from reports.tables.cell_text import cell_text
-from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
+from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value, cell_text
 from results.published.claims_file import Claim
 from results.statistics.claims_verdict import ClaimVerdict
 from results.statistics.method_comparison import MARGIN, ComparedPair

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from reports.tables.cell_text import joined_groups, joined_with_and
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
+from reports.wording import joined_groups, listed
 from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.effects import Effect
@@ -63,7 +63,7 @@ def _constant(measured: MeasuredExperiment, comparison: ComparisonResult) -> Ite
     if titles and comparison.tested:
         has = "has one run" if len(titles) == 1 else "have one run each"
         yield (
-            f"{joined_with_and(titles)} {has}, because every further run would be equal. The tests take this value for "
+            f"{listed(titles)} {has}, because every further run would be equal. The tests take this value for "
             "all runs."
         )
 

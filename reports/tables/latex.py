@@ -1,7 +1,6 @@
 """Tables as LaTeX."""
 
-from reports.tables.cell_text import cell_text
-from reports.tables.table import Cell, Line, Mark, Table
+from reports.tables.table import Cell, Line, Mark, Table, cell_text
 
 _ESCAPED = str.maketrans(
     {

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from reports.tables.cell_text import joined, joined_with_and
+from reports.wording import joined, listed
 from results.records.experiment_summary import ExperimentSummary
 from results.spec.experiment_spec import OWN_DATA, DrawnSplit, PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
@@ -125,7 +125,7 @@ def trained_part_notes(measured: MeasuredExperiment) -> list[str]:
             "trained, without fine-tuning and without augmentation, so these scores do not compare with those of MLRC."
         )
     if experiment.embedder.hidden:
-        sizes = joined_with_and([str(size) for size in experiment.embedder.hidden])
+        sizes = listed([str(size) for size in experiment.embedder.hidden])
         notes.append(f"The embedder has hidden layers of {sizes} units. MLRC's embedder is linear.")
     if experiment.embedder.init == "pca":
         notes.append(
@@ -246,7 +246,7 @@ def _shares(names: Mapping[str, str], counts: Sequence[CutOff]) -> list[str]:
         share = f"{'' if count.counted else 'at least '}{count.cut_off} of {count.trainings} trainings"
         by_share.setdefault(share, []).append(names[count.method])
     return [
-        f"{share} of {'each of ' if len(titles) > 1 else ''}{joined_with_and(titles)}"
+        f"{share} of {'each of ' if len(titles) > 1 else ''}{listed(titles)}"
         for share, titles in by_share.items()
     ]
 

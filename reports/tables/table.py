@@ -227,3 +227,53 @@ def measured_cell(interval: Interval | None, form: NumberFormat, mark: Mark = ""
     if interval is None:
         return Cell()
     return Cell(interval.mean, interval.half_width, n=interval.n, mark=mark, note=note, form=form, kind="measured")
+
+
+def cell_text(cell: Cell) -> str:
+    """Return the value with its interval, without mark and note. The text of an empty cell is empty."""
+    return " ".join(part for part in (value_text(cell), interval_text(cell)) if part)
+
+
+def value_text(cell: Cell) -> str:
+    """Return the value alone, or the interval of a cell that has no value."""
+    if cell.written:
+        return cell.written
+    if isinstance(cell.value, str):
+        return cell.value
+    if cell.value is not None:
+        return number_text(cell.value, cell.form)
+    return "" if cell.interval is None else _ends(cell.interval, cell.form)
+
+
+def interval_text(cell: Cell) -> str:
+    """Return what is shown after the value: its half width, or the ends of its interval."""
+    if cell.value is None:
+        return ""
+    if cell.half_width is not None:
+        return f"± {_digits(cell.half_width, cell.form)}"
+    if cell.interval is None:
+        return ""
+    ends = _ends(cell.interval, cell.form)
+    return f"({ends})" if cell.form.ends == "to" else ends
+
+
+def number_text(value: float, form: NumberFormat) -> str:
+    """Return a number with its sign, or "< smallest" if it is below the smallest number that `form` shows.
+
+    A number that rounds to zero has no minus.
+    """
+    if form.smallest and value < form.smallest:
+        return f"< {form.smallest:.{form.digits}f}"
+    return _digits(value, form, sign="+" if form.signed else "")
+
+
+def _digits(value: float, form: NumberFormat, sign: str = "") -> str:
+    grouping = "," if form.thousands else ""
+    if isinstance(value, int) and form.digits == 0 and form.scale == 1:
+        return f"{value:{sign}{grouping}d}"
+    return f"{form.scale * value:{sign}z{grouping}.{form.digits}{'g' if form.significant else 'f'}}"
+
+
+def _ends(interval: tuple[float, float], form: NumberFormat) -> str:
+    low, high = (number_text(end, form) for end in interval)
+    return f"{low} to {high}" if form.ends == "to" else f"[{low}, {high}]"

@@ -11,7 +11,7 @@ from reports.figures.intervals import MethodRuns
 from reports.figures.similarity import SimilarityPanel
 from reports.figures.spectrum import Spectrum
 from reports.figures.trials import Parameter, TrialPoint, finished
-from reports.page.sections.wording import listed, percent
+from reports.wording import listed, percent
 from results.statistics.intervals import student_t_interval
 
 _BEST_TRIALS = 5

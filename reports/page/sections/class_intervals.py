@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reports.page.material import Material, Score
-from reports.page.sections.wording import capitalized
 from reports.tables.table import Cell, Column, NumberFormat, Row, Sheet, Table, Value
+from reports.wording import capitalized
 from results.statistics.class_bootstrap import ClassInterval, class_difference, class_interval
 from results.statistics.intervals import student_t_interval
 

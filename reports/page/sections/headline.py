@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from reports.page.material import Material
-from reports.page.sections.wording import listed, runs
 from reports.tables.result_notes import part_of_the_data
+from reports.wording import listed, runs
 from results.spec import mlrc_constants
 from results.statistics.cut_off import cut_offs
 from results.statistics.method_comparison import ComparisonResult

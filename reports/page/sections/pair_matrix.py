@@ -5,7 +5,7 @@ from dataclasses import replace
 from reports.page.answer import PairCell, PairKind, PairMatrix
 from reports.page.material import Material
 from reports.page.sections.class_intervals import OverClasses
-from reports.page.sections.wording import capitalized, p_value, points, runs, test_of
+from reports.wording import capitalized, p_value, points, runs, test_of
 from results.statistics.method_comparison import ComparedPair, ComparisonResult
 
 MOST_METHODS = 40

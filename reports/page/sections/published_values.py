@@ -9,10 +9,10 @@ from reports.page.content import Verdict
 from reports.page.material import Material, Score
 from reports.page.sections.alternative_texts import of_published_rows
 from reports.page.sections.drawn_figure import Drawn, drawn
-from reports.page.sections.wording import runs
 from reports.published.eligibility import StoredExperiment, concerns
 from reports.published.join import ComparedCell, ComparedRow, ComparedTable, join
 from reports.published.layout import metric_title
+from reports.wording import runs
 from results.published.precision import published_mean
 from results.published.tables import PublishedCell, PublishedColumn, published_table, published_tables
 from results.spec.mlrc_constants import HEADLINE_METRICS

@@ -12,7 +12,7 @@ from reports.page.material import Material, Score
 from reports.page.sections.alternative_texts import of_curves, of_dependence, of_intervals, of_ranks
 from reports.page.sections.drawn_figure import Drawn, drawn
 from reports.page.sections.published_values import PublishedValues
-from reports.page.sections.wording import capitalized
+from reports.wording import capitalized
 from results.records.records import FoldResult
 from results.spec.experiment_spec import Experiment
 from results.spec.mlrc_constants import HEADLINE_METRICS

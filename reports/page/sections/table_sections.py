@@ -7,7 +7,6 @@ from reports.page.content import Download, Part, TableSection
 from reports.page.material import Material
 from reports.page.sections.class_intervals import OverClasses, classes_table
 from reports.page.sections.published_values import PublishedValue, published_values
-from reports.page.sections.wording import capitalized
 from reports.published.join import ComparedTable
 from reports.published.layout import published_layout
 from reports.tables.costs import costs
@@ -18,6 +17,7 @@ from reports.tables.hyperparameters import hyperparameters
 from reports.tables.peeking import peeking_table
 from reports.tables.result_table import ResultColumn, cells_beside, result_cells, table_of
 from reports.tables.table import Cell, Line, Row, Table
+from reports.wording import capitalized
 from results.records.records import RunRecord
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.intervals import Interval

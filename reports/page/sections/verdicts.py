@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from reports.page.content import Verdict
 from reports.page.material import Material, Score
-from reports.page.sections.wording import capitalized, listed, percent, runs
 from reports.tables.result_notes import budget_text
+from reports.wording import capitalized, listed, percent, runs
 from results.statistics.intervals import student_t_interval
 from results.statistics.method_comparison import ComparisonResult
 from results.statistics.primary_comparison import primary_score

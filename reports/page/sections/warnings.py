@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from reports.page.content import Verdict
 from reports.page.material import Material
 from reports.page.sections.headline import small_budget
-from reports.page.sections.wording import listed, runs
 from reports.tables.peeking import NOTHING_TO_CHOOSE
 from reports.tables.result_notes import (
     close_trials,
@@ -17,6 +16,7 @@ from reports.tables.result_notes import (
     range_end_notes,
     trained_part_notes,
 )
+from reports.wording import listed, runs
 from results.records.provenance import mixed_versions
 from results.statistics.peeking import peeking
 from results.statistics.primary_comparison import mixed_trainings

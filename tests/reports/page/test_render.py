@@ -25,10 +25,11 @@ from reports.page.sections.settings import protocol_facts
 from reports.page.sections.table_sections import scores_table, tables_of
 from reports.tables.formats import to_csv, to_markdown
 from reports.tables.latex import to_latex
-from reports.tables.result_table import build_table, result_cells, table_of
+from reports.tables.result_table import result_cells, table_of
 from reports.tables.table import PERCENT, Cell, Column, NumberFormat, Row, Table
+from results.store.experiment_results import MeasuredExperiment
 from tests.support.sample_page import measured, sample_content
-from tests.support.sample_records import some_provenance, some_run
+from tests.support.sample_records import some_provenance, some_run, some_summary
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
 
@@ -308,7 +309,7 @@ def few_runs():
     records = [some_run("triplet", run, value) for run, value in enumerate((0.50, 0.54, 0.61))]
     records.append(some_run("margin", 0, 0.4))
     titles = {"triplet": "Triplet", "margin": "Margin"}
-    return records, build_table(records, titles, "t", reproductions=3, trials=5)
+    return records, table_of(MeasuredExperiment(some_summary(methods=titles), tuple(records)))
 
 
 @pytest.mark.parametrize(("published", "verdict"), [(0.28, "inside"), (0.27, "above"), (0.83, "below"), (None, None)])
