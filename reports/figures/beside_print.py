@@ -13,6 +13,11 @@ from results.statistics.intervals import Interval
 _LONG_NAME = 26
 """Number of characters after which a name wraps."""
 
+CAPTION = (
+    "A diamond inside our prediction interval is compatible with our runs. That interval is wider than the interval of "
+    "our mean, because the published value is a measurement too."
+)
+
 
 @dataclass(frozen=True)
 class PublishedRowValues:
@@ -61,3 +66,14 @@ def _draw(axes: Axes, place: int, row: PublishedRowValues) -> None:
     axes.plot(ours.mean, place, "o", color=BLUE, markersize=6, label="our mean")
     value: Look = {"color": ORANGE, "markeredgecolor": INK, "markeredgewidth": 0.7, "markersize": 6.5, "zorder": 4}
     axes.plot(row.published, place, "D", label="published value", **value)
+
+
+def alternative_text(rows: Sequence[PublishedRowValues], score: str) -> str:
+    """Describe each published value beside our mean and prediction interval."""
+    texts = []
+    for row in rows:
+        ends = ""
+        if row.prediction is not None and row.prediction.half_width is not None:
+            ends = f", predicted {row.prediction.low:.2f} to {row.prediction.high:.2f}"
+        texts.append(f"{row.name} {row.published:.2f}, ours {row.ours.mean:.2f}{ends}")
+    return f"Published values of {score}: {'; '.join(texts)}."

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from reports.figures.style import BLUE, INK, PAGE_WIDTH, WIDTH, FigureError, Look, new_figure, styled
+from reports.wording import listed
 
 _WRAP = 21
 """Number of characters after which a name wraps in a narrow figure."""
@@ -76,3 +77,26 @@ def _method(axes: Axes, name: str, rank: float, height: float, edge: float, left
     text = fill(f"{name}  {rank:.2f}" if left else f"{rank:.2f}  {name}", wrap)
     look: Look = {"textcoords": "offset points", "ha": "right" if left else "left", "va": "center", "fontsize": 8.5}
     axes.annotate(text, (edge, height), xytext=(-4 if left else 4, 0), **look)
+
+
+def caption(p: float | None, left_out: int) -> str:
+    """Explain the ranks.
+
+    Args:
+        p: p value of Friedman's test; None if there is none.
+        left_out: Number of runs that not every method has.
+    """
+    without = f" {left_out} runs are left out, because not every method has them." if left_out else ""
+    test = "" if p is None else f" Friedman's test of equal ranks: p = {p:.3g}."
+    return (
+        "The blocks are runs on one dataset, so the ranks hold for this dataset only. A bar joins methods of which "
+        "none is shown to be better than another, by the tests of all pairs behind the verdicts. A method without a "
+        f"dot on a bar does not belong to it.{test}{without}"
+    )
+
+
+def alternative_text(ranks: Mapping[str, float], blocks: str, groups: Sequence[Sequence[str]]) -> str:
+    """Describe mean ranks, the best first, and the groups that bars join."""
+    values = "; ".join(f"{name} {rank:.2f}" for name, rank in ranks.items())
+    bars = "; ".join(listed(group) for group in groups)
+    return f"Mean ranks over {blocks}: {values}. " + (f"Bars join: {bars}." if bars else "No bar joins any methods.")

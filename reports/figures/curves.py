@@ -11,6 +11,15 @@ from matplotlib.figure import Figure
 
 from reports.figures.style import BLUE, INK, ORANGE, PALE, WIDTH, FigureError, Look, new_figure, styled
 
+CAPTION = (
+    "Reproduction 0 of each method, one line per fold. Mean and band end where the first fold stops. The scores in the "
+    "tables are measured on the test classes, which are other classes."
+)
+CAPTION_OF_TEST_SCORES = (
+    "Nothing is chosen by these scores. Validation scores chose the kept checkpoint. Peeking would keep the highest "
+    "point of each line."
+)
+
 
 @dataclass(frozen=True)
 class FoldCurve:
@@ -101,3 +110,20 @@ def _draw(axes: Axes, method: MethodCurves, unit: str) -> None:
         look: Look = {"color": ORANGE, "markersize": 4.5, "markerfacecolor": "white", "linestyle": "", "zorder": 5}
         axes.plot(fold.best, score, marker="D", label="kept checkpoint", **look)
     _mean_line(axes, method, color=INK, linewidth=2, label=f"mean of all {unit}s", zorder=4)
+
+
+def alternative_text(curves: Sequence[MethodCurves], metric: str, unit: str = "fold") -> str:
+    """Describe the start, the highest point and the end of each method's mean curve."""
+    texts = []
+    for method in curves:
+        iterations, table = method.common
+        if not iterations:
+            texts.append(f"{method.name}: the {unit}s have no iteration in common")
+            continue
+        mean = 100 * table.mean(axis=0)
+        best = int(mean.argmax())
+        texts.append(
+            f"{method.name}: {mean[0]:.1f} % after {iterations[0]} iterations, highest {mean[best]:.1f} % after "
+            f"{iterations[best]}, {mean[-1]:.1f} % at the end after {iterations[-1]}"
+        )
+    return f"{metric} against iterations, mean over {unit}s. {'; '.join(texts)}."

@@ -17,6 +17,7 @@ from results.statistics.intervals import student_t_interval
 AxisScale = Literal["linear", "log2", "log10", "steps"]
 """Distances on the axis of the number. `steps` puts the values at equal distances, in their order."""
 
+CAPTION_OF_BATCH_SIZES = "From the panels of this experiment that differ only in batch size."
 _FEW_RUNS = 5
 _FEW_TICKS = 12
 
@@ -143,3 +144,14 @@ def _legend(figure: Figure, row: Sequence[Axes], names: Sequence[str], *, publis
         figure.legend(
             handles.values(), handles.keys(), loc="outside upper right", ncols=min(4, columns), handlelength=2.8
         )
+
+
+def alternative_text(panels: Sequence[DependencePanel], score: str) -> str:
+    """Describe the mean of each curve at each value of the setting."""
+    texts = []
+    for panel in panels:
+        for curve in panel.series:
+            shown = sorted((value, np.mean(runs)) for value, runs in curve.runs.items() if runs)
+            means = [f"{value:g}: {100 * mean:.2f} %" for value, mean in shown]
+            texts.append(f"{curve.name} on {panel.title}: {', '.join(means)}")
+    return f"Mean {score} by {panels[0].parameter}. {'; '.join(texts)}."

@@ -9,6 +9,17 @@ from matplotlib.patheffects import withStroke
 
 from reports.figures.style import COLOURS, INK, MARKERS, WIDTH, FigureError, Look, UndrawableError, new_figure, styled
 
+IMAGES_PER_CLASS = 30
+"""Largest number of images of a test class in a map of test images on the page."""
+
+CAPTION_OF_TEST_IMAGES = (
+    f"Model of the first fold of run 0, up to {IMAGES_PER_CLASS} images of some test classes. Distances between groups "
+    "have no meaning in t-SNE."
+)
+CAPTION_OF_PROXIES = (
+    "Model of the first fold of run 0, a few images of some training classes. A proxy is a larger sign with a dark "
+    "outline, in the shape and the colour of its class."
+)
 NAMED = 10
 """Largest number of classes for which the figure has a key. With more classes a key does not help."""
 
@@ -172,3 +183,26 @@ def class_look(index: int) -> Look:
     colour, hollow = class_colour(index), index // len(COLOURS) % 2 == 1
     faces = {"facecolors": "none", "edgecolors": colour} if hollow else {"color": colour}
     return {**faces, "marker": class_marker(index), "linewidths": 0.9 if hollow else 0}
+
+
+def alternative_text(places: np.ndarray, labels: np.ndarray) -> str:
+    """Describe how well the classes are apart in a map of test images."""
+    distances = np.linalg.norm(places[:, None] - places[None], axis=2)
+    np.fill_diagonal(distances, np.inf)
+    right = float(np.mean(labels[distances.argmin(axis=1)] == labels))
+    return (
+        f"t-SNE of {len(places)} embeddings of {len(np.unique(labels))} test classes. For {100 * right:.0f} % of the "
+        "points the nearest point is of the same class."
+    )
+
+
+def alternative_text_with_proxies(
+    places: np.ndarray, labels: np.ndarray, stars: np.ndarray, star_labels: np.ndarray
+) -> str:
+    """Describe how many images lie nearest to a proxy of their class."""
+    distances = np.linalg.norm(places[:, None] - stars[None], axis=2)
+    right = float(np.mean(star_labels[distances.argmin(axis=1)] == labels))
+    return (
+        f"t-SNE of {len(places)} training images of {len(np.unique(labels))} classes with {len(stars)} proxies. For "
+        f"{100 * right:.0f} % of the images the nearest proxy is of the same class."
+    )

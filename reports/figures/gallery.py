@@ -10,7 +10,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Rectangle
 
 from reports.figures.style import BLUE, INK, ORANGE, FigureError, Look, new_figure, styled
-from results.records.artifacts import Exhibit
+from results.records.artifacts import FigureData
 
 _KEY = "nearest neighbours first, hardest classes first\n✓ solid: class of the query   ✗ dashed: another class"
 # From one image to the next; images have unit size.
@@ -28,6 +28,7 @@ class Neighbour:
 
     image: np.ndarray
     class_name: str
+    right: bool
 
 
 @dataclass(frozen=True)
@@ -50,13 +51,13 @@ def hardest_first(retrievals: Sequence[Retrieval]) -> list[Retrieval]:
     return sorted(retrievals, key=lambda retrieval: retrieval.class_score)
 
 
-def retrievals_of(exhibit: Exhibit, queries: int | None = None, neighbours: int | None = None) -> list[Retrieval]:
-    """Return the retrievals of an exhibit, the hardest classes first."""
+def retrievals_of(data: FigureData, queries: int | None = None, neighbours: int | None = None) -> list[Retrieval]:
+    """Return the first retrievals of a run with their first neighbours, the hardest classes first. None takes all."""
     rows = []
-    for query, image in list(enumerate(exhibit.query_images))[:queries]:
-        pictures, names = exhibit.neighbour_images[query], exhibit.neighbour_names[query]
-        nearest = [Neighbour(_plain(picture), str(name)) for picture, name in zip(pictures, names, strict=True)]
-        name, score = str(exhibit.class_names[query]), float(exhibit.class_scores[query])
+    for query, image in list(enumerate(data.query_images))[:queries]:
+        found = zip(data.neighbour_images[query], data.neighbour_names[query], data.correct[query], strict=True)
+        nearest = [Neighbour(_plain(picture), str(name), bool(right)) for picture, name, right in found]
+        name, score = str(data.class_names[query]), float(data.class_scores[query])
         rows.append(Retrieval(_plain(image), name, score, tuple(nearest[:neighbours])))
     return rows
 
@@ -106,7 +107,7 @@ def _draw_rows(figure: Figure | SubFigure, retrievals: Sequence[Retrieval], metr
         axes.text(-0.1, down + 0.5, score, rotation=90, ha="right", va="center", fontsize=7.5)
         _show(axes, (0, down), row.image, row.class_name, (INK, "-", ""))
         for rank, neighbour in enumerate(row.neighbours, start=1):
-            look = _RIGHT if neighbour.class_name == row.class_name else _WRONG
+            look = _RIGHT if neighbour.right else _WRONG
             _show(axes, (rank * _STEP_RIGHT, down), neighbour.image, neighbour.class_name, look)
 
 

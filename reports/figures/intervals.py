@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from reports.figures.style import BLUE, GREY, INK, ORANGE, PAGE_WIDTH, WIDTH, FigureError, Look, new_figure, styled
+from reports.wording import percent
 from results.statistics.intervals import student_t_interval
 
 _LONG_NAME = 26
@@ -71,3 +72,21 @@ def _draw(axes: Axes, row: int, method: MethodRuns) -> None:
         axes.errorbar(100 * interval.mean, row, xerr=100 * interval.half_width, label="95 % interval", **bar)
     axes.plot(values, np.full(len(values), row + 0.24), ".", color=GREY, markersize=5, alpha=0.8, label="single run")
     axes.plot(100 * interval.mean, row, "o", color=BLUE, markersize=6.5, label="mean")
+
+
+def caption(*, repeated_searches: bool) -> str:
+    """Explain the points, which are means where searches were repeated."""
+    points = "the means of the searches, or single runs without a search" if repeated_searches else "the single runs"
+    return (
+        f"The points below a mean are {points}. Overlapping intervals do not replace a test. The verdicts above are "
+        "tests."
+    )
+
+
+def alternative_text(methods: Sequence[MethodRuns]) -> str:
+    """Describe means with intervals, the highest first, and published values."""
+    ordered = sorted(methods, key=lambda method: -student_t_interval(method.values).mean)
+    means = [f"{method.name} {percent(student_t_interval(method.values))}" for method in ordered]
+    published = [f"{method.name} {100 * method.published:.2f} %" for method in ordered if method.published is not None]
+    beside = f" Published: {'; '.join(published)}." if published else ""
+    return f"Means with 95 % intervals over runs, the highest first: {'; '.join(means)}.{beside}"

@@ -22,6 +22,9 @@ from reports.figures.style import (
 )
 from reports.figures.trials import Parameter, TrialPoint, finished
 
+CAPTION = "The colour is the validation MAP@R."
+_BEST_TRIALS = 5
+
 
 @styled
 def parallel_coordinates(
@@ -77,3 +80,15 @@ def _ruler(axes: Axes, place: float, parameter: Parameter, low: float, high: flo
         axes.text(place + 0.03, height, text, va="center", fontsize=7.5, color=INK, zorder=6, bbox=box)
     look: Look = {"rotation": 25, "ha": "left"} if slanted else {"ha": "center"}
     axes.text(place, 1.05 if slanted else 1.07, parameter.label, va="bottom", fontsize=8.5, **look)
+
+
+def alternative_text(trials: Sequence[TrialPoint], parameters: Sequence[Parameter]) -> str:
+    """Describe where the best trials lie on each axis, within the range of all trials."""
+    done = [trial for trial, _ in sorted(finished(trials), key=lambda pair: -pair[1])]
+    best = done[:_BEST_TRIALS]
+    ranges = [
+        f"{parameter.name} {parameter.range_of(best)} (all trials {parameter.range_of(done)})"
+        for parameter in parameters
+    ]
+    count = f"{len(done)} lines, one per trial, over {len(parameters)} hyperparameters"
+    return f"{count}. The best {len(best)} trials: {'; '.join(ranges)}."

@@ -52,3 +52,28 @@ def search_history(
     axes.grid(axis="y")
     figure.legend(loc="outside upper center", ncols=5 if width > PAGE_WIDTH else 3)
     return figure
+
+
+def caption(trials: Sequence[TrialPoint]) -> str:
+    """Explain the values of the trials, and of those that were raced."""
+    raced = sum(trial.raced for trial in trials)
+    about_raced = (
+        f" {raced} of {len(trials)} trials were clearly behind and got no more folds; their value is an estimate."
+    )
+    return (
+        "Each trial is one setting, trained on every fold. The best trial is chosen by this value, so the value is "
+        "too high on average. The tables show new trainings with the best setting." + (about_raced if raced else "")
+    )
+
+
+def alternative_text(trials: Sequence[TrialPoint]) -> str:
+    """Describe the values of a search: range, median, and when the best was reached."""
+    done = finished(trials)
+    values = 100 * np.array([value for _, value in done])
+    best = int(values.argmax())
+    failed = len(trials) - len(done)
+    return (
+        f"Validation MAP@R of {len(done)} trials, from {values.min():.2f} % to {values.max():.2f} %, median "
+        f"{np.median(values):.2f} %. The best trial is number {done[best][0].number + 1}; the first trial has "
+        f"{values[0]:.2f} %." + (f" {failed} trial{'s' if failed > 1 else ''} failed." if failed else "")
+    )

@@ -12,6 +12,7 @@ from matplotlib.patches import Rectangle
 
 from reports.figures.style import SEQUENTIAL, FigureError, Look, new_figure, styled
 
+CAPTION = "Model of the first fold of run 0, images and proxies sorted by class. A frame shows the pairs of one class."
 FRAMED = 30
 """Largest number of classes that get frames. With more classes the frames would hide the values."""
 
@@ -110,3 +111,15 @@ def _check(panel: SimilarityPanel) -> None:
     if panel.embeddings.shape[1:] != panel.proxies.shape[1:]:
         shapes = f"{panel.embeddings.shape[1:]} and {panel.proxies.shape[1:]}"
         raise FigureError(f"heat map {panel.title!r}: embeddings and proxies differ in dimensions: {shapes}")
+
+
+def alternative_text(panels: Sequence[SimilarityPanel]) -> str:
+    """Describe the mean cosine of images with proxies of their class and of other classes."""
+    texts = []
+    for panel in panels:
+        same = np.sort(panel.labels)[:, None] == np.sort(panel.proxy_labels)[None]
+        cosines = panel.similarities
+        within = f"{cosines[same].mean():.2f}" if same.any() else "none"
+        between = f"{cosines[~same].mean():.2f}" if not same.all() else "none"
+        texts.append(f"{panel.title} {within} within a class, {between} between classes")
+    return f"Heat maps of the cosine between images and proxies. Means: {'; '.join(texts)}."

@@ -9,6 +9,8 @@ from matplotlib.ticker import NullFormatter
 
 from reports.figures.style import GREY, FigureError, UndrawableError, new_figure, sign, styled
 
+CAPTION = "Model of the first fold of run 0, all test images."
+
 
 @dataclass(frozen=True)
 class Spectrum:
@@ -65,3 +67,15 @@ def singular_value_spectrum(spectra: Sequence[Spectrum], width: float = 5.6) -> 
     keys = dict(zip(labels, handles, strict=True))
     axes.legend(keys.values(), keys.keys())
     return figure
+
+
+def alternative_text(spectra: Sequence[Spectrum]) -> str:
+    """Describe the largest singular value and how many values make half of the sum."""
+    texts = []
+    for spectrum in spectra:
+        half = int(np.searchsorted(np.cumsum(spectrum.shares), 0.5)) + 1
+        texts.append(
+            f"{spectrum.name}: the largest is {100 * spectrum.shares[0]:.1f} % of the sum, the largest {half} of "
+            f"{len(spectrum.values)} make half of it"
+        )
+    return f"Falling curves of the singular values' shares. {'; '.join(texts)}."

@@ -26,6 +26,11 @@ class Parameter:
         inside = [float(place) for place in places if low <= place <= high]
         return [(place, _short(10**place) if self.scale == "log" else f"{place:.4g}") for place in inside]
 
+    def range_of(self, trials: Sequence["TrialPoint"]) -> str:
+        """Return the text of its lowest and its highest value in `trials`."""
+        values = [trial.parameters[self.name] for trial in trials]
+        return f"{min(values):.3g} to {max(values):.3g}"
+
     @property
     def label(self) -> str:
         """Its name, with the scale if this is logarithmic."""

@@ -1,4 +1,4 @@
-"""The input of a page: an experiment's records, the exhibits of its runs, and the trials of its searches."""
+"""The input of a page: an experiment's records, the figure data of its runs, and the trials of its searches."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from functools import cached_property
 from reports.figures.trials import SearchHistory
 from reports.page.content import Command, MethodSource
 from reports.tables.hyperparameters import PublishedNames
-from results.records.artifacts import Exhibit
+from results.records.artifacts import FigureData
 from results.records.recordings import Recording
 from results.records.records import RunRecord
 from results.spec.experiment_spec import Experiment
@@ -47,11 +47,11 @@ class Material:
 
     Attributes:
         measured: The experiment with its runs and trainings.
-        exhibits: Exhibits by method, for the methods that have one.
+        figure_data: Figure data by method, for the methods that have one.
         recordings: Embeddings during the first run's first training, by method, for the methods that have them.
         searches: Search histories by method, for the methods that have one.
         panels: The experiments of the same file by panel, including this one; empty for a file with one experiment.
-        unreadable: Files of exhibits and recordings that cannot be read.
+        unreadable: Files of figure data and recordings that cannot be read.
         published_names: MLRC's names of hyperparameters, by method.
         deviations: Settings that differ from the suite's experiment file of the same name, as phrases.
         mlrc: The suite's own experiment for MLRC's table on the dataset; None if MLRC has no table on it.
@@ -61,7 +61,7 @@ class Material:
 
     name: str
     measured: MeasuredExperiment
-    exhibits: Mapping[str, Exhibit] = field(default_factory=dict)
+    figure_data: Mapping[str, FigureData] = field(default_factory=dict)
     recordings: Mapping[str, Recording] = field(default_factory=dict)
     searches: Mapping[str, SearchHistory] = field(default_factory=dict)
     panels: Mapping[str, MeasuredExperiment] = field(default_factory=dict)

@@ -27,9 +27,9 @@ def nearest_test_images(materials: Mapping[str, Material]) -> Figure:
     """Draw the nearest test images of the hardest classes' queries, one gallery per dataset."""
     galleries = {}
     for material in materials.values():
-        dataset, exhibit = material.measured.summary.dataset, material.exhibits.get(_PROXY_ANCHOR)
-        if exhibit is not None and dataset not in galleries:
-            retrievals = retrievals_of(exhibit, QUERIES, NEIGHBOURS)
+        dataset, data = material.measured.summary.dataset, material.figure_data.get(_PROXY_ANCHOR)
+        if data is not None and dataset not in galleries:
+            retrievals = retrievals_of(data, QUERIES, NEIGHBOURS)
             if retrievals:
                 galleries[dataset] = retrievals
     if not galleries:
@@ -60,11 +60,11 @@ def embeddings_over_time(materials: Mapping[str, Material]) -> Figure:
     method = methods_with_runs(stages, ("proxy_isa",))[0]
     panels = [_training_map(stages, method, epoch, next(letters)) for epoch in recorded_epochs(stages, method)]
     for method in methods_with_runs(final, ("proxy_anchor", "proxy_isa")):
-        if method not in final.exhibits:
+        if method not in final.figure_data:
             raise FigureError(f"{final.name}, {method}: no test embeddings; name their folder with --artifacts")
-        exhibit = final.exhibits[method]
-        title = f"({next(letters)}) {final.titles[method]}, test\n{_counted(exhibit.test_labels)}"
-        panels.append(tsne_panel(title, exhibit.test_embeddings, exhibit.test_labels))
+        data = final.figure_data[method]
+        title = f"({next(letters)}) {final.titles[method]}, test\n{_counted(data.test_labels)}"
+        panels.append(tsne_panel(title, data.test_embeddings, data.test_labels))
     return map_panels(panels, 2, _NOTE)
 
 

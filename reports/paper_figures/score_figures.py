@@ -20,10 +20,10 @@ def spectra_of_runs(materials: Mapping[str, Material]) -> Figure:
     spectra = [
         Spectrum(
             f"{material.titles[key]}, {material.measured.summary.dataset}" if several else material.titles[key],
-            tuple(exhibit.spectrum.tolist()),
+            tuple(data.spectrum.tolist()),
         )
         for material in materials.values()
-        for key, exhibit in material.exhibits.items()
+        for key, data in material.figure_data.items()
     ]
     if not spectra:
         raise FigureError("no run has embeddings beside the store; name their folder with --artifacts")

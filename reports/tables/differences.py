@@ -63,8 +63,7 @@ def _constant(measured: MeasuredExperiment, comparison: ComparisonResult) -> Ite
     if titles and comparison.tested:
         has = "has one run" if len(titles) == 1 else "have one run each"
         yield (
-            f"{listed(titles)} {has}, because every further run would be equal. The tests take this value for "
-            "all runs."
+            f"{listed(titles)} {has}, because every further run would be equal. The tests take this value for all runs."
         )
 
 

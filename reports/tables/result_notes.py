@@ -245,10 +245,7 @@ def _shares(names: Mapping[str, str], counts: Sequence[CutOff]) -> list[str]:
     for count in counts:
         share = f"{'' if count.counted else 'at least '}{count.cut_off} of {count.trainings} trainings"
         by_share.setdefault(share, []).append(names[count.method])
-    return [
-        f"{share} of {'each of ' if len(titles) > 1 else ''}{listed(titles)}"
-        for share, titles in by_share.items()
-    ]
+    return [f"{share} of {'each of ' if len(titles) > 1 else ''}{listed(titles)}" for share, titles in by_share.items()]
 
 
 def _close_pair(title: str, pair: RunnerUp, several: bool) -> str:

@@ -25,7 +25,7 @@ from reproduce.outputs.tables import published_names
 from reproduce.quick_imports import quick_imports
 from reproduce.storage import StoragePaths, open_store, studies_in_one_line
 from reproduce.store_care.damaged_studies import whole_studies
-from results.records.artifacts import Exhibit, exhibit_path, weights_path
+from results.records.artifacts import FigureData, figure_data_path, weights_path
 from results.records.recordings import Recording, recording_path
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import IncompleteExperimentError, Store
@@ -112,7 +112,7 @@ def current_page(name: str, fingerprint: str, store: Store, where: StoragePaths,
     material, page_folder = gather(name, fingerprint, store, where), folder / file_name(name)
     if is_current(page_folder, page_fingerprint(material)):
         return page_folder / _PAGE
-    with drawing_helper() if material.exhibits else nullcontext() as helper:  # Maps of embeddings take seconds.
+    with drawing_helper() if material.figure_data else nullcontext() as helper:  # Maps of embeddings take seconds.
         return _draw(material, page_folder, helper)
 
 
@@ -151,12 +151,12 @@ def gather(name: str, fingerprint: str, store: Store, where: StoragePaths) -> Ma
     with studies_in_one_line(where):
         studies = whole_studies(where)
         histories = {} if studies is None else searches(studies, measured)
-    exhibits, unreadable = _exhibits(measured, store.artifacts)
+    figure_data, unreadable = _figure_data(measured, store.artifacts)
     recordings, unreadable_recordings = _recordings(measured, store.artifacts)
     return Material(
         name=name,
         measured=measured,
-        exhibits=exhibits,
+        figure_data=figure_data,
         recordings=recordings,
         unreadable=(*unreadable, *unreadable_recordings),
         searches=histories,
@@ -176,17 +176,18 @@ def _sources(measured: MeasuredExperiment) -> dict[str, MethodSource]:
     return {key: MethodSource(card.source, card.papers) for key, card in cards.items() if card is not None}
 
 
-def _exhibits(measured: MeasuredExperiment, artifacts: Path) -> tuple[dict[str, Exhibit], tuple[str, ...]]:
-    """Return the exhibits of the first reproductions by method, and the names of files that cannot be read."""
-    exhibits, unreadable = {}, []
+def _figure_data(measured: MeasuredExperiment, artifacts: Path) -> tuple[dict[str, FigureData], tuple[str, ...]]:
+    """Return the figure data of the first reproductions by method, and the names of files that cannot be read."""
+    found: dict[str, FigureData] = {}
+    unreadable = []
     for record in measured.records:
-        path = exhibit_path(artifacts, record.fingerprint)
+        path = figure_data_path(artifacts, record.fingerprint)
         if record.run == record.search == 0 and path.exists():
             try:
-                exhibits[record.method] = Exhibit.load(path)
+                found[record.method] = FigureData.load(path)
             except _UNREADABLE:
                 unreadable.append(path.name)
-    return exhibits, tuple(unreadable)
+    return found, tuple(unreadable)
 
 
 def _recordings(measured: MeasuredExperiment, artifacts: Path) -> tuple[dict[str, Recording], tuple[str, ...]]:

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from reports.figures.beside_print import PublishedRowValues, beside_print
+from reports.figures import beside_print
+from reports.figures.beside_print import PublishedRowValues
 from reports.figures.style import PAGE_WIDTH
 from reports.page.content import Verdict
 from reports.page.material import Material, Score
-from reports.page.sections.alternative_texts import of_published_rows
 from reports.page.sections.drawn_figure import Drawn, drawn
 from reports.published.eligibility import StoredExperiment, concerns
 from reports.published.join import ComparedCell, ComparedRow, ComparedTable, join
@@ -42,10 +42,9 @@ def _of_column(table: ComparedTable, column: PublishedColumn, fold: str) -> Iter
     return drawn(
         name.replace(" ", "_").replace("@", "_at_"),
         f"{table.published.title}: {score}",
-        lambda: beside_print(rows, f"{score}{unit}", PAGE_WIDTH),
-        lambda: of_published_rows(rows, score),
-        "A diamond inside our prediction interval is compatible with our runs. That interval is wider than the "
-        "interval of our mean, because the published value is a measurement too.",
+        lambda: beside_print.beside_print(rows, f"{score}{unit}", PAGE_WIDTH),
+        lambda: beside_print.alternative_text(rows, score),
+        beside_print.CAPTION,
         fold,
         part="papers",
     )

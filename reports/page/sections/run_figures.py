@@ -3,13 +3,12 @@
 import math
 from collections.abc import Iterator, Mapping
 
-from reports.figures.critical_difference import critical_difference_diagram
-from reports.figures.curves import FoldCurve, MethodCurves, score_curves
-from reports.figures.dependence import Dependence, DependencePanel, dependence_plot
-from reports.figures.intervals import MethodRuns, interval_plot
+from reports.figures import critical_difference, curves, dependence, intervals
+from reports.figures.curves import FoldCurve, MethodCurves
+from reports.figures.dependence import Dependence, DependencePanel
+from reports.figures.intervals import MethodRuns
 from reports.figures.style import PAGE_WIDTH
 from reports.page.material import Material, Score
-from reports.page.sections.alternative_texts import of_curves, of_dependence, of_intervals, of_ranks
 from reports.page.sections.drawn_figure import Drawn, drawn
 from reports.page.sections.published_values import PublishedValues
 from reports.wording import capitalized
@@ -46,14 +45,12 @@ def _intervals(material: Material, score: Score, published: Mapping[str, float])
     ]
     first = score == material.scores[0]
     repeated = any(run.search for runs in material.records.values() for run in runs)
-    points = "the means of the searches, or single runs without a search" if repeated else "the single runs"
     yield from drawn(
         f"intervals_{score.name.replace(' ', '_').replace('@', '_at_').lower()}",
         f"{capitalized(score.name)} by method",
-        lambda: interval_plot(rows, score.name, PAGE_WIDTH),
-        lambda: of_intervals(rows),
-        f"The points below a mean are {points}. Overlapping intervals do not replace a test. The verdicts above are "
-        "tests.",
+        lambda: intervals.interval_plot(rows, score.name, PAGE_WIDTH),
+        lambda: intervals.alternative_text(rows),
+        intervals.caption(repeated_searches=repeated),
         fold="" if first else "Other scores by method",
     )
 
@@ -72,16 +69,12 @@ def _ranks(material: Material, score: Score) -> Iterator[Drawn]:
     groups = [[material.titles[key] for key in group] for group in comparison.groups]
     mean_ranks = dict(zip(ranks.methods, ranks.ranks, strict=True))
     blocks = f"{ranks.blocks} matched runs"
-    left_out = f" {ranks.left_out} runs are left out, because not every method has them." if ranks.left_out else ""
-    p = "" if ranks.p is None else f" Friedman's test of equal ranks: p = {ranks.p:.3g}."
     yield from drawn(
         "critical_difference",
         f"Mean ranks by {score.name}",
-        lambda: critical_difference_diagram(mean_ranks, blocks, groups, PAGE_WIDTH),
-        lambda: of_ranks(mean_ranks, blocks, groups),
-        "The blocks are runs on one dataset, so the ranks hold for this dataset only. A bar joins methods of which "
-        "none is shown to be better than another, by the tests of all pairs behind the verdicts. A method without a "
-        f"dot on a bar does not belong to it.{p}{left_out}",
+        lambda: critical_difference.critical_difference_diagram(mean_ranks, blocks, groups, PAGE_WIDTH),
+        lambda: critical_difference.alternative_text(mean_ranks, blocks, groups),
+        critical_difference.caption(ranks.p, ranks.left_out),
     )
 
 
@@ -94,10 +87,9 @@ def _curves(material: Material) -> Iterator[Drawn]:
     yield from drawn(
         "validation_curves",
         "Validation scores during the trainings of each method's first run",
-        lambda: score_curves(shown, width=PAGE_WIDTH),
-        lambda: of_curves(shown, "Validation MAP@R"),
-        "Reproduction 0 of each method, one line per fold. Mean and band end where the first fold stops. The scores in "
-        "the tables are measured on the test classes, which are other classes.",
+        lambda: curves.score_curves(shown, width=PAGE_WIDTH),
+        lambda: curves.alternative_text(shown, "Validation MAP@R"),
+        curves.CAPTION,
     )
 
 
@@ -108,18 +100,17 @@ def _test_curves(material: Material) -> Iterator[Drawn]:
     for key, records in material.records.items():
         # A run with one training is one line; of runs with several folds only the first is drawn.
         names = [name for record in records[: None if unit == "run" else 1] for name in record.fold_fingerprints]
-        curves = [curve for name in names if (curve := _test_curve(material, name, metric)) is not None]
-        if curves:
-            shown.append(MethodCurves(material.titles[key], tuple(curves)))
+        lines = [curve for name in names if (curve := _test_curve(material, name, metric)) is not None]
+        if lines:
+            shown.append(MethodCurves(material.titles[key], tuple(lines)))
     if not shown:
         return
     yield from drawn(
         "test_curves",
         f"{capitalized(name)} during the trainings",
-        lambda: score_curves(shown, name, unit, PAGE_WIDTH),
-        lambda: of_curves(shown, capitalized(name), unit),
-        "Nothing is chosen by these scores. Validation scores chose the kept checkpoint. Peeking would keep the "
-        "highest point of each line.",
+        lambda: curves.score_curves(shown, name, unit, PAGE_WIDTH),
+        lambda: curves.alternative_text(shown, capitalized(name), unit),
+        curves.CAPTION_OF_TEST_SCORES,
         fold="Test scores during the trainings",
     )
 
@@ -177,9 +168,9 @@ def _batch_sizes(material: Material) -> Iterator[Drawn]:
     yield from drawn(
         "batch_size",
         f"{capitalized(score.name)} by batch size",
-        lambda: dependence_plot(shown, score.name, stacked=True),
-        lambda: of_dependence(shown, score.name),
-        "From the panels of this experiment that differ only in batch size.",
+        lambda: dependence.dependence_plot(shown, score.name, stacked=True),
+        lambda: dependence.alternative_text(shown, score.name),
+        dependence.CAPTION_OF_BATCH_SIZES,
     )
 
 

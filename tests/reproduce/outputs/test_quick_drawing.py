@@ -9,12 +9,12 @@ import pytest
 from reports.page.build import build_page
 from reproduce.outputs import quick_drawing
 from reproduce.outputs.drawing_helper import drawing_helper
-from tests.support.page_material import A, B, exhibit, material, search, values
+from tests.support.page_material import A, B, figure_data, material, search, values
 
 
 @pytest.fixture
 def shown():
-    return material(values(a=A, b=B), exhibits={"a": exhibit()}, searches={"a": search()})
+    return material(values(a=A, b=B), figure_data={"a": figure_data()}, searches={"a": search()})
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The exhibit of a reproduction: data for its pictures, made while models are in memory."""
+"""Figure data of a reproduction: the arrays that its figures are drawn from, made while models are in memory."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from protocols.metrics.retrieval import normalized
 from protocols.samples import Samples
 from protocols.trunks.embed import embed
 from protocols.trunks.embedding_model import trained_model
-from results.records.artifacts import Exhibit
+from results.records.artifacts import FigureData
 from results.records.records import RunRecord
 from results.spec.training_spec import FoldSpec, ImageSettings
 
@@ -46,15 +46,15 @@ class FirstFold:
     vectors: tuple[Tensor, Tensor] | None
 
 
-def exhibit_of(
+def figure_data_of(
     record: RunRecord,
     embedded: Embedded,
     data: TestData,
     first: FirstFold,
     class_names: Sequence[str],
     device: torch.device,
-) -> Exhibit:
-    """Make the exhibit of a tested run.
+) -> FigureData:
+    """Make the figure data of a tested run.
 
     Args:
         record: The run's record.
@@ -69,7 +69,7 @@ def exhibit_of(
     train = _spread(first.train.labels, _TRAIN_CLASSES, _TRAIN_IMAGES)
     targets = np.searchsorted(np.unique(first.train.labels), first.train.labels)
     proxies, proxy_labels = _proxies(first, set(targets[train].tolist()), shown.shape[1], kind)
-    return Exhibit(
+    return FigureData(
         test_embeddings=shown[rows].float().numpy(),
         test_labels=data.images.labels[rows],
         train_embeddings=_train_embeddings(first, train, kind, device),
