@@ -5,7 +5,7 @@ What draws the page is imported when a page is drawn: a run whose page is curren
 
 from __future__ import annotations
 
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -17,7 +17,6 @@ from reports.page.material import Material
 from reproduce.config.deviations import deviations, mlrc_experiment
 from reproduce.config.method_card import suite_card
 from reproduce.errors import InputError
-from reproduce.outputs.drawing_helper import drawing_helper
 from reproduce.outputs.page_inputs import forget, is_current, page_fingerprint, remember
 from reproduce.outputs.rerun_commands import rerun_commands
 from reproduce.outputs.search_histories import searches
@@ -32,8 +31,6 @@ from results.store.store import IncompleteExperimentError, Store
 from results.whole_files import file_name, write_whole
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
     from reports.page.sections.drawn_figure import Drawn
 
 import re
@@ -81,9 +78,7 @@ _PAGE = "index.html"
 _UNREADABLE = (OSError, ValueError, KeyError, EOFError, BadZipFile)
 
 
-def write_page(
-    name: str, fingerprint: str, store: Store, where: StoragePaths, folder: Path, helper: Executor | None = None
-) -> Path:
+def write_page(name: str, fingerprint: str, store: Store, where: StoragePaths, folder: Path) -> Path:
     """Write the page of an experiment, and its figures as PNG and SVG.
 
     The page is `folder`/NAME/index.html, and the figures are in `folder`/NAME/figures. The slash of a panel's name
@@ -95,7 +90,6 @@ def write_page(
         store: The store.
         where: Paths of the store and the artifacts.
         folder: Folder for pages.
-        helper: A second process that draws a part of the figures (`drawing_helper`); None draws all of them here.
 
     Returns:
         The file of the page.
@@ -104,7 +98,7 @@ def write_page(
         StoreError: The store cannot be read.
         InputError: The page cannot be written.
     """
-    return _draw(gather(name, fingerprint, store, where), folder / file_name(name), helper)
+    return _draw(gather(name, fingerprint, store, where), folder / file_name(name))
 
 
 def current_page(name: str, fingerprint: str, store: Store, where: StoragePaths, folder: Path) -> Path:
@@ -112,16 +106,15 @@ def current_page(name: str, fingerprint: str, store: Store, where: StoragePaths,
     material, page_folder = gather(name, fingerprint, store, where), folder / file_name(name)
     if is_current(page_folder, page_fingerprint(material)):
         return page_folder / _PAGE
-    with drawing_helper() if material.figure_data else nullcontext() as helper:  # Maps of embeddings take seconds.
-        return _draw(material, page_folder, helper)
+    return _draw(material, page_folder)
 
 
-def _draw(material: Material, page_folder: Path, helper: Executor | None) -> Path:
+def _draw(material: Material, page_folder: Path) -> Path:
     with quick_imports():
         from reports.page.render import render_page
         from reproduce.outputs.quick_drawing import build_quickly
 
-    built = build_quickly(material, helper)
+    built = build_quickly(material)
     page = page_folder / _PAGE
     try:
         forget(page_folder)

@@ -8,11 +8,10 @@ from reports.page.content import Command, FigureView, Gallery, GalleryRow, PageC
 from reports.page.material import Material
 from reports.page.render import data_uri, thumbnail_uri
 from reports.page.sections.headline import headline, limits
-from reports.page.sections.origins import origins_of
+from reports.page.sections.origins import origins_of, protocol_facts
 from reports.page.sections.pair_matrix import pair_matrix
 from reports.page.sections.published_values import PublishedValue
 from reports.page.sections.ranking import ranking
-from reports.page.sections.settings import protocol_facts
 from reports.page.sections.table_sections import scores_table
 from reports.tables.result_table import table_of
 from results.store.experiment_results import MeasuredExperiment
@@ -90,7 +89,7 @@ def sample_content(name: str = "quickstart", **changes: object) -> PageContent:
         ),
         "galleries": (sample_gallery(),),
         "protocol": protocol_facts(experiment.summary.written_settings),
-        "origins": origins_of(experiment.records, methods),
+        "origins": origins_of(experiment, methods),
         "commands": (
             Command("make quickstart", "Everything on this page, from nothing:"),
             Command("python -m reproduce table quickstart", "The table alone, from the store:"),

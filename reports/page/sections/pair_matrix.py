@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from reports.page.answer import PairCell, PairKind, PairMatrix
+from reports.page.content import PairCell, PairKind, PairMatrix
 from reports.page.material import Material
 from reports.page.sections.class_intervals import OverClasses
 from reports.wording import capitalized, p_value, points, runs, test_of

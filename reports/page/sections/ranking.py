@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from string import ascii_lowercase
 
-from reports.page.answer import DrawnInterval, RankedRow, Ranking
+from reports.page.content import DrawnInterval, RankedRow, Ranking
 from reports.page.material import Material
 from results.statistics.intervals import Interval, student_t_interval
 

@@ -19,9 +19,8 @@ from reports.figures.style import png_of, svg_of
 from reports.page.content import Command, Download, MethodSource, PageContent, TableSection, Verdict
 from reports.page.material import Material
 from reports.page.render import SHOWN, compact_svg, duration, embedded, environments_of, render_page, thumbnail_uri
-from reports.page.sections.origins import origins_of
+from reports.page.sections.origins import origins_of, protocol_facts
 from reports.page.sections.published_values import PublishedValue
-from reports.page.sections.settings import protocol_facts
 from reports.page.sections.table_sections import scores_table, tables_of
 from reports.tables.formats import to_csv, to_markdown
 from reports.tables.latex import to_latex
@@ -271,8 +270,8 @@ def test_every_run_is_traced_to_its_trainings(quickstart):
 
 def test_runs_of_two_environments_say_which_is_theirs():
     other = some_provenance().model_copy(update={"device": "NVIDIA H200", "tree_dirty": True})
-    records = [some_run("triplet", 0), some_run("triplet", 1, provenance=other)]
-    origins = origins_of(records, {"triplet": "Triplet", "never": "Never run"})
+    records = (some_run("triplet", 0), some_run("triplet", 1, provenance=other))
+    origins = origins_of(MeasuredExperiment(some_summary(), records), {"triplet": "Triplet", "never": "Never run"})
     assert [origin.key for origin in origins] == ["triplet"]
     assert [one.device for one in environments_of(origins)] == ["cpu", "NVIDIA H200"]
     text = render_page(PageContent("p", origins=origins))

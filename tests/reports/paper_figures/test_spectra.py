@@ -3,7 +3,7 @@
 import pytest
 
 from reports.figures.style import FigureError
-from reports.paper_figures.score_figures import spectra_of_runs
+from reports.paper_figures.embeddings import spectra_of_runs
 from tests.support.figure_material import sweep
 from tests.support.page_material import figure_data, material, values
 
