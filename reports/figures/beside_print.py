@@ -7,7 +7,7 @@ from textwrap import fill
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reports.figures.style import BLUE, INK, ORANGE, WIDTH, FigureError, Look, new_figure, styled
+from reports.figures.style import BLUE, INK, ORANGE, PAGE_WIDTH, FigureError, Look, legend_keys, new_figure, styled
 from results.statistics.intervals import Interval
 
 _LONG_NAME = 26
@@ -35,11 +35,11 @@ class PublishedRowValues:
 
 
 @styled
-def beside_print(rows: Sequence[PublishedRowValues], score: str, width: float = WIDTH) -> Figure:
+def beside_print(rows: Sequence[PublishedRowValues], score: str) -> Figure:
     """Draw each published value as a diamond over our prediction interval, our interval and our mean."""
     if not rows:
         raise FigureError("the figure of published values needs at least one row with a run")
-    figure = new_figure(1.2 + 0.36 * len(rows), width)
+    figure = new_figure(1.2 + 0.36 * len(rows), PAGE_WIDTH)
     axes = figure.add_subplot()
     for place, row in enumerate(rows):
         _draw(axes, place, row)
@@ -48,9 +48,7 @@ def beside_print(rows: Sequence[PublishedRowValues], score: str, width: float = 
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="both")
     axes.set_xlabel(score)
-    handles, labels = axes.get_legend_handles_labels()
-    keys = dict(zip(labels, handles, strict=True))
-    figure.legend(keys.values(), keys.keys(), loc="outside upper right", ncols=2)
+    figure.legend(*legend_keys(axes), loc="outside upper right", ncols=2)
     return figure
 
 

@@ -21,7 +21,6 @@ def search_contour(
     trials: Sequence[TrialPoint],
     x: Parameter,
     y: Parameter,
-    metric: str = "validation MAP@R",
     title: str = "",
     width: float = 5.4,
 ) -> Figure:
@@ -51,7 +50,7 @@ def search_contour(
         axis.set_ticks([place for place, _ in ticks], labels=[text for _, text in ticks])
         axis.set_label_text(parameter.label)
     axes.set_title(title, loc="left")
-    figure.colorbar(points, ax=axes, label=f"{metric}, %  (n = {len(done)} trials)")
+    figure.colorbar(points, ax=axes, label=f"validation MAP@R, %  (n = {len(done)} trials)")
     figure.legend(loc="outside upper right")
     return figure
 

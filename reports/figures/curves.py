@@ -9,7 +9,18 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reports.figures.style import BLUE, INK, ORANGE, PALE, WIDTH, FigureError, Look, new_figure, styled
+from reports.figures.style import (
+    BLUE,
+    INK,
+    ORANGE,
+    PAGE_WIDTH,
+    PALE,
+    FigureError,
+    Look,
+    legend_keys,
+    new_figure,
+    styled,
+)
 
 CAPTION = (
     "Reproduction 0 of each method, one line per fold. Mean and band end where the first fold stops. The scores in the "
@@ -55,9 +66,7 @@ class MethodCurves:
 
 
 @styled
-def score_curves(
-    methods: Sequence[MethodCurves], metric: str = "validation MAP@R", unit: str = "fold", width: float = WIDTH
-) -> Figure:
+def score_curves(methods: Sequence[MethodCurves], metric: str = "validation MAP@R", unit: str = "fold") -> Figure:
     """Draw each fold as a thin line with its kept checkpoint, the mean over folds, and the band of all folds.
 
     All panels have the same axes. The means of the other methods are grey lines in each panel. Mean and band end where
@@ -68,9 +77,9 @@ def score_curves(
     """
     if not methods or not all(method.folds for method in methods):
         raise FigureError("curves need at least one method, and at least one fold of each method")
-    columns = min(int(width / 2.2), len(methods))
+    columns = min(2, len(methods))
     rows = ceil(len(methods) / columns)
-    figure = new_figure(0.8 + 2.0 * rows, width=min(width, max(3.8, 2.4 * columns)))
+    figure = new_figure(0.8 + 2.0 * rows, width=min(PAGE_WIDTH, max(3.8, 2.4 * columns)))
     panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
     for panel, method in zip(panels, methods, strict=False):
         for other in methods:
@@ -89,9 +98,7 @@ def score_curves(
         panel.tick_params(labelbottom=True)
     figure.supxlabel("iterations", fontsize=9)
     figure.supylabel(f"{metric}, %", fontsize=9)
-    handles, labels = panels[0].get_legend_handles_labels()
-    keys = dict(zip(labels, handles, strict=True))
-    figure.legend(keys.values(), keys.keys(), loc="outside upper center", ncols=3 if columns > 2 else 2)
+    figure.legend(*legend_keys(panels[0]), loc="outside upper center", ncols=2)
     return figure
 
 

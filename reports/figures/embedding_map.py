@@ -1,13 +1,21 @@
 """Figure of embeddings and proxies in the plane by t-SNE (as in Proxy-ISA, Fig. 2 and 6)."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
-from reports.figures.style import COLOURS, INK, MARKERS, WIDTH, FigureError, Look, UndrawableError, new_figure, styled
+from reports.figures.style import (
+    COLOURS,
+    INK,
+    MARKERS,
+    PAGE_WIDTH,
+    FigureError,
+    Look,
+    UndrawableError,
+    new_figure,
+    styled,
+)
 
 IMAGES_PER_CLASS = 30
 """Largest number of images of a test class in a map of test images on the page."""
@@ -34,9 +42,7 @@ better: the trustworthiness of 10 neighbours differed by at most .004, on averag
 _WARNING = "t-SNE of cosine distances: only small distances have a meaning"
 
 
-def tsne_places(
-    embeddings: np.ndarray, proxies: np.ndarray | None = None, seed: int = 0, perplexity: float = 30.0
-) -> tuple[np.ndarray, np.ndarray]:
+def tsne_places(embeddings: np.ndarray, proxies: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Compute places in the plane by t-SNE of cosine distances, together for embeddings and proxies.
 
     Args:
@@ -60,8 +66,8 @@ def tsne_places(
         # scikit-learn's t-SNE divides by the width of these points, which is 0, and ends the whole process.
         raise UndrawableError("all embeddings are equal: the model has collapsed, and t-SNE has nothing to spread out")
     # For unit vectors the squared Euclidean distance is twice the cosine distance, so TSNE can start from PCA.
-    perplexity = min(perplexity, (len(points) - 1) / 3)
-    projection = TSNE(perplexity=perplexity, init="pca", random_state=seed, n_jobs=1, max_iter=_STEPS)
+    perplexity = min(30.0, (len(points) - 1) / 3)
+    projection = TSNE(perplexity=perplexity, init="pca", random_state=0, n_jobs=1, max_iter=_STEPS)
     # Threads wait for one another in each of hundreds of short steps: for minutes if other work needs the cores.
     with threadpool_limits(limits=1):
         places = projection.fit_transform(unit.astype(np.float64))
@@ -74,9 +80,6 @@ def embedding_map(
     labels: np.ndarray,
     proxy_places: np.ndarray | None = None,
     proxy_labels: np.ndarray | None = None,
-    class_names: Sequence[str] = (),
-    title: str = "",
-    width: float = WIDTH,
 ) -> Figure:
     """Draw points with marker and colour by class, and proxies as larger, outlined signs of their class.
 
@@ -87,26 +90,21 @@ def embedding_map(
         labels: Class of each image, n.
         proxy_places: Places of the proxies, p x 2.
         proxy_labels: Class of each proxy, p. A proxy without class, or whose class has no image, is a white star.
-        class_names: Names for the key, in the order of the sorted labels. Up to `NAMED` classes have a key.
     """
     if len(places) != len(labels) or not len(places):
         raise FigureError(f"the embedding map needs one label per point, not {len(labels)} for {len(places)}")
     classes = np.unique(labels)
-    if len(class_names) not in (0, len(classes)):
-        raise FigureError(f"the embedding map has {len(classes)} classes but {len(class_names)} names")
-    names = list(class_names) or [str(label) for label in classes]
     stars = np.empty((0, 2)) if proxy_places is None else proxy_places
     named = len(classes) <= NAMED
-    figure = new_figure(min(5.2, width), width=min(width, 6.9 if named else 5.6))
+    figure = new_figure(PAGE_WIDTH, PAGE_WIDTH)
     axes = figure.add_subplot()
-    _draw_images(axes, places, labels, names)
+    _draw_images(axes, places, labels)
     if len(stars):
         draw_proxies(axes, stars, proxy_labels, classes, 80)
         axes.scatter([], [], label="proxy, in the sign of its class", **proxy_look(None, 80))
     axes.set(xticks=[], yticks=[])
     axes.set_aspect("equal", adjustable="datalim")
     axes.spines[:].set_visible(True)
-    axes.set_title(title, loc="left")
     axes.set_xlabel(f"{_counted(places, classes, stars)}\n{_WARNING}")
     handles, keys = axes.get_legend_handles_labels()
     if named:
@@ -116,7 +114,7 @@ def embedding_map(
     return figure
 
 
-def _draw_images(axes: Axes, places: np.ndarray, labels: np.ndarray, names: Sequence[str]) -> None:
+def _draw_images(axes: Axes, places: np.ndarray, labels: np.ndarray) -> None:
     size = 16 if len(places) < 600 else 9
     look: Look = {"s": size, "alpha": 0.75, "rasterized": len(places) > _RASTER}
     for index, label in enumerate(np.unique(labels)):
@@ -124,7 +122,7 @@ def _draw_images(axes: Axes, places: np.ndarray, labels: np.ndarray, names: Sequ
         axes.scatter(
             points[:, 0],
             points[:, 1],
-            label=names[index],
+            label=str(label),
             **class_look(index),
             **look,
         )

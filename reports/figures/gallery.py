@@ -63,7 +63,7 @@ def retrievals_of(data: FigureData, queries: int | None = None, neighbours: int 
 
 
 @styled
-def retrieval_gallery(retrievals: Sequence[Retrieval], metric: str = "MAP@R") -> Figure:
+def retrieval_gallery(retrievals: Sequence[Retrieval]) -> Figure:
     """Draw one row per query, hardest classes first: the query, then its neighbours.
 
     A neighbour of the query's class has a solid blue frame and a tick. Other neighbours have a dashed orange frame and
@@ -71,13 +71,13 @@ def retrieval_gallery(retrievals: Sequence[Retrieval], metric: str = "MAP@R") ->
     """
     _check(retrievals)
     figure = new_figure(0.8 + 1.14 * len(retrievals), width=0.9 + 0.95 * _columns(retrievals))
-    _draw_rows(figure, retrievals, metric)
+    _draw_rows(figure, retrievals)
     figure.supxlabel(_KEY, fontsize=8)
     return figure
 
 
 @styled
-def galleries_side_by_side(galleries: Mapping[str, Sequence[Retrieval]], metric: str = "MAP@R") -> Figure:
+def galleries_side_by_side(galleries: Mapping[str, Sequence[Retrieval]]) -> Figure:
     """Draw several galleries beside each other, with one key."""
     if not galleries:
         raise FigureError("the figure needs at least one gallery")
@@ -87,13 +87,13 @@ def galleries_side_by_side(galleries: Mapping[str, Sequence[Retrieval]], metric:
     figure = new_figure(1.1 + 1.14 * max(map(len, galleries.values())), width=sum(widths))
     parts = figure.subfigures(1, len(galleries), squeeze=False, width_ratios=widths)[0]
     for part, (title, retrievals) in zip(parts, galleries.items(), strict=True):
-        _draw_rows(part, retrievals, metric)
+        _draw_rows(part, retrievals)
         part.suptitle(title, fontsize=9.5)
     figure.supxlabel(_KEY, fontsize=8)
     return figure
 
 
-def _draw_rows(figure: Figure | SubFigure, retrievals: Sequence[Retrieval], metric: str) -> None:
+def _draw_rows(figure: Figure | SubFigure, retrievals: Sequence[Retrieval]) -> None:
     """Draw all rows in one coordinate system, since one per image would take seconds. An image has unit size."""
     rows, columns = hardest_first(retrievals), _columns(retrievals)
     axes = figure.subplots()
@@ -103,7 +103,7 @@ def _draw_rows(figure: Figure | SubFigure, retrievals: Sequence[Retrieval], metr
         axes.text(column * _STEP_RIGHT + 0.5, -0.1, str(column or "query"), ha="center", va="bottom", fontsize=8.5)
     for number, row in enumerate(rows):
         down = number * _STEP_DOWN
-        score = f"{metric} {100 * row.class_score:.1f} %"
+        score = f"MAP@R {100 * row.class_score:.1f} %"
         axes.text(-0.1, down + 0.5, score, rotation=90, ha="right", va="center", fontsize=7.5)
         _show(axes, (0, down), row.image, row.class_name, (INK, "-", ""))
         for rank, neighbour in enumerate(row.neighbours, start=1):

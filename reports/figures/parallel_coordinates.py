@@ -14,7 +14,6 @@ from reports.figures.style import (
     ORANGE,
     PAGE_WIDTH,
     SEQUENTIAL,
-    WIDTH,
     FigureError,
     Look,
     new_figure,
@@ -23,16 +22,11 @@ from reports.figures.style import (
 from reports.figures.trials import Parameter, TrialPoint, finished
 
 CAPTION = "The colour is the validation MAP@R."
-_BEST_TRIALS = 5
+_METRIC, _BEST_TRIALS = "validation MAP@R", 5
 
 
 @styled
-def parallel_coordinates(
-    trials: Sequence[TrialPoint],
-    parameters: Sequence[Parameter],
-    metric: str = "validation MAP@R",
-    width: float = WIDTH,
-) -> Figure:
+def parallel_coordinates(trials: Sequence[TrialPoint], parameters: Sequence[Parameter]) -> Figure:
     """Draw one line per trial over the axes of the hyperparameters, in the colour of its value.
 
     The last axis is the value in percent. The best trial is a thick line with markers.
@@ -46,7 +40,7 @@ def parallel_coordinates(
     ends = [_ends(column) for column in columns]
     heights = np.array([(column - low) / (high - low) for column, (low, high) in zip(columns, ends, strict=True)])
 
-    figure = new_figure(3.6, width)
+    figure = new_figure(3.6, PAGE_WIDTH)
     axes = figure.add_subplot()
     norm = Normalize(*_ends(values))
     colours = mpl.colormaps[SEQUENTIAL](norm(values))
@@ -55,13 +49,13 @@ def parallel_coordinates(
         axes.plot(places, line, color=colour, linewidth=1.1, alpha=0.85)
     look: Look = {"color": ORANGE, "linewidth": 2.6, "marker": "D", "markersize": 5, "zorder": 5}
     axes.plot(places, heights.T[-1], label=f"best trial: {values[-1]:.2f} %", **look)
-    for place, parameter, (low, high) in zip(places, [*parameters, Parameter(metric)], ends, strict=True):
-        _ruler(axes, place, parameter, low, high, slanted=width <= PAGE_WIDTH and len(columns) > 2)
+    for place, parameter, (low, high) in zip(places, [*parameters, Parameter(_METRIC)], ends, strict=True):
+        _ruler(axes, place, parameter, low, high, slanted=len(columns) > 2)
     axes.set_axis_off()
     axes.set_xlim(-0.15, len(columns) - 1 + 0.25)
     axes.set_ylim(-0.06, 1.12)
     bar = figure.colorbar(mpl.cm.ScalarMappable(norm, SEQUENTIAL), ax=axes, pad=0.01, fraction=0.03)
-    bar.set_label(f"{metric}, %  (n = {len(done)} trials)")
+    bar.set_label(f"{_METRIC}, %  (n = {len(done)} trials)")
     figure.legend(loc="outside upper right")
     return figure
 

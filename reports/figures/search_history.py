@@ -6,14 +6,12 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from reports.figures.style import BLUE, GREY, INK, ORANGE, PAGE_WIDTH, WIDTH, FigureError, Look, new_figure, styled
+from reports.figures.style import BLUE, GREY, INK, ORANGE, PAGE_WIDTH, FigureError, Look, new_figure, styled
 from reports.figures.trials import TrialPoint, finished
 
 
 @styled
-def search_history(
-    trials: Sequence[TrialPoint], metric: str = "validation MAP@R", startup: int = 0, width: float = WIDTH
-) -> Figure:
+def search_history(trials: Sequence[TrialPoint], startup: int = 0) -> Figure:
     """Draw the value of every trial against its number from 1, and the best value up to each trial as a step line.
 
     A failed trial is a cross on the lower edge. A trial that got no more folds in a race is an empty circle at its
@@ -25,7 +23,7 @@ def search_history(
     done = finished(trials)
     if not done:
         raise FigureError("the search history needs a trial with a value")
-    figure = new_figure(3.1, width)
+    figure = new_figure(3.1, PAGE_WIDTH)
     axes = figure.add_subplot()
     numbers = np.array([trial.number + 1 for trial, _ in done])
     values = 100 * np.array([value for _, value in done])
@@ -48,9 +46,9 @@ def search_history(
     axes.set_xlim(0.5, last + 0.5)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.set_xlabel(f"trial (n = {len(trials)})")
-    axes.set_ylabel(f"{metric}, %\n(mean over folds)")
+    axes.set_ylabel("validation MAP@R, %\n(mean over folds)")
     axes.grid(axis="y")
-    figure.legend(loc="outside upper center", ncols=5 if width > PAGE_WIDTH else 3)
+    figure.legend(loc="outside upper center", ncols=3)
     return figure
 
 

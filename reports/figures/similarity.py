@@ -44,25 +44,23 @@ class SimilarityPanel:
 
 
 @styled
-def similarity_heat_map(
-    panels: Sequence[SimilarityPanel], limits: tuple[float, float] = (-1.0, 1.0), columns: int | None = None
-) -> Figure:
+def similarity_heat_map(panels: Sequence[SimilarityPanel], columns: int) -> Figure:
     """Draw one heat map per model with one colour scale.
 
     Up to `FRAMED` classes, frames show the pairs of image and proxy of the same class.
 
     Args:
-        columns: Number of heat maps in a row, which are filled row by row; None draws one row.
+        columns: Number of heat maps in a row, which are filled row by row.
     """
     if not panels:
         raise FigureError("the heat map needs at least one panel")
     for panel in panels:
         _check(panel)
-    columns = min(columns or len(panels), len(panels))
+    columns = min(columns, len(panels))
     rows = ceil(len(panels) / columns)
     figure = new_figure(0.6 + 2.8 * rows, width=1.0 + 2.8 * columns)
     grid = figure.subplots(rows, columns, squeeze=False)
-    images = [_draw(axes, panel, limits) for axes, panel in zip(grid.ravel(), panels, strict=False)]
+    images = [_draw(axes, panel) for axes, panel in zip(grid.ravel(), panels, strict=False)]
     for empty in grid.ravel()[len(panels) :]:
         empty.set_axis_off()
     if rows > 1:
@@ -72,9 +70,9 @@ def similarity_heat_map(
     return figure
 
 
-def _draw(axes: Axes, panel: SimilarityPanel, limits: tuple[float, float]) -> AxesImage:
+def _draw(axes: Axes, panel: SimilarityPanel) -> AxesImage:
     cosines = panel.similarities
-    look: Look = {"vmin": limits[0], "vmax": limits[1], "interpolation": "nearest", "aspect": "auto"}
+    look: Look = {"vmin": -1.0, "vmax": 1.0, "interpolation": "nearest", "aspect": "auto"}
     image = axes.imshow(cosines, cmap=SEQUENTIAL, **look)
     blocks = _blocks(panel)
     if len(blocks) <= FRAMED:

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from reports.figures.style import GREY, FigureError, UndrawableError, new_figure, sign, styled
+from reports.figures.style import GREY, FigureError, UndrawableError, legend_keys, new_figure, sign, styled
 
 CAPTION = "Model of the first fold of run 0, all test images."
 
@@ -63,9 +63,7 @@ def singular_value_spectrum(spectra: Sequence[Spectrum], width: float = 5.6) -> 
     axes.set_xlabel("singular value, from the largest")
     axes.set_ylabel("share of their sum")
     axes.grid()
-    handles, labels = axes.get_legend_handles_labels()
-    keys = dict(zip(labels, handles, strict=True))
-    axes.legend(keys.values(), keys.keys())
+    axes.legend(*legend_keys(axes))
     return figure
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from reports.tables.table import Table
+from results.records.records import RunRecord
 
 Part = Literal["pairs", "doubt", "papers", "classes", "scores", "search", "costs"]
 """Part of the page that a table belongs to."""
@@ -22,12 +23,9 @@ PairKind = Literal["worse", "equal", "open", "untested"]
 
 @dataclass(frozen=True)
 class DrawnInterval:
-    """An interval on the common axis of a ranking. Places are percentages of the axis from its left end.
+    """An interval on the common axis of a ranking, whose ends can lie beyond the axis (`cut_low`, `cut_high`).
 
-    Attributes:
-        low: Place of the lower end; equal to `high` without an interval.
-        high: Place of the upper end.
-        cut_low: Whether the interval goes on beyond the left end of the axis.
+    Places are percentages of the axis from its left end. `low` equals `high` without an interval.
     """
 
     mean: float
@@ -75,11 +73,7 @@ class RankedRow:
 
 @dataclass(frozen=True)
 class Ranking:
-    """The methods by the primary score, best first.
-
-    Attributes:
-        ends: Left and right end of the axis in percent, as text.
-    """
+    """The methods by the primary score, best first. `ends` are those of the axis in percent, as text."""
 
     score: str
     rows: tuple[RankedRow, ...]
@@ -98,12 +92,10 @@ class PairCell:
 
 @dataclass(frozen=True)
 class PairMatrix:
-    """Verdicts on all pairs as a triangle.
+    """Verdicts on all pairs of methods, best first, as a triangle.
 
     Attributes:
-        titles: Titles of the methods, best first.
         rows: For every method but the first, the verdicts against all methods above it. Empty for too many methods.
-        caption: How to read the matrix, or why there is none.
     """
 
     titles: tuple[str, ...]
@@ -169,11 +161,7 @@ class FigureView:
 
 @dataclass(frozen=True)
 class Thumbnail:
-    """A small image.
-
-    Attributes:
-        right: Whether its class is that of the query; None for the query itself.
-    """
+    """A small image. `right`: whether its class is that of the query; None for the query itself."""
 
     image: str
     class_name: str
@@ -208,11 +196,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class RunEnvironment:
-    """Code and machine of a run.
-
-    Attributes:
-        machine: Operating system, CPU cores and threads.
-    """
+    """Code and machine of a run, with the versions of packages."""
 
     commit: str
     dirty: bool
@@ -223,12 +207,7 @@ class RunEnvironment:
 
 @dataclass(frozen=True)
 class FoldOrigin:
-    """One training of a run. Without a store only its fingerprint is known.
-
-    Attributes:
-        wall_time: Duration in seconds.
-        ending: Kept iteration and reason of the end, as text.
-    """
+    """One training of a run, with its seconds and the reason of its end. Without a store only its name is known."""
 
     fingerprint: str
     seed: int | None = None
@@ -238,24 +217,12 @@ class FoldOrigin:
 
 @dataclass(frozen=True)
 class RunOrigin:
-    """The origin of one run.
+    """The origin of one run. `scores` are names and values as text."""
 
-    Attributes:
-        run: Number of the run, from 0 in every search.
-        wall_time: Duration of the trainings and the test evaluation in seconds.
-        search: Number of the search that found the run's setting, from 0.
-    """
-
-    run: int
-    fingerprint: str
-    seed: int
-    wall_time: float
-    finished_at: str
+    record: RunRecord
     environment: RunEnvironment
     folds: tuple[FoldOrigin, ...]
-    scores: tuple[tuple[str, str], ...] = ()
-    flags: tuple[str, ...] = ()
-    search: int = 0
+    scores: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)

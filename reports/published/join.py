@@ -52,6 +52,11 @@ class ComparedCell:
         """Factor that brings ours to the unit of the published number: 100 for percent."""
         return 1.0 if self.published.metric in COSTS_AND_STRUCTURE else 100.0
 
+    def scaled(self, interval: Interval) -> Interval:
+        """Return an interval of ours in the unit of the published number."""
+        half = None if interval.half_width is None else self.scale * interval.half_width
+        return Interval(self.scale * interval.mean, half, interval.n)
+
 
 @dataclass(frozen=True)
 class ComparedRow:

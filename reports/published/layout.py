@@ -5,7 +5,6 @@ from reports.tables.table import Cell, Column, Line, NumberFormat, Row, Sheet, T
 from results.published.precision import PublishedPrecision, precision_of
 from results.published.tables import PublishedColumn
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.statistics.intervals import Interval
 
 _DATASETS = {"cub200": "CUB200", "cars196": "Cars196", "sop": "SOP", "inshop": "In-Shop"}
 _METRIC_TITLES = {
@@ -105,7 +104,7 @@ def _sheet(table: ComparedTable) -> Sheet:
 
 
 def _values(table: ComparedTable, row: ComparedRow, column: PublishedColumn, cell: ComparedCell) -> tuple[Value, ...]:
-    ours = None if cell.ours is None else _scaled(cell.ours, cell.scale)
+    ours = None if cell.ours is None else cell.scaled(cell.ours)
     measured = (None,) * 4 if ours is None else (ours.mean, ours.low, ours.high, ours.n)
     published = cell.published
     position = (table.published.name, row.label, column.dataset, column.metric, column.kind)
@@ -114,11 +113,6 @@ def _values(table: ComparedTable, row: ComparedRow, column: PublishedColumn, cel
     measured_by = (None, None) if origin is None else (origin.kind, origin.quoted_from)
     source = (published.method, published.variant, published.note, published.source, cell.origin, *measured_by)
     return (*position, *as_published, *measured, cell.verdict, *source)
-
-
-def _scaled(interval: Interval, scale: float) -> Interval:
-    half = None if interval.half_width is None else scale * interval.half_width
-    return Interval(scale * interval.mean, half, interval.n)
 
 
 def _summary(table: ComparedTable) -> list[str]:

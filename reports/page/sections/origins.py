@@ -96,18 +96,7 @@ def _run_origin(run: RunRecord, measured: MeasuredExperiment) -> RunOrigin:
         for kind in EMBEDDING_KINDS
         for metric, title in HEADLINE_METRICS.items()
     )
-    return RunOrigin(
-        run=run.run,
-        search=run.search,
-        fingerprint=run.fingerprint,
-        seed=run.seed,
-        wall_time=run.wall_time,
-        finished_at=provenance.finished_at,
-        environment=environment,
-        folds=tuple(_fold_origin(name, measured) for name in run.fold_fingerprints),
-        scores=scores,
-        flags=run.flags,
-    )
+    return RunOrigin(run, environment, tuple(_fold_origin(name, measured) for name in run.fold_fingerprints), scores)
 
 
 def _fold_origin(fingerprint: str, measured: MeasuredExperiment) -> FoldOrigin:

@@ -7,7 +7,6 @@ from reports.figures import critical_difference, curves, dependence, intervals
 from reports.figures.curves import FoldCurve, MethodCurves
 from reports.figures.dependence import Dependence, DependencePanel
 from reports.figures.intervals import MethodRuns
-from reports.figures.style import PAGE_WIDTH
 from reports.page.material import Material, Score
 from reports.page.sections.drawn_figure import Drawn, drawn
 from reports.page.sections.published_values import PublishedValues
@@ -30,7 +29,7 @@ def run_figures(material: Material, published: PublishedValues) -> Iterator[Draw
     drawn_scores = material.scores if len(material.records) <= MOST_METHODS else material.scores[:1]
     for score in drawn_scores:
         yield from _intervals(
-            material, score, {key: value.value for (key, other), value in published.items() if other == score}
+            material, score, {key: value.mean.value for (key, other), value in published.items() if other == score}
         )
     yield from _ranks(material, material.scores[0])
     yield from _curves(material)
@@ -48,7 +47,7 @@ def _intervals(material: Material, score: Score, published: Mapping[str, float])
     yield from drawn(
         f"intervals_{score.name.replace(' ', '_').replace('@', '_at_').lower()}",
         f"{capitalized(score.name)} by method",
-        lambda: intervals.interval_plot(rows, score.name, PAGE_WIDTH),
+        lambda: intervals.interval_plot(rows, score.name),
         lambda: intervals.alternative_text(rows),
         intervals.caption(repeated_searches=repeated),
         fold="" if first else "Other scores by method",
@@ -72,7 +71,7 @@ def _ranks(material: Material, score: Score) -> Iterator[Drawn]:
     yield from drawn(
         "critical_difference",
         f"Mean ranks by {score.name}",
-        lambda: critical_difference.critical_difference_diagram(mean_ranks, blocks, groups, PAGE_WIDTH),
+        lambda: critical_difference.critical_difference_diagram(mean_ranks, blocks, groups),
         lambda: critical_difference.alternative_text(mean_ranks, blocks, groups),
         critical_difference.caption(ranks.p, ranks.left_out),
     )
@@ -87,7 +86,7 @@ def _curves(material: Material) -> Iterator[Drawn]:
     yield from drawn(
         "validation_curves",
         "Validation scores during the trainings of each method's first run",
-        lambda: curves.score_curves(shown, width=PAGE_WIDTH),
+        lambda: curves.score_curves(shown),
         lambda: curves.alternative_text(shown, "Validation MAP@R"),
         curves.CAPTION,
     )
@@ -108,7 +107,7 @@ def _test_curves(material: Material) -> Iterator[Drawn]:
     yield from drawn(
         "test_curves",
         f"{capitalized(name)} during the trainings",
-        lambda: curves.score_curves(shown, name, unit, PAGE_WIDTH),
+        lambda: curves.score_curves(shown, name, unit),
         lambda: curves.alternative_text(shown, capitalized(name), unit),
         curves.CAPTION_OF_TEST_SCORES,
         fold="Test scores during the trainings",

@@ -17,7 +17,7 @@ def search_figures(key: str, title: str, search: SearchHistory) -> Iterator[Draw
     yield from drawn(
         f"search_{name}_history",
         f"{title}: trials in order",
-        lambda: search_history.search_history(trials, startup=min(search.startup, len(trials)), width=PAGE_WIDTH),
+        lambda: search_history.search_history(trials, startup=min(search.startup, len(trials))),
         lambda: search_history.alternative_text(trials),
         search_history.caption(trials),
         fold,
@@ -29,7 +29,7 @@ def search_figures(key: str, title: str, search: SearchHistory) -> Iterator[Draw
     yield from drawn(
         f"search_{name}_parallel",
         f"{title}: all trials across the hyperparameters",
-        lambda: parallel_coordinates.parallel_coordinates(complete, search.parameters, width=PAGE_WIDTH),
+        lambda: parallel_coordinates.parallel_coordinates(complete, search.parameters),
         lambda: parallel_coordinates.alternative_text(complete, search.parameters),
         parallel_coordinates.CAPTION,
         fold,

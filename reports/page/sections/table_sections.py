@@ -11,12 +11,12 @@ from reports.published.join import ComparedTable
 from reports.published.layout import published_layout
 from reports.tables.costs import costs
 from reports.tables.differences import differences
-from reports.tables.doubt_budget import doubt_table
 from reports.tables.formats import WRITERS
 from reports.tables.hyperparameters import hyperparameters
 from reports.tables.peeking import peeking_table
 from reports.tables.result_table import ResultColumn, cells_beside, result_cells, table_of
 from reports.tables.table import Cell, Line, Row, Table
+from reports.tables.uncertainty import uncertainty_table
 from reports.wording import capitalized
 from results.records.records import RunRecord
 from results.spec.mlrc_constants import HEADLINE_METRICS
@@ -71,7 +71,7 @@ def _cell(
     if published is None:
         return replace(cell, tooltip="\n".join(sentences))
     source = f" ({published.source})" if published.source else ""
-    sentences.append(f"published: {100 * published.value:.2f}{source}")
+    sentences.append(f"published: {100 * published.mean.value:.2f}{source}")
     comparison = published_verdict(searches, published.mean)
     return replace(cell, tooltip="\n".join(sentences), verdict=comparison)
 
@@ -129,7 +129,7 @@ def _published(compared: ComparedTable) -> TableSection:
 
 def _doubt(material: Material) -> TableSection:
     """The table of doubt. Of many methods the page shows only the pairs with the best one; the files have all."""
-    table = doubt_table(material.measured)
+    table = uncertainty_table(material.measured)
     section = _section(table, "doubt", material, "doubt")
     if len(material.records) <= MOST_METHODS or material.comparison is None:
         return section

@@ -26,6 +26,7 @@ from reports.tables.formats import to_csv, to_markdown
 from reports.tables.latex import to_latex
 from reports.tables.result_table import result_cells, table_of
 from reports.tables.table import PERCENT, Cell, Column, NumberFormat, Row, Table
+from results.statistics.published_verdict import PublishedMean
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.sample_page import measured, sample_content
 from tests.support.sample_records import some_provenance, some_run, some_summary
@@ -315,7 +316,7 @@ def few_runs():
 def test_a_published_value_is_held_against_the_interval(published, verdict):
     records, table = few_runs()
     # 0.55 ± 0.1383, see test_result_table; for a published value of one run, 0.1383 sqrt(3 + 1)
-    values = {} if published is None else {("triplet", P1): PublishedValue(published, source="MLRC, Table 4")}
+    values = {} if published is None else {("triplet", P1): PublishedValue(PublishedMean(published), "MLRC, Table 4")}
     cell = result_cells(scores_table(table, records, values).rows[0])[P1]
     assert cell.verdict == verdict
     assert "runs: 50.00, 54.00, 61.00" in cell.tooltip
@@ -325,7 +326,7 @@ def test_a_published_value_is_held_against_the_interval(published, verdict):
 
 def test_one_run_is_not_held_against_anything():
     records, table = few_runs()
-    cell = result_cells(scores_table(table, records, {("margin", P1): PublishedValue(0.4)}).rows[1])[P1]
+    cell = result_cells(scores_table(table, records, {("margin", P1): PublishedValue(PublishedMean(0.4))}).rows[1])[P1]
     assert (cell.half_width, cell.verdict) == (None, "no interval")
     assert "one run: no interval" in cell.tooltip
 
