@@ -4,19 +4,17 @@ from dataclasses import dataclass
 
 from reports.page.content import PageContent
 from reports.page.material import Material
+from reports.page.sections.answer import headline, limits, verdicts_of
 from reports.page.sections.citing import citing
 from reports.page.sections.class_intervals import over_classes
 from reports.page.sections.drawn_figure import Drawn
 from reports.page.sections.embedding_figures import embedding_figures, galleries, map_figures
-from reports.page.sections.headline import headline, limits
 from reports.page.sections.origins import origins_of, protocol_facts
 from reports.page.sections.pair_matrix import pair_matrix
 from reports.page.sections.published_values import compared_tables, papers_figures, published_values, published_verdicts
 from reports.page.sections.ranking import ranking
-from reports.page.sections.run_figures import run_figures
-from reports.page.sections.search_figures import search_figures
+from reports.page.sections.run_figures import run_figures, search_figures
 from reports.page.sections.table_sections import tables_of
-from reports.page.sections.verdicts import verdicts_of
 from reports.page.sections.warnings import warnings_of
 from reports.published.join import ComparedTable
 from reports.tables.result_table import missing_runs
@@ -48,7 +46,7 @@ def build_page(material: Material) -> BuiltPage:
         ranking=ranking(material),
         matrix=pair_matrix(material, classes),
         verdicts=(
-            *warnings_of(material, partial=bool(missing)),
+            *warnings_of(material, unfinished=bool(missing)),
             *verdicts_of(material),
             *published_verdicts(compared, material.titles),
         ),

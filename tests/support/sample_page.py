@@ -7,7 +7,7 @@ from reports.figures.style import svg_of
 from reports.page.content import Command, FigureView, Gallery, GalleryRow, PageContent, TableSection, Thumbnail, Verdict
 from reports.page.material import Material
 from reports.page.render import data_uri, thumbnail_uri
-from reports.page.sections.headline import headline, limits
+from reports.page.sections.answer import headline, limits
 from reports.page.sections.origins import origins_of, protocol_facts
 from reports.page.sections.pair_matrix import pair_matrix
 from reports.page.sections.published_values import PublishedValue

@@ -1,12 +1,22 @@
-"""Figures of runs and their trainings: intervals, ranks, validation curves, batch sizes."""
+"""Figures of runs, of their trainings and of the searches: intervals, ranks, curves, batch sizes, trials."""
 
 import math
 from collections.abc import Iterator, Mapping
 
-from reports.figures import critical_difference, curves, dependence, intervals
+from reports.figures import (
+    contour,
+    critical_difference,
+    curves,
+    dependence,
+    intervals,
+    parallel_coordinates,
+    search_history,
+)
 from reports.figures.curves import FoldCurve, MethodCurves
 from reports.figures.dependence import Dependence, DependencePanel
 from reports.figures.intervals import MethodRuns
+from reports.figures.style import PAGE_WIDTH
+from reports.figures.trials import SearchHistory, finished
 from reports.page.material import Material, Score
 from reports.page.sections.drawn_figure import Drawn, drawn
 from reports.page.sections.published_values import PublishedValues
@@ -16,6 +26,7 @@ from results.spec.experiment_spec import Experiment
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.ranks import average_ranks
 from results.statistics.run_values import run_values
+from results.whole_files import file_name
 
 MOST_METHODS = 40
 """With more methods only the intervals of the primary score are drawn."""
@@ -176,3 +187,39 @@ def _batch_sizes(material: Material) -> Iterator[Drawn]:
 def _with_batch_size(experiment: Experiment, batch_size: int) -> Experiment:
     training = experiment.training.model_copy(update={"batch_size": batch_size})
     return experiment.model_copy(update={"training": training})
+
+
+def search_figures(key: str, title: str, search: SearchHistory) -> Iterator[Drawn]:
+    """Draw a method's search; with two or more hyperparameters also parallel coordinates and a contour."""
+    name, fold, trials = file_name(key), f"Search of {title}", search.trials
+    if not finished(trials):
+        return
+    yield from drawn(
+        f"search_{name}_history",
+        f"{title}: trials in order",
+        lambda: search_history.search_history(trials, startup=min(search.startup, len(trials))),
+        lambda: search_history.alternative_text(trials),
+        search_history.caption(trials),
+        fold,
+    )
+    if len(search.parameters) < 2:
+        return
+    searched = {parameter.name for parameter in search.parameters}
+    complete = tuple(trial for trial in trials if searched <= trial.parameters.keys())
+    yield from drawn(
+        f"search_{name}_parallel",
+        f"{title}: all trials across the hyperparameters",
+        lambda: parallel_coordinates.parallel_coordinates(complete, search.parameters),
+        lambda: parallel_coordinates.alternative_text(complete, search.parameters),
+        parallel_coordinates.CAPTION,
+        fold,
+    )
+    x, y = contour.strongest_pair(complete, search.parameters)
+    yield from drawn(
+        f"search_{name}_contour",
+        f"{title}: {x.name} and {y.name}",
+        lambda: contour.search_contour(complete, x, y, width=PAGE_WIDTH),
+        lambda: contour.alternative_text(complete, x, y),
+        contour.caption(complete, others=len(search.parameters) > 2),
+        fold,
+    )

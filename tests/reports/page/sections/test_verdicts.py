@@ -3,7 +3,7 @@
 import pytest
 from scipy import stats
 
-from reports.page.sections.verdicts import verdicts_of
+from reports.page.sections.answer import verdicts_of
 from reports.page.sections.warnings import warnings_of
 from results.statistics.pair_tests import holm_adjusted
 from tests.support.page_material import A, B, C, material, said, values
