@@ -27,9 +27,23 @@ def p_value(p: float) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
+def counted(count: int, thing: str) -> str:
+    """Format a number of things."""
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+
+
 def runs(count: int) -> str:
     """Format a number of runs."""
-    return "1 run" if count == 1 else f"{count} runs"
+    return counted(count, "run")
+
+
+def origin_of_mean(head: str, values: Sequence[float], interval: Interval) -> str:
+    """Write three lines on a mean: what it is, its single values, and the ends of its interval."""
+    single = ", ".join(f"{100 * value:.2f}" for value in values)
+    if interval.low is None or interval.high is None:
+        return f"{head}\nruns: {single}\none run: no interval"
+    ends = f"{100 * interval.low:.2f} to {100 * interval.high:.2f}"
+    return f"{head}\nruns: {single}\n95 % Student-t interval: {ends}, n = {interval.n}"
 
 
 def joined(names: Sequence[str]) -> str:

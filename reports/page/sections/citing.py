@@ -5,7 +5,7 @@ from importlib import metadata
 
 from reports.page.content import Command
 from reports.page.material import Material
-from reports.wording import runs
+from reports.wording import counted, runs
 from results.spec.experiment_spec import samples_word
 
 _PACKAGE = "metric-learning-reproductions"
@@ -53,20 +53,17 @@ def _paragraph(material: Material) -> str:
     counts = sorted({len(own) for own in material.records.values()})
     repeated = runs(counts[0]) if len(counts) == 1 else f"{counts[0]} to {runs(counts[-1])}"
     if summary.trials:
-        trials = "1 trial" if summary.trials == 1 else f"{summary.trials} trials"
         sentences.append(
-            f"Hyperparameters were searched with {trials} per method on validation classes, and the setting found was "
-            f"trained again with new seeds ({repeated} per method)."
+            f"Hyperparameters were searched with {counted(summary.trials, 'trial')} per method on validation classes, "
+            f"and the setting found was trained again with new seeds ({repeated} per method)."
         )
         if summary.experiment is not None and summary.experiment.search.racing:
             sentences.append("Trials that were clearly behind the best trial on the same folds got no more folds.")
     else:
         sentences.append(f"Hyperparameters were not searched; there are {repeated} per method.")
-    models = "1 model" if material.folds == 1 else f"{material.folds} models"
     sentences.append(
-        f"A run has {models}. Scores are measured on {first.test_images:,} {samples_word(first.dataset)} of "
-        f"{first.test_classes:,} test "
-        "classes."
+        f"A run has {counted(material.folds, 'model')}. Scores are measured on {first.test_images:,} "
+        f"{samples_word(first.dataset)} of {first.test_classes:,} test classes."
     )
     if comparison is not None and comparison.tested:
         sentences.append(

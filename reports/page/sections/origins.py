@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reports.page.content import Facts, FoldOrigin, MethodOrigin, RunEnvironment, RunOrigin
+from reports.wording import counted
 from results.records.records import FoldResult, RunRecord
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.source_names import sources_of_training
@@ -83,7 +84,7 @@ def _users_sources(measured: MeasuredExperiment, method: str) -> dict[str, str]:
 def _run_origin(run: RunRecord, measured: MeasuredExperiment) -> RunOrigin:
     provenance = run.provenance
     on = f", {provenance.processor}" if provenance.processor else ""
-    cores, threads = _counted(provenance.cpu_count, "CPU core"), _counted(provenance.threads, "thread")
+    cores, threads = counted(provenance.cpu_count, "CPU core"), counted(provenance.threads, "thread")
     environment = RunEnvironment(
         commit=provenance.commit,
         dirty=provenance.tree_dirty,
@@ -115,7 +116,3 @@ def _ending(result: FoldResult) -> str:
     }[result.stopped_by]
     kept = f"iteration {result.best_iteration} of {result.iterations} kept"
     return reason if result.stopped_by == "untrained" else f"{kept}, {reason}"
-
-
-def _counted(count: int, thing: str) -> str:
-    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"

@@ -17,7 +17,7 @@ from reports.tables.peeking import peeking_table
 from reports.tables.result_table import ResultColumn, cells_beside, result_cells, table_of
 from reports.tables.table import Cell, Line, Row, Table
 from reports.tables.uncertainty import uncertainty_table
-from reports.wording import capitalized
+from reports.wording import capitalized, origin_of_mean
 from results.records.records import RunRecord
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.intervals import Interval
@@ -59,21 +59,12 @@ def _cell(
     by_run = values_by_run(runs, metric, kind).get(runs[0].method, {})
     values, searches = list(by_run.values()), list(by_search(by_run).values())
     interval = Interval(float(cell.value or 0), cell.half_width, len(runs))
-    sentences = [
-        f"{title}, {kind} {HEADLINE_METRICS[metric]}",
-        f"runs: {', '.join(f'{100 * value:.2f}' for value in values)}",
-    ]
-    if interval.low is not None and interval.high is not None:
-        ends = f"{100 * interval.low:.2f} to {100 * interval.high:.2f}"
-        sentences.append(f"95 % Student-t interval: {ends}, n = {interval.n}")
-    else:
-        sentences.append("one run: no interval")
+    tooltip = origin_of_mean(f"{title}, {kind} {HEADLINE_METRICS[metric]}", values, interval)
     if published is None:
-        return replace(cell, tooltip="\n".join(sentences))
+        return replace(cell, tooltip=tooltip)
     source = f" ({published.source})" if published.source else ""
-    sentences.append(f"published: {100 * published.mean.value:.2f}{source}")
-    comparison = published_verdict(searches, published.mean)
-    return replace(cell, tooltip="\n".join(sentences), verdict=comparison)
+    tooltip += f"\npublished: {100 * published.mean.value:.2f}{source}"
+    return replace(cell, tooltip=tooltip, verdict=published_verdict(searches, published.mean))
 
 
 _FILES = (
