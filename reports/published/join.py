@@ -86,10 +86,8 @@ class ComparedTable:
         return tuple(row.cells[column] for row in self.rows for column in self.published.columns)
 
 
-@dataclass(frozen=True)
-class _CellRuns:
-    origin: StoredExperiment
-    values: Mapping[RunKey, float]
+_CellRuns = tuple[StoredExperiment, Mapping[RunKey, float]]
+"""The experiment that fills a cell, with the values of its runs."""
 
 
 def join(table: PublishedTable, stored: Sequence[StoredExperiment]) -> ComparedTable:
@@ -111,7 +109,7 @@ def join(table: PublishedTable, stored: Sequence[StoredExperiment]) -> ComparedT
     for place, (row, label) in enumerate(zip(table.rows, _labels(table), strict=True)):
         cells = {column: _compared(table, row, row.cells[column], runs[place, column]) for column in table.columns}
         rows.append(ComparedRow(label, row, cells))
-    used = [cell_runs.origin for cell_runs in runs.values() if cell_runs is not None]
+    used = [cell_runs[0] for cell_runs in runs.values() if cell_runs is not None]
     return ComparedTable(table, tuple(rows), tuple(_notes(table, relevant, used)))
 
 
@@ -123,11 +121,12 @@ def _compared(table: PublishedTable, row: PublishedRow, cell: PublishedCell, run
     published = published_mean(cell, origin)
     if runs is None:
         return ComparedCell(cell, None, None, without or published_verdict(None, published), origin)
-    searches = list(by_search(runs.values).values())
+    experiment, values = runs
+    searches = list(by_search(values).values())
     return ComparedCell(
         cell,
-        search_interval(runs.values),
-        runs.origin.name,
+        search_interval(values),
+        experiment.name,
         without or published_verdict(searches, published),
         origin,
         prediction=None if without or published is None else prediction_interval(searches, published),
@@ -144,8 +143,8 @@ def _most_runs(
     for one in stored:
         if _has_runs(one, cell) and not _objections(table, row, cell, one):
             values = _values(one, cell)
-            candidates += [_CellRuns(one, values)] if values else []
-    return max(candidates, key=lambda known: len(known.values), default=None)
+            candidates += [(one, values)] if values else []
+    return max(candidates, key=lambda known: len(known[1]), default=None)
 
 
 def _has_runs(one: StoredExperiment, cell: PublishedCell) -> bool:

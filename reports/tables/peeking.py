@@ -38,17 +38,11 @@ def peeking_table(measured: MeasuredExperiment) -> Table:
 
 def _row(title: str, gain: Peeking) -> Row:
     left_out = f"({gain.left_out} left out)" if gain.left_out else ""
-    cells = (
-        Cell(gain.n),
-        measured_cell(gain.honest, PERCENT),
-        measured_cell(gain.peeked, PERCENT),
-        measured_cell(gain.gain, PERCENT, note=left_out),
-    )
-    return Row.single(title, cells, gain.method)
+    scores = [measured_cell(interval, PERCENT) for interval in (gain.honest, gain.peeked)]
+    return Row.single(title, (Cell(gain.n), *scores, measured_cell(gain.gain, PERCENT, note=left_out)), gain.method)
 
 
 def _values(gain: Peeking, metric: str) -> tuple[Value, ...]:
-    return (
-        *(gain.method, metric, gain.n, gain.left_out, gain.honest.mean, gain.honest.half_width),
-        *(gain.peeked.mean, gain.peeked.half_width, gain.gain.mean, gain.gain.half_width),
-    )
+    intervals = (gain.honest, gain.peeked, gain.gain)
+    values = (value for interval in intervals for value in (interval.mean, interval.half_width))
+    return (gain.method, metric, gain.n, gain.left_out, *values)
