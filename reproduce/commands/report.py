@@ -29,7 +29,6 @@ def report(
 
     Each panel of an experiment gets its own page: panels differ in dataset or settings, so they are not compared.
     """
-    from reproduce.outputs.drawing_helper import drawing_helper
     from reproduce.outputs.find_runs import find_experiments, latest_experiment
     from reproduce.outputs.page import write_page
     from reproduce.storage import existing_store, storage_paths
@@ -39,8 +38,6 @@ def report(
     if opened is None:
         raise InputError(f"{store}: there is no store yet; make one with `reproduce run`, or name another with --store")
     console = output_console()
-    experiments = find_experiments(opened, name) if name else [latest_experiment(opened)]
-    with drawing_helper() as helper:
-        for experiment in experiments:
-            page = write_page(experiment.name, experiment.fingerprint, opened, where, to or where.reports, helper)
-            say(console, f"{experiment.name}: {page}")
+    for experiment in find_experiments(opened, name) if name else [latest_experiment(opened)]:
+        page = write_page(experiment.name, experiment.fingerprint, opened, where, to or where.reports)
+        say(console, f"{experiment.name}: {page}")

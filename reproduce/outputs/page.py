@@ -11,8 +11,7 @@ import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from importlib import metadata
@@ -31,20 +30,17 @@ from reports.page.material import Material
 from reproduce.config.deviations import deviations, mlrc_experiment
 from reproduce.config.method_card import suite_card
 from reproduce.errors import InputError
-from reproduce.outputs.drawing_helper import drawing_helper
 from reproduce.outputs.rerun_commands import rerun_commands
 from reproduce.outputs.search_histories import histories
 from reproduce.outputs.tables import published_names
 from reproduce.storage import StoragePaths, open_store
-from results.records.artifacts import Exhibit, exhibit_path, weights_path
+from results.records.artifacts import FigureData, figure_data_path, weights_path
 from results.records.recordings import Recording, recording_path
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import IncompleteExperimentError, Store
 from results.whole_files import file_name, write_whole
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
     from reports.page.sections.drawn_figure import Drawn
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -85,15 +81,13 @@ _PACKAGES = ("matplotlib", "numpy", "scipy", "pandas", "scikit-learn", "jinja2",
 _UNREADABLE = (OSError, ValueError, KeyError, EOFError, BadZipFile)
 
 
-def write_page(
-    name: str, fingerprint: str, store: Store, where: StoragePaths, folder: Path, helper: Executor | None = None
-) -> Path:
+def write_page(name: str, fingerprint: str, store: Store, where: StoragePaths, folder: Path) -> Path:
     """Write the page of an experiment, and its figures as PNG and SVG; return the file of the page.
 
     The page is `folder`/NAME/index.html, and the figures are in `folder`/NAME/figures. The slash of a panel's name
     becomes an underscore. The page is written completely or not at all. Figures of an earlier page are replaced.
     """
-    return _draw(gather(name, fingerprint, store, where), folder / file_name(name), helper)
+    return _draw(gather(name, fingerprint, store, where), folder / file_name(name))
 
 
 def current_page(name: str, fingerprint: str, store: Store, where: StoragePaths, folder: Path) -> Path:
@@ -101,19 +95,15 @@ def current_page(name: str, fingerprint: str, store: Store, where: StoragePaths,
     material, page_folder = gather(name, fingerprint, store, where), folder / file_name(name)
     if is_current(page_folder, page_fingerprint(material)):
         return page_folder / _PAGE
-    with drawing_helper() if material.exhibits else nullcontext() as helper:
-        return _draw(material, page_folder, helper)
+    return _draw(material, page_folder)
 
 
-def _draw(material: Material, page_folder: Path, helper: Executor | None) -> Path:
+def _draw(material: Material, page_folder: Path) -> Path:
     from reports.page.build import build_page
     from reports.page.render import render_page
 
     page, inputs = page_folder / _PAGE, page_folder / _INPUTS
-    try:
-        built = build_page(material, helper)
-    except BrokenProcessPool:  # The helper was killed.
-        built = build_page(material)
+    built = build_page(material)
     try:
         # A page that is not written to its end counts as outdated.
         inputs.unlink(missing_ok=True)
@@ -140,12 +130,12 @@ def gather(name: str, fingerprint: str, store: Store, where: StoragePaths) -> Ma
     """Collect the material of an experiment's page from the store and the folder of artifacts."""
     measured = MeasuredExperiment.from_store(store, fingerprint, trainings=True)
     studies = store.searches.of_experiment(fingerprint)
-    exhibits, unreadable = _exhibits(measured, store.artifacts)
+    figure_data, unreadable = _figure_data(measured, store.artifacts)
     recordings, unreadable_recordings = _recordings(measured, store.artifacts)
     return Material(
         name=name,
         measured=measured,
-        exhibits=exhibits,
+        figure_data=figure_data,
         recordings=recordings,
         unreadable=(*unreadable, *unreadable_recordings),
         searches=histories(studies, measured.summary.methods, measured.summary.trials),
@@ -165,17 +155,18 @@ def _sources(measured: MeasuredExperiment) -> dict[str, MethodSource]:
     return {key: MethodSource(card.source, card.papers) for key, card in cards.items() if card is not None}
 
 
-def _exhibits(measured: MeasuredExperiment, artifacts: Path) -> tuple[dict[str, Exhibit], tuple[str, ...]]:
-    """Return the exhibits of the first reproductions by method, and the names of files that cannot be read."""
-    exhibits, unreadable = {}, []
+def _figure_data(measured: MeasuredExperiment, artifacts: Path) -> tuple[dict[str, FigureData], tuple[str, ...]]:
+    """Return the figure data of the first reproductions by method, and the names of files that cannot be read."""
+    found: dict[str, FigureData] = {}
+    unreadable = []
     for record in measured.records:
-        path = exhibit_path(artifacts, record.fingerprint)
+        path = figure_data_path(artifacts, record.fingerprint)
         if record.run == record.search == 0 and path.exists():
             try:
-                exhibits[record.method] = Exhibit.load(path)
+                found[record.method] = FigureData.load(path)
             except _UNREADABLE:
                 unreadable.append(path.name)
-    return exhibits, tuple(unreadable)
+    return found, tuple(unreadable)
 
 
 def _recordings(measured: MeasuredExperiment, artifacts: Path) -> tuple[dict[str, Recording], tuple[str, ...]]:

@@ -12,7 +12,7 @@ import pytest
 from reproduce.outputs import page as module
 from reproduce.outputs.page import page_fingerprint, page_or_reason, write_page
 from reproduce.storage import open_store, storage_paths
-from tests.support.page_material import exhibit, material, replace_run, values
+from tests.support.page_material import figure_data, material, replace_run, values
 from tests.support.sample_records import some_run, some_summary
 
 FINGERPRINT = "e" * 32
@@ -91,11 +91,11 @@ def folders(tmp_path):
 
 @pytest.fixture
 def shown():
-    return material(values(a=[0.5, 0.6], b=[0.4, 0.5]), exhibits={"a": exhibit()})
+    return material(values(a=[0.5, 0.6], b=[0.4, 0.5]), figure_data={"a": figure_data()})
 
 
 def test_equal_materials_have_the_same_fingerprint(shown, folders):
-    same = material(values(a=[0.5, 0.6], b=[0.4, 0.5]), exhibits={"a": exhibit()})
+    same = material(values(a=[0.5, 0.6], b=[0.4, 0.5]), figure_data={"a": figure_data()})
     assert page_fingerprint(shown, folders) == page_fingerprint(same, folders)
 
 
@@ -111,9 +111,9 @@ def test_a_record_changes_the_fingerprint(shown, folders):
     assert len(prints) == 3
 
 
-def test_an_array_of_an_exhibit_changes_the_fingerprint(shown, folders):
-    other = replace(exhibit(), spectrum=np.linspace(8, 2, 8).astype(np.float32))
-    assert page_fingerprint(shown, folders) != page_fingerprint(replace(shown, exhibits={"a": other}), folders)
+def test_an_array_of_figure_data_changes_the_fingerprint(shown, folders):
+    other = replace(figure_data(), spectrum=np.linspace(8, 2, 8).astype(np.float32))
+    assert page_fingerprint(shown, folders) != page_fingerprint(replace(shown, figure_data={"a": other}), folders)
 
 
 @pytest.mark.parametrize("change", [{"deviations": ("other seed",)}, {"unreadable": ("x.npz",)}, {"name": "other"}])
