@@ -46,7 +46,7 @@ docs: $(VENV)/dev.stamp
 	$(RUN) -m sphinx --builder html --nitpicky --fail-on-warning --keep-going --quiet docs docs/_build/html
 
 # The drawings are kept beside their sources, so that only who changes one needs Graphviz.
-diagrams: docs/images/rooms.svg docs/images/way_of_a_number.svg docs/images/way_of_a_hyperparameter.svg
+diagrams: docs/images/rooms.svg docs/images/way_of_a_number.svg
 
 docs/images/%.svg: docs/images/%.dot
 	dot -Tsvg $< -o $@
