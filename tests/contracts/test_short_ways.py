@@ -1,4 +1,4 @@
-"""Values of an experiment pass few files on their way from YAML to the page: who adds one need not visit the whole house.
+"""Values of an experiment pass few files on their way from YAML to the page: a new one does not touch the whole house.
 
 Between these files a value travels inside typed records that nobody opens.
 """
