@@ -8,7 +8,7 @@ PIP := $(RUN) -m pip --disable-pip-version-check install
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: quickstart example test test-fast test-long test-cluster test-faults check docs diagrams bench bench-images bench-racing bench-gpu calibrate clean
+.PHONY: quickstart example test test-fast test-long test-cluster test-faults check docs diagrams bench bench-images bench-racing bench-gpu calibrate mutants durations clean
 
 quickstart: $(VENV)/runtime.stamp
 	$(RUN) -m reproduce run quickstart $(ARGS)
@@ -84,6 +84,10 @@ $(VENV)/runtime.stamp: requirements.lock pyproject.toml | $(VENV)/bin/python
 $(VENV)/dev.stamp: requirements-dev.lock $(VENV)/runtime.stamp
 	$(PIP) -r requirements-dev.lock
 	touch $@
+
+# Changes core modules in small ways and counts how often their fast tests notice; ARGS names modules or an option.
+mutants: $(VENV)/dev.stamp
+	$(RUN) -m tests.mutants $(ARGS)
 
 clean:
 	rm -rf $(VENV) docs/_build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
