@@ -19,7 +19,7 @@ example: $(VENV)/runtime.stamp
 	cp docs/_build/example/quickstart/index.html docs/example.html
 
 test: $(VENV)/dev.stamp check docs
-	$(RUN) -m pytest -n 2 --dist loadfile
+	$(RUN) -m pytest -n 2 --dist worksteal
 
 test-fast: $(VENV)/dev.stamp
 	$(RUN) -m pytest -m "not slow and not long and not faults and not cluster"
@@ -84,6 +84,10 @@ $(VENV)/runtime.stamp: requirements.lock pyproject.toml | $(VENV)/bin/python
 $(VENV)/dev.stamp: requirements-dev.lock $(VENV)/runtime.stamp
 	$(PIP) -r requirements-dev.lock
 	touch $@
+
+# Measures every test that `make test` runs; those above half a second are `slow` afterwards.
+durations: $(VENV)/dev.stamp
+	$(RUN) -m pytest -p tests.support.durations $(ARGS)
 
 # Changes core modules in small ways and counts how often their fast tests notice; ARGS names modules or an option.
 mutants: $(VENV)/dev.stamp

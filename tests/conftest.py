@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from tests.support.durations import mark_slow
+
 if TYPE_CHECKING:
     from tests.support.postgresql import Server
 
@@ -24,8 +26,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs a GPU where there is none."""
+    """Mark what is slow, and skip what needs a GPU where there is none."""
+    mark_slow(items)
     for_gpu = [item for item in items if item.get_closest_marker("gpu")]
     if for_gpu:
         import torch

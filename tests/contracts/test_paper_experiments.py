@@ -5,6 +5,7 @@ from functools import cache
 
 import optuna
 import pandas as pd
+import pytest
 
 from protocols import mlrc, standard
 from protocols.datasets.dataset import Dataset
@@ -36,6 +37,7 @@ FIGURES = {
 FILES = sorted({*TABLES, *FIGURES})
 LOADED = {name: experiment for file in FILES for name, experiment in load_experiments(file, {}).items()}
 NAMES = sorted(LOADED)
+FIRST_OF_EACH_FILE = [next(name for name in NAMES if name.partition("/")[0] == file) for file in FILES]
 STANDARD = [name for name in NAMES if LOADED[name].protocol == "standard"]
 
 PUBLISHED = {"cub200": CUB200, "cars196": CARS196, "sop": SOP, "inshop": INSHOP}
@@ -113,8 +115,11 @@ def test_the_head_of_a_file_names_its_table_and_its_deviations() -> None:
             assert "epoch is chosen on validation classes" in head.replace("\n# ", " "), table
 
 
-def test_every_method_opens_and_accepts_all_its_settings() -> None:
-    for name in NAMES:
+@pytest.mark.parametrize(
+    "names", [FIRST_OF_EACH_FILE, pytest.param(NAMES, marks=pytest.mark.long)], ids=["some", "all"]
+)
+def test_every_method_opens_and_accepts_all_its_settings(names: list[str]) -> None:
+    for name in names:
         experiment, methods = LOADED[name], opened(name)
         assert len(methods) == len(experiment.methods) + len(experiment.variants), name
         assert set(experiment.settings) <= set(methods), name

@@ -33,7 +33,7 @@ def finished(tmp_path_factory):
     """A folder with a finished run of the experiment, and the output of the run."""
     folder = tmp_path_factory.mktemp("reported")
     (folder / "tiny.yaml").write_text(SMALL)
-    answer = reproduce(folder, "run", "tiny.yaml", "--workers", "2")
+    answer = reproduce(folder, "run", "tiny.yaml", "--workers", "2", page=True)
     assert answer.code == 0, answer.err
     return folder, answer
 
@@ -79,7 +79,7 @@ def test_the_last_line_of_a_run_names_its_page(finished):
 def test_a_run_that_is_called_again_keeps_its_page(here):
     page = here / "runs" / "reports" / "tiny" / "index.html"
     page.write_text("kept")
-    answer = reproduce(here, "run", "tiny.yaml", "--workers", "1")
+    answer = reproduce(here, "run", "tiny.yaml", "--workers", "1", page=True)
     assert answer.out.splitlines()[-1] == "page: runs/reports/tiny/index.html"
     assert page.read_text() == "kept"
 
@@ -292,7 +292,7 @@ def test_the_real_page_never_scrolls_sideways(browser, finished, width):
 
 
 def test_a_later_start_with_fewer_methods_hides_the_others(here, say):
-    answer = reproduce(here, "run", "tiny.yaml", "--methods", "contrastive", "--workers", "1")
+    answer = say("run", "tiny.yaml", "--methods", "contrastive", "--workers", "1")
     assert answer.code == 0, answer.err
     note = "Not shown: proxy_anchor. The store has their runs; the last start asked for other methods."
     assert note in " ".join(answer.out.split())
@@ -301,7 +301,7 @@ def test_a_later_start_with_fewer_methods_hides_the_others(here, say):
     page = whole_page(here)
     assert note in page
     assert "Contrastive is the only method that was asked for. There is nothing to compare it with." in page
-    again = reproduce(here, "run", "tiny.yaml", "--workers", "1")
+    again = say("run", "tiny.yaml", "--workers", "1")
     assert again.code == 0, again.err
     assert "0 trainings made" in " ".join(again.out.split())
-    assert "Not shown" not in whole_page(here)
+    assert "Not shown" not in say("table", "tiny").out
