@@ -22,11 +22,11 @@ test: $(VENV)/dev.stamp check docs
 	$(RUN) -m pytest -n 2 --dist worksteal
 
 test-fast: $(VENV)/dev.stamp
-	$(RUN) -m pytest -m "not slow and not long and not faults and not cluster"
+	$(RUN) -m pytest -n 2 --dist worksteal -m "not slow and not long and not faults and not cluster" $(ARGS)
 
-# Whole runs that take minutes, such as all commands of the docs. CI runs it after `make test`.
+# Whole runs, simulations of coverage, every card in every experiment. CI runs it after `make test`.
 test-long: $(VENV)/dev.stamp
-	$(RUN) -m pytest -m long -n 2 --durations 5 $(ARGS)
+	$(RUN) -m pytest -m long -n 2 --dist worksteal --durations 5 $(ARGS)
 
 # Nodes of Ray, jobs of SLURM's local executor and a PostgreSQL server; some are killed. CI runs it after `make test`.
 test-cluster: $(VENV)/dev.stamp

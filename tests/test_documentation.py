@@ -200,7 +200,6 @@ def test_the_tables_of_the_speed_page_are_those_of_the_recorded_benchmark() -> N
     assert between(ROOT / "docs" / "speed.md", "table: bench", "end of table") == as_markdown(record)
 
 
-@pytest.mark.slow
 def test_a_kept_run_can_be_made_again(tmp_path: Path) -> None:
     session = open_session(
         "quickstart",

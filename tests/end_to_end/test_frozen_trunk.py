@@ -94,7 +94,6 @@ def test_too_few_training_images_for_the_principal_components_are_told_before_fe
     assert say("run", "frozen.yaml", *random_start, "--device", "cpu").code == 0
 
 
-@pytest.mark.slow
 def test_the_frozen_panel_of_folder_small_runs_on_larger_images(say, tmp_path):
     for number in range(48):
         path = tmp_path / "photographs" / f"class_{number // 4:02}" / f"{number}.png"

@@ -14,8 +14,6 @@ from results.store.store import Store
 from tests.support.command_line import TINY, ask, command, in_background, reproduce
 from tests.support.processes import group_members
 
-pytestmark = pytest.mark.slow
-
 TRAININGS = 2 + 2 * (2 + 1)
 """Untrained: one run of two folds; contrastive: two trials and one reproduction of two folds."""
 

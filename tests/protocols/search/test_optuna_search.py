@@ -72,7 +72,6 @@ def _tell_values(search: Search, values: list[float]) -> list[Trial]:
 # Resuming
 
 
-@pytest.mark.slow
 def test_twenty_trials_are_the_same_however_they_are_cut(tmp_path: Path) -> None:
     at_once = _go_on(_open(_sqlite(tmp_path / "once.db")), 20)
     assert len(at_once) == 20
@@ -86,7 +85,6 @@ def test_twenty_trials_are_the_same_however_they_are_cut(tmp_path: Path) -> None
     assert one_by_one == at_once
 
 
-@pytest.mark.slow
 def test_the_gaussian_process_finds_better_settings_than_the_start(tmp_path: Path) -> None:
     settings = _go_on(_open(_memory()), 25)
     assert max(map(_score, settings[5:])) > max(map(_score, settings[:5]))

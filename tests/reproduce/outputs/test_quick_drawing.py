@@ -17,7 +17,6 @@ def shown():
     return material(values(a=A, b=B), exhibits={"a": exhibit()}, searches={"a": search()})
 
 
-@pytest.mark.slow
 def test_a_second_process_draws_the_same_figures(shown):
     here = build_page(shown)
     with drawing_helper() as helper:
