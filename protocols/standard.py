@@ -114,7 +114,7 @@ def _search_and_reproduce(study: Study) -> Work[list[RunRecord]]:
     tests = []
     for run, (spec, result) in enumerate(zip(finals, results, strict=True)):
         named_results = [("training on all classes", result)]
-        test = evaluation_job(study.problem, PROTOCOL, (spec,), named_results, hyperparameters, run)
+        test = evaluation_job(study.problem, PROTOCOL, (spec,), named_results, hyperparameters, run, study.name)
         tests.append(test.after_choice(folds[run], chosen[run].flags))
     return (yield from evaluations(tests))
 
@@ -137,11 +137,11 @@ def trainings_of(study: Study) -> int:
     """Total number of trainings for one method.
 
     A search has folds x trials trainings, and each of its runs has one per fold that chooses the epoch and a final one.
-    With racing, the trainings that trials did not get so far are left out.
+    Racing makes it smaller.
     """
     per_run = study.problem.folds + 1 if _has_choice(study) else 1
     per_search = study.problem.folds * study.n_trials + per_run * study.n_reproductions
-    return len(study.searches()) * per_search - study.spared()
+    return len(study.searches()) * per_search
 
 
 def foreseeable(study: Study) -> list[FoldSpec]:
@@ -151,8 +151,8 @@ def foreseeable(study: Study) -> list[FoldSpec]:
     """
     specs: list[FoldSpec] = []
     for search in study.searches():
-        specs += [spec for spec, _ in search.asked_specs()]
-        hyperparameters = search.settled_hyperparameters()
+        specs += search.known_specs()
+        hyperparameters = search.found_hyperparameters()
         if hyperparameters is None:
             continue
         if _has_choice(search):

@@ -117,6 +117,7 @@ def _record(
         hyperparameters=job.hyperparameters,
         run=job.run,
         search=job.search,
+        study=job.study,
         seed=job.seed,
         fold_fingerprints=tuple(spec.fingerprint for spec in job.specs),
         fold_scores=tuple(folds),

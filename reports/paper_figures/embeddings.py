@@ -40,7 +40,9 @@ def nearest_test_images(materials: Mapping[str, Material]) -> Figure:
             if retrievals:
                 galleries[dataset] = retrievals
     if not galleries:
-        raise FigureError(f"no run of {_PROXY_ANCHOR} has retrievals beside the store; name their folder with --artifacts")
+        raise FigureError(
+            f"no run of {_PROXY_ANCHOR} has retrievals beside the store; name their folder with --artifacts"
+        )
     return galleries_side_by_side(galleries)
 
 

@@ -193,6 +193,7 @@ class RunRecord(Record):
         hyperparameters: The setting, by hyperparameter.
         run: Number of the reproduction, from 0 in every search.
         search: Number of the search that found the setting, from 0.
+        study: Fingerprint of the study that found the setting; None if nothing was searched, or if it was not recorded.
         seed: The experiment's seed. The folds' seeds derive from `seed`, `search` and `run`. Runs of two methods that
             are equal in all three are matched.
         fold_fingerprints: Fingerprints of the trainings, one per fold.
@@ -221,7 +222,7 @@ class RunRecord(Record):
     later: ClassVar[frozenset[str]] = frozenset(
         {
             *("metrics_separated", "metrics_concatenated", "class_scores", "steps", "iterations"),
-            *("search", "chosen_by", "last_epoch", "training_version"),
+            *("search", "chosen_by", "last_epoch", "training_version", "study"),
         }
     )
 
@@ -250,6 +251,7 @@ class RunRecord(Record):
     chosen_by: tuple[str, ...] = ()
     last_epoch: Scores | None = None
     search: int = 0
+    study: str | None = None
     training_version: int = 1
     provenance: Provenance
 

@@ -225,16 +225,20 @@ MOST_REPRODUCTIONS, MOST_TRIALS, MOST_SEARCHES = 1000, 10_000, 100
 
 
 class SamplerSettings(Record):
-    """The search's sampler. All arguments are explicit, since defaults of Optuna change between releases.
+    """The search's sampler. All arguments of the default are explicit, since defaults of Optuna change with releases.
 
     Attributes:
-        name: Class of `optuna.samplers`.
+        name: Class of `optuna.samplers`. MLRC's is a Gaussian process.
+        arguments: Further arguments of the class.
         startup_trials: Number of trials before the sampler uses the results of earlier trials.
-        startup: Sampler of the startup trials.
-        deterministic_objective: Whether the sampler assumes an objective without noise.
+        startup: How the startup trials are drawn.
+        deterministic_objective: Whether the Gaussian process assumes an objective without noise.
     """
 
-    name: Literal["GPSampler"] = "GPSampler"
+    later = frozenset({"arguments"})
+
+    name: str = "GPSampler"
+    arguments: dict[str, JsonValue] = Field(default={})
     startup_trials: int = 5
     startup: Literal["scrambled_sobol"] = "scrambled_sobol"
     deterministic_objective: bool = False

@@ -5,8 +5,8 @@ import time
 from pathlib import Path
 
 import optuna
-
 from protocols.search.optuna_search import Search
+
 from protocols.search.space import SearchParameter
 from results.spec.experiment_spec import SamplerSettings
 from tests.benchmarks.bench_rows import BenchRow

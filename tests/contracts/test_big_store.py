@@ -14,7 +14,7 @@ def test_copies_have_fingerprints_of_their_own_and_the_run_stays_the_latest(tmp_
     record = some_run(fold_fingerprints=tuple(spec.fingerprint for spec in specs))
     store.put_run(record)
     store.put_experiment("f", "some", some_summary(methods={"triplet": "Triplet"}))
-    store.enlist("f", "triplet", 0, record.fingerprint)
+    store.enlist("f", "triplet", record)
     enlarge(store, trainings=100, runs=400)
     contents = store.contents()
     assert contents.test_evaluations == 400
