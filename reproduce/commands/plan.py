@@ -60,7 +60,7 @@ def plan(
     The times come from the trainings in the store. --rate or --gpu plans for another machine. Without --data the plan
     uses the dataset's published counts.
     """
-    from protocols.metrics.neighbours import backend
+    from protocols.metrics.faiss_search import backend
     from reproduce.execution.devices import check_device, default_workers
     from reproduce.forecast import plan_trainings
     from reproduce.storage import storage_paths, store_to_read, with_writable_cache

@@ -11,9 +11,9 @@ from rich.console import Console
 
 from protocols.datasets.split_file import SPLIT_FILE
 from protocols.jobs import Job, Outcome
-from protocols.metrics.neighbours import backend
+from protocols.metrics.faiss_search import backend
 from protocols.search.study import Study
-from protocols.users_files.kept_copies import keep_sources
+from protocols.users_files.sources import keep_sources
 from reports.tables.formats import WRITERS
 from reports.tables.result_table import table_of
 from reports.tables.table import Table

@@ -7,8 +7,8 @@ from pathlib import Path
 from protocols.datasets.dataset import DataError, DataRequest, Dataset
 from protocols.datasets.dataset_registry import DATASETS, EMBEDDED, open_dataset
 from protocols.datasets.stand_in import stand_in
+from protocols.features.feature_rows import LabelledFeatures
 from protocols.features.frozen_features import FrozenTrunk, with_features, with_noise
-from protocols.features.packed_features import LabelledFeatures
 from protocols.images.decoding import BrokenImageError
 from protocols.problem import Problem
 from protocols.progress import Progress
@@ -19,7 +19,7 @@ from protocols.search.space import searched_ranges
 from protocols.search.study import Budget, Study
 from protocols.splits import ClassSplit, SplitError, drawn_name, named_split
 from protocols.trunks.embedding_model import check_images_fit
-from protocols.trunks.trunk_registry import settled_trunk, trunk_entry
+from protocols.trunks.trunk_registry import identified_trunk, trunk_entry
 from protocols.trunks.weights import TrunkError
 from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.method_card import MethodCard
@@ -172,7 +172,7 @@ def open_session(
         if experiment.trunk.name == NO_TRUNK:
             experiment = _with_width(experiment, _open_images(experiment, where, progress))
         if not outline or weights is not None:
-            trunk = settled_trunk(experiment.trunk, weights, fetching)
+            trunk = identified_trunk(experiment.trunk, weights, fetching)
             if trunk.name != NO_TRUNK:
                 check_images_fit(trunk, experiment.images.crop)
             experiment = experiment.model_copy(update={"trunk": trunk})

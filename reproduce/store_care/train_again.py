@@ -22,10 +22,9 @@ from protocols.splits import FoldClasses, SplitError, from_ranges
 from protocols.training.build_method import MethodError
 from protocols.training.component_versions import with_versions
 from protocols.training.fold_data import FoldData, fold_data
-from protocols.trunks.trunk_registry import settled_trunk
+from protocols.trunks.trunk_registry import identified_trunk
 from protocols.trunks.weights import TrunkError
-from protocols.users_files.classes import SourceError
-from protocols.users_files.kept_copies import remember_kept_sources
+from protocols.users_files.sources import SourceError, remember_kept_sources
 from reproduce.errors import InputError, WorkFailedError
 from reproduce.execution.executor import Executor, in_order
 from reproduce.execution.tasks import Trained, TrainTask
@@ -292,7 +291,7 @@ def check_weights(spec: FoldSpec, weights: Path | None, fetching: Progress | Non
     if spec.trunk.name == NO_TRUNK:
         return
     try:
-        settled = settled_trunk(spec.trunk, weights, fetching)
+        settled = identified_trunk(spec.trunk, weights, fetching)
     except TrunkError as error:
         raise InputError(str(error)) from error
     if settled.weights != spec.trunk.weights:
