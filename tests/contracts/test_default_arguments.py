@@ -11,7 +11,7 @@ DEFAULTS: dict[str, dict[str, float]] = {
     "ProxyGMLLoss": {"proxies_per_class": 12, "r": 0.05, "reg_weight": 0.3},
     "SoftTripleLoss": {"centers_per_class": 10, "la": 20, "gamma": 0.1, "margin": 0.01, "tau": 0.2},
     "NIRLoss": {"omega": 0.0075},
-    "CCPLoss": {"lam": 2e-4, "w_sample": 0.1, "w_proxy": 1},
+    "CCPLoss": {"lam": 2e-4, "w_sample": 0.1},
     "XBMLoss": {"start_iteration": 1000, "weight": 1},
     "HierarchicalProxyLoss": {"coarse_weight": 0.1, "period": 1, "alpha": 32, "margin": 0.1},
 }
