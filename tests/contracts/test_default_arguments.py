@@ -13,7 +13,7 @@ DEFAULTS: dict[str, dict[str, float]] = {
     "NIRLoss": {"omega": 0.0075},
     "CCPLoss": {"lam": 2e-4, "w_sample": 0.1},
     "XBMLoss": {"start_iteration": 1000, "weight": 1},
-    "HierarchicalProxyLoss": {"coarse_weight": 0.1, "period": 1, "alpha": 32, "margin": 0.1},
+    "HierarchicalProxyLoss": {"coarse_weight": 0.1, "period": 1},
 }
 
 
