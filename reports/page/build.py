@@ -53,7 +53,7 @@ def build_page(material: Material, helper: Executor | None = None) -> BuiltPage:
     compared = compared_tables(material)
     of_runs, of_embeddings = _drawn_here(material, compared) if material.records else ((), ())
     summary, classes = material.measured.summary, over_classes(material)
-    settings = {name: value for name, value in summary.written_settings.items() if name != "title"}
+    settings = {name: value for name, value in summary.experiment.without_folder().items() if name != "title"}
     content = PageContent(
         title=summary.title,
         subtitle=f"{material.name}: {_subtitle(material)}",
@@ -113,7 +113,7 @@ def _drawn_there(begun: Sequence[Begun]) -> tuple[tuple[Drawn, ...], tuple[Drawn
 
 
 def _subtitle(material: Material) -> str:
-    dataset = material.measured.summary.dataset or "a dataset"
+    dataset = material.measured.summary.dataset
     return f"which differences between methods are real on {dataset}, and the origin of every number."
 
 

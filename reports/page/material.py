@@ -132,7 +132,7 @@ class Material:
         # Independent values: the runs, or the means of the searches.
         repeated = [len(by_run) for by_run in values.values() if len(by_run) > 1]
         records = [record for key in values for record in self.records[key]]
-        score, on_features = primary_score(self.measured), self.measured.summary.is_on_features
+        score, on_features = primary_score(self.measured), self.measured.summary.experiment.trunk.is_input_features
         return budget(len(values), min(repeated, default=1), score, records, on_features=on_features)
 
     @cached_property

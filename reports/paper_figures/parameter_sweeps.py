@@ -224,13 +224,8 @@ def row_setting(material: Material, key: str, target: str) -> object:
 
     Returns:
         The value; None if the row has no such hyperparameter or setting.
-
-    Raises:
-        FigureError: The experiment is of another version of the suite.
     """
     experiment = material.measured.summary.experiment
-    if experiment is None:
-        raise FigureError(f"{material.name}: its settings are of another version of the suite")
     if target in (given := material.records[key][0].hyperparameters):
         return given[target]
     for variant in experiment.variants:

@@ -137,8 +137,6 @@ def _rank(answer: ExperimentAnswer) -> tuple[bool, int]:
 
 def _experiment_answer(claim: Claim, stored: StoredExperiment) -> ExperimentAnswer | None:
     experiment = stored.measured.summary.experiment
-    if experiment is None:
-        return None
     a, b = claim.a.method, claim.b.method
     conditions = experiment.conditions_of(a)
     if not {a, b} <= set(experiment.rows) or experiment.conditions_of(b) != conditions:

@@ -26,7 +26,7 @@ def peeking_table(measured: MeasuredExperiment) -> Table:
         Scores in percent for both choices of the checkpoint, and their difference, in the score that the paper's code
         chooses by (`Experiment.peeking_metric`). The sheet has fractions of 1.
     """
-    titles, metric = measured.summary.methods, measured.summary.peeking_metric
+    titles, metric = measured.summary.methods, measured.summary.experiment.peeking_metric
     by_method = {gain.method: gain for gain in peeking(measured, metric)}
     ordered = [by_method[key] for key in titles if key in by_method and not by_method[key].nothing_to_choose]
     hidden = [title for key, title in titles.items() if key in by_method and by_method[key].nothing_to_choose]

@@ -72,7 +72,7 @@ def table_of(measured: MeasuredExperiment) -> Table:
         alpha=level_of(measured),
         constant=summary.constant,
     )
-    return replace(table, notes=(*table.notes, *_old_choices(measured), *result_notes(measured)))
+    return replace(table, notes=(*table.notes, *result_notes(measured)))
 
 
 def missing_runs(measured: MeasuredExperiment) -> tuple[str, ...]:
@@ -211,19 +211,6 @@ def _values(row: Row, run: RunRecord) -> list[tuple[Value, ...]]:
         if not cell.empty
     ]
     return [*results, *beside]
-
-
-def _old_choices(measured: MeasuredExperiment) -> tuple[str, ...]:
-    """A note on runs of `standard` from versions that chose the epoch on the first fold only."""
-    summary = measured.summary
-    if summary.protocol != "standard" or summary.experiment is None:
-        return ()
-    training = summary.experiment.training
-    if training.max_epochs <= training.validate_every:
-        return ()
-    old = [record for record in measured.records if not record.chosen_by and record.iterations != 0]
-    sentence = "an older version of the suite chose the epoch on the first fold only. Run the experiment again."
-    return (f"In {len(old)} of {len(measured.records)} runs {sentence}",) if old else ()
 
 
 def _caption(

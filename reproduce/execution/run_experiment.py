@@ -21,7 +21,7 @@ from reproduce.execution.devices import prepare_process, threads_per_training
 from reproduce.execution.executor import Executor
 from reproduce.execution.failed_jobs import HangWatch
 from reproduce.execution.scheduler import Scheduler
-from reproduce.execution.session import Session, data_of
+from reproduce.execution.session import Session
 from reproduce.execution.told_trials import count_told_trials, works
 from reproduce.forecast.plan_trainings import expected_test
 from reproduce.monitoring.observer import Observer, Observers, Tick
@@ -44,7 +44,7 @@ from results.store.store import IncompleteExperimentError, Store
 from results.whole_files import write_whole
 
 
-def known_after(session: Session, store: Store) -> tuple[int, ...]:
+def seen_after(session: Session, store: Store) -> tuple[int, ...]:
     """Return the numbers of runs with which the experiment was complete before, in ascending order.
 
     Somebody who adds runs because of the results is peeking. The suite cannot tell why runs are added, so it notes all
@@ -61,7 +61,7 @@ def known_after(session: Session, store: Store) -> tuple[int, ...]:
             summary = store.experiment(fingerprint)
         except IncompleteExperimentError:
             continue
-        if summary.experiment is None or summary.reproductions >= session.experiment.reproductions:
+        if summary.reproductions >= session.experiment.reproductions:
             continue
         raised = summary.experiment.model_copy(
             update={
@@ -206,8 +206,7 @@ def run(
         keep_sources(session.paths.artifacts)
         forecast = _forecast(session, methods, executor)
         _say_start(session, executor, console)
-        seen = {"known_after": known_after(session, store), "data": data_of(session.problem.dataset)}
-        summary = session.summary().model_copy(update=seen)
+        summary = session.summary().model_copy(update={"seen_after": seen_after(session, store)})
         store.put_experiment(session.fingerprint, session.name, summary)
         # The search samples in this process, so its threads must not depend on the number of workers either.
         prepare_process(executor.device)

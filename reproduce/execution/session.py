@@ -115,12 +115,10 @@ class Session:
         """Return the experiment's summary for the store. It is enough to draw the tables without torch."""
         studies = self.studies(optuna.storages.InMemoryStorage())
         return ExperimentSummary(
-            title=self.experiment.title,
             methods={card.key: card.title for card in self.cards},
-            trials=self.budget.trials,
-            reproductions=self.budget.reproductions,
             runs={key: study.n_runs for key, study in studies.items()},
-            settings=self.experiment,
+            experiment=self.experiment,
+            data=data_of(self.problem.dataset),
             ranges={key: ranges for key, study in studies.items() if (ranges := searched_ranges(study.method.space))},
         )
 
@@ -309,8 +307,6 @@ def data_of(dataset: Dataset) -> ExperimentData:
 def note_on_data(session: Session, store: Store) -> str | None:
     """Return one line if the store has this experiment with other data only, and None otherwise.
 
-    Experiments of older versions are known by their runs, which count only the test images.
-
     Args:
         session: The opened experiment.
         store: The store with earlier experiments.
@@ -326,16 +322,11 @@ def note_on_data(session: Session, store: Store) -> str | None:
         if summary.dataset != session.experiment.dataset.name:
             continue
         known = summary.data
-        if known is not None:
-            data_fingerprint, counts = known.fingerprint, f"{known.samples:,} {samples} of {known.classes:,} classes"
-        elif runs := store.experiment_runs(fingerprint):
-            data_fingerprint = runs[0].data_fingerprint
-            counts = f"{runs[0].test_images:,} test {samples} of {runs[0].test_classes:,} test classes"
-        else:
+        if known is None:
             continue
-        if data_fingerprint == now.fingerprint:
+        if known.fingerprint == now.fingerprint:
             return None
-        latest = latest or counts
+        latest = latest or f"{known.samples:,} {samples} of {known.classes:,} classes"
     if latest is None:
         return None
     return (

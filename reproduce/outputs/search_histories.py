@@ -33,7 +33,7 @@ def searches(storage: optuna.storages.BaseStorage, measured: MeasuredExperiment)
         The searches by the methods' keys. Methods without a search or without a matching study are left out.
     """
     experiment, trials = measured.summary.experiment, measured.summary.trials
-    if experiment is None or not trials:
+    if not trials:
         return {}
     data = {record.data_fingerprint for record in measured.records}
     by_method: dict[str, SearchHistory] = {}

@@ -36,7 +36,6 @@ from reproduce.outputs.find_runs import NamedExperiment
 from reproduce.outputs.search_histories import belongs_to
 from reproduce.store_care.check_files import read_tensors
 from results.records.artifacts import last_epoch_path, vectors_path, weights_path
-from results.records.experiment_summary import OTHER_VERSION
 from results.records.provenance import mixed_versions
 from results.records.records import FoldResult, Provenance
 from results.spec.experiment_spec import Experiment
@@ -206,14 +205,9 @@ def stored_trainings(
         store: The store.
         experiment: The experiment.
         studies: Optuna's storage of the searches; None if there is none.
-
-    Raises:
-        InputError: The experiment was stored by another version of the suite.
     """
     summary = store.experiment(experiment.fingerprint)
     settings = summary.experiment
-    if settings is None:
-        raise InputError(f"{experiment.name}: kept with {OTHER_VERSION}; use that version to verify it")
     records = store.experiment_runs(experiment.fingerprint)
     tested = {fingerprint for record in records for fingerprint in record.fold_fingerprints}
     others = {fingerprint for record in records for fingerprint in record.chosen_by}

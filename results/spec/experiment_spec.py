@@ -8,11 +8,10 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, FiniteFloat, JsonValue, model_validator
 
-from results.experiment_names import first_name
 from results.spec.mlrc_constants import FOLDS, REPRODUCTIONS, TRIALS
 from results.spec.training_spec import ImageSettings, TrainingSettings
 from results.spec.trunk_spec import NO_TRUNK, EmbedderSpec, TrunkSpec
-from results.values import Record, canonical_json, fingerprint_of
+from results.values import Record, Spec, canonical_json, fingerprint_of
 
 ROW_CONDITIONS = (
     *("trunk", "embedding_size", "images", "training", "embedder_bias", "embedder"),
@@ -119,7 +118,7 @@ class DrawnSplit(Record):
     seed: int = Field(ge=0)
 
 
-class DataChoice(Record):
+class DataChoice(Spec):
     """The dataset of an experiment.
 
     Attributes:
@@ -131,7 +130,7 @@ class DataChoice(Record):
             folder, if there is one. Only for images and features of one's own.
     """
 
-    later = frozenset({"split"})
+    optional = frozenset({"split"})
 
     name: str
     root: Path | None = None
@@ -269,7 +268,7 @@ class Variant(Record):
     set: dict[str, JsonValue]
 
 
-class SearchSettings(Record):
+class SearchSettings(Spec):
     """The hyperparameter search.
 
     Attributes:
@@ -287,7 +286,7 @@ class SearchSettings(Record):
             (`results.spec.racing`). MLRC trains every trial on all folds.
     """
 
-    later = frozenset({"ranges", "published", "searches", "network_lr", "racing"})
+    optional = frozenset({"ranges", "published", "searches", "network_lr", "racing"})
 
     trials: int = Field(default=TRIALS, ge=0, le=MOST_TRIALS)
     bounds: Literal["widened", "initial"] = "widened"
@@ -299,7 +298,7 @@ class SearchSettings(Record):
     network_lr: Bounds | None = None
 
 
-class ProxySettings(Record):
+class ProxySettings(Spec):
     """Training of losses that have their own learning rate. Papers give it as a multiple of the network's rate.
 
     Attributes:
@@ -308,14 +307,14 @@ class ProxySettings(Record):
         warmup_steps: Steps with a frozen trunk, instead of `warmup_passes`.
     """
 
-    later = frozenset({"warmup_steps"})
+    optional = frozenset({"warmup_steps"})
 
     lr_multiplier: float = Field(gt=0)
     warmup_passes: int = Field(default=0, ge=0)
     warmup_steps: int | None = Field(default=None, ge=0)
 
 
-class PrimaryScore(Record):
+class PrimaryScore(Spec):
     """The score that decides which method is better. All pairs of methods are tested in it, and no other score is.
 
     Attributes:
@@ -326,7 +325,7 @@ class PrimaryScore(Record):
         margin: Methods that differ by less than this many percentage points count as equal.
     """
 
-    later = frozenset({"test", "margin"})
+    optional = frozenset({"test", "margin"})
 
     metric: Literal["map_at_r", "r_precision", "precision_at_1"] = "map_at_r"
     embeddings: Literal["separated", "concatenated"] = "concatenated"
@@ -334,7 +333,7 @@ class PrimaryScore(Record):
     margin: float = Field(default=0.5, gt=0)
 
 
-class Experiment(Record):
+class Experiment(Spec):
     """A comparison of methods on one dataset under equal conditions.
 
     An experiment file holds one experiment or, as panels, several.
@@ -373,7 +372,7 @@ class Experiment(Record):
     """
 
     model_config = ConfigDict(validate_by_name=True, validate_by_alias=True)
-    later = frozenset(
+    optional = frozenset(
         {
             *("split", "embedder_bias", "proxies", "settings", "metrics", "test_curves", "normalization"),
             *("conditions", "primary", "peeking_metric", "first_reproductions", "recordings"),
@@ -485,12 +484,12 @@ class Experiment(Record):
         """Return the key of this experiment in the store: a hash of everything that could change its table.
 
         Args:
-            name: The experiment's name. A renamed experiment counts under its first name, so that its rows are found.
+            name: The experiment's name.
             data_fingerprint: Fingerprint of the dataset. The paths of images and split are not part of the hash.
         """
         left_out = dict.fromkeys(("title", "methods", "variants", "peeking_metric"), True)
         settings = self.model_dump(mode="json", exclude={**left_out, "dataset": {"root", "split"}})
-        return fingerprint_of([first_name(name), data_fingerprint, settings])
+        return fingerprint_of([name, data_fingerprint, settings])
 
     def without_folder(self) -> dict[str, Any]:
         """Return the experiment as JSON values, without the folder of its images, which differs between machines."""

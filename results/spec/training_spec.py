@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
 from results.spec.nested_components import nested_components, renamed_components
 from results.spec.trunk_spec import EmbedderSpec, TrunkSpec
-from results.values import Record, fingerprint_of
+from results.values import Record, Spec, fingerprint_of
 
 TRAINING_VERSION = 2
 """Version of the training. Raise it with every change that alters outcomes: old results then no longer match.
@@ -46,7 +46,7 @@ class WeightedComponent(Component):
     weight: float
 
 
-class MethodSpec(Record):
+class MethodSpec(Spec):
     """A method with a value for every hyperparameter.
 
     Attributes:
@@ -66,7 +66,7 @@ class MethodSpec(Record):
         lr: Learning rate of trunk and embedder; None takes that of the training settings.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"versions", "warmup_steps", "embedder", "lr"})
+    optional = frozenset({"versions", "warmup_steps", "embedder", "lr"})
 
     name: str
     loss: Component | None
@@ -87,7 +87,7 @@ class MethodSpec(Record):
         return self.loss is not None or self.embedder is not None
 
 
-class ImageSettings(Record):
+class ImageSettings(Spec):
     """Transforms of an image before the trunk (specification, section 3).
 
     Attributes:
@@ -101,7 +101,7 @@ class ImageSettings(Record):
         augmentation: `faithful` resizes each crop with Pillow. `device` resizes a whole batch on the network's device.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"evaluation_resize", "augmentation"})
+    optional = frozenset({"evaluation_resize", "augmentation"})
 
     resize: int | None = Field(default=256, ge=1)
     crop: int = Field(default=227, ge=1)
@@ -140,7 +140,7 @@ class StepSchedule(Record):
     factor: float = Field(gt=0, lt=1)
 
 
-class TrainingSettings(Record):
+class TrainingSettings(Spec):
     """Length, optimizer and precision of one training (specification, sections 5 and 6).
 
     Attributes:
@@ -157,7 +157,7 @@ class TrainingSettings(Record):
         precision: `amp` computes trunk and embedder in mixed precision on a GPU.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"schedule", "clip_value", "clip_norm", "precision"})
+    optional = frozenset({"schedule", "clip_value", "clip_norm", "precision"})
 
     batch_size: int = Field(default=32, ge=1)
     iterations_per_epoch: int | None = Field(default=100, ge=1)
@@ -175,7 +175,7 @@ class TrainingSettings(Record):
         return self.iterations_per_epoch or max(1, training_images // self.batch_size)
 
 
-class FoldSpec(Record):
+class FoldSpec(Spec):
     """Everything that decides the outcome of one training.
 
     There is no field for test classes, since the search must not see them.
@@ -202,7 +202,7 @@ class FoldSpec(Record):
         embedder: Hidden layers and start of the embedder.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"embedder_bias", "checkpoint_epoch", "normalization", "embedder"})
+    optional = frozenset({"embedder_bias", "checkpoint_epoch", "normalization", "embedder"})
 
     training_version: int = TRAINING_VERSION
     dataset: str

@@ -67,7 +67,7 @@ def _seen(measured: MeasuredExperiment, record: RunRecord) -> int:
 def _longest(measured: MeasuredExperiment, method: str, trainings: int) -> int | None:
     """Iterations of trainings that ran for all epochs; None if they depend on the number of images."""
     experiment = measured.summary.experiment
-    training = None if experiment is None else experiment.for_row(method).training
-    if training is None or training.iterations_per_epoch is None:
+    training = experiment.for_row(method).training
+    if training.iterations_per_epoch is None:
         return None
     return trainings * training.max_epochs * training.iterations_per_epoch

@@ -71,7 +71,7 @@ def nearest_noise(
     for candidate in candidates:
         variance, degrees = _variance(candidate.measured.records, metric, kind)
         experiment = candidate.measured.summary.experiment
-        if experiment is None or degrees < _FEWEST_DEGREES or variance == 0:
+        if degrees < _FEWEST_DEGREES or variance == 0:
             continue
         same = experiment.dataset.name == dataset
         trunk = experiment.trunk
@@ -103,8 +103,6 @@ def kept_measurements() -> tuple[NamedMeasurements, ...]:
 def setting_phrase(measured: MeasuredExperiment) -> str:
     """Describe an experiment by dataset, trunk, image size and protocol."""
     experiment = measured.summary.experiment
-    if experiment is None:
-        return "its settings are not known"
     dataset = f"a part of {experiment.dataset.name}" if experiment.dataset.subset else experiment.dataset.name
     trunk, protocol = experiment.trunk, f"protocol {experiment.protocol}"
     if trunk.name == NO_TRUNK:

@@ -147,7 +147,7 @@ def measured_deviation(
     """
     measured: list[RunValues] = []
     for kept in kept_measurements():
-        if kept.measured.summary.is_on_features == on_features:
+        if kept.measured.summary.experiment.trunk.is_input_features == on_features:
             measured += run_values(kept.measured.records, metric, kind).values()
     deviation = _pooled(measured)
     if deviation is None:

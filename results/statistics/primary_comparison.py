@@ -37,8 +37,7 @@ def primary_score(measured: MeasuredExperiment) -> PrimaryScore:
         The score that the experiment names, else MAP@R: of the concatenated embeddings, or of the only one.
     """
     experiment = measured.summary.experiment
-    named = None if experiment is None else experiment.primary
-    return named or default_score(measured.records)
+    return experiment.primary or default_score(measured.records)
 
 
 def planned_score(experiment: Experiment) -> PrimaryScore:
@@ -64,8 +63,7 @@ def primary_comparison(measured: MeasuredExperiment) -> ComparisonResult | None:
 def level_of(measured: MeasuredExperiment) -> float:
     """Return the level of the comparison. It is lower if methods may be stopped early, which costs a part of it."""
     experiment = measured.summary.experiment
-    stops = experiment is not None and experiment.first_reproductions is not None
-    return final_alpha() if stops else ALPHA
+    return ALPHA if experiment.first_reproductions is None else final_alpha()
 
 
 def comparison_on(

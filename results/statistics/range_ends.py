@@ -31,7 +31,7 @@ def range_ends(measured: MeasuredExperiment) -> list[RangeEnd]:
     """Find the hyperparameters whose best value lies at an end of the range that was searched.
 
     Args:
-        measured: The experiment. Without the ranges in its summary, as in old files, nothing is found.
+        measured: The experiment.
 
     Returns:
         The hyperparameters, in the order of the experiment's methods and then of the ranges.

@@ -15,7 +15,7 @@ from results.search_trials import SearchTrials, search_trials
 from results.spec.training_spec import FoldSpec
 from results.store.store import Store
 
-FOLDER = Path(__file__).parent / "measured"
+FOLDER = Path(__file__).parent.parent / "measured"
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def _searches(
 ) -> dict[tuple[str, int], SearchTrials]:
     """Trials by method and search, for the searches whose trainings are in the store."""
     by_search: dict[tuple[str, int], SearchTrials] = {}
-    if summary.experiment is None or summary.trials == 0:
+    if summary.trials == 0:
         return by_search
     first_runs = {(run.method, run.search): run for run in reversed(list(records))}
     stored: dict[str, list[tuple[FoldSpec, FoldResult]]] = {}

@@ -88,6 +88,15 @@ def _record(job: EvaluateJob) -> RunRecord:
         test_classes=8,
         test_images=32,
         wall_time=1.0,
+        flags=job.flags,
+        steps=job.steps,
+        iterations=job.iterations,
+        metrics_separated={},
+        metrics_concatenated={},
+        class_scores=None,
+        chosen_by=job.chosen_by,
+        last_epoch=None,
+        training_version=job.specs[0].training_version,
         provenance=provenance("cpu", 1),
     )
 

@@ -12,11 +12,10 @@ import pytest
 from reports.tables.cell_text import cell_text
 from reports.tables.formats import to_csv, to_markdown
 from reports.tables.latex import to_latex
-from reports.tables.result_table import build_table, cells_beside, missing_runs, result_cells, table_of
+from reports.tables.result_table import build_table, cells_beside, missing_runs, result_cells
 from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.store.experiment_results import MeasuredExperiment
-from tests.support.published_world import MLRC, PAPER
 from tests.support.sample_records import scores, some_run, some_summary
 from tests.support.sound_latex import check_latex
 
@@ -302,18 +301,3 @@ def test_a_table_without_last_epochs_has_no_such_columns():
     assert len(table().columns) == 7
     assert cells_beside(row(table(), "triplet")) == ()
     assert "Last epoch" not in table().caption
-
-
-def test_runs_of_an_older_choice_of_the_epoch_are_named():
-    old = with_last_epoch()
-    old[1] = old[1].model_copy(update={"chosen_by": ()})
-    untrained = some_run("untrained", 0, 0.31, iterations=0)
-    summary = some_summary(methods=TITLES, settings=PAPER)
-    notes = table_of(MeasuredExperiment(summary, (*old, untrained))).notes
-    assert any(note.startswith("In 1 of 4 runs an older version of the suite chose the epoch") for note in notes)
-    for settings, runs in ((PAPER, with_last_epoch()), (MLRC, old)):
-        summary = some_summary(methods=TITLES, settings=settings)
-        assert not any("older version" in note for note in table_of(MeasuredExperiment(summary, tuple(runs))).notes)
-    one_epoch = {**PAPER, "training": {"max_epochs": 8, "validate_every": 8}}
-    summary = some_summary(methods=TITLES, settings=one_epoch)
-    assert not any("older version" in note for note in table_of(MeasuredExperiment(summary, tuple(old))).notes)
