@@ -20,11 +20,8 @@ def fingerprint_of(value: Any) -> str:
 def derive_seed(*identity: str | int) -> int:
     """Derive a seed from its purpose.
 
-    Args:
-        identity: The purpose, such as ("search", base seed, trial, fold).
-
-    Returns:
-        A number of 63 bits. It is the same on every machine.
+    The purpose is, for example, ("search", base seed, trial, fold). The seed has 63 bits and is the same on every
+    machine.
     """
     return int(fingerprint_of(list(identity))[:16], 16) >> 1
 

@@ -98,12 +98,7 @@ def _shipped() -> tuple[Claim, ...]:
 def read_claims(text: str, name: str) -> tuple[Claim, ...]:
     """Read a file of claims.
 
-    Args:
-        text: The file's content as CSV with a header.
-        name: Name of the file for messages.
-
-    Raises:
-        ClaimsFileError: A column is missing or unknown, or a line cannot be understood.
+    `name` is the file's name in the messages of `ClaimsFileError`.
     """
     reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")), skipinitialspace=True, strict=True)
     try:

@@ -30,8 +30,7 @@ class FigureValue:
 def figure_values(figure: str) -> tuple[FigureValue, ...]:
     """Return the known values of a published figure, in the order of the file.
 
-    Args:
-        figure: Name of the figure, such as `proxy_gml_figure4`. A figure without known values gives none.
+    A figure without known values, or an unknown one, gives none.
     """
     lines = read_published("figure_values")
     return tuple(

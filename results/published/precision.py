@@ -36,15 +36,7 @@ class PublishedPrecision:
 
 
 def precision_of(cell: PublishedCell, origin: RowOrigin) -> PublishedPrecision:
-    """Return what is known about the runs behind a published value.
-
-    Args:
-        cell: The value.
-        origin: The origin of its row on its dataset.
-
-    Raises:
-        KeyError: The value has a ±, and `spreads.csv` does not know its table.
-    """
+    """Return what is known about the runs behind a published value."""
     spread = None if cell.plus_minus is None else _spreads()[cell.table_name]
     return PublishedPrecision(_runs(cell.table_name, cell.dataset, origin.as_published), spread)
 
@@ -52,12 +44,7 @@ def precision_of(cell: PublishedCell, origin: RowOrigin) -> PublishedPrecision:
 def published_mean(cell: PublishedCell, origin: RowOrigin) -> PublishedMean | None:
     """Return a published value as a measurement, in the units of our records.
 
-    Args:
-        cell: The value.
-        origin: The origin of its row on its dataset.
-
-    Returns:
-        The measurement; None for a dash.
+    None for a dash.
     """
     value, precision = cell.measure, precision_of(cell, origin)
     if value is None:

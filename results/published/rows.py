@@ -43,13 +43,7 @@ class RowOrigin:
 def row_origin(table: str, row: PublishedRow, dataset: str) -> RowOrigin:
     """Where the numbers of a row on one dataset come from.
 
-    Args:
-        table: Name of the published table, as in `results.published.tables.published_tables`.
-        row: The row. A row may be quoted on one dataset and unclear on another (Proxy-ISA, Table 2).
-        dataset: Key of the dataset, such as `cub200`.
-
-    Raises:
-        KeyError: If `rows.csv` does not know the row.
+    A row may be quoted on one dataset and unclear on another (Proxy-ISA, Table 2).
     """
     size = "" if row.dimensions is None else str(row.dimensions)
     return _origins()[(table, row.label, row.trunk, size, row.setting, dataset)]

@@ -111,8 +111,7 @@ class FoldResult(Record):
     def objective(self) -> float:
         """Value that the search maximises: MAP@R on the validation classes, or 0 for a training with `nan`.
 
-        Raises:
-            ValueError: The training has no validation classes.
+        A training without validation classes has none, which is a ValueError.
         """
         if self.best_map_at_r is None:
             raise ValueError("a training without validation classes has no objective")
@@ -260,13 +259,7 @@ def run_fingerprint(
 ) -> str:
     """Return the fingerprint of a test evaluation.
 
-    Args:
-        fold_fingerprints: Fingerprints of the trainings, in the order of the folds.
-        metrics: Names of further metrics, in any order.
-        chosen_by: Fingerprints of the trainings that chose the epoch of the models, in the order of the folds.
-
-    Returns:
-        A hash of the arguments and of `EVALUATION_VERSION`.
+    The fingerprints of trainings are in the order of the folds; the further metrics can be in any order.
     """
     further = [sorted(metrics)] if metrics else []
     choice = [{"chosen_by": list(chosen_by)}] if chosen_by else []

@@ -25,12 +25,7 @@ _OF_ALL_ROWS = ("trunk.name", "trunk.weights", "trunk.frozen")
 def with_conditions(settings: Mapping[str, Any], changes: Mapping[str, JsonValue]) -> dict[str, Any]:
     """Return an experiment's settings with the conditions of one row.
 
-    Args:
-        settings: The settings as nested mappings.
-        changes: New values by dotted key, such as `training.batch_size`.
-
-    Raises:
-        ValueError: A row cannot replace this setting.
+    The changes are by dotted key, such as `training.batch_size`. A setting that a row cannot replace is a ValueError.
     """
     changed = deepcopy(dict(settings))
     for key, value in changes.items():
@@ -65,14 +60,7 @@ def samples_word(dataset: str) -> str:
 
 
 def with_no_trunk(values: dict[str, Any]) -> dict[str, Any]:
-    """Fill in the trunk of an experiment on features if its file names none.
-
-    Args:
-        values: The experiment, as read from its file.
-
-    Returns:
-        The same values, with the trunk `none` where the dataset has features and no images.
-    """
+    """Fill in the trunk of an experiment on features if its file names none."""
     dataset = values.get("dataset")
     name = dataset.get("name") if isinstance(dataset, dict) else getattr(dataset, "name", None)
     if name != FEATURES or "trunk" in values:
@@ -81,16 +69,7 @@ def with_no_trunk(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_feature_settings(dataset: str, trunk: TrunkSpec, images: ImageSettings) -> None:
-    """Refuse settings that have no effect on features, and a trunk for a dataset that has no images.
-
-    Args:
-        dataset: Name of the dataset.
-        trunk: The trunk of the experiment.
-        images: The transforms of the images.
-
-    Raises:
-        ValueError: A setting has no effect, or dataset and trunk do not fit.
-    """
+    """Refuse settings that have no effect on features, and a trunk for a dataset that has no images."""
     if dataset == FEATURES:
         if trunk.model_copy(update={"width": None}) != TrunkSpec(name=NO_TRUNK, weights=NO_TRUNK):
             raise ValueError("dataset features has no images for a trunk; remove the key trunk")
@@ -199,16 +178,7 @@ class SearchedRange(Record):
 
 
 def check_bounds(scale: Scale, low: float, high: float) -> None:
-    """Refuse bounds that a scale cannot have.
-
-    Args:
-        scale: The scale; not `choice`, which has no bounds.
-        low: Lower end of the range.
-        high: Upper end of the range.
-
-    Raises:
-        ValueError: The bounds do not fit the scale.
-    """
+    """Refuse bounds that a scale cannot have."""
     if "log" in scale and low <= 0:
         raise ValueError("a log scale needs low > 0")
     if scale in ("int", "int_log") and not (float(low).is_integer() and float(high).is_integer()):
@@ -457,11 +427,7 @@ class Experiment(Spec):
     def for_row(self, row: str) -> "Experiment":
         """Return the experiment with the conditions of one row, and without those of other rows.
 
-        Args:
-            row: Key of a method or variant.
-
-        Raises:
-            ValueError: A key of the row's conditions does not exist, or its value is wrong.
+        A condition that does not exist, or whose value is wrong, is a ValueError.
         """
         if not self.conditions:
             return self
@@ -483,9 +449,7 @@ class Experiment(Spec):
     def fingerprint(self, name: str, data_fingerprint: str) -> str:
         """Return the key of this experiment in the store: a hash of everything that could change its table.
 
-        Args:
-            name: The experiment's name.
-            data_fingerprint: Fingerprint of the dataset. The paths of images and split are not part of the hash.
+        The paths of images and split are not part of the hash.
         """
         left_out = dict.fromkeys(("title", "methods", "variants", "peeking_metric"), True)
         settings = self.model_dump(mode="json", exclude={**left_out, "dataset": {"root", "split"}})

@@ -14,14 +14,8 @@ KINDS = ("loss", "miner", "regularizer", "distance", "reducer")
 def nested_components(arguments: Mapping[str, JsonValue]) -> Iterator[tuple[str, dict[str, JsonValue]]]:
     """Find the components among arguments, and those among their arguments.
 
-    Args:
-        arguments: Arguments by name.
-
-    Yields:
-        The argument's name, and the dictionary with the component's kind, name and arguments.
-
-    Raises:
-        ValueError: A component has no name, an unknown kind or an unknown key.
+    Each comes with the name of its argument. A component without a name, of an unknown kind or with an unknown key is a
+    ValueError.
     """
     for key, value in arguments.items():
         if not isinstance(value, dict) or set(value) != {"component"}:
@@ -41,12 +35,7 @@ def nested_components(arguments: Mapping[str, JsonValue]) -> Iterator[tuple[str,
 
 
 def renamed_components(arguments: Mapping[str, JsonValue], rename: Callable[[str], str]) -> dict[str, JsonValue]:
-    """Return a copy of arguments in which all components have new names.
-
-    Args:
-        arguments: Arguments by name.
-        rename: Function that takes a name and returns the new one.
-    """
+    """Return a copy of arguments in which all components have new names."""
     renamed = dict(arguments)
     for key, value in arguments.items():
         if isinstance(value, dict) and set(value) == {"component"} and isinstance(nested := value["component"], dict):

@@ -50,9 +50,7 @@ class SourceName:
 def relative_name(name: str, folder: Path) -> str:
     """Return a name of a card or an experiment file with its path taken relative to the file's folder.
 
-    Args:
-        name: A name of any kind. Plain names and modules stay as they are.
-        folder: The folder that contains the card or the experiment file.
+    Plain names and modules stay as they are.
     """
     parsed = SourceName.parse(name)
     return name if parsed is None else str(parsed.relative_to(folder))

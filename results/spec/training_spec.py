@@ -30,11 +30,7 @@ class Component(Record):
         return self
 
     def renamed(self, rename: Callable[[str], str]) -> Self:
-        """Return a copy with new names of the class and of all components that are arguments.
-
-        Args:
-            rename: Function that takes a name and returns the new one.
-        """
+        """Return a copy with new names of the class and of all components that are arguments."""
         return self.model_copy(
             update={"name": rename(self.name), "arguments": renamed_components(self.arguments, rename)}
         )

@@ -41,15 +41,8 @@ def runs_answer(
 ) -> RunsAnswer:
     """Judge a claim by runs.
 
-    Args:
-        methods: Values by run, by method, of all methods of the experiment under equal conditions; fractions of 1.
-        a: The method that is claimed to be better.
-        b: The other method.
-        claimed: Claimed difference, a fraction of 1.
-        constant: Methods with one run that stands for all, because every other would be equal.
-
-    Raises:
-        KeyError: Method a or b has no runs.
+    `methods` has the values of all methods of the experiment under equal conditions, fractions of 1. Methods in
+    `constant` have one run that stands for all.
     """
     # The pair's own methods come first, so that its difference is a minus b.
     ordered = {name: methods[name] for name in dict.fromkeys((a, b, *methods))}

@@ -35,12 +35,8 @@ class CutOff:
 def cut_offs(measured: MeasuredExperiment) -> list[CutOff]:
     """Count the trainings that were cut off.
 
-    Args:
-        measured: The experiment. Without its trainings and their counts, only runs whose trainings were all cut off
-            can be seen, from the iterations in their records.
-
-    Returns:
-        The counts of the methods with a cut-off training, in the order of the experiment.
+    Methods without a cut-off training are left out. Without trainings and their counts, only runs whose trainings were
+    all cut off can be seen, from the iterations in their records.
     """
     counts = []
     for method in measured.summary.methods:

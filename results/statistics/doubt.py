@@ -73,19 +73,8 @@ def doubt_of_pairs(
 ) -> list[Doubt]:
     """Compute the budget of doubt of every pair of methods.
 
-    Args:
-        records: Runs by method, with class scores.
-        metric: One of the headline metrics.
-        kind: Kind of the tested embeddings.
-        confidence: Confidence level of the intervals, a fraction of 1.
-        constant: Methods with one run that stands for all, because every other would be equal. They count as if they
-            had been run as often as the others.
-
-    Returns:
-        The budgets of each method with every later one.
-
-    Raises:
-        ValueError: A run has no class scores, or methods were tested on different classes.
+    The result has each method with every later one. Methods in `constant` have one run that stands for all, and count
+    as if they had been run as often as the others.
     """
     scores: dict[str, dict[RunKey, _Array]] = {}
     queries: _Array | None = None
@@ -109,16 +98,8 @@ def doubt(
 ) -> Doubt:
     """Compute the budget of doubt of a difference.
 
-    Args:
-        names: Names of the methods.
-        a: Class scores of method a by run.
-        b: Class scores of method b by run.
-        queries: Number of queries of each class (classes,). Classes are weighted with it, as in the scores.
-        confidence: Confidence level of the intervals, a fraction of 1.
-
-    Returns:
-        The budget. Runs are matched if at least two runs (or two searches, where both methods have several) have
-        equal numbers.
+    `a` and `b` are class scores by run, and `queries` (classes,) weights the classes as in the scores. Runs are matched
+    if at least two runs (or two searches, where both methods have several) have equal numbers.
     """
     used = queries > 0
     weights = queries[used] / queries[used].sum()

@@ -55,16 +55,8 @@ def nearest_noise(
 
     Nearest is the same whole dataset, then a part of it, then another dataset with ImageNet weights, then any other.
     Among equally near ones it is the one with the most degrees of freedom. Experiments on features, such as those of a
-    frozen trunk, come last: their runs vary less than those that train a network.
-
-    Args:
-        candidates: Experiments with runs.
-        dataset: Key of the dataset of the printed values.
-        metric: Name of the metric.
-        kind: Kind of the tested embeddings.
-
-    Returns:
-        The deviation; None if no candidate has repeated runs with this metric.
+    frozen trunk, come last: their runs vary less than those that train a network. None if no candidate has repeated
+    runs with this metric.
     """
     nearest: MeasuredNoise | None = None
     best: tuple[bool, bool, bool, bool, int] | None = None

@@ -38,14 +38,7 @@ ValueKey = RunKey | SearchKey
 
 
 def by_search(values: Mapping[RunKey, float]) -> dict[SearchKey, list[float]]:
-    """Group the values of a method's runs by search.
-
-    Args:
-        values: Values by run.
-
-    Returns:
-        The values of each search, in the order of `values`.
-    """
+    """Group the values of a method's runs by search."""
     groups: dict[SearchKey, list[float]] = {}
     for key, value in values.items():
         groups.setdefault(SearchKey(key.dataset, key.seed, key.search), []).append(value)
@@ -55,11 +48,7 @@ def by_search(values: Mapping[RunKey, float]) -> dict[SearchKey, list[float]]:
 def independent_values(values: Mapping[RunKey, float]) -> dict[ValueKey, float]:
     """Return the values that intervals and tests may treat as independent.
 
-    Args:
-        values: Values of one method by run.
-
-    Returns:
-        The values themselves if they belong to one search; else the mean of each search.
+    They are the values themselves if they belong to one search, else the mean of each search.
     """
     groups = by_search(values)
     if len(groups) < 2:
@@ -70,15 +59,7 @@ def independent_values(values: Mapping[RunKey, float]) -> dict[ValueKey, float]:
 def search_interval(values: Mapping[RunKey, float], confidence: float = 0.95) -> Interval:
     """Compute a method's mean and its interval over runs, or over searches if its search was repeated.
 
-    Args:
-        values: Values of one method by run.
-        confidence: Confidence level, a fraction of 1.
-
-    Returns:
-        The mean over searches of their runs' means, with its interval. `n` is the number of runs.
-
-    Raises:
-        ValueError: There is no value.
+    `n` of the interval is the number of runs.
     """
     interval = student_t_interval(list(independent_values(values).values()), confidence)
     return Interval(interval.mean, interval.half_width, len(values))

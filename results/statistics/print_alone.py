@@ -54,11 +54,6 @@ def print_answer(claim: Claim, measured: MeasuredNoise | None, confidence: float
     """Judge a claim by its printed numbers.
 
     The deviation is that of the printed ±, if there is one. Else it is a measured one.
-
-    Args:
-        claim: The claim.
-        measured: Deviation of the nearest measured setting; None if there is none.
-        confidence: 1 minus the probability that equal methods are called beyond noise.
     """
     runs_a, runs_b = fewest_runs(claim.a), fewest_runs(claim.b)
     printed = printed_deviation(claim)
@@ -89,15 +84,7 @@ def fewest_runs(side: ClaimedValue) -> int:
 def noise_of(deviation: float, degrees: int, runs_a: int, runs_b: int, confidence: float = 0.95) -> float:
     """Compute the difference that two equal methods exceed with a probability of 1 - confidence.
 
-    Args:
-        deviation: Estimated standard deviation between runs.
-        degrees: Degrees of freedom of the estimate.
-        runs_a: Number of runs behind one mean.
-        runs_b: Number of runs behind the other mean.
-        confidence: Confidence level, a fraction of 1.
-
-    Returns:
-        t s sqrt(1/n_a + 1/n_b), in the unit of the deviation.
+    It is t s sqrt(1/n_a + 1/n_b), in the unit of the deviation s.
     """
     t = t_quantile((1 + confidence) / 2, degrees)
     return t * deviation * math.sqrt(1 / runs_a + 1 / runs_b)
@@ -106,9 +93,8 @@ def noise_of(deviation: float, degrees: int, runs_a: int, runs_b: int, confidenc
 def printed_deviation(claim: Claim) -> tuple[float, int] | None:
     """Return the deviation between runs that the ± of the claim gives, pooled over its values.
 
-    Returns:
-        The deviation in percentage points and its degrees of freedom; None if no value has a ±, or if only one has and
-        its meaning or its number of runs is not stated.
+    It is in percentage points. None if no value has a ±, or if only one has and its meaning or its number of runs is
+    not stated.
     """
     sides = (claim.a, claim.b)
     stated = [side for side in sides if side.plus_minus is not None and _is_stated(side, claim)]

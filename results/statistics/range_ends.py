@@ -28,14 +28,7 @@ class RangeEnd:
 
 
 def range_ends(measured: MeasuredExperiment) -> list[RangeEnd]:
-    """Find the hyperparameters whose best value lies at an end of the range that was searched.
-
-    Args:
-        measured: The experiment.
-
-    Returns:
-        The hyperparameters, in the order of the experiment's methods and then of the ranges.
-    """
+    """Find the hyperparameters whose best value lies at an end of the range that was searched."""
     ends = []
     for method in measured.summary.methods:
         settings = {run.search: run.hyperparameters for run in measured.records if run.method == method}

@@ -15,18 +15,9 @@ EMBEDDING_KINDS: tuple[EmbeddingKind, ...] = ("separated", "concatenated")
 def value_of(record: RunRecord, metric: str = "map_at_r", kind: EmbeddingKind = "concatenated") -> float:
     """Return the value of a metric in a run.
 
-    Args:
-        record: The run.
-        metric: One of the headline metrics, a further metric that the run was evaluated with, or
-            `total_training_steps`: iterations up to the end of a training, mean over the run's trainings, as in Table 3
-            of the Chance Constraints paper.
-        kind: Kind of the tested embeddings.
-
-    Returns:
-        The value in the unit of the records: a fraction of 1 for the headline metrics.
-
-    Raises:
-        ValueError: The run has no such value.
+    The metric is a headline metric, a further metric that the run was evaluated with, or `total_training_steps`:
+    iterations up to the end of a training, mean over the run's trainings, as in Table 3 of the Chance Constraints
+    paper. A run without such a value is refused with a ValueError.
     """
     if metric in Scores.model_fields:
         return float(getattr(getattr(record, kind), metric))
@@ -45,18 +36,7 @@ def run_values(
 
     Runs of one search are independent given the setting that it found. If a method's search was repeated, the runs of
     one search are alike and only the searches are independent: a search then counts once, with the mean of its runs
-    (`nested_runs`).
-
-    Args:
-        records: Runs of one or more methods.
-        metric: As in `value_of`.
-        kind: Kind of the tested embeddings.
-
-    Returns:
-        Values by run or by search, by method. The methods are in the order of their first runs.
-
-    Raises:
-        ValueError: A method has the same run twice, or a run has no such metric.
+    (`nested_runs`). The methods are in the order of their first runs.
     """
     by_method = values_by_run(records, metric, kind)
     return {method: independent_values(values) for method, values in by_method.items()}
