@@ -16,8 +16,8 @@ from pydantic import JsonValue
 
 from protocols.search.space import SearchParameter
 from results.records.records import FoldResult
-from results.spec.experiment_spec import SamplerSettings
 from results.spec.racing import Race
+from results.spec.search_settings import SamplerSettings
 from results.values import derive_seed, fingerprint_of
 
 SEARCH_VERSION = 1

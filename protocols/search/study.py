@@ -11,9 +11,9 @@ from protocols.search.open_method import OpenMethod
 from protocols.search.optuna_search import Search, Trial
 from protocols.search.space import settled
 from results.records.records import FoldResult
-from results.spec.experiment_spec import SamplerSettings
 from results.spec.mlrc_constants import REPRODUCTIONS, TRIALS
 from results.spec.racing import RACING_VERSION
+from results.spec.search_settings import SamplerSettings
 from results.spec.seeds import search_seed
 from results.spec.training_spec import TRAINING_VERSION, FoldSpec
 

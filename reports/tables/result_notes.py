@@ -5,7 +5,8 @@ from typing import Literal
 
 from reports.tables.cell_text import joined, joined_with_and
 from results.records.experiment_summary import ExperimentSummary
-from results.spec.experiment_spec import OWN_DATA, DrawnSplit, PrimaryScore
+from results.spec.data_choice import OWN_DATA, DrawnSplit
+from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.cut_off import CutOff, cut_offs
 from results.statistics.planning import MOST_RUNS, RunBudget

@@ -8,7 +8,8 @@ from reports.tables.table import PERCENT, Cell, Column, Mark, Row, Sheet, Table,
 from results.records.experiment_summary import LeftOut
 from results.records.provenance import mixed_versions
 from results.records.records import RunRecord
-from results.spec.experiment_spec import PrimaryScore, samples_word
+from results.spec.data_choice import samples_word
+from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.intervals import student_t_interval
 from results.statistics.method_comparison import ALPHA, ComparisonResult

@@ -20,7 +20,8 @@ from protocols.users_files.classes import settled_name
 from reproduce.config.method_card import card_file, card_names, read_card
 from reproduce.config.strict_yaml import EXPERIMENTS, describe, merged, named_file, names_in, not_finite, read_mapping
 from reproduce.errors import InputError
-from results.spec.experiment_spec import AUGMENTATION, Experiment
+from results.spec.data_choice import AUGMENTATION
+from results.spec.experiment_spec import Experiment
 from results.spec.source_names import relative_name
 from results.spec.trunk_spec import NO_TRUNK, WEIGHT_FILES
 from results.values import Record

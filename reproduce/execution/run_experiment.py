@@ -33,7 +33,7 @@ from reproduce.storage import open_store, open_studies, studies_in_one_line
 from results.records.artifacts import weights_path
 from results.records.experiment_summary import ExperimentSummary, StoppedMethod
 from results.records.recordings import recording_path
-from results.spec.experiment_spec import FEATURES, DrawnSplit
+from results.spec.data_choice import FEATURES, DrawnSplit
 from results.statistics.early_stopping import boundary, stopped
 from results.statistics.nested_runs import ValueKey
 from results.statistics.primary_comparison import primary_score

@@ -28,7 +28,8 @@ from reproduce.config.method_on_dataset import open_method
 from reproduce.errors import InputError
 from reproduce.storage import StoragePaths
 from results.records.experiment_summary import ExperimentData, ExperimentSummary
-from results.spec.experiment_spec import DrawnSplit, Experiment, samples_word
+from results.spec.data_choice import DrawnSplit, samples_word
+from results.spec.experiment_spec import Experiment
 from results.spec.training_spec import ImageSettings, MethodSpec
 from results.spec.trunk_spec import NO_TRUNK, TrunkSpec
 from results.store.store import IncompleteExperimentError, Store

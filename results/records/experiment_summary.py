@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 from pydantic import Field, JsonValue, field_serializer
 
-from results.spec.experiment_spec import Experiment, SearchedRange
+from results.spec.experiment_spec import Experiment
+from results.spec.search_settings import SearchedRange
 from results.values import Record
 
 

@@ -1,17 +1,23 @@
 """The specification of an experiment: the methods that are compared, the dataset, and the settings."""
 
-import math
 from collections.abc import Mapping
 from copy import deepcopy
-from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import ConfigDict, Field, FiniteFloat, JsonValue, model_validator
+from pydantic import ConfigDict, Field, JsonValue, model_validator
 
-from results.spec.mlrc_constants import FOLDS, REPRODUCTIONS, TRIALS
+from results.spec.data_choice import AUGMENTATION, FEATURES, DataChoice, DrawnSplit
+from results.spec.mlrc_constants import FOLDS, REPRODUCTIONS
+from results.spec.search_settings import SearchSettings, check_bounds
 from results.spec.training_spec import ImageSettings, TrainingSettings
 from results.spec.trunk_spec import NO_TRUNK, EmbedderSpec, TrunkSpec
 from results.values import Record, Spec, canonical_json, fingerprint_of
+
+FEWEST_FIRST_REPRODUCTIONS = 3
+"""Fewest runs before the first look. After two, a method that varies far more than the others is stopped too often."""
+
+MOST_REPRODUCTIONS = 1000
+"""A larger number is a slip of the keyboard, and its trainings could not even be listed."""
 
 ROW_CONDITIONS = (
     *("trunk", "embedding_size", "images", "training", "embedder_bias", "embedder"),
@@ -44,184 +50,6 @@ def with_conditions(settings: Mapping[str, Any], changes: Mapping[str, JsonValue
     return changed
 
 
-FEATURES = "features"
-"""Name of the dataset that is a file of features, without images and without a trunk."""
-
-OWN_DATA = ("folder", FEATURES)
-"""Names of the datasets that a user brings, which nobody published."""
-
-AUGMENTATION = ("area", "ratio", "flip", "augmentation")
-"""Settings of the crops for training. A frozen trunk gets the centre crop of each image, once."""
-
-
-def samples_word(dataset: str) -> str:
-    """Return what a dataset consists of, for people: rows, if it is a file of features, else images."""
-    return "rows" if dataset == FEATURES else "images"
-
-
-def with_no_trunk(values: dict[str, Any]) -> dict[str, Any]:
-    """Fill in the trunk of an experiment on features if its file names none."""
-    dataset = values.get("dataset")
-    name = dataset.get("name") if isinstance(dataset, dict) else getattr(dataset, "name", None)
-    if name != FEATURES or "trunk" in values:
-        return values
-    return {**values, "trunk": TrunkSpec(name=NO_TRUNK, weights=NO_TRUNK)}
-
-
-def check_feature_settings(dataset: str, trunk: TrunkSpec, images: ImageSettings) -> None:
-    """Refuse settings that have no effect on features, and a trunk for a dataset that has no images."""
-    if dataset == FEATURES:
-        if trunk.model_copy(update={"width": None}) != TrunkSpec(name=NO_TRUNK, weights=NO_TRUNK):
-            raise ValueError("dataset features has no images for a trunk; remove the key trunk")
-        if images != ImageSettings():
-            raise ValueError("dataset features has no images; remove the settings of images")
-    elif trunk.name == NO_TRUNK:
-        raise ValueError(f"trunk none is for dataset features; name a trunk for the images of {dataset}")
-    elif trunk.width is not None:
-        raise ValueError("trunk: width is set by the suite; remove it")
-    if trunk.frozen:
-        for key in AUGMENTATION:
-            if getattr(images, key) != ImageSettings.model_fields[key].default:
-                raise ValueError(
-                    f"images: {key} has no effect on a frozen trunk, since there is no augmentation; remove it"
-                )
-
-
-class DrawnSplit(Record):
-    """Halves of the classes that are drawn at random, for class names whose order means something.
-
-    Attributes:
-        seed: Decides the halves.
-    """
-
-    seed: int = Field(ge=0)
-
-
-class DataChoice(Spec):
-    """The dataset of an experiment.
-
-    Attributes:
-        name: Name of the dataset.
-        root: Folder of its images, usually given with --data; None for an embedded dataset.
-        subset: Whether the folder holds only a part of the published dataset.
-        skip_broken_images: Whether to leave out images that cannot be decoded.
-        split: File with the classes, or the images, for training and for the test; None takes `split.csv` in the
-            folder, if there is one. Only for images and features of one's own.
-    """
-
-    optional = frozenset({"split"})
-
-    name: str
-    root: Path | None = None
-    subset: bool = False
-    skip_broken_images: bool = False
-    split: Path | None = None
-
-    @model_validator(mode="after")
-    def _split_is_for_users_data(self) -> "DataChoice":
-        if self.split is not None and self.name not in OWN_DATA:
-            raise ValueError(f"dataset {self.name} has its publisher's classes; remove the key split of dataset")
-        return self
-
-
-class RecordingSettings(Record):
-    """Embeddings to keep during the trainings of the reproductions, for figures. They change no training.
-
-    Attributes:
-        images: Whose embeddings are kept. The final training of protocol `standard` has no validation images.
-        per_class: Number of images of each class, drawn at random; None takes all.
-        classes: Number of classes, at equal intervals; None takes all.
-        epochs: Epochs after which embeddings and proxies are kept; 0 is the untrained network.
-        problems: Whether to keep the solution of each problem of CCP, with its numbers: the network with the best
-            validation score of the problem.
-    """
-
-    images: Literal["training", "validation"] = "training"
-    per_class: int | None = Field(default=None, ge=1)
-    classes: int | None = Field(default=None, ge=2)
-    epochs: tuple[int, ...] = ()
-    problems: bool = False
-
-    @model_validator(mode="after")
-    def _not_empty(self) -> "RecordingSettings":
-        if not self.epochs and not self.problems:
-            raise ValueError("needs epochs, or problems: true")
-        return self
-
-
-Scale = Literal["linear", "log", "int", "int_log", "choice"]
-
-_AT_AN_END = 0.01
-"""Part of a range that counts as its end, on its scale. Samplers propose the ends themselves up to rounding."""
-
-
-class SearchedRange(Record):
-    """The range in which an experiment searched one hyperparameter.
-
-    Attributes:
-        scale: The scale, not `choice`.
-        low: Lower end, included.
-        high: Upper end, included.
-    """
-
-    scale: Scale
-    low: float
-    high: float
-
-    def end_at(self, value: float) -> Literal["lowest", "highest"] | None:
-        """Tell at which end of the range a value lies; None if it lies between them."""
-        if self.scale in ("int", "int_log"):
-            return "lowest" if value <= self.low else "highest" if value >= self.high else None
-        low, high, place = (math.log(v) if self.scale == "log" else v for v in (self.low, self.high, value))
-        margin = _AT_AN_END * (high - low)
-        return "lowest" if place <= low + margin else "highest" if place >= high - margin else None
-
-
-def check_bounds(scale: Scale, low: float, high: float) -> None:
-    """Refuse bounds that a scale cannot have."""
-    if "log" in scale and low <= 0:
-        raise ValueError("a log scale needs low > 0")
-    if scale in ("int", "int_log") and not (float(low).is_integer() and float(high).is_integer()):
-        raise ValueError(f"scale {scale} needs whole numbers as low and high")
-
-
-FEWEST_FIRST_REPRODUCTIONS = 3
-"""Fewest runs before the first look. After two, a method that varies far more than the others is stopped too often."""
-
-
-MOST_REPRODUCTIONS, MOST_TRIALS, MOST_SEARCHES = 1000, 10_000, 100
-"""Largest budgets. A larger number is a slip of the keyboard, and its trainings could not even be listed."""
-
-
-class SamplerSettings(Record):
-    """The search's sampler. All arguments are explicit, since defaults of Optuna change between releases.
-
-    Attributes:
-        name: Class of `optuna.samplers`.
-        startup_trials: Number of trials before the sampler uses the results of earlier trials.
-        startup: Sampler of the startup trials.
-        deterministic_objective: Whether the sampler assumes an objective without noise.
-    """
-
-    name: Literal["GPSampler"] = "GPSampler"
-    startup_trials: int = 5
-    startup: Literal["scrambled_sobol"] = "scrambled_sobol"
-    deterministic_objective: bool = False
-
-
-class Bounds(Record):
-    """A search range that replaces the range of the method card."""
-
-    low: FiniteFloat
-    high: FiniteFloat
-
-    @model_validator(mode="after")
-    def _ordered(self) -> "Bounds":
-        if self.low >= self.high:
-            raise ValueError("needs low < high")
-        return self
-
-
 class Variant(Record):
     """A further row for a method card, with some hyperparameters set instead of searched; for ablations.
 
@@ -236,36 +64,6 @@ class Variant(Record):
     key: str
     title: str
     set: dict[str, JsonValue]
-
-
-class SearchSettings(Spec):
-    """The hyperparameter search.
-
-    Attributes:
-        trials: Number of settings tried per method; 0 takes the published values of each method.
-        bounds: MLRC's search ranges: `initial` at the start of its search, `widened` at the end.
-        sampler: The sampler.
-        ranges: Search ranges of this experiment, by method and hyperparameter.
-        published: Name of the published values that are used where nothing is searched; None takes those for the
-            dataset. MLRC published other values for batches of 256.
-        network_lr: Range in which the learning rate of trunk and embedder is searched for every method, on a log scale;
-            None takes that of the training settings.
-        searches: How often each method is searched, each time from other seeds. The reproductions are made for every
-            search.
-        racing: Whether a trial that is clearly behind the best trial on the same folds gets no more folds
-            (`results.spec.racing`). MLRC trains every trial on all folds.
-    """
-
-    optional = frozenset({"ranges", "published", "searches", "network_lr", "racing"})
-
-    trials: int = Field(default=TRIALS, ge=0, le=MOST_TRIALS)
-    bounds: Literal["widened", "initial"] = "widened"
-    sampler: SamplerSettings = SamplerSettings()
-    ranges: dict[str, dict[str, Bounds]] = Field(default={})
-    published: str | None = None
-    searches: int = Field(default=1, ge=1, le=MOST_SEARCHES)
-    racing: bool = False
-    network_lr: Bounds | None = None
 
 
 class ProxySettings(Spec):
@@ -301,6 +99,31 @@ class PrimaryScore(Spec):
     embeddings: Literal["separated", "concatenated"] = "concatenated"
     test: Literal["moderated t", "paired t", "Welch t"] = "moderated t"
     margin: float = Field(default=0.5, gt=0)
+
+
+class RecordingSettings(Record):
+    """Embeddings to keep during the trainings of the reproductions, for figures. They change no training.
+
+    Attributes:
+        images: Whose embeddings are kept. The final training of protocol `standard` has no validation images.
+        per_class: Number of images of each class, drawn at random; None takes all.
+        classes: Number of classes, at equal intervals; None takes all.
+        epochs: Epochs after which embeddings and proxies are kept; 0 is the untrained network.
+        problems: Whether to keep the solution of each problem of CCP, with its numbers: the network with the best
+            validation score of the problem.
+    """
+
+    images: Literal["training", "validation"] = "training"
+    per_class: int | None = Field(default=None, ge=1)
+    classes: int | None = Field(default=None, ge=2)
+    epochs: tuple[int, ...] = ()
+    problems: bool = False
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> "RecordingSettings":
+        if not self.epochs and not self.problems:
+            raise ValueError("needs epochs, or problems: true")
+        return self
 
 
 class Experiment(Spec):
@@ -379,44 +202,36 @@ class Experiment(Spec):
 
     @model_validator(mode="before")
     @classmethod
-    def _without_trunk(cls, values: Any) -> Any:
-        """Fill in the trunk of a dataset of features, which has none."""
-        return with_no_trunk(values) if isinstance(values, dict) else values
+    def _read_short_forms(cls, values: Any) -> Any:
+        """Read `reproductions: {first: 3, at most: 10}`, and fill in the trunk of features, which have none."""
+        if not isinstance(values, dict):
+            return values
+        if isinstance(looks := values.get("reproductions"), dict):
+            if set(looks) != {"first", "at most"}:
+                raise ValueError("reproductions takes a number, or `first` and `at most`")
+            values = {**values, "reproductions": looks["at most"], "first_reproductions": looks["first"]}
+        dataset = values.get("dataset")
+        name = dataset.get("name") if isinstance(dataset, dict) else getattr(dataset, "name", None)
+        return {"trunk": TrunkSpec(name=NO_TRUNK, weights=NO_TRUNK), **values} if name == FEATURES else values
 
     @model_validator(mode="after")
     def _settings_have_an_effect(self) -> "Experiment":
-        check_feature_settings(self.dataset.name, self.trunk, self.images)
+        _check_input(self.dataset.name, self.trunk, self.images)
         if self.search.network_lr is not None:
             check_bounds("log", self.search.network_lr.low, self.search.network_lr.high)
-        if self.proxies is not None and self.search.network_lr is not None:
-            raise ValueError("search: network_lr has no fixed rate for proxies: lr_multiplier to multiply; remove one")
+            if self.proxies is not None:
+                raise ValueError(
+                    "search: network_lr has no fixed rate for proxies: lr_multiplier to multiply; remove one"
+                )
         if self.embedder.init == "pca" and not self.embedder_bias:
             raise ValueError("embedder: init: pca needs the bias, which centres the features; remove embedder_bias")
-        return self
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_looks(cls, values: Any) -> Any:
-        """Read `reproductions: {first: 3, at most: 10}`."""
-        if isinstance(values, dict) and isinstance(looks := values.get("reproductions"), dict):
-            if set(looks) != {"first", "at most"}:
-                raise ValueError("reproductions takes a number, or `first` and `at most`")
-            return {**values, "reproductions": looks["at most"], "first_reproductions": looks["first"]}
-        return values
-
-    @model_validator(mode="after")
-    def _looks_are_possible(self) -> "Experiment":
+        if self.recordings is not None and self.recordings.images == "validation" and self.protocol == "standard":
+            raise ValueError("recordings: protocol standard has no validation images in its final training")
         if self.first_reproductions is not None:
             if self.first_reproductions >= self.reproductions:
                 raise ValueError("needs fewer first reproductions than reproductions at most")
             if self.search.searches > 1:
                 raise ValueError("reproductions cannot be stopped early if the search is repeated; set searches to 1")
-        return self
-
-    @model_validator(mode="after")
-    def _recorded_images_exist(self) -> "Experiment":
-        if self.recordings is not None and self.recordings.images == "validation" and self.protocol == "standard":
-            raise ValueError("recordings: protocol standard has no validation images in its final training")
         return self
 
     @property
@@ -458,3 +273,22 @@ class Experiment(Spec):
     def without_folder(self) -> dict[str, Any]:
         """Return the experiment as JSON values, without the folder of its images, which differs between machines."""
         return self.model_dump(mode="json", exclude={"dataset": {"root"}})
+
+
+def _check_input(dataset: str, trunk: TrunkSpec, images: ImageSettings) -> None:
+    """Refuse settings that have no effect on features, and a trunk for a dataset that has no images."""
+    if dataset == FEATURES:
+        if trunk.model_copy(update={"width": None}) != TrunkSpec(name=NO_TRUNK, weights=NO_TRUNK):
+            raise ValueError("dataset features has no images for a trunk; remove the key trunk")
+        if images != ImageSettings():
+            raise ValueError("dataset features has no images; remove the settings of images")
+    elif trunk.name == NO_TRUNK:
+        raise ValueError(f"trunk none is for dataset features; name a trunk for the images of {dataset}")
+    elif trunk.width is not None:
+        raise ValueError("trunk: width is set by the suite; remove it")
+    if trunk.frozen:
+        for key in AUGMENTATION:
+            if getattr(images, key) != ImageSettings.model_fields[key].default:
+                raise ValueError(
+                    f"images: {key} has no effect on a frozen trunk, since there is no augmentation; remove it"
+                )

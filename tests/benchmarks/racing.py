@@ -20,9 +20,9 @@ from protocols.search.optuna_search import RACED, Search
 from protocols.search.space import SearchParameter
 from results.records.provenance import provenance
 from results.records.records import FoldResult
-from results.spec.experiment_spec import SamplerSettings
 from results.spec.mlrc_constants import FOLDS
 from results.spec.racing import Race, raced
+from results.spec.search_settings import SamplerSettings
 from results.store.experiment_results import FOLDER
 from results.whole_files import write_whole
 from tests.support.toys import made_up_result

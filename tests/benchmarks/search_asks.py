@@ -8,7 +8,7 @@ import optuna
 
 from protocols.search.optuna_search import Search
 from protocols.search.space import SearchParameter
-from results.spec.experiment_spec import SamplerSettings
+from results.spec.search_settings import SamplerSettings
 from tests.benchmarks.bench_rows import BenchRow
 from tests.support.sample_records import some_result, some_spec
 

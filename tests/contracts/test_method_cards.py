@@ -11,7 +11,7 @@ from reproduce.config.checked_card import load_card
 from reproduce.config.experiment_file import load_experiments
 from reproduce.config.method_card import card_names
 from reproduce.config.method_on_dataset import open_method
-from results.spec.experiment_spec import SamplerSettings
+from results.spec.search_settings import SamplerSettings
 
 METHODS = resources.files("reproduce").joinpath("methods")
 SEARCHES = {name: yaml.safe_load(METHODS.joinpath(f"{name}.yaml").read_text()).get("search") for name in card_names()}

@@ -17,7 +17,7 @@ from protocols.search.study import Budget, Study
 from protocols.splits import from_ranges, mlrc_split
 from results.records.provenance import provenance
 from results.records.records import FoldResult, RunRecord, Scores
-from results.spec.experiment_spec import SamplerSettings
+from results.spec.search_settings import SamplerSettings
 from results.spec.training_spec import FoldSpec, MethodSpec
 from results.spec.trunk_spec import TrunkSpec
 from tests.support.toys import (

@@ -6,7 +6,9 @@ from dataclasses import replace
 import pytest
 
 from results.search_trials import SearchTrials, search_trials
-from results.spec.experiment_spec import DataChoice, Experiment, SearchSettings
+from results.spec.data_choice import DataChoice
+from results.spec.experiment_spec import Experiment
+from results.spec.search_settings import SearchSettings
 from results.spec.seeds import search_seed, training_seed
 from results.spec.training_spec import Component, MethodSpec
 from results.spec.trunk_spec import TrunkSpec

@@ -6,7 +6,7 @@ from importlib import metadata
 from reports.page.content import Command
 from reports.page.material import Material
 from reports.page.sections.wording import runs
-from results.spec.experiment_spec import samples_word
+from results.spec.data_choice import samples_word
 
 _PACKAGE = "metric-learning-reproductions"
 

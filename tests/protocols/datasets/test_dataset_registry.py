@@ -11,7 +11,7 @@ from protocols.datasets.cub200 import open_cub200
 from protocols.datasets.dataset import DataError, DataRequest, Dataset
 from protocols.datasets.dataset_registry import DATASETS, EMBEDDED, open_dataset
 from protocols.datasets.folder import open_folder
-from results.spec.experiment_spec import FEATURES
+from results.spec.data_choice import FEATURES
 from tests.support.image_folders import assert_said, data_request
 
 

@@ -12,7 +12,7 @@ from scipy.stats import qmc
 from protocols.search.optuna_search import Search, Trial
 from protocols.search.space import SearchParameter, settled
 from results.records.records import FoldResult
-from results.spec.experiment_spec import SamplerSettings
+from results.spec.search_settings import SamplerSettings
 from results.values import derive_seed
 from tests.support.toys import made_up_result
 

@@ -16,7 +16,7 @@ from reports.tables.result_notes import (
 )
 from reports.tables.result_table import result_cells, table_of
 from results.search_trials import SearchTrials
-from results.spec.experiment_spec import SearchedRange
+from results.spec.search_settings import SearchedRange
 from results.statistics.intervals import student_t_interval
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.experiment_files import load_experiment

@@ -12,7 +12,7 @@ from protocols.search.study import Budget, Study
 from reproduce.execution.told_trials import count_told_trials
 from reproduce.monitoring.progress import RunProgress
 from reproduce.monitoring.time_left import Forecast
-from results.spec.experiment_spec import SamplerSettings
+from results.spec.search_settings import SamplerSettings
 from results.store.store import Store
 from tests.support.sample_records import some_result
 from tests.support.small_problem import TRIPLET, UNTRAINED, small_problem

@@ -12,7 +12,7 @@ from reproduce.execution.shared_work import study_lease
 from reproduce.storage import StoragePaths, open_store, open_studies
 from reproduce.store_care.damaged_studies import damaged_studies
 from reproduce.store_care.set_aside_studies import set_aside_damaged_studies
-from results.spec.experiment_spec import SamplerSettings
+from results.spec.search_settings import SamplerSettings
 from tests.support.postgresql import DATABASES
 from tests.support.sample_records import some_result, some_spec
 

@@ -17,7 +17,7 @@ from reproduce.forecast.plan_trainings import Length, MethodPlan, length_of_test
 from reproduce.forecast.rates import Rates
 from reproduce.forecast.typical_lengths import TypicalLength
 from reproduce.storage import open_store, open_studies, readable_studies, storage_paths, with_writable_cache
-from results.spec.experiment_spec import SamplerSettings
+from results.spec.search_settings import SamplerSettings
 from tests.support.command_line import TINY, ask
 from tests.support.experiment_files import load_experiment
 from tests.support.small_problem import small_problem

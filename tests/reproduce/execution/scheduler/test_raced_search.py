@@ -20,7 +20,7 @@ from reproduce.execution.tasks import EvaluateTask, Trained
 from reproduce.execution.told_trials import count_told_trials
 from reproduce.monitoring.progress import RunProgress
 from reproduce.monitoring.time_left import Forecast
-from results.spec.experiment_spec import SamplerSettings
+from results.spec.search_settings import SamplerSettings
 from results.store.store import Store
 from tests.support.sample_records import some_result, some_run
 from tests.support.scheduling import Observer
