@@ -8,17 +8,15 @@ from functools import cached_property
 from reports.figures.trials import SearchHistory
 from reports.page.content import Command, MethodSource
 from reports.tables.hyperparameters import PublishedNames
-from results.records.artifacts import Exhibit
-from results.records.recordings import Recording
+from results.records.artifacts import Exhibit, Recording
 from results.records.records import RunRecord
 from results.spec.experiment_spec import Experiment
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.intervals import student_t_interval
 from results.statistics.method_comparison import ComparisonResult
-from results.statistics.nested_runs import ValueKey
 from results.statistics.planning import RunBudget, budget
 from results.statistics.primary_comparison import primary_comparison, primary_score
-from results.statistics.run_values import EmbeddingKind, run_values
+from results.statistics.run_values import EmbeddingKind, ValueKey, run_values
 from results.store.experiment_results import MeasuredExperiment
 
 

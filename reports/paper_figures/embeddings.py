@@ -15,7 +15,7 @@ from reports.figures.style import FigureError
 from reports.page.material import Material
 from reports.paper_figures.paper_figure import PaperFigure
 from reports.paper_figures.recorded_moments import methods_with_runs, panel_named, recorded_epochs, recording_of
-from results.records.recordings import Snapshot
+from results.records.artifacts import Snapshot
 
 QUERIES, NEIGHBOURS = 4, 4
 """Number of queries per dataset, and number of retrieved images per query, which is the paper's."""
@@ -40,7 +40,9 @@ def nearest_test_images(materials: Mapping[str, Material]) -> Figure:
             if retrievals:
                 galleries[dataset] = retrievals
     if not galleries:
-        raise FigureError(f"no run of {_PROXY_ANCHOR} has retrievals beside the store; name their folder with --artifacts")
+        raise FigureError(
+            f"no run of {_PROXY_ANCHOR} has retrievals beside the store; name their folder with --artifacts"
+        )
     return galleries_side_by_side(galleries)
 
 

@@ -11,7 +11,7 @@ from reports.figures.dependence import AxisScale, Dependence, DependencePanel, d
 from reports.figures.style import FigureError
 from reports.page.material import Material
 from reports.paper_figures.paper_figure import epoch_choice, may_show_published
-from results.published.figure_values import FigureValue, figure_values
+from results.published.tables import FigureValue, figure_values
 from results.spec.experiment_spec import Experiment
 from results.statistics.intervals import student_t_interval
 from results.statistics.run_values import EmbeddingKind, run_values

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from reports.figures.style import FigureError
 from reports.page.material import Material
-from results.records.recordings import Recording
+from results.records.artifacts import Recording
 
 
 def panel_named(materials: Mapping[str, Material], ending: str) -> Material:

@@ -8,9 +8,8 @@ from results.records.experiment_summary import ExperimentSummary
 from results.spec.data_choice import OWN_DATA, DrawnSplit
 from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.statistics.cut_off import CutOff, cut_offs
+from results.statistics.cut_off import CutOff, cut_offs, range_ends
 from results.statistics.planning import MOST_RUNS, RunBudget
-from results.statistics.range_ends import range_ends
 from results.statistics.runner_up import RunnerUp, runners_up
 from results.store.experiment_results import MeasuredExperiment
 

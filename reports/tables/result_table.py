@@ -13,9 +13,8 @@ from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.intervals import student_t_interval
 from results.statistics.method_comparison import ALPHA, ComparisonResult
-from results.statistics.nested_runs import search_interval
 from results.statistics.primary_comparison import comparison_on, default_score, level_of, mixed_trainings, primary_score
-from results.statistics.run_values import EMBEDDING_KINDS, EmbeddingKind, values_by_run
+from results.statistics.run_values import EMBEDDING_KINDS, EmbeddingKind, search_interval, values_by_run
 from results.store.experiment_results import MeasuredExperiment
 
 

@@ -30,14 +30,12 @@ from reproduce.monitoring.time_left import Forecast
 from reproduce.monitoring.trackers import Tracker, Tracking
 from reproduce.patient_studies import PatientStudies
 from reproduce.storage import open_store, open_studies, studies_in_one_line
-from results.records.artifacts import weights_path
+from results.records.artifacts import recording_path, weights_path
 from results.records.experiment_summary import ExperimentSummary, StoppedMethod
-from results.records.recordings import recording_path
 from results.spec.data_choice import FEATURES, DrawnSplit
 from results.statistics.early_stopping import boundary, stopped
-from results.statistics.nested_runs import ValueKey
 from results.statistics.primary_comparison import primary_score
-from results.statistics.run_values import run_values
+from results.statistics.run_values import ValueKey, run_values
 from results.store.experiment_results import MeasuredExperiment
 from results.store.patience import LockWait
 from results.store.store import IncompleteExperimentError, Store

@@ -25,8 +25,7 @@ from reproduce.outputs.tables import published_names
 from reproduce.quick_imports import quick_imports
 from reproduce.storage import StoragePaths, open_store, studies_in_one_line
 from reproduce.store_care.damaged_studies import whole_studies
-from results.records.artifacts import Exhibit, exhibit_path, weights_path
-from results.records.recordings import Recording, recording_path
+from results.records.artifacts import Exhibit, Recording, exhibit_path, recording_path, weights_path
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import IncompleteExperimentError, Store
 from results.whole_files import file_name, write_whole

@@ -12,7 +12,7 @@ from functools import cache
 from importlib import resources
 from typing import get_args
 
-from results.published.precision import SpreadKind
+from results.published.rows import SpreadKind
 from results.published.tables import DATASETS, Kind, metric_name
 
 COLUMNS = (

@@ -8,8 +8,7 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from results.spec.nested_components import nested_components
-from results.spec.training_spec import FoldSpec, MethodSpec
+from results.spec.training_spec import FoldSpec, MethodSpec, nested_components
 
 _NAME = re.compile(r"(?P<source>.+):(?P<attribute>[^\W\d]\w*)(?: \(sha256 (?P<digest>[0-9a-f]{16})\))?")
 

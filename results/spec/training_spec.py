@@ -1,12 +1,11 @@
 """The specification of one training: a `FoldSpec` holds everything that decides the training's outcome."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from results.spec.nested_components import nested_components, renamed_components
 from results.spec.trunk_spec import EmbedderSpec, TrunkSpec
 from results.values import Record, Spec, fingerprint_of
 
@@ -17,6 +16,45 @@ Version 1 used slower kernels on a CPU (memory layout, optimizer), which round d
 """
 
 
+KINDS = ("loss", "miner", "regularizer", "distance", "reducer")
+"""The kinds of components that a method can have."""
+
+
+def nested_components(arguments: Mapping[str, JsonValue]) -> Iterator[tuple[str, dict[str, JsonValue]]]:
+    """Find the components among arguments, and those among their arguments; each with the name of its argument.
+
+    Such an argument is a dictionary with one key: `{"component": {"kind": ..., "name": ..., "arguments": ...}}`. A
+    component without a name, of an unknown kind or with an unknown key is a ValueError.
+    """
+    for key, value in arguments.items():
+        if not isinstance(value, dict) or set(value) != {"component"}:
+            continue
+        nested = value["component"]
+        if not isinstance(nested, dict) or not isinstance(nested.get("name"), str):
+            raise ValueError(f"the component in argument {key!r} needs the name of a class, as in {{name: LpDistance}}")
+        if unknown := sorted(nested.keys() - {"kind", "name", "arguments"}):
+            raise ValueError(f"the component in argument {key!r} takes kind, name and arguments, not {unknown[0]!r}")
+        if nested.get("kind", "loss") not in KINDS:
+            raise ValueError(f"the component in argument {key!r} has kind {nested['kind']!r}; use {', '.join(KINDS)}")
+        inner = nested.get("arguments", {})
+        if not isinstance(inner, dict):
+            raise ValueError(f"the arguments of the component in argument {key!r} must be keys and values")
+        yield key, nested
+        yield from nested_components(inner)
+
+
+def renamed_components(arguments: Mapping[str, JsonValue], rename: Callable[[str], str]) -> dict[str, JsonValue]:
+    """Return a copy of arguments in which all components have new names."""
+    renamed = dict(arguments)
+    for key, value in arguments.items():
+        if isinstance(value, dict) and set(value) == {"component"} and isinstance(nested := value["component"], dict):
+            inner = nested.get("arguments", {})
+            assert isinstance(inner, dict)
+            names = {**nested, "name": rename(str(nested["name"]))}
+            renamed[key] = {"component": {**names, "arguments": renamed_components(inner, rename)} if inner else names}
+    return renamed
+
+
 class Component(Record):
     """A class by its name, with the keyword arguments that it is built with."""
 
@@ -25,8 +63,7 @@ class Component(Record):
 
     @model_validator(mode="after")
     def _nested_components_have_names(self) -> Self:
-        for _ in nested_components(self.arguments):
-            pass  # The iteration checks each of them.
+        list(nested_components(self.arguments))  # The iteration checks each of them.
         return self
 
     def renamed(self, rename: Callable[[str], str]) -> Self:

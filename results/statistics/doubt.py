@@ -20,8 +20,7 @@ import numpy.typing as npt
 from results.records.records import RunRecord
 from results.statistics.class_bootstrap import scores_by_class
 from results.statistics.intervals import half_width_of
-from results.statistics.nested_runs import RunKey, SearchKey
-from results.statistics.run_values import EmbeddingKind
+from results.statistics.run_values import EmbeddingKind, RunKey, SearchKey
 
 _Array = npt.NDArray[np.float64]
 ClassScoresByRun = Mapping[RunKey, _Array]

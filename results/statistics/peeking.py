@@ -10,7 +10,7 @@ import numpy as np
 
 from results.records.records import FoldResult, Scores, TestCurve, TestPoint
 from results.statistics.intervals import Interval
-from results.statistics.nested_runs import RunKey, search_interval
+from results.statistics.run_values import RunKey, search_interval
 from results.store.experiment_results import MeasuredExperiment
 
 

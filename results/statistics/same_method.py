@@ -15,8 +15,7 @@ from scipy import stats
 from results.records.records import RunRecord
 from results.statistics.class_bootstrap import scores_by_class
 from results.statistics.method_comparison import ALPHA, compare_methods
-from results.statistics.nested_runs import RunKey, SearchKey, ValueKey, independent_values
-from results.statistics.run_values import EmbeddingKind
+from results.statistics.run_values import EmbeddingKind, RunKey, SearchKey, ValueKey, independent_values
 
 T_TEST, PAIRED_T_TEST, COMPARISON = "t-test over runs", "paired t-test over runs", "the suite's comparison"
 MOST_SPLITS = 2_000

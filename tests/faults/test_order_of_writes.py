@@ -17,8 +17,7 @@ from protocols.users_files.kept_copies import keep_sources
 from reproduce.execution.local import InProcess
 from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.tasks import write_tensors
-from results.records.artifacts import Exhibit, exhibit_path, vectors_path, weights_path
-from results.records.recordings import Recording, recording_path
+from results.records.artifacts import Exhibit, Recording, exhibit_path, recording_path, vectors_path, weights_path
 from results.spec.experiment_spec import RecordingSettings
 from results.spec.training_spec import ImageSettings
 from results.spec.trunk_spec import TrunkSpec

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from results.statistics.doubt import doubt, doubt_of_pairs
-from results.statistics.nested_runs import RunKey
+from results.statistics.run_values import RunKey
 from tests.support.page_material import values, with_classes
 
 REPEATS = 1200
