@@ -87,6 +87,6 @@ def _commit() -> tuple[str, bool]:
 
 
 def _git(*arguments: str) -> str:
-    here = Path(__file__).resolve().parent
-    process = subprocess.run(["git", "-C", str(here), *arguments], capture_output=True, text=True, check=True)
+    root = Path(__file__).resolve().parents[2]
+    process = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True)
     return process.stdout.strip()

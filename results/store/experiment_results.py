@@ -15,7 +15,7 @@ from results.search_trials import SearchTrials, search_trials
 from results.spec.training_spec import FoldSpec
 from results.store.store import Store
 
-FOLDER = Path(__file__).parent.parent / "measured"
+FOLDER = Path(__file__).parents[1] / "measured"
 
 
 @dataclass(frozen=True)
