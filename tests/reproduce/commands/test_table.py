@@ -75,7 +75,7 @@ def keep_quickstart(store):
 
 
 def summary(settings, title="T"):
-    return some_summary(title=title, methods={"contrastive": "C"}, trials=50, settings=settings)
+    return some_summary(title=title, methods={"contrastive": "C"}, settings=settings)
 
 
 def cells(answer):
