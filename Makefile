@@ -8,7 +8,7 @@ PIP := $(RUN) -m pip --disable-pip-version-check install
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: quickstart example test test-fast test-long test-cluster test-faults check docs diagrams bench bench-images bench-racing bench-gpu calibrate clean
+.PHONY: quickstart example test test-fast test-long test-cluster test-faults check docs diagrams bench bench-racing bench-gpu calibrate clean
 
 quickstart: $(VENV)/runtime.stamp
 	$(RUN) -m reproduce run quickstart $(ARGS)
@@ -54,9 +54,6 @@ docs/images/%.svg: docs/images/%.dot
 # Measures the suite beside other code for some minutes; writes results/measured/bench_cpu.json and its tables in the docs.
 bench: $(VENV)/dev.stamp
 	$(RUN) -m tests.benchmarks $(ARGS)
-
-bench-images: $(VENV)/dev.stamp
-	$(RUN) -m tests.benchmarks.images $(ARGS)
 
 # At most 9 minutes on a GPU; writes results/measured/bench_gpu.json. ARGS='--images FOLDER' adds a short run on CUB.
 bench-gpu: $(VENV)/dev.stamp

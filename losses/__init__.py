@@ -1,9 +1,10 @@
 """Losses of deep metric learning. They need torch and pytorch-metric-learning, and no other package of the suite."""
 
 from .angular_margins import ArcFaceLoss, CosFaceLoss
-from .ccp import CCPLoss, greedy_k_center
+from .ccp import CCPLoss
 from .coupling_flow import CouplingFlow
 from .hierarchical_proxy import HierarchicalProxyLoss
+from .k_center import greedy_k_center
 from .memory_queue import MemoryQueue
 from .nir import NIRLoss
 from .pair_losses import CosineContrastiveLoss, SignalToNoiseRatioContrastiveLoss

@@ -5,9 +5,10 @@ from typing import Any
 import torch
 from pytorch_metric_learning import losses as pml_losses
 from pytorch_metric_learning.utils import common_functions as c_f
-from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor
 from torch.nn.functional import one_hot
+
+from .sub_losses import of_samples
 
 
 class _ByIndex:
@@ -35,13 +36,7 @@ class _ByIndex:
         mask = one_hot(labels, self.num_classes).to(embeddings.dtype)
         logits = cosine + mask * (loss.modify_cosine_of_target_classes(own) - own).unsqueeze(1)
         losses = self.cross_entropy(loss.scale_logits(logits, embeddings), labels)
-        terms = {
-            "loss": {
-                "losses": losses * lmu.convert_to_weights(indices_tuple, labels, dtype=embeddings.dtype),
-                "indices": c_f.torch_arange_from_size(embeddings),
-                "reduction_type": "element",
-            }
-        }
+        terms = {"loss": of_samples(losses, labels, indices_tuple)}
         loss.add_weight_regularization_to_loss_dict(terms, self.W.t())
         return terms
 

@@ -1,6 +1,6 @@
 """Chance-constrained programming: a sequence of proxy problems; each starts from the solution of the one before it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -9,63 +9,18 @@ from pytorch_metric_learning import losses as pml_losses
 from pytorch_metric_learning.distances import DotProductSimilarity, LpDistance
 from pytorch_metric_learning.losses.base_metric_loss_function import BaseMetricLossFunction
 from pytorch_metric_learning.reducers import AvgNonZeroReducer, MultipleReducers
-from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor, nn
-from torch.nn import functional
 
 from .checks import FullPrecisionForward, checked_labels
-from .dense_pairs import has_dense_form, pair_loss
-from .pair_losses import BatchSumReducer, EuclideanDistance
-from .plugin import Binding, Clock, Needs, TrainingContext
+from .k_center import greedy_k_center
+from .pair_losses import COPY, BatchSumReducer, EuclideanDistance
+from .plugin import Clock, Needs, TrainingContext
 from .schedule import HookReminder
-from .without_waiting import KnownOnHost, WaitlessMeanAboveZero
+from .sub_losses import already_reduced
+from .without_waiting import BufferValues, MeanAboveZero, dense_form, loss_in_batch, pair_loss
 from .wrapper import PluginWrapper, merged_needs, require_module, require_references, wrapper_keywords
 
-
-def greedy_k_center(pool: Tensor, initial: Tensor, k: int, normalize: bool = False) -> tuple[Tensor, Tensor]:
-    """Choose, in every class, k times the point that is farthest from all points already chosen.
-
-    `j* = argmax_j m_j;  m_j <- min(m_j, |pool_j - pool_j*|^2)`, starting from `m_j = min_i |pool_j - initial_i|^2`.
-
-    Args:
-        pool: (C, b, d) candidates of each class.
-        initial: (C, m, d) points that count as chosen already.
-        k: number of points to choose per class, at most b.
-        normalize: whether to measure between unit vectors; default False, between the vectors as they are.
-
-    Returns:
-        Positions in the pool (C, k) in the order of choice (the lowest position on ties), and the squared distance
-        (C, k) of each point to the nearest point chosen before it.
-
-    Raises:
-        ValueError: for k below 1 or larger than b.
-
-    Source: the greedy 2-approximation of Gonzalez (1985), with the initial set of Gurbuz et al., Deep Metric Learning
-    with Chance Constraints, Algorithm 1.
-    """
-    if not 1 <= k <= pool.shape[1]:
-        raise ValueError(f"cannot choose {k} of {pool.shape[1]} points")
-    if normalize:
-        pool, initial = functional.normalize(pool, dim=2), functional.normalize(initial, dim=2)
-    nearest = torch.full_like(pool[..., 0], torch.inf)
-    for point in initial.unbind(dim=1):
-        nearest = torch.minimum(nearest, _squared_distances(pool, point))
-    rows = torch.arange(len(pool), device=pool.device)
-    chosen, distances = [], []
-    for _ in range(k):
-        pick = nearest.argmax(dim=1)
-        chosen.append(pick)
-        distances.append(nearest[rows, pick])
-        nearest = torch.minimum(nearest, _squared_distances(pool, pool[rows, pick]))
-    return torch.stack(chosen, dim=1), torch.stack(distances, dim=1)
-
-
-def _squared_distances(pool: Tensor, points: Tensor) -> Tensor:
-    """(C, b) between all candidates (C, b, d) and one point of each class (C, d); exactly 0 for equal points."""
-    return (pool - points.unsqueeze(1)).square().sum(dim=2)
-
-
-_KNOWN_REDUCERS = (AvgNonZeroReducer, WaitlessMeanAboveZero, BatchSumReducer)
+_RISE = 1e-5  # a validation score must rise by more than this, as in the authors' code
 _SLACK = 0.01  # far above the rounding error of a distance; a proxy too many changes nothing
 
 
@@ -81,7 +36,7 @@ def near_proxies(base_loss: Any, samples: Tensor, labels: Tensor, proxies: Tenso
         base_loss: the pair loss.
         samples: (B, d) in the unit ball.
         labels: (B,) in 0..C-1.
-        proxies: (K C, d) of any norm, row k C + c of class c; the loss compares their projections into the unit ball.
+        proxies: (K C, d) of any norm, row k C + c of class c; the loss compares them as `ball(proxies)`.
         num_classes: C.
 
     Returns:
@@ -96,37 +51,29 @@ def near_proxies(base_loss: Any, samples: Tensor, labels: Tensor, proxies: Tenso
         near = products.amax(0) > (base_loss.neg_margin - _SLACK) * scale
     else:
         squares = samples.square().sum(1, keepdim=True)
-        radius = _radius(base_loss, products, squares, labels, norms, num_classes)
+        if isinstance(base_loss, pml_losses.ContrastiveLoss):
+            radius = products.new_full((1, 1), max(base_loss.neg_margin, 0.0))
+        else:
+            # A triplet adds while the negative is nearer than the farthest own proxy plus the margin.
+            own = labels.unsqueeze(1) + torch.arange(0, len(proxies), num_classes, device=labels.device)
+            squared = squares + (norms[own] / scale[own]).square() - 2 * products.gather(1, own) / scale[own]
+            radius = squared.clamp(min=0).sqrt().amax(1, keepdim=True) + base_loss.margin
         # |x - q / scale| < radius, rearranged so that only sums of rows and columns are needed.
-        bound = (radius.square() - squares) / 2
+        bound = ((radius + _SLACK).clamp(min=0).square() - squares) / 2
         near = (products + bound * scale).amax(0) > norms.square() / (2 * scale)
-    own = torch.zeros(num_classes, dtype=torch.bool, device=labels.device).index_fill_(0, labels, True)
-    near |= own.repeat(len(proxies) // num_classes)
+    own_class = torch.zeros(num_classes, dtype=torch.bool, device=labels.device).index_fill_(0, labels, True)
+    near |= own_class.repeat(len(proxies) // num_classes)
     near[:3] = True  # PML's pair losses are 0 if there is only one pair; there must not be fewer pairs than that
     rows: Tensor = near.nonzero().squeeze(1)
     return rows
-
-
-def _radius(
-    base_loss: Any, products: Tensor, squares: Tensor, labels: Tensor, norms: Tensor, num_classes: int
-) -> Tensor:
-    """Distance (B or 1, 1) from a sample up to which a proxy of another class adds to the loss, plus the slack."""
-    if isinstance(base_loss, pml_losses.ContrastiveLoss):
-        return products.new_full((1, 1), max(base_loss.neg_margin, 0.0) + _SLACK)
-    own = labels.unsqueeze(1) + torch.arange(0, products.shape[1], num_classes, device=labels.device)
-    scale = norms[own].clamp(min=1)
-    squared = squares + (norms[own] / scale).square() - 2 * products.gather(1, own) / scale
-    # A triplet adds while the negative is nearer than the farthest own proxy plus the margin.
-    farthest = squared.clamp(min=0).sqrt().amax(1, keepdim=True)
-    radius: Tensor = (farthest + base_loss.margin + _SLACK).clamp(min=0)
-    return radius
 
 
 def _zero_beyond_margin(base_loss: Any) -> bool:
     """Whether this is a loss of pytorch-metric-learning in which pairs beyond the margin neither add nor count."""
     reducer, distance = base_loss.reducer, base_loss.distance
     reducers = list(reducer.reducers.values()) if isinstance(reducer, MultipleReducers) else [reducer]
-    if base_loss.collect_stats or any(type(r) not in _KNOWN_REDUCERS for r in reducers):
+    known = (AvgNonZeroReducer, MeanAboveZero, BatchSumReducer)
+    if base_loss.collect_stats or any(type(r) not in known for r in reducers):
         return False
     if distance.p != 2 or distance.power != 1 or distance.normalize_embeddings:
         return False
@@ -143,9 +90,9 @@ def ball(vectors: Tensor) -> Tensor:
     return vectors / torch.where(norm > 1, norm, 1.0)
 
 
-def _c1(margin: float = 0.5, epsilon: float = 1e-5) -> Any:
+def _c1(margin: float = 0.5) -> Any:
     dot = DotProductSimilarity(normalize_embeddings=False)
-    return pml_losses.ContrastiveLoss(1 - epsilon, margin, distance=dot, reducer=BatchSumReducer())
+    return pml_losses.ContrastiveLoss(1 - COPY, margin, distance=dot, reducer=BatchSumReducer())
 
 
 def _c2(pos_margin: float = 0.0, neg_margin: float = 0.3841) -> Any:
@@ -166,19 +113,19 @@ class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossF
 
     With `ball(v) = v / max(1, |v|)`, raw embeddings e (B, d), proxies Q (K C, d; row k C + c is proxy k of class c)::
 
-        L = w_proxy L_pair(ball(e); ball(Q)) + w_sample L_pair(ball(e); ball(e))
-        gradient of the trunk's weights += lam_n (theta - theta_prev),   lam_n = 0 for n = 0, then lam lam_decay^n
+        L = L_pair(ball(e); ball(Q)) + w_sample L_pair(ball(e); ball(e))
+        gradient of the trunk's weights += lam (theta - theta_prev)         from the second problem on
 
-    Greedy k-center picks the first proxies from a pool of embeddings. A problem ends when the validation score has not
-    risen for `patience` evaluations. Then theta_prev becomes the best weights of this problem, greedy k-center picks
-    new proxies far from its best proxies, and problem n + 1 begins. The weights themselves are not reset.
-    `indices_tuple` chooses pairs or triplets within the batch.
+    Greedy k-center picks the first proxies from a pool of embeddings. A problem ends when the validation score
+    (`map_at_r`) has not risen by more than 1e-5 for `patience` evaluations. Then theta_prev becomes the best weights of
+    this problem, greedy k-center picks new proxies far from its best proxies, and the next problem begins. The weights
+    themselves are not reset. `indices_tuple` chooses pairs or triplets within the batch.
 
     All state is in buffers; `bind` gives `previous_weights` and `best_weights` the size of the trunk. `bind` on a loss
     with loaded state keeps that state. The best score stays in float64 if the loss is moved to another dtype. Every
     hook is also called on the base loss.
 
-    A card may name the base loss: `c1` (dot products, sum over pairs / B; `margin` 0.5, `epsilon` 1e-5), `c2`
+    A card may name the base loss: `c1` (dot products, sum over pairs / B; `margin` 0.5), `c2`
     (Euclidean, mean over active pairs; `pos_margin` 0, `neg_margin` 0.3841), `ms` (multi-similarity without miner;
     `alpha` 2, `beta` 40, `threshold` 0.5) or `triplet` (all triplets; `margin` 0.0961). Without a name it is `c2`.
 
@@ -191,20 +138,13 @@ class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossF
             the pool has b K per class. With b = 1 it has K, which become the proxies without a choice.
         lam: strength of the proximal term; default 2e-4.
         w_sample: weight of the term between samples; default 0.1.
-        w_proxy: weight of the term between samples and proxies; default 1.
-        lam_decay: factor of `lam` per problem; default 1.
         patience: number of evaluations without a rise that end a problem; default 3.
-        min_evaluations: number of the first evaluation of a problem that counts; default 1.
-        min_delta: a rise must be larger than this; default 1e-5.
-        early_stopping: False ends a problem after `min_evaluations`, whatever the score; default True.
-        normalize_pool: whether greedy k-center measures between unit vectors; default False.
-        monitor: name of the score among the metrics; default `map_at_r`.
         **kwargs: PML's `reducer`, `embedding_regularizer`, `embedding_reg_weight` and `collect_stats`.
 
     Raises:
         ValueError: for a base loss that is not built, takes no references or normalises, and for every batch that
             `checked_labels` refuses.
-        KeyError: if the metrics lack `monitor`.
+        KeyError: if the metrics lack `map_at_r`.
 
     Source: Gurbuz et al., Deep Metric Learning with Chance Constraints, as specified by its supplement and the authors'
     code.
@@ -223,7 +163,6 @@ class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossF
     previous_weights: Tensor
     best_score: Tensor
     instance: Tensor
-    evaluations: Tensor
     stale: Tensor
     started: Tensor
 
@@ -236,15 +175,8 @@ class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossF
         pool_size: int = 12,
         lam: float = 2e-4,
         w_sample: float = 0.1,
-        w_proxy: float = 1.0,
         *,
-        lam_decay: float = 1.0,
         patience: int = 3,
-        min_evaluations: int = 1,
-        min_delta: float = 1e-5,
-        early_stopping: bool = True,
-        normalize_pool: bool = False,
-        monitor: str = "map_at_r",
         **kwargs: Any,
     ) -> None:
         _check_base(base_loss, embedding_size)
@@ -252,135 +184,109 @@ class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossF
         self.base_loss = base_loss
         self.needs = merged_needs(type(self).needs, base_loss)
         self.num_classes, self.embedding_size = num_classes, embedding_size
-        self.proxies_per_class, self.pool_size, self.normalize_pool = proxies_per_class, pool_size, normalize_pool
-        self.lam, self.lam_decay, self.w_sample, self.w_proxy = lam, lam_decay, w_sample, w_proxy
-        self.patience, self.min_evaluations, self.min_delta = patience, min_evaluations, min_delta
-        self.early_stopping, self.monitor = early_stopping, monitor
+        self.proxies_per_class, self.pool_size = proxies_per_class, pool_size
+        self.lam, self.w_sample, self.patience = lam, w_sample, patience
         self.proxies = nn.Parameter(torch.empty(proxies_per_class * num_classes, embedding_size))
         nn.init.kaiming_normal_(self.proxies)
-        self._register_state()
-        self._binding, self._known = Binding(), KnownOnHost()
-        recorded = ["embedding_size", "proxies_per_class", "pool_size", "lam", "lam_decay", "w_sample", "w_proxy"]
-        self.add_to_recordable_attributes(list_of_names=recorded, is_stat=False)
-
-    def _register_state(self) -> None:
         self.register_buffer("proxy_labels", torch.arange(self.num_classes).repeat(self.proxies_per_class))
         self.register_buffer("best_proxies", torch.zeros_like(self.proxies.data))
-        for name in ("best_weights", "previous_weights"):
-            self.register_buffer(name, torch.zeros(0))
+        self.register_buffer("best_weights", torch.zeros(0))
+        self.register_buffer("previous_weights", torch.zeros(0))
         self.register_buffer("best_score", torch.tensor(-torch.inf, dtype=torch.float64))
-        for name in ("instance", "evaluations", "stale"):
-            self.register_buffer(name, torch.tensor(0))
+        self.register_buffer("instance", torch.tensor(0))
+        self.register_buffer("stale", torch.tensor(0))
         self.register_buffer("started", torch.tensor(False))
+        self._context: TrainingContext | None = None
+        self._known = BufferValues()
+        recorded = ["embedding_size", "proxies_per_class", "pool_size", "lam", "w_sample", "patience"]
+        self.add_to_recordable_attributes(list_of_names=recorded, is_stat=False)
 
     def compute_loss(
         self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
     ) -> dict[str, Any]:
         """PML's hook: the weighted sub-losses `proxy_loss` and `sample_loss`, both already reduced."""
-        c_f.ref_not_supported(embeddings, labels, ref_emb, ref_labels)
         labels = checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
         if self.training:
             self._count_call()
-        samples, proxies = ball(embeddings), self.proxies.to(embeddings.dtype)
-        proxy_loss = None
-        if has_dense_form(self.base_loss, samples):
-            proxy_loss = pair_loss(self.base_loss, samples, labels, ball(proxies), self.proxy_labels)
-        if proxy_loss is None:
-            proxy_loss = self._listed_proxy_loss(samples, labels, proxies)
-        sample_loss = pair_loss(self.base_loss, samples, labels) if indices_tuple is None else None
-        if sample_loss is None:
-            sample_loss = self.base_loss(samples, labels, indices_tuple)
-        terms = {"proxy_loss": self.w_proxy * proxy_loss, "sample_loss": self.w_sample * sample_loss}
-        return {name: {"losses": v, "indices": None, "reduction_type": "already_reduced"} for name, v in terms.items()}
+        samples = ball(embeddings)
+        return already_reduced(
+            proxy_loss=self._proxy_loss(samples, labels),
+            sample_loss=self.w_sample * loss_in_batch(self.base_loss, samples, labels, indices_tuple),
+        )
 
-    def _listed_proxy_loss(self, samples: Tensor, labels: Tensor, proxies: Tensor) -> Tensor:
-        """The base loss with lists of pairs, for which proxies that add nothing are left out first."""
-        proxy_labels = self.proxy_labels
+    def _proxy_loss(self, samples: Tensor, labels: Tensor) -> Tensor:
+        proxies, proxy_labels = self.proxies.to(samples.dtype), self.proxy_labels
+        if dense_form(self.base_loss, samples):
+            value = pair_loss(self.base_loss, samples, labels, ball(proxies), proxy_labels)
+            if value is not None:
+                return value
         near = near_proxies(self.base_loss, samples, labels, proxies, self.num_classes)
         if near is not None:
             proxies, proxy_labels = proxies[near], proxy_labels[near]
-        value: Tensor = self.base_loss(samples, labels, None, ball(proxies), proxy_labels)
-        return value
+        listed: Tensor = self.base_loss(samples, labels, None, ball(proxies), proxy_labels)
+        return listed
 
     def _sub_loss_names(self) -> list[str]:
         return ["proxy_loss", "sample_loss"]
 
     def strength(self) -> float:
-        """lam_n, the coefficient of the proximal term in the current problem."""
-        n = self._known.read("instance", self.instance)
-        return self.lam * self.lam_decay**n if n > 0 else 0.0
+        """The coefficient of the proximal term in the current problem."""
+        return self.lam if self._known.read("instance", self.instance) > 0 else 0.0
 
     def bind(self, context: TrainingContext) -> None:
         """Pick the first proxies, far from the origin. A loss with loaded state keeps it and only takes the trunk."""
         super().bind(context)
         self._hook_was_called = True
-        self._binding = Binding(context)
+        self._context = context
         if self.started:
             return
-        self.best_weights = self._binding.weights()
+        self.best_weights = _in_one_vector(context.trunk_parameters)
         self.previous_weights = torch.zeros_like(self.best_weights)
-        self._pick_proxies(context)
+        self._pick_proxies()
         self.started.fill_(True)
 
     def _missing_without_hooks(self) -> str | None:
         return None if self.started else "random proxies, and no further problems"
 
     def on_gradients(self, clock: Clock) -> bool:
-        """Add the gradient of `lam_n / 2 |theta - theta_prev|^2` to that of the trunk."""
+        """Add the gradient of `lam / 2 |theta - theta_prev|^2` to that of the trunk."""
         strength = self.strength()
-        if strength > 0:
-            self._binding.pull_gradients(self.previous_weights, strength)
+        if strength > 0 and self._context:
+            trunk = self._context.trunk_parameters
+            for parameter, before in zip(trunk, self.previous_weights.split([p.numel() for p in trunk]), strict=True):
+                if parameter.grad is not None:
+                    parameter.grad.add_(parameter.detach() - before.view_as(parameter), alpha=strength)
         return super().on_gradients(clock)
 
     def on_evaluation(self, clock: Clock, metrics: Mapping[str, float]) -> None:
-        """Keep the best solution of the current problem; begin the next problem when the score no longer rises.
-
-        Args:
-            clock: the state of the training.
-            metrics: validation scores, among them `monitor`; larger is better.
-
-        Raises:
-            KeyError: if the metrics lack `monitor`.
-        """
+        """Keep the best solution of the current problem; begin the next problem when the score no longer rises."""
+        assert self._context is not None, "bind the loss before evaluations"
         super().on_evaluation(clock, metrics)
-        score = metrics[self.monitor]
-        self.evaluations += 1
-        if self.evaluations < self.min_evaluations:
-            return
-        if score > self.best_score + self.min_delta:
-            self._keep_best(score)
+        score = metrics["map_at_r"]
+        if score > self.best_score + _RISE:
+            self.best_score.fill_(score)
+            self.stale.zero_()
+            self.best_proxies.copy_(self.proxies.detach())
+            self.best_weights.copy_(_in_one_vector(self._context.trunk_parameters))
         else:
             self.stale += 1
-        if self.stale == self.patience or not self.early_stopping:
-            self._next_instance()
+        if self.stale == self.patience:
+            self.previous_weights.copy_(self.best_weights)
+            self.instance += 1
+            self._pick_proxies()
+            self.stale.zero_()
+            self.best_score.fill_(-torch.inf)
 
     @torch.no_grad()
-    def _keep_best(self, score: float) -> None:
-        self.best_score.fill_(score)
-        self.stale.zero_()
-        self.best_proxies.copy_(self.proxies)
-        self.best_weights.copy_(self._binding.weights())
-
-    def _next_instance(self) -> None:
-        assert self._binding.context is not None, "bind the loss before evaluations"
-        self.previous_weights.copy_(self.best_weights)
-        self.instance += 1
-        self._pick_proxies(self._binding.context)
-        for counter in (self.evaluations, self.stale):
-            counter.zero_()
-        self.best_score.fill_(-torch.inf)
-
-    @torch.no_grad()
-    def _pick_proxies(self, context: TrainingContext) -> None:
+    def _pick_proxies(self) -> None:
         """Pick new proxies from current embeddings, far from the best proxies of the last problem."""
-        k, per_class = self.proxies_per_class, self.pool_size
-        if per_class < k:
-            per_class *= k
-        points = context.embed_pool(per_class)
-        if self.pool_size > 1:
+        assert self._context is not None
+        k, b = self.proxies_per_class, self.pool_size
+        points = self._context.embed_pool(b if b >= k else b * k)
+        if b > 1:
             # `best_proxies` is zero before the first problem: then the origin counts as chosen.
             initial = self.best_proxies.view(k, self.num_classes, -1).transpose(0, 1)
-            picks, _ = greedy_k_center(points, initial.to(points), k, self.normalize_pool)
+            picks, _ = greedy_k_center(points, initial.to(points), k)
             points = points.gather(1, picks.unsqueeze(2).expand(-1, -1, points.shape[2]))
         self.proxies.copy_(points.transpose(0, 1).reshape(self.proxies.shape))
 
@@ -394,11 +300,13 @@ class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossF
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
         # The size of these buffers is that of the trunk; a loss that is not bound yet has them empty.
         for name in ("best_weights", "previous_weights"):
-            stored = state_dict.get(prefix + name)
-            if stored is not None:
-                buffer = getattr(self, name)
-                setattr(self, name, buffer.new_zeros(stored.shape))
+            if (stored := state_dict.get(prefix + name)) is not None:
+                setattr(self, name, getattr(self, name).new_zeros(stored.shape))
         super()._load_from_state_dict(state_dict, prefix, *args)
+
+
+def _in_one_vector(parameters: Sequence[nn.Parameter]) -> Tensor:
+    return torch.cat([p.detach().flatten() for p in parameters])
 
 
 def _check_base(base_loss: Any, embedding_size: int) -> None:

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any
 
 import torch
+from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor, nn
 
 
@@ -31,18 +32,20 @@ class FullPrecisionForward:
         ref_emb: Tensor | None = None,
         ref_labels: Tensor | None = None,
     ) -> Any:
-        """PML's `forward`: from embeddings (B, d) and labels (B,) to the output of the reducer, by default a scalar."""
+        """PML's `forward`: from embeddings (B, d) and labels (B,) to the output of the reducer, by default a scalar.
+
+        Raises:
+            ValueError: for reference embeddings other than the batch itself.
+        """
         assert isinstance(self, nn.Module)
+        if ref_emb is not None or ref_labels is not None:
+            c_f.ref_not_supported(embeddings, labels, ref_emb, ref_labels)
         state = next(chain(self.parameters(), self.buffers()), embeddings)
         if state.device != embeddings.device:
             self.to(embeddings.device)
-        upcast = at_least_float32(embeddings)
-        # PML recognises "no reference embeddings" by identity, which a second cast would break.
-        if ref_emb is not None:
-            ref_emb = upcast if ref_emb is embeddings else at_least_float32(ref_emb)
         with torch.autocast(embeddings.device.type, enabled=False):
             # `forward` of the next class in the order of resolution, which is PML's loss.
-            return super().forward(upcast, labels, indices_tuple, ref_emb, ref_labels)  # type: ignore[misc]
+            return super().forward(at_least_float32(embeddings), labels, indices_tuple)  # type: ignore[misc]
 
 
 _VALUES_ARE_CHECKED = ContextVar("values_are_checked", default=False)
@@ -52,7 +55,7 @@ _VALUES_ARE_CHECKED = ContextVar("values_are_checked", default=False)
 def values_are_checked() -> Iterator[None]:
     """Inside, `checked_labels` looks at shapes and types only, and nothing is transferred from the device.
 
-    For a training loop that has checked the labels of the whole data set, and that watches the embeddings itself.
+    For a training loop that has checked all labels of the dataset, and that watches the embeddings itself.
     """
     token = _VALUES_ARE_CHECKED.set(True)
     try:
@@ -106,10 +109,6 @@ def _check_values(embeddings: Tensor, labels: Tensor, num_classes: int | None) -
 
 
 def require_similarity(distance: Any) -> None:
-    """Check that PML's `distance` is a similarity, that is, grows with likeness.
-
-    Raises:
-        ValueError: for a distance that shrinks with likeness.
-    """
+    """Raise ValueError for a distance of PML that is no similarity, which grows with likeness."""
     if not distance.is_inverted:
         raise ValueError(f"{type(distance).__name__} is a distance; this loss needs a similarity (CosineSimilarity)")

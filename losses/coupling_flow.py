@@ -93,7 +93,6 @@ class CouplingFlow(nn.Module):
         clamp: the log-scale of a block stays within about +-clamp; default 2.
         condition: which blocks get c: `dense` all, `start` the first, `mid` number `n_blocks // 2`, `end` the last;
             default `dense`.
-        xavier: Xavier-uniform weights and zero biases in every layer of the subnets except the first; default False.
 
     Raises:
         ValueError: for fewer than two dimensions, an empty flow or an unknown `condition`.
@@ -110,7 +109,6 @@ class CouplingFlow(nn.Module):
         width: int = 128,
         clamp: float = 2.0,
         condition: Condition = "dense",
-        xavier: bool = False,
     ) -> None:
         super().__init__()
         if dim < 2 or n_blocks < 1 or depth < 1:
@@ -129,8 +127,6 @@ class CouplingFlow(nn.Module):
             )
             for k in range(n_blocks)
         )
-        if xavier:
-            self._initialise_xavier()
 
     def forward(self, x: Tensor, condition: Tensor) -> tuple[Tensor, Tensor]:
         """Residuals z (B, d) and `log |det dz/dx|` (B,)."""
@@ -148,16 +144,6 @@ class CouplingFlow(nn.Module):
             z, log_det = block.inverse(z, condition)
             total = total + log_det
         return z, total
-
-    def _initialise_xavier(self) -> None:
-        for name, parameter in self.named_parameters():
-            layer, kind = name.split(".")[-2:]
-            if layer == "0":
-                continue
-            if kind == "weight":
-                nn.init.xavier_uniform_(parameter)
-            else:
-                nn.init.zeros_(parameter)
 
 
 def _permutation(block: int, dim: int) -> Tensor:

@@ -1,30 +1,25 @@
 """Hierarchical proxy loss on Proxy-Anchor, in our reading: groups of classes have proxies too."""
 
-from typing import Any, Literal
+from typing import Any
 
 import torch
-from pytorch_metric_learning.utils import common_functions as c_f
-from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
-from .plugin import Binding, Clock, Needs, TrainingContext
-from .proxy_anchor import ProxyAnchorLoss
+from .plugin import Clock, Needs, TrainingContext
+from .proxy_anchor import ProxyAnchorLoss, log_one_plus_sum, mined_offset
 from .schedule import HookReminder
-from .without_waiting import KnownOnHost
+from .sub_losses import already_reduced, of_classes
+from .without_waiting import BufferValues
 
 
 def spherical_k_means(
-    points: Tensor,
-    k: int,
-    start: Tensor | None = None,
-    generator: torch.Generator | None = None,
-    max_rounds: int = 100,
+    points: Tensor, k: int, start: Tensor | None = None, generator: torch.Generator | None = None
 ) -> Tensor:
     """Cluster unit vectors by cosine; no cluster is empty.
 
     Alternates `cluster_i = argmax_j points_i . centroid_j` and `centroid_j = normalize(sum of its points)` until no
-    point changes its cluster. An empty cluster takes the point that is farthest from its centroid.
+    point changes its cluster, at most 100 times. An empty cluster takes the point that is farthest from its centroid.
 
     Args:
         points: (n, d) unit vectors.
@@ -32,7 +27,6 @@ def spherical_k_means(
         start: (k, d) first centroids. Default None: k-means++ draws them from the points, the first one uniformly, each
             next one with a probability proportional to its squared distance `2 - 2 cos` from the nearest drawn point.
         generator: generator of these draws, on the CPU; default None, torch's global generator.
-        max_rounds: largest number of alternations; default 100.
 
     Returns:
         The cluster (n,) of each point, in 0..k-1.
@@ -44,7 +38,7 @@ def spherical_k_means(
         raise ValueError(f"cannot make {k} clusters of {len(points)} points")
     centroids = _plus_plus(points, k, generator) if start is None else start
     clusters = _assign(points, centroids)
-    for _ in range(max_rounds):
+    for _ in range(100):
         centroids = functional.normalize(torch.zeros_like(centroids).index_add(0, clusters, points), dim=1)
         moved = _assign(points, centroids)
         if torch.equal(moved, clusters):
@@ -83,7 +77,8 @@ def _assign(points: Tensor, centroids: Tensor) -> Tensor:
 class HierarchicalProxyLoss(HookReminder, ProxyAnchorLoss):
     """Proxy-Anchor to the proxies of classes, and again to the proxies of groups of classes.
 
-    With Proxy-Anchor L_PA, class proxies P (C, d), groups `g: classes -> 0..G-1` and group proxies R (G, d)::
+    With Proxy-Anchor L_PA, class proxies P (C, d), groups `g: classes -> 0..G-1` and group proxies R (G, d), which are
+    the normalised means of the unit proxies of a group and pass their gradient on to them::
 
         L = L_PA(x, y; P) + coarse_weight L_PA(x, g(y); R)
 
@@ -101,11 +96,7 @@ class HierarchicalProxyLoss(HookReminder, ProxyAnchorLoss):
         num_groups: G; default `max(2, C // 10)`, but at most C.
         coarse_weight: weight of the second term; default 0.1.
         period: passes over the training images between two clusterings; default 1.
-        coarse: kind of group proxies, default `centroid`. With `centroid`, `R_j` is the normalised mean of the unit
-            proxies of group j and passes its gradient on to them. With `learned`, R is a parameter that starts there.
-        margin: delta of both levels, in cosine units; default 0.1.
-        alpha: sharpness of both levels; default 32.
-        **kwargs: those of `ProxyAnchorLoss`.
+        **kwargs: those of `ProxyAnchorLoss`; `margin` and `alpha` are those of both levels.
 
     Attributes:
         groups: buffer (C,) of int64, the group of each class; -1 before the first clustering.
@@ -131,27 +122,22 @@ class HierarchicalProxyLoss(HookReminder, ProxyAnchorLoss):
         num_groups: int | None = None,
         coarse_weight: float = 0.1,
         period: int = 1,
-        coarse: Literal["centroid", "learned"] = "centroid",
-        margin: float = 0.1,
-        alpha: float = 32.0,
         **kwargs: Any,
     ) -> None:
-        super().__init__(num_classes, embedding_size, margin=margin, alpha=alpha, **kwargs)
+        super().__init__(num_classes, embedding_size, **kwargs)
         self.num_groups = min(num_classes, max(2, num_classes // 10)) if num_groups is None else num_groups
-        if not 1 <= self.num_groups <= num_classes or period < 1 or coarse not in ("centroid", "learned"):
-            raise ValueError(f"cannot make {num_groups} groups of {num_classes} classes, period {period}, {coarse!r}")
+        if not 1 <= self.num_groups <= num_classes or period < 1:
+            raise ValueError(f"cannot make {num_groups} groups of {num_classes} classes, period {period}")
         self.coarse_weight, self.period = coarse_weight, period
-        self.coarse_proxies = (
-            nn.Parameter(torch.zeros(self.num_groups, embedding_size)) if coarse == "learned" else None
-        )
         self.register_buffer("groups", torch.full((num_classes,), -1))
         self.register_buffer("clustered_at", torch.tensor(-1))
-        self._binding, self._known = Binding(), KnownOnHost()
+        self._context: TrainingContext | None = None
+        self._known = BufferValues()
         self.add_to_recordable_attributes(list_of_names=["num_groups", "coarse_weight", "period"], is_stat=False)
 
     def bind(self, context: TrainingContext) -> None:
         """Keep the context, whose generator serves the draws of k-means++."""
-        self._binding = Binding(context)
+        self._context = context
 
     def on_epoch_start(self, clock: Clock) -> None:
         """Cluster the proxies after the warm-up, and again after every `period` passes."""
@@ -171,27 +157,22 @@ class HierarchicalProxyLoss(HookReminder, ProxyAnchorLoss):
         """Group the classes by their proxies; k-means starts from the current groups if there are any."""
         unit = functional.normalize(self.proxies, dim=1)
         start = self.centroids(unit) if self._grouped() else None
-        self.set_groups(spherical_k_means(unit, self.num_groups, start, self._binding.generator))
+        generator = self._context.generator if self._context else None
+        self.set_groups(spherical_k_means(unit, self.num_groups, start, generator))
 
     @torch.no_grad()
     def set_groups(self, groups: Tensor) -> None:
-        """Set the group of every class. Learned group proxies start at the centroids of the first groups.
-
-        Args:
-            groups: (C,) integers in 0..G-1.
+        """Set the group (C,) of every class, in 0..G-1.
 
         Raises:
             ValueError: for another shape or a group out of range.
         """
         if groups.shape != self.groups.shape or groups.min() < 0 or groups.max() >= self.num_groups:
             raise ValueError(f"groups must be {self.num_classes} numbers in 0..{self.num_groups - 1}")
-        first = not self._grouped()
         self.groups.copy_(groups)
-        if self.coarse_proxies is not None and first:
-            self.coarse_proxies.copy_(self.centroids(functional.normalize(self.proxies, dim=1)))
 
     def _grouped(self) -> bool:
-        return bool(self._known.read("clustered", self.groups, lambda groups: groups[0] >= 0))
+        return bool(self._known.read("groups", self.groups)[0] >= 0)
 
     def centroids(self, unit: Tensor) -> Tensor:
         """Normalised means (G, d) of the unit proxies (C, d) in each group; zero for a group without a class."""
@@ -200,10 +181,7 @@ class HierarchicalProxyLoss(HookReminder, ProxyAnchorLoss):
 
     def group_logits(self, embeddings: Tensor) -> Tensor:
         """Cosines (B, G) between embeddings (B, d) and the group proxies."""
-        if self.coarse_proxies is not None:
-            rows = self.coarse_proxies.to(embeddings.dtype)
-        else:
-            rows = self.centroids(functional.normalize(self.proxies.to(embeddings.dtype), dim=1))
+        rows = self.centroids(functional.normalize(self.proxies.to(embeddings.dtype), dim=1))
         similarity: Tensor = self.distance(embeddings, rows)
         return similarity
 
@@ -214,30 +192,16 @@ class HierarchicalProxyLoss(HookReminder, ProxyAnchorLoss):
         terms = super().compute_loss(embeddings, labels, indices_tuple, ref_emb, ref_labels)
         if self.training:
             self._count_call()
-        zero = {"losses": 0, "indices": None, "reduction_type": "already_reduced"}
         if not self._grouped():
-            return {**terms, "coarse_pos_loss": zero, "coarse_neg_loss": zero}
-        weights = lmu.convert_to_weights(indices_tuple, labels, dtype=embeddings.dtype)
+            return {**terms, **already_reduced(coarse_pos_loss=0, coarse_neg_loss=0)}
+        cosine = self.group_logits(embeddings)
         members = functional.one_hot(self.groups[labels.long()], self.num_groups).bool()
-        return {**terms, **self._coarse_terms(self.group_logits(embeddings), members, weights.unsqueeze(1) - 1)}
-
-    def _coarse_terms(self, cosine: Tensor, members: Tensor, offset: Tensor) -> dict[str, Any]:
-        """Proxy-Anchor's two sums from cosines (B, G), group `members` (B, G) and the miner's `offset` (B, 1)."""
-        attraction = lmu.logsumexp(
-            -self.alpha * (cosine - self.margin) + offset, keep_mask=members, add_one=True, dim=0
-        )
-        repulsion = lmu.logsumexp(self.alpha * (cosine + self.margin) + offset, keep_mask=~members, add_one=True, dim=0)
-        present = members.any(dim=0).sum()
-        parts = {"coarse_pos_loss": (attraction, present), "coarse_neg_loss": (repulsion, self.num_groups)}
-        return {
-            name: {
-                "losses": self.coarse_weight * losses.squeeze(0),
-                "indices": c_f.torch_arange_from_size(losses, size_dim=1),
-                "reduction_type": "element",
-                "divisor": divisor,
-            }
-            for name, (losses, divisor) in parts.items()
-        }
+        offset = mined_offset(indices_tuple, labels, embeddings.dtype)
+        attraction = log_one_plus_sum(-self.alpha * (cosine - self.margin) + offset, members)
+        repulsion = log_one_plus_sum(self.alpha * (cosine + self.margin) + offset, ~members)
+        terms["coarse_pos_loss"] = of_classes(self.coarse_weight * attraction, members.any(dim=0).sum())
+        terms["coarse_neg_loss"] = of_classes(self.coarse_weight * repulsion, self.num_groups)
+        return terms
 
     def _sub_loss_names(self) -> list[str]:
         return ["pos_loss", "neg_loss", "coarse_pos_loss", "coarse_neg_loss"]

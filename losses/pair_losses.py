@@ -8,6 +8,7 @@ from pytorch_metric_learning.distances import CosineSimilarity, LpDistance
 from pytorch_metric_learning.reducers import BaseReducer
 from torch import Tensor
 
+COPY = 1e-5  # from the authors' code of XBM: a positive pair with a cosine of 1 - COPY or more is a sample and its copy
 _ROUNDING = 32.0  # in units of eps; we measured up to 15 between equal vectors of 2048 coordinates
 
 
@@ -43,22 +44,22 @@ class EuclideanDistance(LpDistance):
 class CosineContrastiveLoss(pml_losses.ContrastiveLoss):
     """Contrastive loss on cosines, as in the code of XBM's authors.
 
-    With S the cosine: `[ sum_{same label, S < 1 - epsilon} (1 - S) + sum_{other label, S > margin} S ] / B`. A negative
-    pair costs S, not `S - margin`, so the loss jumps at the margin; its gradient is that of the usual hinge.
+    With S the cosine: `[ sum_{same label, S < 1 - 1e-5} (1 - S) + sum_{other label, S > margin} S ] / B`. A positive
+    pair with a larger cosine counts as a copy and is ignored. A negative pair costs S, not `S - margin`, so the loss
+    jumps at the margin; its gradient is that of the usual hinge.
 
     Args:
         margin: a negative pair with a cosine up to this costs nothing; default 0.5.
-        epsilon: a positive pair with a cosine of `1 - epsilon` or more counts as a copy and is ignored; default 1e-5.
         **kwargs: those of pytorch-metric-learning's `ContrastiveLoss`.
 
     Source: Wang et al., Cross-Batch Memory for Embedding Learning, CVPR 2020, as in the authors' code.
     """
 
-    def __init__(self, margin: float = 0.5, epsilon: float = 1e-5, **kwargs: Any) -> None:
-        super().__init__(pos_margin=1 - epsilon, neg_margin=margin, **kwargs)
+    def __init__(self, margin: float = 0.5, **kwargs: Any) -> None:
+        super().__init__(pos_margin=1 - COPY, neg_margin=margin, **kwargs)
 
     def pos_calc(self, pos_pair_dist: Tensor, margin: float) -> Tensor:
-        """Losses of positive pairs from their cosines, elementwise; `margin` is `1 - epsilon`."""
+        """Losses of positive pairs from their cosines, elementwise; `margin` is 1 - 1e-5."""
         return torch.where(pos_pair_dist < margin, 1 - pos_pair_dist, 0.0)
 
     def neg_calc(self, neg_pair_dist: Tensor, margin: float) -> Tensor:

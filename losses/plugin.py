@@ -5,7 +5,6 @@ data, gradients of the trunk, embeddings of a pool of samples, validation scores
 mix-in `TrainingPlugin` gets them. Every hook is optional and does nothing by default.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -23,12 +22,6 @@ def meaning_of(loss_class: type) -> int:
 
     If the version of a base loss in a wrapper's `named_bases` rises, the wrapper's version must rise too: a card that
     names its base loss this way does not show the class.
-
-    Args:
-        loss_class: the class of a loss, of this package or of any other.
-
-    Returns:
-        `loss_class.MEANING`, defined or inherited; 1 without it.
     """
     version: int = getattr(loss_class, "MEANING", 1)
     return version
@@ -79,6 +72,9 @@ class Clock:
 class TrainingContext:
     """The parts of a training that the loop gives to the loss in `bind`.
 
+    A copied or unpickled loss holds None in its place, and no trunk, pool or generator. Bind it again before it is
+    trained further.
+
     Attributes:
         trunk_parameters: the model's trainable parameters in a fixed order, without those of the loss.
         num_classes: number of training classes, C.
@@ -93,6 +89,13 @@ class TrainingContext:
     generator: torch.Generator
     embed_pool: Callable[[int], Tensor] = field(repr=False)
 
+    def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
+        return _unbound, ()
+
+
+def _unbound() -> None:
+    """What copies and pickles of a context are."""
+
 
 class TrainingPlugin:
     """Mix-in for losses that take part in training beyond `forward` (specification: losses, section 0).
@@ -106,14 +109,11 @@ class TrainingPlugin:
     needs = Needs()
 
     def param_groups(self, lr: float, weight_decay: float) -> list[dict[str, Any]]:
-        """Optimizer groups of the parameters of this loss.
+        """Optimizer groups of the parameters of this loss, as `torch.optim` takes them.
 
         Args:
             lr: learning rate of the loss.
             weight_decay: weight decay of the loss.
-
-        Returns:
-            Groups as `torch.optim` takes them; an empty list without trainable parameters.
         """
         assert isinstance(self, nn.Module)
         parameters = [p for p in self.parameters() if p.requires_grad]
@@ -134,58 +134,3 @@ class TrainingPlugin:
 
     def on_evaluation(self, clock: Clock, metrics: Mapping[str, float]) -> None:
         """Called after each validation with its scores (`map_at_r`, `precision_at_1`, ...); larger is better."""
-
-
-class Binding:
-    """A reference to the `TrainingContext` of the training loop, which copies and pickles of the loss leave out.
-
-    A copied or unpickled loss holds no trunk, pool or generator. Bind it again before it is trained further.
-
-    Args:
-        context: what the loop gave to `bind`; None, the default, while the loss is unbound.
-    """
-
-    def __init__(self, context: TrainingContext | None = None) -> None:
-        self.context = context
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Binding":
-        return Binding()
-
-    def __reduce__(self) -> tuple[type["Binding"], tuple[()]]:
-        return Binding, ()
-
-    @property
-    def parameters(self) -> Sequence[nn.Parameter]:
-        """The trunk's parameters; empty while the loss is unbound."""
-        return self.context.trunk_parameters if self.context else ()
-
-    @property
-    def generator(self) -> torch.Generator | None:
-        """The generator for random draws of the loss; None (torch's global generator) while the loss is unbound."""
-        return self.context.generator if self.context else None
-
-    def weights(self) -> Tensor:
-        """A copy of all trunk parameters in one vector (P,), P being their number."""
-        return torch.cat([p.detach().flatten() for p in self.parameters])
-
-    def pull_gradients(self, center: Tensor, strength: float) -> None:
-        """Add `strength (theta - center)` to the gradients of the trunk's parameters; a missing gradient stays missing.
-
-        Args:
-            center: (P,), in the order of `weights()`.
-            strength: factor of the added gradient.
-        """
-        parts = center.split([p.numel() for p in self.parameters])
-        for parameter, part in zip(self.parameters, parts, strict=True):
-            if parameter.grad is not None:
-                parameter.grad.add_(parameter.detach() - part.view_as(parameter), alpha=strength)
-
-
-def gradients_are_finite(parameters: Sequence[nn.Parameter]) -> bool:
-    """Whether all gradients that exist are finite; one transfer from a GPU."""
-    gradients = [p.grad for p in parameters if p.grad is not None]
-    # On a CPU the length is found faster: 64 matrices of 256 x 256 take 0.4 ms and not 11 ms (one core, 100 calls).
-    # If it is finite, all gradients are. If it is not, squares may have overflowed; the largest absolute value cannot.
-    if gradients and gradients[0].device.type == "cpu" and nn.utils.get_total_norm(gradients).isfinite():
-        return True
-    return bool(nn.utils.get_total_norm(gradients, math.inf).isfinite())

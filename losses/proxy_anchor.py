@@ -4,14 +4,14 @@ from typing import Any
 
 import torch
 from pytorch_metric_learning import losses as pml_losses
-from pytorch_metric_learning.utils import common_functions as c_f
 from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor
 from torch.nn.functional import one_hot
 
 from .checks import FullPrecisionForward, at_least_float32, checked_labels, require_similarity
 from .plugin import TrainingPlugin
-from .without_waiting import WaitlessDivisor
+from .sub_losses import of_classes
+from .without_waiting import SumOverDivisor
 
 
 class ProxyAnchorLoss(FullPrecisionForward, TrainingPlugin, pml_losses.ProxyAnchorLoss):
@@ -54,39 +54,40 @@ class ProxyAnchorLoss(FullPrecisionForward, TrainingPlugin, pml_losses.ProxyAnch
         self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
     ) -> dict[str, Any]:
         """PML's hook: the sub-losses (C,) for embeddings (B, d) and labels (B,)."""
-        labels = self._checked(embeddings, labels, ref_emb, ref_labels)
+        labels = checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
         cosine = self.get_logits(embeddings)
         own_class = one_hot(labels, self.num_classes).bool()
         pull = self.alpha * self.distance.margin(cosine, self.margin)
         push = self.alpha * self.distance.margin(-self.margin, cosine)
         if indices_tuple is not None:
-            mined = lmu.convert_to_weights(indices_tuple, labels, dtype=embeddings.dtype).unsqueeze(1) - 1
+            mined = mined_offset(indices_tuple, labels, embeddings.dtype)
             pull, push = pull + mined, push + mined
-        # pytorch-metric-learning counts the classes of the batch on the host.
-        divisors = {"pos_loss": own_class.any(0).sum(), "neg_loss": self.num_classes}
-        masked = {"pos_loss": (pull, own_class), "neg_loss": (push, ~own_class)}
         sub_losses = {
-            name: {
-                "losses": lmu.logsumexp(exponents, keep_mask=mask, add_one=True, dim=0).squeeze(0),
-                "indices": c_f.torch_arange_from_size(self.proxies),
-                "reduction_type": "element",
-                "divisor": divisors[name],
-            }
-            for name, (exponents, mask) in masked.items()
+            # pytorch-metric-learning counts the classes of the batch on the host.
+            "pos_loss": of_classes(log_one_plus_sum(pull, own_class), own_class.any(0).sum()),
+            "neg_loss": of_classes(log_one_plus_sum(push, ~own_class), self.num_classes),
         }
         self.add_weight_regularization_to_loss_dict(sub_losses, self.proxies)
         return sub_losses
 
-    def get_default_reducer(self) -> WaitlessDivisor:
+    def get_default_reducer(self) -> SumOverDivisor:
         """Sum divided by the number of classes that takes part."""
-        return WaitlessDivisor()
-
-    def _checked(self, embeddings: Tensor, labels: Tensor, ref_emb: Tensor, ref_labels: Tensor) -> Tensor:
-        c_f.ref_not_supported(embeddings, labels, ref_emb, ref_labels)
-        return checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
+        return SumOverDivisor()
 
     def get_logits(self, embeddings: Tensor) -> Tensor:
         """Cosines (B, C) between embeddings (B, d) and the proxies, without `alpha`."""
         embeddings = at_least_float32(embeddings)
         similarity: Tensor = self.distance(embeddings, self.proxies.to(embeddings.dtype))
         return similarity
+
+
+def log_one_plus_sum(exponents: Tensor, mask: Tensor) -> Tensor:
+    """`log(1 + sum exp)` (C,) over the entries of each column (B, C) in the mask."""
+    value: Tensor = lmu.logsumexp(exponents, keep_mask=mask, add_one=True, dim=0).squeeze(0)
+    return value
+
+
+def mined_offset(indices_tuple: Any, labels: Tensor, dtype: torch.dtype) -> Tensor:
+    """What PML adds to the exponents of a sample: its weight by a miner minus 1, (B, 1)."""
+    offset: Tensor = lmu.convert_to_weights(indices_tuple, labels, dtype=dtype).unsqueeze(1) - 1
+    return offset

@@ -9,19 +9,19 @@ from pytorch_metric_learning.distances import CosineSimilarity
 from pytorch_metric_learning.losses import BaseMetricLossFunction
 from pytorch_metric_learning.losses.mixins import WeightRegularizerMixin
 from pytorch_metric_learning.utils import common_functions as c_f
-from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor
 from torch.nn.functional import cross_entropy, log_softmax
 
 from .checks import FullPrecisionForward, at_least_float32, checked_labels, require_similarity
 from .plugin import TrainingPlugin
+from .sub_losses import already_reduced, of_samples
 
 _ENTRIES = 2**21
 """Entries of a block's logits: 8 MiB in float32."""
 
 
 def product_cross_entropy(rows: Tensor, columns: Tensor, classes: Tensor) -> Tensor:
-    """Mean cross entropy of the logits `rows @ columns`, with at most a few blocks of logits in memory.
+    """Mean cross entropy of the logits `rows @ columns`, with one block of logits in memory at a time.
 
     If the logits fit into one block, this is torch's cross entropy. Otherwise the gradient is computed together with
     the value, block by block, so there is no second gradient.
@@ -30,9 +30,6 @@ def product_cross_entropy(rows: Tensor, columns: Tensor, classes: Tensor) -> Ten
         rows: (n, d).
         columns: (d, C).
         classes: (n,), the right class of every row.
-
-    Returns:
-        The mean, a scalar.
     """
     if len(rows) * columns.shape[1] <= _ENTRIES:
         return cross_entropy(rows @ columns, classes)
@@ -161,38 +158,22 @@ class ProxyGMLLoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
         self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
     ) -> dict[str, Any]:
         """PML's hook: -log P (B,) and the weighted proxy term, for embeddings (B, d) and labels (B,)."""
-        c_f.ref_not_supported(embeddings, labels, ref_emb, ref_labels)
         labels = checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
         proxies = self.proxies.to(embeddings.dtype)
         similarity = self.distance(embeddings, proxies)
         losses = self._sample_losses(similarity, self.select(similarity, labels), labels)
-        mined = lmu.convert_to_weights(indices_tuple, labels, dtype=embeddings.dtype)
-        sub_losses = {
-            "loss": {
-                "losses": losses * mined,
-                "indices": c_f.torch_arange_from_size(embeddings),
-                "reduction_type": "element",
-            }
-        }
+        sub_losses = {"loss": of_samples(losses, labels, indices_tuple)}
         if self.reg_weight:
-            regularisation = self.reg_weight * self._proxy_loss(proxies)
-            sub_losses["reg_loss"] = {"losses": regularisation, "indices": None, "reduction_type": "already_reduced"}
+            sub_losses |= already_reduced(reg_loss=self.reg_weight * self._proxy_loss(proxies))
         self.add_weight_regularization_to_loss_dict(sub_losses, self.proxies)
         return sub_losses
 
     @torch.no_grad()
     def select(self, similarity: Tensor, labels: Tensor | None = None) -> Tensor:
-        """Select k proxies for each sample.
+        """Mask (B, C N) of the k proxies of each sample.
 
-        With labels, proxies of the own class come first, as the paper intends S^pos. Eq. 3 as published adds 1 to their
-        cosines, which does not always put them first.
-
-        Args:
-            similarity: (B, C N) similarities of samples and proxies.
-            labels: (B,); None, the default, selects by similarity alone.
-
-        Returns:
-            Mask (B, C N) with k proxies in each row.
+        With labels (B,), proxies of the own class come first, as the paper intends S^pos. Eq. 3 as published adds 1 to
+        their cosines, which does not always put them first.
         """
         key = similarity
         if labels is not None and self.positive_mask:

@@ -5,32 +5,31 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 from pytorch_metric_learning.distances import DotProductSimilarity
-from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from .memory_queue import QueueOrder, SummedMemoryQueue
+from .checks import checked_labels
+from .memory_queue import SummedMemoryQueue
 from .plugin import Clock
-from .proxy_anchor import ProxyAnchorLoss
+from .proxy_anchor import ProxyAnchorLoss, log_one_plus_sum, mined_offset
 from .schedule import HookReminder
-from .without_waiting import KnownOnHost
+from .sub_losses import of_classes
+from .without_waiting import BufferValues
 
 PositivePenalty = Literal["sigma", "v", "inverse_effective_number", "none"]
 
 
 class ClassStatus(NamedTuple):
-    """Thresholds and penalties of every class in the current state, five vectors (C,).
+    """Thresholds and penalties of every class in the current state, four vectors (C,).
 
     Attributes:
         effective_number: E, number of samples seen, discounted for overlap (Eq. 8).
-        bound: v, the lower bound of the positive penalty (Eq. 14).
         penalty: weight of easy and outlying positives; sigma of Eq. 17, or its replacement in Table 3.
         easy_above: l; a positive with a higher similarity is easy (Eq. 10).
         outlier_below: o = l - eta; a sample with a lower similarity is an outlier (Eq. 15).
     """
 
     effective_number: Tensor
-    bound: Tensor
     penalty: Tensor
     easy_above: Tensor
     outlier_below: Tensor
@@ -57,7 +56,7 @@ class ProxyISALoss(HookReminder, ProxyAnchorLoss):
     it exactly once per optimizer step. With the filter on, own-class outliers (S_i,y_i < o) are neither counted nor
     stored in the memory.
 
-    In a loop that does not call `on_step_start`, give start steps or call `start_memory` and `start_filter`.
+    In a loop that does not call `on_step_start`, call `start_memory` and `start_filter`.
 
     Shapes: embeddings (B, d) of any norm, labels (B,) in 0..C-1; sub-losses `pos_loss` and `neg_loss` (C,).
 
@@ -72,19 +71,12 @@ class ProxyISALoss(HookReminder, ProxyAnchorLoss):
         h: scale of the learned similarity; default 0.15.
         tau: timing of the decay, in samples, positive; default 1.5.
         memory_size: T, number of stored embeddings; default 55000.
-        queue: order of the memory, `fifo` or `authors`; default `fifo`.
         memory_start_pass: completed passes over the training images after which `on_step_start` switches the memory
             on; default 2.
         filter_start_pass: the same for the filter; default 3.
-        memory_start_step: number of updating calls before the memory is on, in place of passes; default None.
-        filter_start_step: the same for the filter; default None.
         positive_penalty: `sigma`, or for Table 3 `v`, `inverse_effective_number` (1 / max(1, E_c)) or `none` (weight
             1); default `sigma`.
         negative_penalty: False sets the weights of negatives to 1 (Table 3); default True.
-        negatives_wait_for_memory: True sets the weights of negatives to 1 until the memory is on (text of section 3.3);
-            default False, as in Algorithm 1.
-        filter_needs_memory: True leaves a class unfiltered until its l_c was set once, so that the filter cannot keep a
-            rare class out of the memory for ever; default False, as published.
         **kwargs: those of `ProxyAnchorLoss`.
 
     Raises:
@@ -99,10 +91,8 @@ class ProxyISALoss(HookReminder, ProxyAnchorLoss):
 
     memory_on: Tensor
     filter_on: Tensor
-    calls: Tensor
     counts: Tensor
     learned_sim: Tensor
-    learned: Tensor
 
     def __init__(
         self,
@@ -116,15 +106,10 @@ class ProxyISALoss(HookReminder, ProxyAnchorLoss):
         h: float = 0.15,
         tau: float = 1.5,
         memory_size: int = 55_000,
-        queue: QueueOrder = "fifo",
         memory_start_pass: int = 2,
         filter_start_pass: int = 3,
-        memory_start_step: int | None = None,
-        filter_start_step: int | None = None,
         positive_penalty: PositivePenalty = "sigma",
         negative_penalty: bool = True,
-        negatives_wait_for_memory: bool = False,
-        filter_needs_memory: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(num_classes, embedding_size, margin=margin, alpha=alpha, **kwargs)
@@ -136,23 +121,14 @@ class ProxyISALoss(HookReminder, ProxyAnchorLoss):
             raise ValueError(f"unknown positive_penalty {positive_penalty!r}")
         self.V, self.k, self.lam, self.h, self.tau = V, k, lam, h, tau
         self.memory_start_pass, self.filter_start_pass = memory_start_pass, filter_start_pass
-        self.memory_start_step, self.filter_start_step = memory_start_step, filter_start_step
-        self.positive_penalty = positive_penalty
-        self.negative_penalty = negative_penalty
-        self.negatives_wait_for_memory = negatives_wait_for_memory
-        self.filter_needs_memory = filter_needs_memory
-        self.queue = SummedMemoryQueue(memory_size, embedding_size, num_classes, queue)
-        self._register_state(num_classes)
-        self._known = KnownOnHost()
-        self.add_to_recordable_attributes(list_of_names=["V", "k", "lam", "h", "tau"], is_stat=False)
-
-    def _register_state(self, num_classes: int) -> None:
+        self.positive_penalty, self.negative_penalty = positive_penalty, negative_penalty
+        self.queue = SummedMemoryQueue(memory_size, embedding_size, num_classes)
         self.register_buffer("memory_on", torch.tensor(False))
         self.register_buffer("filter_on", torch.tensor(False))
-        self.register_buffer("calls", torch.tensor(0))
         self.register_buffer("counts", torch.zeros(num_classes, dtype=torch.long))
         self.register_buffer("learned_sim", torch.ones(num_classes))
-        self.register_buffer("learned", torch.zeros(num_classes, dtype=torch.bool))
+        self._known = BufferValues()
+        self.add_to_recordable_attributes(list_of_names=["V", "k", "lam", "h", "tau"], is_stat=False)
 
     def start_memory(self) -> None:
         """Switch the memory on: from the next call on it stores embeddings."""
@@ -162,19 +138,20 @@ class ProxyISALoss(HookReminder, ProxyAnchorLoss):
         """Switch the filter on: from the next call on positives are weighted and outliers are not stored."""
         self._known.write("filter_on", self.filter_on, True)
 
+    def switches(self) -> tuple[bool, bool]:
+        """Whether memory and filter are on in the next call."""
+        return self._known.read("memory_on", self.memory_on), self._known.read("filter_on", self.filter_on)
+
     def on_step_start(self, clock: Clock) -> None:
-        """Switch memory and filter on by completed passes; a start given in steps uses the loss's count of calls."""
+        """Switch memory and filter on after their numbers of passes over the training images."""
         self._hook_was_called = True
-        if self.memory_start_step is None and clock.passes >= self.memory_start_pass:
+        if clock.passes >= self.memory_start_pass:
             self.start_memory()
-        if self.filter_start_step is None and clock.passes >= self.filter_start_pass:
+        if clock.passes >= self.filter_start_pass:
             self.start_filter()
 
     def _missing_without_hooks(self) -> str | None:
-        waits = zip(
-            ("memory", "filter"), self.switches(), (self.memory_start_step, self.filter_start_step), strict=True
-        )
-        missing = [name for name, is_on, start_step in waits if not is_on and start_step is None]
+        missing = [name for name, is_on in zip(("memory", "filter"), self.switches(), strict=True) if not is_on]
         return f"{' and '.join(missing)} off" if missing else None
 
     def class_status(self, dtype: torch.dtype) -> ClassStatus:
@@ -183,7 +160,7 @@ class ProxyISALoss(HookReminder, ProxyAnchorLoss):
         v = 1 / (1 + torch.log1p(E))
         similarity = self.learned_sim.to(dtype)
         threshold = (1 + self.k * (1 - similarity)) * v + self.lam
-        return ClassStatus(E, v, self._penalty(E, v), similarity, similarity - threshold)
+        return ClassStatus(E, self._penalty(E, v), similarity, similarity - threshold)
 
     def _effective_number(self, dtype: torch.dtype) -> Tensor:
         counts = self.counts.to(dtype)
@@ -198,73 +175,41 @@ class ProxyISALoss(HookReminder, ProxyAnchorLoss):
             return 1 / E.clamp(min=1)
         return 1 + (1 + math.exp(-self.tau)) * (v - 1) * torch.sigmoid(E + self.tau - self.V)
 
-    def pair_weights(self, similarity: Tensor, own: Tensor, status: ClassStatus | None = None) -> Tensor:
-        """Pair weights in the current state.
-
-        Args:
-            similarity: (B, C) similarities of samples and proxies.
-            own: mask (B, C) of the pairs of a sample and the proxy of its class.
-            status: that of the current state; None computes it.
-
-        Returns:
-            Weights w (B, C).
-        """
-        memory_on, filter_on = self.switches()
-        status = self.class_status(similarity.dtype) if status is None else status
+    def pair_weights(self, similarity: Tensor, own: Tensor, status: ClassStatus) -> Tensor:
+        """Pair weights w (B, C) from similarities (B, C) and the mask (B, C) of samples and their own class."""
+        _, filter_on = self.switches()
         ones = torch.ones_like(similarity)
         outlier = similarity < status.outlier_below
         positive = negative = ones
         if filter_on and self.positive_penalty != "none":
             uninformative = outlier | (similarity > status.easy_above)
             positive = torch.where(uninformative, status.penalty, 1 + status.penalty)
-            positive = torch.where(self._filterable(), positive, ones)
-        if self.negative_penalty and (memory_on or not self.negatives_wait_for_memory):
+        if self.negative_penalty:
             negative = torch.where(outlier, 1 / status.effective_number.clamp(min=1), ones)
         return torch.where(own, positive, negative)
 
-    def filtered(self, similarity: Tensor, labels: Tensor, status: ClassStatus | None = None) -> Tensor:
-        """Mask (B,) of the outliers of their own class, which the filter keeps out of counts and memory.
-
-        Args:
-            similarity: (B, C) similarities of samples and proxies.
-            labels: (B,).
-            status: that of the current state; None computes it.
-        """
+    def filtered(self, similarity: Tensor, labels: Tensor, status: ClassStatus) -> Tensor:
+        """Mask (B,) of the outliers of their own class, which the filter keeps out of counts and memory."""
         _, filter_on = self.switches()
         if not filter_on:
             return torch.zeros_like(labels, dtype=torch.bool)
-        status = self.class_status(similarity.dtype) if status is None else status
-        own_similarity = similarity.gather(1, labels.unsqueeze(1)).squeeze(1)
-        outlier = own_similarity < status.outlier_below[labels]
-        return outlier & self._filterable()[labels]
-
-    def _filterable(self) -> Tensor:
-        return self.learned if self.filter_needs_memory else torch.ones_like(self.learned)
-
-    def switches(self) -> tuple[bool, bool]:
-        """Whether memory and filter are on in the next call."""
-        memory_on = self._known.read("memory_on", self.memory_on) or self._due(self.memory_start_step)
-        filter_on = self._known.read("filter_on", self.filter_on) or self._due(self.filter_start_step)
-        return memory_on, filter_on
-
-    def _due(self, start_step: int | None) -> bool:
-        return start_step is not None and self._known.read("calls", self.calls) >= start_step
+        return similarity.gather(1, labels.unsqueeze(1)).squeeze(1) < status.outlier_below[labels]
 
     def compute_loss(
         self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
     ) -> dict[str, Any]:
         """PML's hook: the sub-losses (C,). In training mode the batch then updates the state."""
-        labels = self._checked(embeddings, labels, ref_emb, ref_labels)
+        labels = checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
         similarity = self.get_logits(embeddings)
         own_class = one_hot(labels, self.num_classes).bool()
         status = self.class_status(similarity.dtype)
         weights = self.pair_weights(similarity, own_class, status)
-        mined = lmu.convert_to_weights(indices_tuple, labels, dtype=similarity.dtype).unsqueeze(1) - 1
+        mined = mined_offset(indices_tuple, labels, similarity.dtype)
         pull = self.alpha * weights * (self.margin - similarity) + mined
         push = self.alpha * weights * (self.margin + similarity) + mined
         sub_losses = {
-            "pos_loss": _sub_loss(pull, own_class, weights),
-            "neg_loss": _sub_loss(push, ~own_class, weights),
+            "pos_loss": of_classes(log_one_plus_sum(pull, own_class), _mean_weights(weights, own_class)),
+            "neg_loss": of_classes(log_one_plus_sum(push, ~own_class), _mean_weights(weights, ~own_class)),
         }
         if self.training and torch.is_grad_enabled():
             self._observe(embeddings, similarity, labels, own_class, status)
@@ -283,13 +228,6 @@ class ProxyISALoss(HookReminder, ProxyAnchorLoss):
         if memory_on:
             self.queue.push(self.distance.maybe_normalize(embeddings), labels, clean)
             self._measure(labels)
-        self._advance_calls()
-
-    def _advance_calls(self) -> None:
-        if self.memory_start_step is None and self.filter_start_step is None:
-            self.calls += 1
-        else:
-            self._known.write("calls", self.calls, self._known.read("calls", self.calls) + 1)
 
     def _measure(self, labels: Tensor) -> None:
         """Update the learned similarity of the batch's classes (B,) as far as the memory holds them (Eq. 10)."""
@@ -301,16 +239,8 @@ class ProxyISALoss(HookReminder, ProxyAnchorLoss):
         measured = (self.h * similarity / numbers.clamp(min=1)).to(self.learned_sim.dtype)
         # Samples of one class write the same value.
         self.learned_sim[labels] = torch.where(in_memory, measured, self.learned_sim[labels])
-        self.learned[labels] |= in_memory
 
 
-def _sub_loss(exponents: Tensor, mask: Tensor, weights: Tensor) -> dict[str, Any]:
-    """log(1 + sum exp) over the `mask` of each column, divided by the sum of the columns' mean weights (Eq. 13)."""
-    number = mask.sum(0)
-    mean_weights = (weights * mask).sum(0) / number.clamp(min=1)
-    return {
-        "losses": lmu.logsumexp(exponents, keep_mask=mask, add_one=True, dim=0).squeeze(0),
-        "indices": torch.arange(len(number), device=number.device),
-        "reduction_type": "element",
-        "divisor": mean_weights.sum(),
-    }
+def _mean_weights(weights: Tensor, mask: Tensor) -> Tensor:
+    """The sum over the columns of the mean weight in the mask (Eq. 13)."""
+    return ((weights * mask).sum(0) / mask.sum(0).clamp(min=1)).sum()

@@ -16,6 +16,7 @@ from torch.nn import functional
 
 from .checks import FullPrecisionForward, at_least_float32, checked_labels, require_similarity
 from .plugin import TrainingPlugin
+from .sub_losses import of_samples
 
 ProxyNCAVariant = Literal["prob", "classic", "port", "anchor_form"]
 ProxyNCAStart = Literal["eighth", "normal", "kaiming"]
@@ -32,70 +33,19 @@ _INITS: Mapping[str, c_f.TorchInitWrapper] = MappingProxyType(
 # The settings of each form with their defaults. A setting of another form is refused, not ignored.
 _DEFAULTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
-        "prob": {"scale": 3.0},
-        "classic": {"scale": 3.0},
+        "prob": {"softmax_scale": 9.0},
+        "classic": {"softmax_scale": 9.0},
         "port": {"smoothing_const": 0.1, "scaling_x": 1.0, "scaling_p": 3.0},
         "anchor_form": {"alpha": 32.0, "margin": 0.1, "positive_enumeration": "proxies"},
     }
 )
 
 
-def classic_losses(logits: Tensor, labels: Tensor) -> Tensor:
-    """Losses of the form `classic`: `-log(e^{l_y} / sum_{c != y} e^{l_c})`, without the own proxy in the denominator.
-
-    Args:
-        logits: l (B, C), C >= 2.
-        labels: y (B,).
-
-    Returns:
-        Losses (B,).
-    """
-    own_class = functional.one_hot(labels, logits.shape[1]).bool()
-    return logits.masked_fill(own_class, -math.inf).logsumexp(dim=1) - logits[own_class]
-
-
-def smoothed_losses(logits: Tensor, labels: Tensor, smoothing: float) -> Tensor:
-    """Cross-entropy with smoothed labels: targets `1 - smoothing` (own class) and `smoothing / (C - 1)` (others).
-
-    Args:
-        logits: (B, C).
-        labels: (B,).
-        smoothing: probability mass on the other classes.
-
-    Returns:
-        Losses (B,).
-    """
-    if smoothing == 0:
-        return functional.cross_entropy(logits, labels, reduction="none")
-    targets = torch.full_like(logits, smoothing / (logits.shape[1] - 1))
-    targets.scatter_(1, labels.unsqueeze(1), 1 - smoothing)
-    return functional.cross_entropy(logits, targets, reduction="none")
-
-
-def anchor_form_losses(positive: Tensor, negative: Tensor, labels: Tensor) -> Tensor:
-    """Losses of the form `anchor_form`: `log(1 + e^{positive_i}) + log(1 + sum_{c != y_i} e^{negative_ic})`.
-
-    Args:
-        positive: exponents (B,) of the own class.
-        negative: exponents (B, C) of all classes.
-        labels: y (B,).
-
-    Returns:
-        Losses (B,).
-    """
-    others = ~functional.one_hot(labels, negative.shape[1]).bool()
-    repulsion: Tensor = lmu.logsumexp(negative, keep_mask=others, add_one=True, dim=1)
-    attraction = torch.logaddexp(
-        positive, torch.zeros_like(positive)
-    )  # torch replaces softplus by the identity above 20
-    return attraction + repulsion.squeeze(1)
-
-
 class ProxyNCALoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin, BaseMetricLossFunction):
     """Softmax over one proxy per class, in the form of ProxyNCA++, of Proxy-NCA, of its port, or of Proxy-Anchor.
 
-    With s_ic the cosine between sample i and proxy c, and logits `l_ic = 2 scale^2 s_ic` (which is
-    `-scale^2 |x_i - p_c|^2` up to a constant), the loss is the mean over samples of::
+    With s_ic the cosine between sample i and proxy c, and logits `l_ic = 2 softmax_scale s_ic` (which is
+    `-softmax_scale |x_i - p_c|^2` up to a constant), the loss is the mean over samples of::
 
         prob         -log( e^{l_iy} / sum_c e^{l_ic} )                           ProxyNCA++
         classic      -log( e^{l_iy} / sum_{c != y} e^{l_ic} )                    Proxy-NCA; may be negative
@@ -113,8 +63,7 @@ class ProxyNCALoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
         num_classes: C.
         embedding_size: d.
         variant: the form: `prob`, `classic`, `port` or `anchor_form`; default `prob`.
-        scale: for `prob` and `classic`, square root of the inverse temperature of squared distances; default 3.
-        softmax_scale: `scale` squared, pytorch-metric-learning's name for it; give at most one of the two.
+        softmax_scale: for `prob` and `classic`, inverse temperature of the squared distances; default 9.
         smoothing_const: for `port`, probability mass on the other classes; default 0.1.
         scaling_x: for `port`, length of embeddings; default 1.
         scaling_p: for `port`, length of proxies; default 3.
@@ -145,7 +94,6 @@ class ProxyNCALoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
         embedding_size: int,
         variant: ProxyNCAVariant = "prob",
         *,
-        scale: float | None = None,
         softmax_scale: float | None = None,
         smoothing_const: float | None = None,
         scaling_x: float | None = None,
@@ -160,12 +108,8 @@ class ProxyNCALoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
             kwargs["weight_init_func"] = _init_func(proxy_init, kwargs.get("weight_init_func"))
         super().__init__(**kwargs)
         require_similarity(self.distance)
-        if softmax_scale is not None:
-            if scale is not None:
-                raise ValueError("give scale or softmax_scale (its square), not both")
-            scale = math.sqrt(softmax_scale)
         given = {
-            "scale": scale,
+            "softmax_scale": softmax_scale,
             "smoothing_const": smoothing_const,
             "scaling_x": scaling_x,
             "scaling_p": scaling_p,
@@ -187,36 +131,34 @@ class ProxyNCALoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
         self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
     ) -> dict[str, Any]:
         """PML's hook: sub-loss `loss` (B,)."""
-        c_f.ref_not_supported(embeddings, labels, ref_emb, ref_labels)
         labels = checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
-        weights = lmu.convert_to_weights(indices_tuple, labels, dtype=embeddings.dtype)
-        terms: dict[str, Any] = {
-            "loss": {
-                "losses": self._sample_losses(self.get_logits(embeddings), labels) * weights,
-                "indices": c_f.torch_arange_from_size(embeddings),
-                "reduction_type": "element",
-            }
-        }
+        losses = self._sample_losses(self.get_logits(embeddings), labels)
+        terms = {"loss": of_samples(losses, labels, indices_tuple)}
         self.add_weight_regularization_to_loss_dict(terms, self.proxies)
         return terms
 
     def _sample_losses(self, cosine: Tensor, labels: Tensor) -> Tensor:
-        settings = self.settings
-        if self.variant == "classic":
-            return classic_losses(2 * settings["scale"] ** 2 * cosine, labels)
         if self.variant == "anchor_form":
             return self._anchor_form(cosine, labels)
         if self.variant == "port":
-            logits = 2 * settings["scaling_x"] * settings["scaling_p"] * cosine
-            return smoothed_losses(logits, labels, settings["smoothing_const"])
-        return smoothed_losses(2 * settings["scale"] ** 2 * cosine, labels, smoothing=0.0)
+            scale = 2 * self.settings["scaling_x"] * self.settings["scaling_p"]
+            return _smoothed(scale * cosine, labels, self.settings["smoothing_const"])
+        logits: Tensor = 2 * self.settings["softmax_scale"] * cosine
+        if self.variant == "classic":
+            own = labels.unsqueeze(1)
+            others: Tensor = logits.scatter(1, own, -math.inf).logsumexp(dim=1)
+            return others - logits.gather(1, own).squeeze(1)
+        return functional.cross_entropy(logits, labels, reduction="none")
 
     def _anchor_form(self, cosine: Tensor, labels: Tensor) -> Tensor:
         alpha, margin = self.settings["alpha"], self.settings["margin"]
         positive = -alpha * (cosine.gather(1, labels.unsqueeze(1)).squeeze(1) - margin)
         if self.settings["positive_enumeration"] == "batch":
             positive = positive + labels.bincount(minlength=self.num_classes)[labels].to(positive.dtype).log()
-        return anchor_form_losses(positive, alpha * (cosine + margin), labels)
+        others = ~functional.one_hot(labels, self.num_classes).bool()
+        repulsion: Tensor = lmu.logsumexp(alpha * (cosine + margin), keep_mask=others, add_one=True, dim=1).squeeze(1)
+        # torch's softplus is the identity above 20.
+        return torch.logaddexp(positive, torch.zeros_like(positive)) + repulsion
 
     def get_logits(self, embeddings: Tensor) -> Tensor:
         """Cosines (B, C) between embeddings (B, d) and the proxies, without any scale."""
@@ -231,6 +173,15 @@ class ProxyNCALoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
     def get_default_weight_init_func(self) -> Any:
         """Normal with standard deviation 1/8, as in the code of ProxyNCA++, of the port of Proxy-NCA and of NIR."""
         return _INITS["eighth"]
+
+
+def _smoothed(logits: Tensor, labels: Tensor, smoothing: float) -> Tensor:
+    """Cross-entropy (B,) with the targets `1 - smoothing` (own class) and `smoothing / (C - 1)` (other classes)."""
+    if smoothing == 0:
+        return functional.cross_entropy(logits, labels, reduction="none")
+    targets = torch.full_like(logits, smoothing / (logits.shape[1] - 1))
+    targets.scatter_(1, labels.unsqueeze(1), 1 - smoothing)
+    return functional.cross_entropy(logits, targets, reduction="none")
 
 
 def _init_func(proxy_init: str, other: Any) -> c_f.TorchInitWrapper:

@@ -21,7 +21,6 @@ CALLS = 100
 class HookReminder:
     """Mix-in for a loss that is not its method while nobody calls its hooks. It warns once."""
 
-    # Class attributes, so that losses pickled by older releases have them.
     _hook_was_called = False
     _calls_without_hooks = 0
 
@@ -132,11 +131,7 @@ class Schedule:
         self.loss.on_step_start(clock)
 
     def gradients_ready(self) -> bool:
-        """Call this after backward and before gradients are clipped.
-
-        Returns:
-            Whether the optimizer may make its step.
-        """
+        """Call this after backward and before gradients are clipped. True: the optimizer may make its step."""
         may_step = self.loss.on_gradients(self.clock())
         self.step += 1
         self._started = False
@@ -146,7 +141,7 @@ class Schedule:
         """Call this after every validation, and once before the first step, as the suite does.
 
         Args:
-            metrics: scores by name; larger is better. `CCPLoss` reads `map_at_r`, or what its `monitor` names.
+            metrics: scores by name; larger is better. `CCPLoss` reads `map_at_r`.
         """
         self.loss.on_evaluation(self.clock(), metrics)
 
@@ -200,13 +195,7 @@ def attach(
         steps_per_epoch=trainer.iterations_per_epoch,
         seed=seed,
     )
-    assert isinstance(loss, nn.Module)
-    for module in (trunk, loss):
-        module.register_forward_pre_hook(lambda module, _: _start_step(module, schedule))
-    trainer.gradient_clippers = {
-        "loss_hooks": lambda: _end_step(trainer, schedule),
-        **(trainer.gradient_clippers or {}),
-    }
+    _attach_steps(loss, trunk, trainer, schedule)
     if validate is not None:
         _attach_validation(trainer, schedule, validate)
     return schedule
@@ -214,14 +203,12 @@ def attach(
 
 def _labels(trainer: Any, labels: Any) -> Tensor:
     """The labels as given, or those of the trainer's dataset."""
-    if labels is None:
-        dataset = trainer.dataset
-        tensors = getattr(dataset, "tensors", (None, None))
-        known = (getattr(dataset, "targets", None), getattr(dataset, "labels", None), tensors[1])
-        labels = next((values for values in known if values is not None), None)
-    if labels is None:
-        raise ValueError("the dataset has neither targets nor labels; give labels=, the class of every training image")
-    return torch.as_tensor(labels)
+    dataset = trainer.dataset
+    tensors = getattr(dataset, "tensors", (None, None))
+    for known in (labels, getattr(dataset, "targets", None), getattr(dataset, "labels", None), tensors[1]):
+        if known is not None:
+            return torch.as_tensor(known)
+    raise ValueError("the dataset has neither targets nor labels; give labels=, the class of every training image")
 
 
 def _inputs(trainer: Any, rows: NDArray[np.int64]) -> Tensor:
@@ -232,16 +219,20 @@ def _inputs(trainer: Any, rows: NDArray[np.int64]) -> Tensor:
     return inputs
 
 
-def _start_step(module: nn.Module, schedule: Schedule) -> None:
-    """Start a step at the first forward pass with gradients. The pass of the loss counts if the trunk is frozen."""
-    if module.training and torch.is_grad_enabled():
-        schedule.start_step()
+def _attach_steps(loss: Any, trunk: nn.Module, trainer: Any, schedule: Schedule) -> None:
+    def start(module: nn.Module, inputs: Any) -> None:
+        if module.training and torch.is_grad_enabled():
+            schedule.start_step()
 
+    def end() -> None:
+        if not schedule.gradients_ready():
+            for optimizer in trainer.optimizers.values():
+                optimizer.zero_grad(set_to_none=True)
 
-def _end_step(trainer: Any, schedule: Schedule) -> None:
-    if not schedule.gradients_ready():
-        for optimizer in trainer.optimizers.values():
-            optimizer.zero_grad(set_to_none=True)
+    # The first forward pass with gradients starts a step. While the trunk is frozen, that is the pass of the loss.
+    for module in (trunk, loss):
+        module.register_forward_pre_hook(start)
+    trainer.gradient_clippers = {"loss_hooks": end, **(trainer.gradient_clippers or {})}
 
 
 def _attach_validation(trainer: Any, schedule: Schedule, validate: Callable[[Any], Mapping[str, float]]) -> None:

@@ -15,13 +15,12 @@ from .plugin import Clock, Needs, TrainingContext, TrainingPlugin
 
 def merged_needs(own: Needs, inner: nn.Module) -> Needs:
     """Requirements of a wrapper and its inner loss together: those of the wrapper first, and the longer warm-up."""
-    if not isinstance(inner, TrainingPlugin):
-        return own
+    others = inner.needs if isinstance(inner, TrainingPlugin) else Needs()
     return Needs(
-        warmup_epochs=max(own.warmup_epochs, inner.needs.warmup_epochs),
-        samples_per_class=own.samples_per_class or inner.needs.samples_per_class,
-        normalization=own.normalization if own.normalization != "unit" else inner.needs.normalization,
-        validation=own.validation or inner.needs.validation,
+        warmup_epochs=max(own.warmup_epochs, others.warmup_epochs),
+        samples_per_class=own.samples_per_class or others.samples_per_class,
+        normalization=own.normalization if own.normalization != "unit" else others.normalization,
+        validation=own.validation or others.validation,
     )
 
 
@@ -86,11 +85,8 @@ class PluginWrapper(TrainingPlugin):
         """Build the wrapper from the arguments of a method card.
 
         Args:
-            **arguments: those of the constructor. `base_loss` (or `base`, as in older cards) is a built loss or one of
-                `named_bases`. With a name, the settings of the base loss are among these arguments too.
-
-        Returns:
-            The wrapper around its base loss.
+            **arguments: those of the constructor. `base_loss`, or `base`, is a built loss or one of `named_bases`. With
+                a name, the settings of the base loss are among these arguments too.
 
         Raises:
             ValueError: for an unknown name, and for everything that the constructors refuse.
@@ -119,26 +115,26 @@ class PluginWrapper(TrainingPlugin):
         groups = self.base_loss.param_groups(lr, weight_decay)
         return [*groups, {"params": outer, "lr": lr, "weight_decay": weight_decay}] if outer else groups
 
+    @property
+    def _inner(self) -> TrainingPlugin:
+        return self.base_loss if isinstance(self.base_loss, TrainingPlugin) else TrainingPlugin()
+
     def bind(self, context: TrainingContext) -> None:
         """Passed on to the base loss."""
-        if isinstance(self.base_loss, TrainingPlugin):
-            self.base_loss.bind(context)
+        self._inner.bind(context)
 
     def on_epoch_start(self, clock: Clock) -> None:
         """Passed on to the base loss."""
-        if isinstance(self.base_loss, TrainingPlugin):
-            self.base_loss.on_epoch_start(clock)
+        self._inner.on_epoch_start(clock)
 
     def on_step_start(self, clock: Clock) -> None:
         """Passed on to the base loss."""
-        if isinstance(self.base_loss, TrainingPlugin):
-            self.base_loss.on_step_start(clock)
+        self._inner.on_step_start(clock)
 
     def on_gradients(self, clock: Clock) -> bool:
         """Passed on to the base loss."""
-        return self.base_loss.on_gradients(clock) if isinstance(self.base_loss, TrainingPlugin) else True
+        return self._inner.on_gradients(clock)
 
     def on_evaluation(self, clock: Clock, metrics: Mapping[str, float]) -> None:
         """Passed on to the base loss."""
-        if isinstance(self.base_loss, TrainingPlugin):
-            self.base_loss.on_evaluation(clock, metrics)
+        self._inner.on_evaluation(clock, metrics)

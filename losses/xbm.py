@@ -6,17 +6,16 @@ from typing import Any
 import torch
 from pytorch_metric_learning import losses as pml_losses
 from pytorch_metric_learning.losses.base_metric_loss_function import BaseMetricLossFunction
-from pytorch_metric_learning.utils import common_functions as c_f
 from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor, nn
 from torch.nn import functional
 
 from .checks import FullPrecisionForward, checked_labels
-from .dense_pairs import pair_loss
 from .memory_queue import MemoryQueue
 from .pair_losses import CosineContrastiveLoss, EuclideanDistance
 from .plugin import Clock, Needs
-from .without_waiting import KnownOnHost
+from .sub_losses import already_reduced
+from .without_waiting import BufferValues, loss_in_batch, pair_loss
 from .wrapper import PluginWrapper, merged_needs, require_module, require_references, wrapper_keywords
 
 
@@ -36,7 +35,7 @@ class XBMLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
     own copy. Steps are counted and the queue is filled only in training mode. `indices_tuple` chooses pairs within the
     batch.
 
-    A card may name the base loss: `c1` (`CosineContrastiveLoss`: `margin` 0.5, `epsilon` 1e-5) or `c2` (Euclidean, mean
+    A card may name the base loss: `c1` (`CosineContrastiveLoss`: `margin` 0.5) or `c2` (Euclidean, mean
     over active pairs: `pos_margin` 0, `neg_margin` 0.3841). Without a name it is `c1`.
 
     Args:
@@ -60,7 +59,6 @@ class XBMLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
     first-out as in the paper; the queue of the authors' code is not.
     """
 
-    # The pair losses that the method was compared with; C1 uses cosines, C2 Euclidean distances.
     named_bases = MappingProxyType({"c1": CosineContrastiveLoss, "c2": _c2})
     default_base = "c1"
 
@@ -83,7 +81,7 @@ class XBMLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         self.embedding_size, self.memory_size = embedding_size, memory_size
         self.start_iteration, self.weight = start_iteration, weight
         self.queue = MemoryQueue(memory_size, embedding_size)
-        self._known = KnownOnHost()
+        self._known = BufferValues()
         self.register_buffer("iteration", torch.tensor(0))
         self.add_to_recordable_attributes(
             list_of_names=["embedding_size", "memory_size", "start_iteration", "weight"], is_stat=False
@@ -98,58 +96,44 @@ class XBMLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
     ) -> dict[str, Any]:
         """PML's hook: sub-losses `batch_loss` and `memory_loss`, both already reduced."""
-        c_f.ref_not_supported(embeddings, labels, ref_emb, ref_labels)
         labels = checked_labels(embeddings, labels, embedding_size=self.embedding_size)
         if len(labels) > self.memory_size:
             raise ValueError(f"a batch of {len(labels)} does not fit into a memory of {self.memory_size}")
         unit = functional.normalize(embeddings, dim=1)
-        batch_loss = pair_loss(self.base_loss, unit, labels) if indices_tuple is None else None
-        if batch_loss is None:
-            batch_loss = self.base_loss(unit, labels, indices_tuple)
-        terms = {"batch_loss": batch_loss, "memory_loss": self._memory_loss(unit, labels)}
-        return {name: {"losses": v, "indices": None, "reduction_type": "already_reduced"} for name, v in terms.items()}
+        batch_loss = loss_in_batch(self.base_loss, unit, labels, indices_tuple)
+        return already_reduced(batch_loss=batch_loss, memory_loss=self._memory_loss(unit, labels))
 
     def _memory_loss(self, unit: Tensor, labels: Tensor) -> Tensor | int:
         step = self._known.read("iteration", self.iteration)
         active = step >= self.start_iteration
-        own_slots = self._enqueue(unit, labels) if self.training and active else None
+        own_slots = self.queue.push(unit.detach(), labels) if self.training and active else None
         if self.training:
             self._known.write("iteration", self.iteration, step + 1)
         # A row that was just stored fills the queue; otherwise the host looks, as in evaluation.
         if not active or (own_slots is None and not self.queue.filled):
             return 0
-        dense = self._dense_memory_loss(unit, labels, own_slots)
-        return self._listed_memory_loss(unit, labels, own_slots) if dense is None else dense
+        value = self._dense_memory_loss(unit, labels, own_slots)
+        if value is None:
+            value = self._listed_memory_loss(unit, labels, own_slots)
+        return self.weight * value
 
     def _dense_memory_loss(self, unit: Tensor, labels: Tensor, own_slots: Tensor | None) -> Tensor | None:
-        memory, memory_labels = self.queue.embeddings.to(unit.dtype), self.queue.labels
         ignored = ~self.queue.visible().expand(len(labels), -1)
         if own_slots is not None:
             ignored = ignored.scatter(1, own_slots.unsqueeze(1), True)
-        value = pair_loss(self.base_loss, unit, labels, memory, memory_labels, ignored)
-        return None if value is None else self.weight * value
+        memory = self.queue.embeddings.to(unit.dtype)
+        return pair_loss(self.base_loss, unit, labels, memory, self.queue.labels, ignored)
 
     def _listed_memory_loss(self, unit: Tensor, labels: Tensor, own_slots: Tensor | None) -> Tensor:
         stored = self.queue.visible()
         memory, memory_labels = self.queue.embeddings[stored].to(unit.dtype), self.queue.labels[stored]
-        pairs = _pairs(labels, memory_labels, own_slots)
-        loss: Tensor = self.weight * self.base_loss(unit, labels, pairs, memory, memory_labels)
+        anchors, positives, others, negatives = lmu.get_all_pairs_indices(labels, memory_labels)
+        if own_slots is not None:
+            keep = positives != own_slots[anchors]
+            anchors, positives = anchors[keep], positives[keep]
+        pairs = (anchors, positives, others, negatives)
+        loss: Tensor = self.base_loss(unit, labels, pairs, memory, memory_labels)
         return loss
-
-    def _enqueue(self, unit: Tensor, labels: Tensor) -> Tensor:
-        offsets = torch.arange(len(labels), device=labels.device)
-        slots = (self.queue.position + offsets) % self.memory_size
-        self.queue.push(unit.detach(), labels)
-        return slots
 
     def _sub_loss_names(self) -> list[str]:
         return ["batch_loss", "memory_loss"]
-
-
-def _pairs(labels: Tensor, memory_labels: Tensor, own_slots: Tensor | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """All pairs of batch and memory rows except those of a sample and its own copy."""
-    anchors, positives, others, negatives = lmu.get_all_pairs_indices(labels, memory_labels)
-    if own_slots is not None:
-        keep = positives != own_slots[anchors]
-        anchors, positives = anchors[keep], positives[keep]
-    return anchors, positives, others, negatives

@@ -58,8 +58,6 @@ def download(
     """Download a file. It gets its name only when it is complete and its content is checked.
 
     Args:
-        url: Address of the file.
-        to: The file to write. Its folder is created; an existing file is replaced.
         sha256: SHA-256 of the content in hexadecimal, or its first digits; None does not check it.
         md5: MD5 of the content in hexadecimal; None does not check it.
         size: Size of the content in bytes; None does not check it.
@@ -67,10 +65,6 @@ def download(
         timeout: Seconds to wait for an answer of the server.
         resume: Whether an interrupted download keeps its bytes in `to`.partial, so that the next call fetches only the
             rest (if the server supports it). Use False if several processes may download the same file at once.
-
-    Raises:
-        DownloadError: The file cannot be fetched, or its content is wrong. An existing file at `to` is kept.
-        OSError: The file cannot be written.
     """
     to.parent.mkdir(parents=True, exist_ok=True)
     partial = to.with_name(to.name + ".partial") if resume else partial_name(to)
@@ -93,14 +87,10 @@ def verify(
     """Check the size and the checksums of a file; those that are None are not checked.
 
     Args:
-        path: The file.
         name: Name of the file in messages; None takes the path.
         sha256: Its SHA-256 in hexadecimal, or the first digits.
         md5: Its MD5 in hexadecimal.
         size: Its size in bytes.
-
-    Raises:
-        DownloadError: The size or a checksum is wrong.
     """
     name = name or str(path)
     actual_size = path.stat().st_size
@@ -130,14 +120,7 @@ def unpack(archive: Path, to: Path, progress: Progress | None = None) -> None:
     Members outside of the folder, links out of it and devices are refused. Nothing is overwritten.
 
     Args:
-        archive: The file; `is_archive` lists the suffixes.
-        to: Folder for the members. It is created.
         progress: Called with the number of members unpacked and the number of all members (None for a tar file).
-
-    Raises:
-        DownloadError: The archive is broken or unsafe, it unpacks to far more bytes than it has, or a member exists in
-            the folder already.
-        OSError: A file cannot be written.
     """
     to.mkdir(parents=True, exist_ok=True)
     # On the same disk as the target, so that members can be renamed.
@@ -197,7 +180,6 @@ class _MemberCheck:
 
 
 def _receive_whole(url: str, partial: Path, progress: Progress | None, timeout: float, *, resume: bool) -> None:
-    """Complete `partial`; raise DownloadError, with the next step if the partial file is kept."""
     try:
         total = _receive(url, partial, progress, timeout)
     except (HTTPException, OSError) as error:
@@ -243,7 +225,6 @@ def _receive(url: str, partial: Path, progress: Progress | None, timeout: float)
 
 
 def _reason(error: Exception) -> str:
-    """One line with the error of the network, without urllib's error around it."""
     if isinstance(error, HTTPError):
         return f"{error.code} {error.reason}"
     cause = error.reason if isinstance(error, URLError) else error

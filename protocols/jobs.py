@@ -56,6 +56,7 @@ class EvaluateJob:
         metrics: Names of further metrics to measure.
         chosen_by: Fingerprints of the trainings that chose the epoch of the models; empty if nothing was chosen.
         search: Number of the search that found the setting, from 0.
+        study: Fingerprint of the study that found it; None if nothing was searched.
     """
 
     specs: tuple[FoldSpec, ...]
@@ -70,6 +71,7 @@ class EvaluateJob:
     metrics: tuple[str, ...] = ()
     chosen_by: tuple[str, ...] = ()
     search: int = 0
+    study: str | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -109,6 +111,7 @@ def evaluation_job(
     results: Sequence[tuple[str, FoldResult]],
     hyperparameters: dict[str, JsonValue],
     run: int,
+    study: str | None,
 ) -> EvaluateJob:
     """Describe the test evaluation of one reproduction.
 
@@ -119,6 +122,7 @@ def evaluation_job(
         results: Results of `specs`, each with a name for its warnings.
         hyperparameters: The setting that was trained, by target.
         run: Number of the reproduction, from 0.
+        study: Fingerprint of the study that found the setting; None if nothing was searched.
 
     Returns:
         The job, with the times, warnings and iterations of its trainings.
@@ -135,6 +139,7 @@ def evaluation_job(
         iterations=sum(result.iterations for _, result in results),
         metrics=problem.metrics,
         search=problem.search,
+        study=study,
     )
 
 

@@ -78,11 +78,8 @@ def reproductions(study: Study, hyperparameters: dict[str, JsonValue]) -> list[t
 
 
 def trainings_of(study: Study) -> int:
-    """Total number of trainings for one method: searches x folds x (trials + reproductions).
-
-    With racing, the trainings that trials did not get so far are left out.
-    """
-    return len(study.searches()) * study.problem.folds * (study.n_trials + study.n_reproductions) - study.spared()
+    """Total number of trainings for one method, without racing: searches x folds x (trials + reproductions)."""
+    return len(study.searches()) * study.problem.folds * (study.n_trials + study.n_reproductions)
 
 
 def foreseeable(study: Study) -> list[FoldSpec]:
@@ -92,8 +89,8 @@ def foreseeable(study: Study) -> list[FoldSpec]:
     """
     specs: list[FoldSpec] = []
     for search in study.searches():
-        specs += [spec for spec, _ in search.asked_specs()]
-        hyperparameters = search.settled_hyperparameters()
+        specs += search.known_specs()
+        hyperparameters = search.found_hyperparameters()
         if hyperparameters is not None:
             specs += [spec for run in reproductions(search, hyperparameters) for spec in run]
     return specs
@@ -119,4 +116,4 @@ def _test_job(
 ) -> EvaluateJob:
     """The test of one reproduction."""
     named_results = [(f"fold {spec.fold}", result) for spec, result in zip(specs, results, strict=True)]
-    return evaluation_job(study.problem, PROTOCOL, specs, named_results, hyperparameters, run)
+    return evaluation_job(study.problem, PROTOCOL, specs, named_results, hyperparameters, run, study.name)

@@ -2,10 +2,8 @@
 
 import torch
 
-from protocols.features.feature_batches import EvaluationFeatures, FeatureSource
-from protocols.features.packed_features import LabelledFeatures
-from protocols.images.batch_source import BatchSource
-from protocols.images.evaluation_crops import BATCH, EvaluationCrops
+from protocols.features.feature_rows import EvaluationFeatures, FeatureSource, LabelledFeatures
+from protocols.images.batch_source import BATCH, BatchSource, EvaluationCrops
 from protocols.images.packed_images import LabelledImages
 from results.spec.training_spec import ImageSettings
 
@@ -17,13 +15,7 @@ EvaluationBatches = EvaluationCrops | EvaluationFeatures
 
 
 def training_batches_of(samples: Samples, settings: ImageSettings, device: torch.device) -> TrainingBatches:
-    """Return the source of a training's batches: random crops of images, or rows of features.
-
-    Args:
-        samples: The training images or their features.
-        settings: Size, ranges and augmentation of the crops; features have none.
-        device: The device of the batches.
-    """
+    """Return the source of a training's batches: random crops of images, or rows of features."""
     if isinstance(samples, LabelledFeatures):
         return FeatureSource(samples, device)
     return BatchSource(samples, settings, device)
@@ -32,15 +24,7 @@ def training_batches_of(samples: Samples, settings: ImageSettings, device: torch
 def evaluation_batches_of(
     samples: Samples, settings: ImageSettings, device: torch.device, *, keep: bool = True, batch: int = BATCH
 ) -> EvaluationBatches:
-    """Return the batches of an evaluation, in the order of the samples: centre crops of images, or rows of features.
-
-    Args:
-        samples: The images or their features.
-        settings: Size of the crops; features have none.
-        device: The device of the batches.
-        keep: Whether to keep the batches for later passes, if there is room.
-        batch: Images per batch; features come in larger parts.
-    """
+    """Return the batches of an evaluation, in the order of the samples: centre crops of images, or rows of features."""
     if isinstance(samples, LabelledFeatures):
         return EvaluationFeatures(samples, device, keep=keep)
     return EvaluationCrops(samples, settings, device, keep=keep, batch=batch)

@@ -145,8 +145,6 @@ def named_split(name: str, n_classes: int, trainval_classes: int | None, *, test
 
 
 def _reordered(split: ClassSplit, name: str, order: Sequence[int]) -> ClassSplit:
-    """Replace each rank of a split by the class at that position of an order."""
-
     def moved(ranks: Sequence[int]) -> tuple[int, ...]:
         return tuple(order[rank] for rank in ranks)
 
@@ -165,11 +163,7 @@ def _validation_of(n_classes: int, trainval: int) -> int:
 
 
 def assert_disjoint(split: ClassSplit) -> None:
-    """Check that no class has two uses.
-
-    Raises:
-        SplitError: A fold's training, validation and test classes overlap, or the validation classes of two folds do.
-    """
+    """Check that no class has two uses."""
     validated: set[int] = set()
     for fold in split.folds:
         train, validation, test = set(fold.train), set(fold.validation), set(split.test)

@@ -27,7 +27,6 @@ class EpochChoice:
 
     Attributes:
         epoch: Number of epochs to train; 0 if no fold was validated after its start.
-        flags: Warnings about the choice.
     """
 
     epoch: int
@@ -35,16 +34,9 @@ class EpochChoice:
 
 
 def choose_epoch(folds: Sequence[FoldResult], settings: TrainingSettings) -> EpochChoice:
-    """Choose the trained epoch with the best mean validation MAP@R over the folds.
+    """Choose the trained epoch with the best mean validation MAP@R over the folds; of equal scores the earlier one.
 
     The number of epochs carries over to the training on all classes; the number of iterations does not.
-
-    Args:
-        folds: The trainings on three quarters of the classes, one per fold, in the order of the folds.
-        settings: The settings that they were trained with.
-
-    Returns:
-        The epoch and warnings. Of equal scores the earlier epoch is chosen.
     """
     counted = _counted(folds)
     common = min((len(fold.curve) for fold in counted), default=0)
@@ -63,7 +55,6 @@ def _counted(folds: Sequence[FoldResult]) -> list[FoldResult]:
 
 
 def _divergences(folds: Sequence[FoldResult], counted: Sequence[FoldResult]) -> tuple[str, ...]:
-    """One warning for each fold that diverged."""
     flags = []
     for number, fold in enumerate(folds):
         if fold.status == "ok":
@@ -99,7 +90,6 @@ def standard(study: Study) -> Work[list[RunRecord]]:
 
 
 def _search_and_reproduce(study: Study) -> Work[list[RunRecord]]:
-    """Run the protocol once: one search, if there is one, and the runs of the setting that it found."""
     hyperparameters = yield from study.best_hyperparameters()
     method = study.method.at(hyperparameters)
     # Train every fold of every run on three quarters of the training classes, to choose the run's epoch.
@@ -114,21 +104,13 @@ def _search_and_reproduce(study: Study) -> Work[list[RunRecord]]:
     tests = []
     for run, (spec, result) in enumerate(zip(finals, results, strict=True)):
         named_results = [("training on all classes", result)]
-        test = evaluation_job(study.problem, PROTOCOL, (spec,), named_results, hyperparameters, run)
+        test = evaluation_job(study.problem, PROTOCOL, (spec,), named_results, hyperparameters, run, study.name)
         tests.append(test.after_choice(folds[run], chosen[run].flags))
     return (yield from evaluations(tests))
 
 
 def choices(study: Study, hyperparameters: dict[str, JsonValue]) -> list[tuple[FoldSpec, ...]]:
-    """Specify the trainings that choose the epoch.
-
-    Args:
-        study: The method and its problem.
-        hyperparameters: The setting to train, by target (such as `loss.margin`).
-
-    Returns:
-        For each run one specification per fold; none if there is no choice.
-    """
+    """Specify the trainings that choose the epoch."""
     method = study.method.at(hyperparameters)
     return [study.problem.fold_specs(method, "reproduction", run) if _has_choice(study) else () for run in _runs(study)]
 
@@ -137,11 +119,11 @@ def trainings_of(study: Study) -> int:
     """Total number of trainings for one method.
 
     A search has folds x trials trainings, and each of its runs has one per fold that chooses the epoch and a final one.
-    With racing, the trainings that trials did not get so far are left out.
+    Racing makes it smaller.
     """
     per_run = study.problem.folds + 1 if _has_choice(study) else 1
     per_search = study.problem.folds * study.n_trials + per_run * study.n_reproductions
-    return len(study.searches()) * per_search - study.spared()
+    return len(study.searches()) * per_search
 
 
 def foreseeable(study: Study) -> list[FoldSpec]:
@@ -151,8 +133,8 @@ def foreseeable(study: Study) -> list[FoldSpec]:
     """
     specs: list[FoldSpec] = []
     for search in study.searches():
-        specs += [spec for spec, _ in search.asked_specs()]
-        hyperparameters = search.settled_hyperparameters()
+        specs += search.known_specs()
+        hyperparameters = search.found_hyperparameters()
         if hyperparameters is None:
             continue
         if _has_choice(search):
@@ -171,7 +153,6 @@ def kinds(study: Study) -> list[FoldSpec]:
 
 
 def _final_job(study: Study, spec: FoldSpec, folds: tuple[FoldResult, ...]) -> TrainJob:
-    """The training on all classes, after the trainings of the folds that chose its epoch."""
     return TrainJob(spec, study.problem.run_name((spec,), tuple(fold.fingerprint for fold in folds)))
 
 

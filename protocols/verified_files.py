@@ -16,12 +16,7 @@ class ChangedFileError(Exception):
 
 
 class FileRecord(TypedDict):
-    """What is noted about a file when it is complete.
-
-    Attributes:
-        hash: SHA-256 of its content.
-        stamp: Its stamp (`stamp_of`).
-    """
+    """What is noted about a file when it is complete."""
 
     hash: str
     stamp: str
@@ -32,9 +27,6 @@ def stamp_of(path: Path) -> str:
 
     The time of the last change of content can be set by programs. The time of change that the file system keeps (ctime)
     cannot, so a file of equal size and equal time is still noticed.
-
-    Raises:
-        OSError: The file does not exist or cannot be looked at.
     """
     status = path.stat()
     return f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
@@ -55,13 +47,6 @@ def check_file(path: Path, record: FileRecord) -> None:
     """Check that a file holds what it held when its record was made.
 
     The file is read only if its stamp differs, for instance because the cache was copied.
-
-    Args:
-        path: The file.
-        record: The record of the complete file.
-
-    Raises:
-        ChangedFileError: The file is missing or holds something else.
     """
     try:
         stamp = stamp_of(path)
@@ -80,13 +65,8 @@ def changed(path: Path) -> ChangedFileError:
     )
 
 
-def put_away(path: Path, what: str) -> None:
-    """Set a damaged file or folder aside and say so in one line.
-
-    Args:
-        path: The file or folder.
-        what: What it is, for the message.
-    """
+def set_damaged_aside(path: Path, what: str) -> None:
+    """Set a damaged file or folder aside and say so in one line."""
     _LOG.warning("%s %s is damaged; it is kept as %s and made again", what, path, set_aside(path).name)
 
 

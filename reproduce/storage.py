@@ -1,6 +1,6 @@
-"""Paths of results, checkpoints and output; functions that open the store and the studies. Works without torch.
+"""Paths of results, checkpoints and output; functions that open the store. Works without torch.
 
-SQLAlchemy and Optuna are imported by the functions that need them, so that `--help` does not wait for them.
+SQLAlchemy is imported by the functions that need it, so that `--help` does not wait for it.
 """
 
 from __future__ import annotations
@@ -14,13 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reproduce.errors import InputError
-from results.store.database import shown_url, without_passwords
+from results.store.database import shown_url
 from results.store.patience import StoreError
 
 if TYPE_CHECKING:
-    from sqlalchemy import Engine
-
-    from reproduce.patient_studies import PatientStudies
     from results.store.store import Store
 
 
@@ -113,7 +110,7 @@ def existing_store(where: StoragePaths) -> Store | None:
 
 
 def store_to_read(where: StoragePaths) -> Store | None:
-    """Open the store without a write, not even an upgrade of its tables; return None if there is none."""
+    """Open the store without a write; return None if there is none."""
     from sqlalchemy.exc import DBAPIError
 
     from results.store.database import in_one_line, open_engine
@@ -154,85 +151,6 @@ def open_store(where: StoragePaths) -> Store:
         except OSError as error:
             raise InputError(f"{base}: cannot be made ({error.strerror}); choose another path with --store") from error
     return Store(where.store, where.artifacts)
-
-
-@contextmanager
-def studies_in_one_line(where: StoragePaths) -> Iterator[None]:
-    """Turn the error of a study that cannot be read or written, for instance on a full disk, into a StoreError."""
-    from optuna.exceptions import StorageInternalError
-    from sqlalchemy.exc import SQLAlchemyError
-
-    try:
-        yield
-    except (StorageInternalError, SQLAlchemyError) as error:
-        text = str(getattr(error.__cause__ or error, "orig", None) or error)
-        reason = without_passwords(text, where.store).strip().splitlines()[0]
-        raise StoreError(f"store {where.shown_store}: {reason}; what was stored before is kept") from None
-
-
-def open_studies(where: StoragePaths) -> PatientStudies:
-    """Open Optuna's storage at the URL of the store; raise StoreError if that is not possible."""
-    from sqlalchemy.exc import SQLAlchemyError
-
-    from reproduce.patient_studies import PatientStudies
-
-    try:
-        with _creation_lock(where):
-            return PatientStudies(where.store)
-    except (SQLAlchemyError, RuntimeError) as error:
-        reason = without_passwords(str(error), where.store).splitlines()[0]
-        raise StoreError(f"store {where.shown_store}: Optuna cannot use it ({reason})") from None
-
-
-@contextmanager
-def _creation_lock(where: StoragePaths) -> Iterator[None]:
-    """Let one process at a time open the studies of a new store: Optuna makes its tables in several transactions."""
-    from filelock import FileLock
-
-    from results.store.database import open_engine
-    from results.store.schema import lock_creation
-
-    engine, file = open_engine(where.store), _sqlite_file(where.store)
-    try:
-        if _has_studies(engine) or (file is not None and not file.name):
-            yield
-        elif file is not None:
-            with FileLock(f"{file}.lock"):
-                yield
-        else:
-            with engine.begin() as connection:
-                lock_creation(connection)
-                yield
-    finally:
-        engine.dispose()
-
-
-def _has_studies(engine: Engine) -> bool:
-    """Tell whether the database has all tables of Optuna; the row of this table is what Optuna writes last."""
-    import sqlalchemy as sa
-
-    revisions = "alembic_version"
-    with engine.connect() as connection:
-        if not sa.inspect(connection).has_table(revisions):
-            return False
-        return connection.execute(sa.select(sa.func.count()).select_from(sa.table(revisions))).scalar_one() > 0
-
-
-def readable_studies(where: StoragePaths) -> PatientStudies | None:
-    """Open Optuna's storage for reading; return None if the store has no studies yet. Nothing is written."""
-    from sqlalchemy.exc import SQLAlchemyError
-
-    from results.store.database import open_engine
-
-    engine = open_engine(where.store)
-    try:
-        has_studies = _has_studies(engine)
-    except SQLAlchemyError as error:
-        reason = without_passwords(str(error), where.store).splitlines()[0]
-        raise StoreError(f"store {where.shown_store}: {reason}") from None
-    finally:
-        engine.dispose()
-    return open_studies(where) if has_studies else None
 
 
 @contextmanager

@@ -23,8 +23,8 @@ from reproduce.errors import InputError
 from reproduce.execution.session import open_session
 from reproduce.outputs.new_method import write_method
 from reproduce.storage import storage_paths
-from results.store.experiment_results import FOLDER, MeasuredExperiment
-from tests.benchmarks.bench_record import BenchRecord, as_markdown
+from results.store.experiment_results import MeasuredExperiment
+from tests.benchmarks.bench_record import BenchRecord
 from tests.benchmarks.kept_tables import pages_with_tables, with_tables
 from tests.support.documentation import (
     PAGES,
@@ -198,9 +198,9 @@ def test_the_shares_of_the_comparison_page_are_those_of_the_recorded_calibration
 
 
 def test_the_tables_of_the_speed_page_are_those_of_the_recorded_benchmark() -> None:
-    record = BenchRecord.load(FOLDER / "bench_cpu.json")
+    record = BenchRecord.load()
     assert record.subjects
-    assert between(ROOT / "docs" / "speed.md", "table: bench", "end of table") == as_markdown(record)
+    assert between(ROOT / "docs" / "speed.md", "table: bench", "end of table") == record.as_markdown()
 
 
 @pytest.mark.slow

@@ -14,11 +14,16 @@ from numpy.typing import NDArray
 from scipy.io import loadmat
 from scipy.io.matlab import MatReadError
 
-from protocols.datasets.cars196_names import CLASS_NAMES
-from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageListing, from_listing
+from protocols.datasets.dataset import DataError, ImageListing
 from protocols.datasets.folder import images_below
-from protocols.datasets.listing import check_counts, require_images, root_of
+from protocols.datasets.listing import check_counts, require_images
 from protocols.datasets.publication import CARS196
+
+CLASS_NAMES = tuple(Path(__file__).with_name("cars196_names.txt").read_text(encoding="utf-8").splitlines())
+"""The name of class id i at position i - 1: the order of `class_names` in the publisher's files.
+
+Makes are in alphabetical order, but models within a make are not, so the ids cannot be derived from class folders.
+"""
 
 _TEST_LABELS = "cars_test_annos_withlabels.mat"
 
@@ -33,18 +38,7 @@ class _Images(NamedTuple):
 
 
 def list_cars196(root: Path, *, subset: bool = False) -> ImageListing:
-    """List all images of Cars196.
-
-    Args:
-        root: Folder with one of the three layouts.
-        subset: Whether the folder holds only a part. Without it, counts are compared with the published ones.
-
-    Returns:
-        The images.
-
-    Raises:
-        DataError: The layout is unknown, a file is missing or wrong, or a count differs.
-    """
+    """List all images of Cars196."""
     images = _images_in(root)
     require_images(root, images.names, images.named_in)
     # A subset has only the classes of its images.
@@ -60,19 +54,6 @@ def list_cars196(root: Path, *, subset: bool = False) -> ImageListing:
     if not subset:
         check_counts(listing, CARS196.counts)
     return listing
-
-
-def open_cars196(request: DataRequest) -> Dataset:
-    """Open Cars196.
-
-    Args:
-        request: Folder and settings.
-
-    Raises:
-        DataError: The folder is missing or cannot be used.
-    """
-    root = root_of(request, "the folder with cars_annos.mat and car_ims, with cars_train and cars_test, or with train")
-    return from_listing(list_cars196(root, subset=request.subset), request)
 
 
 def _images_in(root: Path) -> _Images:
@@ -144,7 +125,7 @@ def _plain(name: str) -> str:
 
 
 def _official_names(root: Path) -> tuple[str, ...]:
-    """The class names of the publisher's file if there is one, else those of `cars196_names`."""
+    """The class names of the publisher's file if there is one, else `CLASS_NAMES`."""
     for file in ("devkit/cars_meta.mat", "cars_meta.mat", "cars_annos.mat", "devkit/cars_annos.mat"):
         if (root / file).is_file():
             return _class_names(root / file, _mat(root / file))

@@ -9,26 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageListing, from_listing
-from protocols.datasets.listing import check_counts, folder_with, lines_of, number_in, require, require_images, root_of
+from protocols.datasets.dataset import DataError, ImageListing
+from protocols.datasets.listing import check_counts, folder_with, lines_of, number_in, require, require_images
 from protocols.datasets.publication import CUB200
 
 _ARCHIVE = "CUB_200_2011.tgz"
 
 
 def list_cub200(root: Path, *, subset: bool = False) -> ImageListing:
-    """List all images of CUB-200-2011.
-
-    Args:
-        root: The unpacked folder, or the folder that holds it.
-        subset: Whether the folder holds only a part. Without it, counts are compared with the published ones.
-
-    Returns:
-        The images.
-
-    Raises:
-        DataError: A file is missing or wrong, or a count differs.
-    """
+    """List all images of CUB-200-2011."""
     folder = folder_with(root, "images.txt", "CUB_200_2011")
     if folder is None:
         raise DataError(f"{root}: no images.txt here; give the unpacked CUB_200_2011 folder with --data")
@@ -57,19 +46,6 @@ def list_cub200(root: Path, *, subset: bool = False) -> ImageListing:
     if not subset:
         check_counts(listing, CUB200.counts)
     return listing
-
-
-def open_cub200(request: DataRequest) -> Dataset:
-    """Open CUB-200-2011.
-
-    Args:
-        request: Folder and settings.
-
-    Raises:
-        DataError: The folder is missing or cannot be used.
-    """
-    root = root_of(request, "the unpacked CUB_200_2011, which holds images.txt")
-    return from_listing(list_cub200(root, subset=request.subset), request)
 
 
 def _table(path: Path) -> dict[str, str]:

@@ -1,6 +1,5 @@
 """A dataset in the form that protocols use: classes, labels, packed images and a fingerprint."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -116,19 +115,7 @@ Opener = Callable[[DataRequest], Dataset]
 
 
 def from_listing(listing: ImageListing, request: DataRequest) -> Dataset:
-    """Pack the images of a listing and check that every class can be evaluated.
-
-    Args:
-        listing: The images.
-        request: Size, cache and progress.
-
-    Returns:
-        The dataset. Images that were packed before are not packed again.
-
-    Raises:
-        DataError: There are too few classes, or a class has too few images.
-        BrokenImageError: An image cannot be decoded, and the request does not skip broken images.
-    """
+    """Pack the images of a listing and check that every class can be evaluated."""
     _check_texts(listing)
     check_listing(listing)
     # Resolved, so that two spellings of one folder give the same pack.
@@ -145,7 +132,6 @@ def from_listing(listing: ImageListing, request: DataRequest) -> Dataset:
 
 
 def _check_texts(listing: ImageListing) -> None:
-    """Refuse names that are not UTF-8: they cannot be stored or printed."""
     for name in (str(listing.root.resolve()), *listing.class_names, *listing.names):
         try:
             name.encode()
@@ -159,17 +145,7 @@ def from_packing(
     """Make a dataset of packed images whose conventional split trains on the first half of the classes.
 
     Args:
-        name: Name of the dataset.
-        class_names: Names of the classes, in the order of the class ranks.
-        names: Names of the n images of the pack.
         labels: Class rank of each image, int64 (n,).
-        packing: The pack. Images that it left out are not in the dataset.
-
-    Returns:
-        The dataset.
-
-    Raises:
-        DataError: There are too few classes, or a class has too few images.
     """
     conventional = len(class_names) - len(class_names) // 2
     return _packed(ImageListing(name, Path(), class_names, tuple(names), labels, conventional), packing)
@@ -202,59 +178,31 @@ def _packed(listing: ImageListing, packing: Packing) -> Dataset:
 
 
 def check_listing(listing: ImageListing, sample: str = "image") -> None:
-    """Check that there are enough classes and that every class has enough images.
+    """Raise DataError unless there are enough classes and every class has enough images.
 
     If the publisher separates queries and gallery, a test class needs one image of each kind, and a training class
     needs one image: the validation skips queries without another image of their class. Otherwise every class needs two
     images.
-
-    Args:
-        listing: The images.
-        sample: Name of a sample in the message, if it is no image.
-
-    Raises:
-        DataError: There are too few classes, or a class has too few images.
     """
-    if listing.is_query is None:
-        return check_classes(listing.dataset, listing.class_names, listing.labels, sample)
-    _check_number(listing.dataset, listing.class_names)
-    n_classes, trainval = len(listing.class_names), listing.trainval_classes or 0
-    queries = np.bincount(listing.labels[listing.is_query], minlength=n_classes)
-    gallery = np.bincount(listing.labels[~listing.is_query], minlength=n_classes)
-    for rank, name in enumerate(listing.class_names):
-        missing = None
-        if rank < trainval:
-            missing = sample if queries[rank] + gallery[rank] == 0 else None
-        elif not (queries[rank] and gallery[rank]):
-            missing = f"gallery {sample}" if queries[rank] else "query"
-        if missing:
-            raise DataError(f"{listing.dataset}: class {name!r} has no {missing}; complete it, or remove the class")
-    return None
-
-
-def check_classes(name: str, class_names: Sequence[str], labels: NDArray[np.int64], sample: str = "image") -> None:
-    """Check that there are enough classes and that every class has at least two images.
-
-    Args:
-        name: Name of the dataset, for the message.
-        class_names: Names of the classes, in the order of the class ranks.
-        labels: Class rank of each image, int64 (n,).
-        sample: Name of a sample in the message, if it is no image.
-
-    Raises:
-        DataError: There are too few classes, or a class has fewer than two images.
-    """
-    _check_number(name, class_names)
-    counts = Counter(labels.tolist())
-    for rank, class_name in enumerate(class_names):
-        if counts[rank] < 2:
-            images = f"no {sample}" if counts[rank] == 0 else f"only one {sample}"
-            raise DataError(f"{name}: class {class_name!r} has {images}; give it at least two, or remove the class")
-
-
-def _check_number(name: str, class_names: Sequence[str]) -> None:
-    if len(class_names) < MIN_CLASSES:
+    name, n_classes = listing.dataset, len(listing.class_names)
+    if n_classes < MIN_CLASSES:
         raise DataError(
-            f"{name}: {len(class_names)} classes found, the protocol needs at least {MIN_CLASSES}; add classes, or "
+            f"{name}: {n_classes} classes found, the protocol needs at least {MIN_CLASSES}; add classes, or "
             "check that --data names the folder that holds them"
         )
+    counts = np.bincount(listing.labels, minlength=n_classes).tolist()
+    for rank, class_name in enumerate(listing.class_names):
+        if listing.is_query is None and counts[rank] < 2:
+            images = f"only one {sample}" if counts[rank] else f"no {sample}"
+            raise DataError(f"{name}: class {class_name!r} has {images}; give it at least two, or remove the class")
+    if listing.is_query is None:
+        return
+    queries = np.bincount(listing.labels[listing.is_query], minlength=n_classes).tolist()
+    for rank, class_name in enumerate(listing.class_names):
+        missing = None
+        if rank < (listing.trainval_classes or 0):
+            missing = None if counts[rank] else sample
+        elif queries[rank] in (0, counts[rank]):
+            missing = f"gallery {sample}" if queries[rank] else "query"
+        if missing:
+            raise DataError(f"{name}: class {class_name!r} has no {missing}; complete it, or remove the class")

@@ -3,18 +3,24 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
-from protocols.datasets.cars196 import list_cars196, open_cars196
-from protocols.datasets.cub200 import list_cub200, open_cub200
-from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageListing, Opener
+from protocols.datasets.cars196 import list_cars196
+from protocols.datasets.cub200 import list_cub200
+from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageListing, Opener, from_listing
 from protocols.datasets.feature_files import open_features
 from protocols.datasets.folder import list_folder, open_folder
 from protocols.datasets.glyphs import open_glyphs
-from protocols.datasets.inshop import list_inshop, open_inshop
+from protocols.datasets.inshop import list_inshop
+from protocols.datasets.listing import root_of
 from protocols.datasets.publication import CARS196, CUB200, INSHOP, SOP, Publication
-from protocols.datasets.sop import list_sop, open_sop
+from protocols.datasets.sop import list_sop
 
 EMBEDDED = frozenset({"glyphs"})
+
+
+class _Lister(Protocol):
+    def __call__(self, root: Path, *, subset: bool) -> ImageListing: ...
 
 
 @dataclass(frozen=True)
@@ -35,31 +41,47 @@ class DatasetEntry:
     publication: Publication | None = None
 
 
+def _published(description: str, list_images: _Lister, publication: Publication, where: str) -> DatasetEntry:
+    """The entry of a dataset that is listed in its publisher's layout.
+
+    Args:
+        description: As in `DatasetEntry`.
+        list_images: Lists the images; without `subset` it compares their counts with the published ones.
+        publication: As in `DatasetEntry`.
+        where: What the dataset's folder is, for messages.
+    """
+
+    def opener(request: DataRequest) -> Dataset:
+        return from_listing(list_images(root_of(request, where), subset=request.subset), request)
+
+    return DatasetEntry(opener, description, lambda root: list_images(root, subset=True), publication)
+
+
 DATASETS = {
     "glyphs": DatasetEntry(open_glyphs, "characters in matplotlib's 16 typefaces; embedded, nothing to download"),
-    "cub200": DatasetEntry(
-        open_cub200,
+    "cub200": _published(
         "CUB-200-2011: photographs of bird species",
-        lambda root: list_cub200(root, subset=True),
+        list_cub200,
         CUB200,
+        "the unpacked CUB_200_2011, which holds images.txt",
     ),
-    "cars196": DatasetEntry(
-        open_cars196,
+    "cars196": _published(
         "Cars196: photographs of car models; train and test pooled",
-        lambda root: list_cars196(root, subset=True),
+        list_cars196,
         CARS196,
+        "the folder with cars_annos.mat and car_ims, with cars_train and cars_test, or with train",
     ),
-    "sop": DatasetEntry(
-        open_sop,
+    "sop": _published(
         "Stanford Online Products: products in online shops",
-        lambda root: list_sop(root, subset=True),
+        list_sop,
         SOP,
+        "the unpacked Stanford_Online_Products, which holds Ebay_train.txt",
     ),
-    "inshop": DatasetEntry(
-        open_inshop,
+    "inshop": _published(
         "In-Shop Clothes Retrieval (DeepFashion): clothes; queries against a gallery",
-        lambda root: list_inshop(root, subset=True),
+        list_inshop,
         INSHOP,
+        "the folder with Eval/list_eval_partition.txt and Img/img",
     ),
     "folder": DatasetEntry(open_folder, "any folder of images: one folder per class", list_folder),
     "features": DatasetEntry(open_features, "features without images: features.npy and labels.csv or labels.npy"),
@@ -67,14 +89,7 @@ DATASETS = {
 
 
 def entry_of(name: str) -> DatasetEntry:
-    """Return the registry's entry of a dataset.
-
-    Args:
-        name: Name of the dataset.
-
-    Raises:
-        DataError: The name is unknown.
-    """
+    """Return the registry's entry of a dataset."""
     if name not in DATASETS:
         raise DataError(f"unknown dataset {name!r}; known are {', '.join(sorted(DATASETS))}")
     return DATASETS[name]

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageListing, check_listing
 from protocols.datasets.listing import root_of
 from protocols.datasets.split_file import with_split
-from protocols.features.packed_features import LabelledFeatures, PackedFeatures
+from protocols.features.feature_rows import LabelledFeatures, PackedFeatures
 from protocols.progress import Progress
-from protocols.verified_files import FileRecord, put_away, record_of, stamp_of
+from protocols.verified_files import FileRecord, record_of, set_damaged_aside, stamp_of
 from results.spec.data_choice import FEATURES
 from results.values import fingerprint_of
 from results.whole_files import write_whole
@@ -35,15 +35,6 @@ def open_features(request: DataRequest) -> Dataset:
 
     The first look reads and checks the whole file. Its hash is kept in the cache, so later looks read only the labels
     as long as the file stays the same in size, times of change and its number in the file system.
-
-    Args:
-        request: Folder, cache and progress.
-
-    Returns:
-        The dataset. Without a split file the conventional split trains on the first half of the classes.
-
-    Raises:
-        DataError: A file is missing or cannot be used. The message names the file and the row.
     """
     root = root_of(request, f"the folder with {FEATURES_FILE} and {LABELS_TABLE} or {LABELS_FILE}").resolve()
     shape = _shape(root / FEATURES_FILE)
@@ -70,7 +61,6 @@ def open_features(request: DataRequest) -> Dataset:
 
 
 def _loaded(path: Path) -> NDArray[Any]:
-    """Map an .npy file into memory; raise DataError if it is missing or no such file."""
     if not path.is_file():
         raise DataError(f"{path}: no such file; write it with numpy.save")
     try:
@@ -81,7 +71,6 @@ def _loaded(path: Path) -> NDArray[Any]:
 
 
 def _shape(path: Path) -> tuple[int, int]:
-    """Return the shape of the features; raise DataError if it or the type is wrong."""
     values = _loaded(path)
     if values.ndim != 2 or 0 in values.shape:
         raise DataError(f"{path}: has the shape {values.shape}; it needs one row per image and one column per feature")
@@ -91,7 +80,6 @@ def _shape(path: Path) -> tuple[int, int]:
 
 
 def _given_labels(root: Path, count: int) -> tuple[Sequence[Any], tuple[str, ...]]:
-    """Read the label of each row, and its name if names are given."""
     table = root / LABELS_TABLE
     path = table if table.exists() else root / LABELS_FILE
     if not path.exists():
@@ -129,7 +117,6 @@ def _from_array(path: Path) -> list[Any]:
 
 
 def _ranked(given: Sequence[Any]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-    """Return the names of the classes in their order, and the rank of each row's class."""
     texts = [str(label) for label in given]
     distinct = set(texts)
     numbers = all(text.isascii() and text.removeprefix("-").isdigit() for text in distinct)
@@ -152,7 +139,7 @@ def _content(path: Path, cache: Path, progress: Progress | None) -> tuple[str, F
             if known["stamp"] == stamp and "hash" in known:
                 return str(known["content"]), {"hash": str(known["hash"]), "stamp": stamp}
         except (OSError, ValueError, KeyError, TypeError):
-            put_away(note, "the note about the features")
+            set_damaged_aside(note, "the note about the features")
     content, record = _checked_hash(path, progress), record_of(path)
     if record["stamp"] != stamp:
         raise DataError(f"{path}: changed while it was read; run the same command again")
@@ -161,7 +148,6 @@ def _content(path: Path, cache: Path, progress: Progress | None) -> tuple[str, F
 
 
 def _checked_hash(path: Path, progress: Progress | None) -> str:
-    """Hash the features in parts; raise DataError at the first value that is not finite."""
     values = _loaded(path)
     digest = hashlib.sha256(f"{values.dtype} {values.shape}".encode())
     part = max(1, _PART_BYTES // (values.shape[1] * values.itemsize))

@@ -18,16 +18,7 @@ def list_folder(root: Path, name: str = "folder", split: Path | None = None) -> 
     """List the images of a folder with one folder per class.
 
     Args:
-        root: The folder. A class has all images at any depth below its folder; hidden files and other suffixes are
-            ignored.
-        name: Name of the dataset.
         split: File with the split of the classes; None takes `split.csv` in the folder, if there is one.
-
-    Returns:
-        The images. Without a split file the conventional split trains on the first half of the classes.
-
-    Raises:
-        DataError: There is no such folder, or the split cannot be used.
     """
     if not root.is_dir():
         raise DataError(f"{root}: no such folder; give the folder that holds one folder of images per class")
@@ -67,14 +58,7 @@ def images_below(folder: Path) -> list[Path]:
 
 
 def open_folder(request: DataRequest) -> Dataset:
-    """Open a folder of images.
-
-    Args:
-        request: Folder and settings.
-
-    Raises:
-        DataError: The folder is missing or cannot be used.
-    """
+    """Open a folder of images."""
     if request.root is None:
         raise DataError("folder: say where the images lie with --data FOLDER (one folder per class in it)")
     return from_listing(list_folder(request.root, split=request.split), request)

@@ -3,7 +3,7 @@
 A class is a character. A sample is the character in one typeface: DejaVu Sans, DejaVu Sans Mono, DejaVu Serif and STIX
 General, each in four styles. Every sample has its own fixed perspective, rotation, scale and shift, so that comparing
 raw pixels does not solve the task. Nothing is downloaded: the font files come with matplotlib, and the classes are a
-fixed table in `glyph_alphabet.py`. The drawing depends on the FreeType library in the installed Pillow, so single grey
+fixed table here. The drawing depends on the FreeType library in the installed Pillow, so single grey
 levels may differ between machines. On one machine the images are always the same; the dataset's fingerprint records
 their content.
 """
@@ -22,17 +22,10 @@ from fontTools.ttLib import TTFont
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from protocols.datasets import glyphs
-from protocols.datasets import glyphs as glyph_alphabet
 from protocols.datasets.dataset import DataRequest, Dataset, from_packing
 from protocols.images.packing import Packing, pack_arrays, sound_pack
-from protocols.verified_files import put_away
+from protocols.verified_files import set_damaged_aside
 from results.whole_files import write_whole
-
-MIN_FACES = 12
-MAX_SIMILARITY = 0.91
-MEAN_SIMILARITY = 0.87
-CROSSINGS = 1
 
 DIGITS = "0123456789"
 
@@ -63,17 +56,13 @@ def open_glyphs(request: DataRequest) -> Dataset:
 
     The name of the cache is a hash of everything that decides the pixels: the code that draws, and the versions of the
     packages with the typefaces and the rasteriser.
-
-    Args:
-        request: Cache and settings.
     """
     folder = request.cache / f"glyphs-{_stamp()}"
     return _rendered_before(folder) or _rendered(folder)
 
 
 def _rendered(folder: Path) -> Dataset:
-    """Render the images and pack them; write their classes and names beside the pack."""
-    rendered = glyphs.render()
+    rendered = render()
     packing = pack_arrays(rendered.images[..., None], folder)
     listing = [rendered.class_names, rendered.image_names, rendered.labels.tolist()]
     write_whole(_listing_path(folder), json.dumps([packing.images.identity, *listing]))
@@ -90,7 +79,7 @@ def _rendered_before(folder: Path) -> Dataset | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError):
-        put_away(listing, "the list of rendered images")
+        set_damaged_aside(listing, "the list of rendered images")
         return None
     if images is None:
         return None
@@ -103,9 +92,8 @@ def _listing_path(folder: Path) -> Path:
 
 
 def _stamp() -> str:
-    sources = [Path(str(module.__file__)).read_bytes() for module in (glyphs, glyph_alphabet)]
     versions = [metadata.version(package).encode() for package in ("matplotlib", "pillow", "fonttools")]
-    return hashlib.sha256(b"\0".join(sources + versions)).hexdigest()[:16]
+    return hashlib.sha256(b"\0".join([Path(__file__).read_bytes(), *versions])).hexdigest()[:16]
 
 
 SIDE = 32
@@ -153,11 +141,7 @@ class Glyphs:
 
 
 def font_directory() -> Path:
-    """Return matplotlib's font folder without importing matplotlib, which takes a second and writes a cache.
-
-    Raises:
-        RuntimeError: matplotlib is not installed.
-    """
+    """Return matplotlib's font folder without importing matplotlib, which takes a second and writes a cache."""
     spec = importlib.util.find_spec("matplotlib")
     if spec is None or not spec.submodule_search_locations:
         raise RuntimeError("the dataset 'glyphs' needs the fonts of matplotlib; install matplotlib")
@@ -181,18 +165,7 @@ def load_coverage() -> dict[str, frozenset[str]]:
 
 
 def draw_upright(character: str, font: ImageFont.FreeTypeFont) -> Image.Image:
-    """Draw a character upright and crop it to its ink.
-
-    Args:
-        character: The character.
-        font: The typeface, which sets the size.
-
-    Returns:
-        The ink in grey levels (mode L).
-
-    Raises:
-        ValueError: The typeface draws nothing for the character.
-    """
+    """Draw a character upright and crop it to its ink."""
     left, top, right, bottom = font.getbbox(character)
     # One pixel more on each side than the font's box, since antialiasing can cross its edges.
     image = Image.new("L", (math.ceil(right - left) + 2, math.ceil(bottom - top) + 2))
@@ -252,11 +225,6 @@ def _perspective(
 
 def draw_sample(character: str, face: str, font: ImageFont.FreeTypeFont) -> NDArray[np.uint8]:
     """Draw one sample: a character in one typeface, with the fixed warp of this pair.
-
-    Args:
-        character: The character.
-        face: Name of the typeface.
-        font: The typeface.
 
     Returns:
         The image, uint8 (SIDE, SIDE).

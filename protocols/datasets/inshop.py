@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageListing, from_listing
-from protocols.datasets.listing import check_counts, lines_of, number_in, require_images, root_of
+from protocols.datasets.dataset import DataError, ImageListing
+from protocols.datasets.listing import check_counts, lines_of, number_in, require_images
 from protocols.datasets.publication import INSHOP
 
 LIST = "list_eval_partition.txt"
@@ -27,19 +27,7 @@ class _Row(NamedTuple):
 
 
 def list_inshop(root: Path, *, subset: bool = False) -> ImageListing:
-    """List all images of In-Shop.
-
-    Args:
-        root: Folder with one of the two layouts.
-        subset: Whether the folder holds only a part. Without it, counts are compared with the published ones and with
-            the number in the list's first line.
-
-    Returns:
-        The images.
-
-    Raises:
-        DataError: A file is missing or wrong, or a count differs.
-    """
+    """List all images of In-Shop."""
     path = _list_in(root)
     rows = _rows(path, check_number=not subset)
     train = {row.item for row in rows if row.status == "train"}
@@ -65,19 +53,6 @@ def list_inshop(root: Path, *, subset: bool = False) -> ImageListing:
     return listing
 
 
-def open_inshop(request: DataRequest) -> Dataset:
-    """Open In-Shop.
-
-    Args:
-        request: Folder and settings.
-
-    Raises:
-        DataError: The folder is missing or cannot be used.
-    """
-    root = root_of(request, f"the folder with Eval/{LIST} and Img/img")
-    return from_listing(list_inshop(root, subset=request.subset), request)
-
-
 def _list_in(root: Path) -> Path:
     for folder in (root, root / _UNPACKED):
         for path in (folder / "Eval" / LIST, folder / LIST):
@@ -87,7 +62,6 @@ def _list_in(root: Path) -> Path:
 
 
 def _images_of(path: Path, root: Path) -> Path:
-    """The folder that the paths of the list are relative to; they begin with `img/`."""
     base = path.parent.parent if path.parent.name == "Eval" else path.parent
     for folder in (base / "Img", base):
         if (folder / "img").is_dir():

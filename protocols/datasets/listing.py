@@ -11,13 +11,7 @@ from protocols.datasets.publication import Counts
 
 
 class MissingImagesError(DataError):
-    """Images of a list are missing.
-
-    Attributes:
-        paths: Paths of all missing images.
-        listed: Number of images in the list.
-        named_in: Name of the list.
-    """
+    """Images of a list are missing."""
 
     def __init__(self, paths: Sequence[Path], listed: int, named_in: str) -> None:
         others = f" (and {len(paths) - 1} more)" if len(paths) > 1 else ""
@@ -26,15 +20,7 @@ class MissingImagesError(DataError):
 
 
 def root_of(request: DataRequest, what: str) -> Path:
-    """Return the folder of a request.
-
-    Args:
-        request: The request.
-        what: Description of the folder, for the message.
-
-    Raises:
-        DataError: The request has no folder, or it does not exist.
-    """
+    """Return the folder of a request."""
     if request.root is None:
         raise DataError(f"{request.name}: say where it lies with --data FOLDER ({what})")
     if not request.root.is_dir():
@@ -74,17 +60,7 @@ def number_in(path: Path, text: str, what: str) -> int:
 
 
 def require_images(root: Path, names: Sequence[str], named_in: str) -> None:
-    """Check that all images of a list exist.
-
-    Args:
-        root: Folder of the images.
-        names: Paths of the images below `root`.
-        named_in: Name of the list, for the message.
-
-    Raises:
-        MissingImagesError: Images are missing.
-        DataError: The list names an image twice.
-    """
+    """Check that all images of a list exist."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -96,13 +72,7 @@ def require_images(root: Path, names: Sequence[str], named_in: str) -> None:
 
 @dataclass(frozen=True)
 class CountComparison:
-    """A count of a dataset beside the published count.
-
-    Attributes:
-        what: What is counted.
-        found: Count in the folder.
-        published: Count that the publisher gives.
-    """
+    """A count of a dataset beside the published count."""
 
     what: str
     found: int
@@ -110,15 +80,7 @@ class CountComparison:
 
 
 def compare_counts(listing: ImageListing, published: Counts) -> tuple[CountComparison, ...]:
-    """Compare all counts of a listing with the published counts.
-
-    Args:
-        listing: The images.
-        published: The published counts.
-
-    Returns:
-        One row per published count.
-    """
+    """Compare all counts of a listing with the published counts."""
     labels = listing.labels
     rows = [
         CountComparison("classes", len(listing.class_names), published.classes),

@@ -13,8 +13,6 @@ class Counts:
     """The published counts of a dataset.
 
     Attributes:
-        classes: Number of classes.
-        images: Number of images.
         trainval_classes: Number of classes that the conventional split trains on; they are the first ones.
         trainval_images: Number of their images.
         queries: Number of queries of the other classes; None if the publisher does not separate queries and gallery.
@@ -53,12 +51,7 @@ class Publication:
     """Source and terms of a dataset.
 
     Attributes:
-        publisher: Authors and institution.
-        page: Address of the dataset's page.
-        terms: Terms of use.
         place: Layout of the unpacked files.
-        counts: The published counts.
-        archives: The files to download.
     """
 
     publisher: str

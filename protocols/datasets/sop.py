@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageListing, from_listing
-from protocols.datasets.listing import check_counts, folder_with, lines_of, number_in, require, require_images, root_of
+from protocols.datasets.dataset import DataError, ImageListing
+from protocols.datasets.listing import check_counts, folder_with, lines_of, number_in, require, require_images
 from protocols.datasets.publication import SOP
 
 TRAIN, TEST = "Ebay_train.txt", "Ebay_test.txt"
@@ -19,18 +19,7 @@ _HEADER = ["image_id", "class_id", "super_class_id", "path"]
 
 
 def list_sop(root: Path, *, subset: bool = False) -> ImageListing:
-    """List all images of Stanford Online Products.
-
-    Args:
-        root: The unpacked folder, or the folder that holds it.
-        subset: Whether the folder holds only a part. Without it, counts are compared with the published ones.
-
-    Returns:
-        The images.
-
-    Raises:
-        DataError: A file is missing or wrong, or a count differs.
-    """
+    """List all images of Stanford Online Products."""
     folder = folder_with(root, TRAIN, "Stanford_Online_Products")
     if folder is None:
         raise DataError(f"{root}: no {TRAIN} here; give the unpacked Stanford_Online_Products folder with --data")
@@ -58,21 +47,7 @@ def list_sop(root: Path, *, subset: bool = False) -> ImageListing:
     return listing
 
 
-def open_sop(request: DataRequest) -> Dataset:
-    """Open Stanford Online Products.
-
-    Args:
-        request: Folder and settings.
-
-    Raises:
-        DataError: The folder is missing or cannot be used.
-    """
-    root = root_of(request, "the unpacked Stanford_Online_Products, which holds Ebay_train.txt")
-    return from_listing(list_sop(root, subset=request.subset), request)
-
-
 def _rows(path: Path) -> list[tuple[int, str]]:
-    """Class id and image path of each line after the header."""
     rows = []
     header, *lines = list(lines_of(path, _ARCHIVE)) or [(1, "")]
     if header[1].split() != _HEADER:

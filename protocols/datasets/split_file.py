@@ -8,7 +8,7 @@ classes, so that MLRC's four folds are cut from them as from the fixed training 
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,41 +22,10 @@ SPLIT_FILE = "split.csv"
 _PARTS = ("train", "test", "query", "gallery")
 
 
-@dataclass(frozen=True)
-class GivenSplit:
-    """The classes in the order of a given split, training classes first.
-
-    Attributes:
-        class_names: Names of the classes in their new order.
-        labels: Class rank of each of the n samples in this order, int64 (n,).
-        trainval_classes: Number of training classes; they are the first ones.
-        is_query: As in `Dataset`; None if the file does not separate queries and gallery.
-    """
-
-    class_names: tuple[str, ...]
-    labels: NDArray[np.int64]
-    trainval_classes: int
-    is_query: NDArray[np.bool_] | None
-
-
-def split_file(root: Path, chosen: Path | None) -> Path | None:
-    """Return the file of the split: the chosen one, or the one beside the data; None if there is neither.
-
-    Args:
-        root: Folder of the images or features.
-        chosen: The file that the experiment names.
-
-    Raises:
-        DataError: The chosen file does not exist.
-    """
-    if chosen is not None and not chosen.is_file():
-        raise DataError(f"{chosen}: no such file; dataset.split names a CSV file with the columns class and split")
-    beside = root / SPLIT_FILE
-    return chosen or (beside if beside.is_file() else None)
-
-
 def with_split(listing: ImageListing, chosen: Path | None) -> ImageListing:
     """Return a listing with the classes in the order of its given split; without a file it stays as it is.
+
+    It is checked that the split covers every class or file once, and that no class is in both parts.
 
     Args:
         listing: The images.
@@ -65,49 +34,37 @@ def with_split(listing: ImageListing, chosen: Path | None) -> ImageListing:
     Raises:
         DataError: The file cannot be used; the message names the file and the class or the line.
     """
-    path = split_file(listing.root, chosen)
-    if path is None:
+    if chosen is not None and not chosen.is_file():
+        raise DataError(f"{chosen}: no such file; dataset.split names a CSV file with the columns class and split")
+    path = chosen or listing.root / SPLIT_FILE
+    if not path.is_file():
         return listing
-    split = read_split(path, listing.class_names, listing.labels, listing.names)
+    sample_parts = _sample_parts(path, listing)
+    trains = _training_classes(path, listing.class_names, listing.labels, sample_parts)
+    order = [*np.flatnonzero(trains), *np.flatnonzero(~trains)]
+    ranks = np.argsort(order).astype(np.int64)
     return replace(
         listing,
-        class_names=split.class_names,
-        labels=split.labels,
-        trainval_classes=split.trainval_classes,
-        is_query=split.is_query,
+        class_names=tuple(listing.class_names[rank] for rank in order),
+        labels=ranks[listing.labels],
+        trainval_classes=int(trains.sum()),
+        is_query=_queries(path, sample_parts),
         is_split_given=True,
     )
 
 
-def read_split(path: Path, class_names: tuple[str, ...], labels: NDArray[np.int64], names: Sequence[str]) -> GivenSplit:
-    """Read a split and check that it covers every class or file once, and that no class is in both parts.
-
-    Args:
-        path: The CSV file.
-        class_names: Names of the classes, in the order of the class ranks.
-        labels: Class rank of each of the n samples, int64 (n,).
-        names: Name of each sample; empty if the samples have no names.
-
-    Raises:
-        DataError: The file cannot be used; the message names the class or the file, and the remedy.
-    """
+def _sample_parts(path: Path, listing: ImageListing) -> NDArray[np.str_]:
+    """The part of each sample: train, test, query or gallery."""
     key, parts = _parts(path)
     if key == "class":
         if divided := [name for name, part in parts.items() if part in ("query", "gallery")]:
             raise DataError(f"{path}: class {divided[0]!r} is {parts[divided[0]]}; queries need a column file")
-        _check_complete(path, "class", class_names, parts)
-        sample_parts = np.asarray([parts[name] for name in class_names])[labels]
-    elif not names:
+        _check_complete(path, "class", listing.class_names, parts)
+        return np.asarray([parts[name] for name in listing.class_names])[listing.labels]
+    if not listing.names:
         raise DataError(f"{path}: has a column file, but the samples have no names; use a column class")
-    else:
-        _check_complete(path, "file", names, parts)
-        sample_parts = np.asarray([parts[name] for name in names])
-    trains = _training_classes(path, class_names, labels, sample_parts)
-    order = [*np.flatnonzero(trains), *np.flatnonzero(~trains)]
-    ranks = np.argsort(order).astype(np.int64)
-    return GivenSplit(
-        tuple(class_names[rank] for rank in order), ranks[labels], int(trains.sum()), _queries(path, sample_parts)
-    )
+    _check_complete(path, "file", listing.names, parts)
+    return np.asarray([parts[name] for name in listing.names])
 
 
 def _parts(path: Path) -> tuple[str, Mapping[str, str]]:
@@ -134,7 +91,6 @@ def _parts(path: Path) -> tuple[str, Mapping[str, str]]:
 
 
 def _check_complete(path: Path, key: str, names: Sequence[str], parts: Mapping[str, str]) -> None:
-    """Raise DataError unless the file names every class or file, and no others."""
     if unnamed := [name for name in names if name not in parts]:
         more = f" (and {len(unnamed) - 1} more)" if len(unnamed) > 1 else ""
         raise DataError(f"{path}: does not name the {key} {unnamed[0]!r}{more}; give every {key} a split")
@@ -145,7 +101,6 @@ def _check_complete(path: Path, key: str, names: Sequence[str], parts: Mapping[s
 def _training_classes(
     path: Path, class_names: Sequence[str], labels: NDArray[np.int64], sample_parts: NDArray[np.str_]
 ) -> NDArray[np.bool_]:
-    """Return for each class whether it is for training; raise DataError if a class is in both parts."""
     is_training = sample_parts == "train"
     trained = np.bincount(labels[is_training], minlength=len(class_names)) > 0
     tested = np.bincount(labels[~is_training], minlength=len(class_names)) > 0
@@ -158,7 +113,6 @@ def _training_classes(
 
 
 def _queries(path: Path, sample_parts: NDArray[np.str_]) -> NDArray[np.bool_] | None:
-    """Return which samples are queries; None if the test samples are not divided."""
     used = set(sample_parts.tolist()) - {"train"}
     if used <= {"test"}:
         return None

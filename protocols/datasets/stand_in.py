@@ -17,8 +17,6 @@ class NoiseImages(PackedImages):
     """Noise images of one size. Cropping and embedding them takes as long as for real images.
 
     Attributes:
-        folder: Not used.
-        identity: Not used.
         count: Number of images.
         shape: Height, width and channels of every image.
     """
@@ -41,10 +39,6 @@ class NoiseImages(PackedImages):
         """Return the same noise for every index."""
         return self._noise
 
-    def shape_of(self, index: int) -> tuple[int, int, int]:
-        """Return the one shape of all images."""
-        return self.shape
-
     def shapes_of(self, indices: NDArray[np.int64]) -> list[tuple[int, int, int]]:
         """Return the one shape of all images for every index."""
         return [self.shape] * len(indices)
@@ -57,13 +51,12 @@ class NoiseImages(PackedImages):
 def stand_in(name: str, counts: Counts, shorter_side: int) -> Dataset:
     """Make a dataset of noise with the published counts. Images are spread evenly over the classes.
 
+    Its fingerprint is `stand-in`, so that it cannot be taken for real data.
+
     Args:
         name: Name of the dataset.
         counts: The published counts.
         shorter_side: Shorter side of the images, in pixels.
-
-    Returns:
-        The dataset. Its fingerprint is `stand-in`, so that it cannot be taken for real data.
     """
     test_classes, test_images = counts.classes - counts.trainval_classes, counts.images - counts.trainval_images
     trainval = np.sort(np.arange(counts.trainval_images, dtype=np.int64) % counts.trainval_classes)

@@ -1,18 +1,19 @@
 """The test evaluation of a reproduction: separated and concatenated scores (specification, section 8).
 
-Models embed test images only here and in `protocols.evaluation.curve_recorder`.
+Models embed test images only here.
 """
 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import final
 
 import torch
 from torch import Tensor
 
 from losses.plugin import Normalization, TrainingPlugin
 from protocols.evaluation.test_data import TestData
-from protocols.images.evaluation_crops import BATCH
+from protocols.images.batch_source import BATCH
 from protocols.jobs import EvaluateJob
 from protocols.metrics.metric_registry import check_metric_names, measure
 from protocols.metrics.retrieval import QueryScores, normalized, query_scores, sides
@@ -20,9 +21,9 @@ from protocols.samples import evaluation_batches_of
 from protocols.training.build_method import component_class
 from protocols.training.torch_state import device_name
 from protocols.trunks.embed import embed_crops
-from protocols.trunks.embedding_model import trained_model
+from protocols.trunks.embedding_model import EmbeddingModel, trained_model
 from results.records.provenance import provenance
-from results.records.records import ClassScores, RunRecord, Scores
+from results.records.records import ClassScores, RunRecord, Scores, TestCurve, TestPoint
 from results.spec.training_spec import FoldSpec
 
 
@@ -92,12 +93,7 @@ def _record(
     """Score the embeddings and make the record.
 
     Args:
-        job: As in `evaluate_run`.
-        data: As in `evaluate_run`.
-        embedded: Embeddings by the models that are tested.
         last: Embeddings by the models of the last epoch; None if there are none.
-        device: As in `evaluate_run`.
-        started: Start of the evaluation, from `time.perf_counter`.
     """
     labels = torch.from_numpy(data.images.labels)
     embeddings, joint, several = embedded.by_model, embedded.joint, len(embedded.by_model) > 1
@@ -117,6 +113,7 @@ def _record(
         hyperparameters=job.hyperparameters,
         run=job.run,
         search=job.search,
+        study=job.study,
         seed=job.seed,
         fold_fingerprints=tuple(spec.fingerprint for spec in job.specs),
         fold_scores=tuple(folds),
@@ -162,18 +159,7 @@ def embed_test(
     device: torch.device,
     batch: int = BATCH,
 ) -> Embedded:
-    """Embed the test images with every model of a run.
-
-    Args:
-        specs: The trainings, one per fold.
-        weights: State dicts of their models, in the same order.
-        data: Images of the test classes.
-        device: The device that the models run on.
-        batch: Images per batch.
-
-    Raises:
-        SplitError: A model was trained or selected on a test class.
-    """
+    """Embed the test images with every model of a run."""
     kind = normalization_of(specs[0])
     # All folds of a run use the same crops.
     crops = {s.images: evaluation_batches_of(data.images, s.images, device, batch=batch) for s in specs}
@@ -193,7 +179,6 @@ def concatenated(embeddings: Sequence[Tensor], kind: Normalization) -> Tensor:
 
     Args:
         embeddings: Raw embeddings (n, d) of each model.
-        kind: The normalisation, `unit` or `ball`.
 
     Returns:
         Normalised embeddings (n, sum of d).
@@ -203,16 +188,7 @@ def concatenated(embeddings: Sequence[Tensor], kind: Normalization) -> Tensor:
 
 
 def class_scores(folds: Sequence[QueryScores], joined: QueryScores, classes: Tensor) -> ClassScores:
-    """Average the query scores of each test class.
-
-    Args:
-        folds: Query scores of each fold's model.
-        joined: Query scores of the ensemble.
-        classes: The test classes, sorted.
-
-    Returns:
-        Scores rounded to six digits, in the order of `classes`; zeros for a class without a query.
-    """
+    """Average the query scores of each test class, rounded to six digits; zeros for a class without a query."""
     counts, concatenated = joined.of_classes(classes)
     separated = torch.stack([fold.of_classes(classes)[1] for fold in folds]).mean(0)
     return ClassScores(
@@ -244,3 +220,32 @@ def _rounded(rows: Tensor) -> tuple[Scores, ...]:
         Scores(precision_at_1=round(precision_at_1, 6), r_precision=round(r_precision, 6), map_at_r=round(map_at_r, 6))
         for precision_at_1, r_precision, map_at_r in rows.tolist()
     )
+
+
+@final
+class CurveRecorder:
+    """Scores a model on the test classes at every validation, without an effect on its training.
+
+    The scores show what a choice of the epoch by test scores would give. Nothing selects by them.
+
+    Pass it to `train_fold` as `observe`. It uses no random numbers, restores the model's mode and returns nothing.
+    """
+
+    def __init__(self, spec: FoldSpec, data: TestData, device: str = "cpu") -> None:
+        data.check_unseen(spec)
+        self.spec, self.data = spec, data
+        self.crops = evaluation_batches_of(data.images, spec.images, torch.device(device))
+        self.labels = torch.from_numpy(data.images.labels)
+        self.normalization = normalization_of(spec)
+        self.points: list[TestPoint] = []
+
+    def __call__(self, model: EmbeddingModel, iteration: int) -> None:
+        """Add a point to the curve. There is none for embeddings that are not finite; they end the training anyway."""
+        embeddings = embed_crops(model, self.crops)
+        if torch.isfinite(embeddings).all():
+            query_sides = sides(normalized(embeddings, self.normalization), self.labels, self.data.is_query)
+            self.points.append(TestPoint(iteration=iteration, scores=query_scores(*query_sides).mean().scores))
+
+    def curve(self) -> TestCurve:
+        """The points recorded up to now."""
+        return TestCurve(fingerprint=self.spec.fingerprint, points=tuple(self.points))

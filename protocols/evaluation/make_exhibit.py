@@ -18,6 +18,7 @@ from protocols.images.packed_images import LabelledImages
 from protocols.metrics.neighbours import nearest
 from protocols.metrics.retrieval import normalized
 from protocols.samples import Samples
+from protocols.training.embedding_recorder import proxies_of_classes
 from protocols.trunks.embed import embed
 from protocols.trunks.embedding_model import trained_model
 from results.records.artifacts import Exhibit
@@ -34,9 +35,6 @@ class FirstFold:
     """The first fold's model and its training images.
 
     Attributes:
-        spec: The specification of its training.
-        weights: State dict of the model.
-        train: Images of the training classes, or their features.
         vectors: The loss's proxies (k, d) and their classes (k,); None if it has none.
     """
 
@@ -54,21 +52,13 @@ def exhibit_of(
     class_names: Sequence[str],
     device: torch.device,
 ) -> Exhibit:
-    """Make the exhibit of a tested run.
-
-    Args:
-        record: The run's record.
-        embedded: The run's test embeddings.
-        data: Images of the test classes.
-        first: The first fold's model and training images.
-        class_names: Names of all classes of the dataset, by rank.
-        device: The device that embeds training images.
-    """
+    """Make the exhibit of a tested run."""
     kind, shown = embedded.kind, embedded.by_model[0].cpu()
     rows = _spread(data.images.labels, _TEST_CLASSES, _TEST_IMAGES)
     train = _spread(first.train.labels, _TRAIN_CLASSES, _TRAIN_IMAGES)
     targets = np.searchsorted(np.unique(first.train.labels), first.train.labels)
-    proxies, proxy_labels = _proxies(first, set(targets[train].tolist()), shown.shape[1], kind)
+    shown_classes = set(targets[train].tolist())
+    proxies, proxy_labels = proxies_of_classes(first.vectors, shown_classes, shown.shape[1], kind)
     return Exhibit(
         test_embeddings=shown[rows].float().numpy(),
         test_labels=data.images.labels[rows],
@@ -91,22 +81,10 @@ def _spread(labels: NDArray[np.int64], classes: int, images: int) -> NDArray[np.
 def _train_embeddings(
     first: FirstFold, rows: NDArray[np.int64], kind: Normalization, device: torch.device
 ) -> NDArray[np.float32]:
-    """Normalised embeddings (n, d) of the chosen training images."""
     model = trained_model(first.spec, first.weights, device)
     embeddings = normalized(embed(model, first.train.select(rows), first.spec.images, device), kind)
     shown: NDArray[np.float32] = embeddings.cpu().float().numpy()
     return shown
-
-
-def _proxies(
-    first: FirstFold, classes: set[int], dimensions: int, kind: Normalization
-) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """The proxies of the chosen classes; none if the loss's vectors do not have the embeddings' dimensions."""
-    vectors, labels = first.vectors or (torch.empty(0, dimensions), torch.empty(0, dtype=torch.long))
-    if vectors.shape[1] != dimensions:
-        vectors, labels = torch.empty(0, dimensions), torch.empty(0, dtype=torch.long)
-    keep = torch.tensor([label in classes for label in labels.tolist()], dtype=torch.bool)
-    return normalized(vectors[keep].float(), kind).numpy(), labels[keep].numpy().astype(np.int64)
 
 
 def _gallery(
@@ -116,7 +94,14 @@ def _gallery(
     assert record.class_scores is not None
     images = data.images if isinstance(data.images, LabelledImages) else data.pictures
     if images is None:
-        return _no_gallery()
+        return {
+            "query_images": np.empty((0, _SIDE, _SIDE, 3), dtype=np.uint8),
+            "neighbour_images": np.empty((0, 0, _SIDE, _SIDE, 3), dtype=np.uint8),
+            "correct": np.empty((0, 0), dtype=np.bool_),
+            "class_names": np.empty(0, dtype=np.str_),
+            "neighbour_names": np.empty((0, 0), dtype=np.str_),
+            "class_scores": np.empty(0, dtype=np.float32),
+        }
     labels = data.images.labels
     ranks = np.unique(labels)
     scores = np.asarray([score.map_at_r for score in record.class_scores.concatenated])
@@ -145,18 +130,6 @@ def _neighbours(joint: Tensor, queries: NDArray[np.int64], data: TestData) -> ND
     count = min(_NEIGHBOURS, len(others) - 1)
     without_query = [row[row != query][:count] for row, query in zip(rows, queries, strict=True)]
     return np.stack(without_query).astype(np.int64)
-
-
-def _no_gallery() -> dict[str, Any]:
-    """The arrays of a gallery without a query."""
-    return {
-        "query_images": np.empty((0, _SIDE, _SIDE, 3), dtype=np.uint8),
-        "neighbour_images": np.empty((0, 0, _SIDE, _SIDE, 3), dtype=np.uint8),
-        "correct": np.empty((0, 0), dtype=np.bool_),
-        "class_names": np.empty(0, dtype=np.str_),
-        "neighbour_names": np.empty((0, 0), dtype=np.str_),
-        "class_scores": np.empty(0, dtype=np.float32),
-    }
 
 
 def _thumbnails(images: LabelledImages, rows: NDArray[np.int64], settings: ImageSettings) -> NDArray[np.uint8]:

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from protocols.datasets.dataset import Dataset
-from protocols.features.packed_features import LabelledFeatures, PackedFeatures
+from protocols.features.feature_rows import LabelledFeatures, PackedFeatures
 from protocols.images.packed_images import LabelledImages
 from protocols.progress import Progress
 from protocols.samples import evaluation_batches_of
 from protocols.training.torch_state import device_name, isolated_random_numbers
 from protocols.trunks.embedding_model import EmbeddingModel, trunk_width
-from protocols.verified_files import ChangedFileError, FileRecord, put_away, record_of
+from protocols.verified_files import ChangedFileError, FileRecord, record_of, set_damaged_aside
 from results.records.provenance import provenance
 from results.spec.training_spec import ImageSettings
 from results.spec.trunk_spec import TrunkSpec
@@ -38,12 +38,7 @@ FEATURES_VERSION = 1
 
 @dataclass(frozen=True)
 class FrozenTrunk:
-    """A trunk that stays as it is, and the images that it gets.
-
-    Attributes:
-        spec: The trunk with its weights.
-        images: Resize and crop of the images.
-    """
+    """A trunk that stays as it is, and the images that it gets."""
 
     spec: TrunkSpec
     images: ImageSettings
@@ -61,17 +56,7 @@ def with_features(
     """Replace the images of a dataset by the features of a frozen trunk.
 
     Args:
-        dataset: The dataset with its images.
-        trunk: The trunk, and the resize and crop of the images.
-        cache: Folder of the features. Features that were computed before are read from there.
-        device: `cpu`, `cuda` or `cuda:N`, for features that are not there yet.
         progress: Called with the number of images whose features are computed, and the number of all images.
-
-    Returns:
-        The dataset with the same classes, labels and fingerprint.
-
-    Raises:
-        TrunkError: The trunk or its weights are not on this machine.
     """
     images = dataset.images
     assert isinstance(images, LabelledImages), "features have no trunk"
@@ -102,7 +87,7 @@ def _computed_before(folder: Path) -> PackedFeatures | None:
         features = PackedFeatures(folder / "features.npy", record)
         features.check()
     except (OSError, ValueError, KeyError, TypeError, ChangedFileError):
-        put_away(folder, "the folder of features")
+        set_damaged_aside(folder, "the folder of features")
         return None
     return features
 
@@ -110,7 +95,6 @@ def _computed_before(folder: Path) -> PackedFeatures | None:
 def _compute(
     images: LabelledImages, trunk: FrozenTrunk, folder: Path, device: torch.device, progress: Progress | None
 ) -> None:
-    """Compute the features of all images into a folder that appears when it is complete."""
     # The name is fixed, so that the next call continues an interrupted one. The lock excludes other processes.
     partial = folder.with_name(folder.name + ".partial")
     rows, first = _prepared(partial, len(images), trunk_width(trunk.spec))
@@ -149,7 +133,6 @@ def _prepared(partial: Path, count: int, width: int) -> tuple[np.memmap, int]:
 
 
 def _features(images: LabelledImages, trunk: FrozenTrunk, device: torch.device) -> Iterator[Tensor]:
-    """Yield the pooled features of batches of images, in their order."""
     model = EmbeddingModel(trunk.spec, None).place(device).eval()
     with torch.no_grad():
         for crops in evaluation_batches_of(images, trunk.images, device, keep=False).batches():
@@ -161,8 +144,6 @@ class NoiseFeatures(PackedFeatures):
     """Noise in place of features that are not computed yet, to measure how long a training takes.
 
     Attributes:
-        path: Not used.
-        record: Not used.
         shape: Number of rows and of features.
     """
 
@@ -185,15 +166,7 @@ class NoiseFeatures(PackedFeatures):
 
 
 def with_noise(dataset: Dataset, spec: TrunkSpec) -> Dataset:
-    """Replace the images of a dataset by noise of the width of a frozen trunk's features.
-
-    Args:
-        dataset: The dataset with its images.
-        spec: The frozen trunk. Its weights are not needed.
-
-    Raises:
-        TrunkError: The trunk is unknown.
-    """
+    """Replace the images of a dataset by noise of the width of a frozen trunk's features."""
     return featured(
         dataset, NoiseFeatures(Path("."), {"hash": "", "stamp": ""}, (len(dataset.images), trunk_width(spec)))
     )

@@ -1,40 +1,45 @@
-"""The crops of a training, made as `ImageSettings.augmentation` and the device decide; all ways give the same pixels.
+"""The crops of trainings and evaluations in batches.
 
-`faithful`: Pillow resizes each crop on the host. On a CPU, small images are cropped some batches at once
-(`small_crops`).
+Those of a training are made as `ImageSettings.augmentation` and the device decide; all ways give the same pixels.
+
+`faithful`: Pillow resizes each crop on the host.
 `device`: the network's device resizes a whole batch. The images are kept on the device if there is room; otherwise the
 boxes of each batch are sent there. With a GPU, the work of the host is done in advance by threads. It is written to
 page-locked memory, so that the copy does not wait. On a CPU, `device` is several times slower than `faithful`.
 """
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from protocols.images.crops import Cuts, cut_crops, joined, random_cuts
+from protocols.images.crops import Cuts, cut_crops, evaluation_batch, random_cuts
 from protocols.images.device_crops import Windows, resized_windows
 from protocols.images.packed_images import LabelledImages
-from protocols.images.prefetch import done_ahead
-from protocols.images.small_crops import SmallCrops, fits
 from results.spec.training_spec import ImageSettings
 
 RESIDENT_BYTES = 8 * 2**30
 """Largest size in bytes of training images that are kept on a GPU; a quarter of the free memory is a second limit."""
 
-SMALL_BATCHES = 4
-"""Batches of small images that are cropped at once.
-
-In trainings of glyphs on an AMD EPYC, a batch of 32 crops took 0.26 ms instead of 0.38 (four trainings each).
-"""
-
 Rows = NDArray[np.int64]
 OnDevice = Callable[[], Tensor]
 """The second part of making a batch, after the host's part. It returns the crops on the device."""
+
+BATCH = 64
+"""Number of images that are embedded at once."""
+HOST_BYTES = 2**30
+"""Largest size in bytes of crops kept in the host's memory; larger sets (SOP's test classes) are made again."""
+DEVICE_BYTES = 4 * 2**30
+"""Largest size in bytes of crops kept on a GPU; a quarter of the free memory is a second limit."""
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 class BatchSource:
@@ -43,12 +48,7 @@ class BatchSource:
     Only the random generator decides the crops. Augmentation, device and threads do not change them.
 
     Args:
-        images: The training images.
-        settings: Size, ranges and augmentation of the crops.
-        device: The device of the crops.
         resident: For `device` augmentation: whether to keep the images on the device. None decides by the free memory.
-        threads: Number of batches that are made in advance. None takes up to four for a GPU. It takes none for a CPU,
-            since the training needs the CPU.
     """
 
     def __init__(
@@ -58,16 +58,11 @@ class BatchSource:
         device: torch.device,
         *,
         resident: bool | None = None,
-        threads: int | None = None,
     ) -> None:
         self._images, self._settings = images, settings
-        self._threads = host_threads(device) if threads is None else threads
+        self._threads = host_threads(device)
         self._make: Callable[[Rows, Cuts], OnDevice]
-        self._small: SmallCrops | None = None
-        if settings.augmentation == "faithful" and device.type == "cpu" and fits(images, settings.crop):
-            small = self._small = SmallCrops(images, settings.crop)
-            self._make = lambda rows, cuts: lambda: small(rows, cuts)
-        elif settings.augmentation == "faithful":
+        if settings.augmentation == "faithful":
             self._make = _PillowCrops(images, settings.crop, device)
         elif has_room(device, images.n_bytes, RESIDENT_BYTES) if resident is None else resident:
             self._make = _ResidentImages(images, settings.crop, device)
@@ -81,7 +76,6 @@ class BatchSource:
 
         Args:
             rows: Positions of the images, (batch,).
-            generator: Generator of the random numbers.
 
         Returns:
             The crops, uint8 (batch, channels, crop, crop).
@@ -89,34 +83,13 @@ class BatchSource:
         return self._make(rows, random_cuts(self._images, rows, self._settings, generator))()
 
     def training_batches(self, rows: Iterable[Rows], generator: torch.Generator) -> Iterator[tuple[Rows, Tensor]]:
-        """Make batches in order; later batches are made in advance.
-
-        Args:
-            rows: Positions of the images of each batch.
-            generator: Generator of the random numbers. Like `rows`, it is used in advance, so nothing else may use it.
-
-        Yields:
-            Positions and crops of the next batch.
-        """
+        """Make batches in order; later batches are made in advance, so nothing else may use the generator."""
         batches = ((part, random_cuts(self._images, part, self._settings, generator)) for part in rows)
-        if self._small is not None:
-            yield from _some_at_once(self._small, batches)
-            return
         for part, on_device in done_ahead(lambda batch: (batch[0], self._make(*batch)), batches, self._threads):
             yield part, on_device()
 
 
-def _some_at_once(small: SmallCrops, batches: Iterator[tuple[Rows, Cuts]]) -> Iterator[tuple[Rows, Tensor]]:
-    """Crops of batches in order, `SMALL_BATCHES` of them in each call of `small`."""
-    while group := list(islice(batches, SMALL_BATCHES)):
-        parts = [part for part, _ in group]
-        crops = small(np.concatenate(parts), joined([cuts for _, cuts in group]))
-        yield from zip(parts, crops.split([len(part) for part in parts]), strict=True)
-
-
 class _PillowCrops:
-    """Crops that Pillow resizes on the host."""
-
     def __init__(self, images: LabelledImages, side: int, device: torch.device) -> None:
         self.images, self.side, self.device = images, side, device
 
@@ -147,7 +120,7 @@ class _ResidentImages:
 
     def __init__(self, images: LabelledImages, side: int, device: torch.device) -> None:
         self.channels, self.side = images.images.channels, side
-        shapes = np.asarray([images.shape_of(i) for i in range(len(images))], dtype=np.int64)
+        shapes = np.asarray(images.shapes_of(np.arange(len(images))), dtype=np.int64)
         sizes, self.widths = shapes.prod(axis=1), shapes[:, 1]
         self.starts = np.cumsum(sizes) - sizes
         self.pixels = torch.empty(int(sizes.sum()), dtype=torch.uint8, device=device)
@@ -172,13 +145,7 @@ def host_threads(device: torch.device) -> int:
 
 
 def has_room(device: torch.device, n_bytes: int, most: int) -> bool:
-    """Tell whether a GPU can keep data beside a training; always False for a CPU.
-
-    Args:
-        device: The device.
-        n_bytes: Size of the data.
-        most: Largest size to keep. A quarter of the GPU's free memory is a second limit.
-    """
+    """Tell whether a GPU can keep data beside a training; always False for a CPU."""
     return device.type == "cuda" and n_bytes <= min(most, torch.cuda.mem_get_info(device)[0] // 4)
 
 
@@ -193,9 +160,7 @@ def labelled_batches(
     """Add the labels to batches of crops, without a wait for the device.
 
     Args:
-        batches: Positions of the images of each batch and their crops, as `BatchSource.training_batches` gives them.
         targets: Class of every training image, (n,).
-        device: The device of the training.
 
     Yields:
         Crops and classes (batch,) of the next batch, on the device.
@@ -226,3 +191,66 @@ def _one_ahead(pairs: Iterator[tuple[Tensor, Tensor]], device: torch.device) -> 
             tensor.record_stream(working)
         following = made_on_stream()
         yield pair
+
+
+class EvaluationCrops:
+    """Centre crops of images in batches, uint8 (batch, channels, crop, crop) on the device.
+
+    The first pass makes the crops and keeps them on the device, or else in the host's memory. Without room, every pass
+    makes them again. All passes give the same crops.
+    """
+
+    def __init__(
+        self,
+        images: LabelledImages,
+        settings: ImageSettings,
+        device: torch.device,
+        *,
+        keep: bool = True,
+        batch: int = BATCH,
+    ) -> None:
+        self.images, self.settings, self.device, self.batch = images, settings, device, batch
+        n_bytes = len(images) * images.images.channels * settings.crop**2
+        self._on_device = keep and has_room(device, n_bytes, DEVICE_BYTES)
+        self._keeps = self._on_device or (keep and n_bytes <= HOST_BYTES)
+        self._crops: list[Tensor] | None = None
+
+    def batches(self) -> Iterator[Tensor]:
+        """Yield all crops in the order of the images."""
+        if self._crops is not None:
+            for crops in self._crops:
+                yield crops.to(self.device, non_blocking=True)
+            return
+        all_crops = []
+        for crops in done_ahead(self._made, range(0, len(self.images), self.batch), host_threads(self.device)):
+            on_device = crops.to(self.device, non_blocking=True)
+            if self._keeps:
+                all_crops.append(on_device if self._on_device else crops)
+            yield on_device
+        self._crops = all_crops if self._keeps else None
+
+    def _made(self, first: int) -> Tensor:
+        rows = np.arange(first, min(first + self.batch, len(self.images)))
+        return page_locked(evaluation_batch(self.images, rows, self.settings), self.device)
+
+
+def done_ahead(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
+    """Yield `work(item)` for every item in order, with later items computed in advance.
+
+    The items are drawn one after another in the caller's thread. Random numbers that they draw are therefore the same
+    for every number of threads. An error in `work` is raised when the result of its item is due.
+    """
+    if threads == 0:
+        yield from map(work, items)
+        return
+    pool = ThreadPoolExecutor(threads)
+    waiting: deque[Future[Result]] = deque()
+    try:
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) > threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)

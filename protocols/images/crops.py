@@ -5,9 +5,8 @@ numbers come from one generator, so the number of threads or processes does not 
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 import torch
@@ -71,10 +70,7 @@ def training_batch(
     """Make random resized crops with flips.
 
     Args:
-        images: The training images.
         indices: Positions of the batch's images, (batch,).
-        settings: Size and ranges of the crops.
-        generator: Generator of the random numbers.
 
     Returns:
         The crops, uint8 (batch, channels, crop, crop).
@@ -86,26 +82,18 @@ def random_cuts(
     images: LabelledImages, indices: NDArray[np.int64], settings: ImageSettings, generator: torch.Generator
 ) -> Cuts:
     """Draw the cuts of a batch, in the order of `indices`. Only the sizes of the images are read."""
-    draw_box = _box_drawer(settings, _tries(generator, 0 if settings.flip else len(indices)))
     boxes, flips = [], []
     for height, width, _ in images.shapes_of(indices):
-        boxes.append(draw_box(height, width))
+        boxes.append(random_box(height, width, settings, generator))
         flips.append(settings.flip and torch.rand((), generator=generator).item() < 0.5)
     return Cuts(np.asarray(boxes, dtype=np.int64).reshape(-1, 4), np.asarray(flips, dtype=np.bool_))
-
-
-def joined(cuts: Sequence[Cuts]) -> Cuts:
-    """The cuts of several batches as one, in order."""
-    return Cuts(np.concatenate([part.boxes for part in cuts]), np.concatenate([part.flips for part in cuts]))
 
 
 def cut_crops(images: LabelledImages, indices: NDArray[np.int64], cuts: Cuts, side: int) -> Tensor:
     """Cut crops out of images and resize them with Pillow.
 
     Args:
-        images: The training images.
         indices: Positions of the batch's images, (batch,).
-        cuts: The cuts of these images.
         side: Side of the crops in pixels.
 
     Returns:
@@ -122,9 +110,7 @@ def evaluation_batch(images: LabelledImages, indices: NDArray[np.int64], setting
     """Make centre crops; the images are resized first if `settings.evaluation_resize` is set.
 
     Args:
-        images: The images.
         indices: Positions of the batch's images, (batch,).
-        settings: Size of the crops.
 
     Returns:
         The crops, uint8 (batch, channels, crop, crop).
@@ -149,47 +135,23 @@ def random_box(
     Args:
         height: Height of the image in pixels.
         width: Width of the image in pixels.
-        settings: Ranges of area and ratio.
-        generator: Generator of the random numbers.
 
     Returns:
         Top, left, height and width in pixels.
     """
-    return _box_drawer(settings, _tries(generator, 0))(height, width)
-
-
-_Box = tuple[int, int, int, int]
-"""Top, left, height and width in pixels."""
-
-
-def _tries(generator: torch.Generator, sure: int) -> Iterator[list[float]]:
-    """Yield four uniform random numbers for each try of a box. The numbers of the first `sure` tries are drawn at once.
-
-    As many tries as there are images are sure to be made. Drawn at once, they are the same numbers as one by one.
-    """
-    yield from torch.rand(sure, 4, generator=generator, dtype=torch.float64).tolist()
-    while True:
-        yield torch.rand(4, generator=generator, dtype=torch.float64).tolist()
-
-
-def _box_drawer(settings: ImageSettings, tries: Iterator[list[float]]) -> Callable[[int, int], _Box]:
-    """Return a function that draws the box of an image of a height and a width."""
     low, high = (math.log(bound) for bound in settings.ratio)
-    least, area_range, ratio_range = settings.area[0], settings.area[1] - settings.area[0], high - low
-
-    def draw(height: int, width: int) -> _Box:
-        for to_area, to_ratio, to_top, to_left in islice(tries, _TRIES):
-            area = height * width * (least + to_area * area_range)
-            ratio = math.exp(low + to_ratio * ratio_range)
-            box_width, box_height = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
-            if 0 < box_width <= width and 0 < box_height <= height:
-                top, left = int(to_top * (height - box_height + 1)), int(to_left * (width - box_width + 1))
-                return top, left, box_height, box_width
-        ratio = min(max(width / height, settings.ratio[0]), settings.ratio[1])
-        box_width, box_height = min(width, round(height * ratio)), min(height, round(width / ratio))
-        return (height - box_height) // 2, (width - box_width) // 2, box_height, box_width
-
-    return draw
+    least, most = settings.area
+    for _ in range(_TRIES):
+        to_area, to_ratio, to_top, to_left = torch.rand(4, generator=generator, dtype=torch.float64).tolist()
+        area = height * width * (least + to_area * (most - least))
+        ratio = math.exp(low + to_ratio * (high - low))
+        box_width, box_height = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
+        if 0 < box_width <= width and 0 < box_height <= height:
+            top, left = int(to_top * (height - box_height + 1)), int(to_left * (width - box_width + 1))
+            return top, left, box_height, box_width
+    ratio = min(max(width / height, settings.ratio[0]), settings.ratio[1])
+    box_width, box_height = min(width, round(height * ratio)), min(height, round(width / ratio))
+    return (height - box_height) // 2, (width - box_width) // 2, box_height, box_width
 
 
 def centre_crop(image: Tensor, side: int) -> Tensor:

@@ -16,10 +16,6 @@ _SAMPLE = 200
 def median_shorter_side(root: Path, names: Sequence[str]) -> float | None:
     """Return the median of the images' shorter sides, in pixels. Files that cannot be read are left out.
 
-    Args:
-        root: Folder of the images.
-        names: Paths of the images below `root`. At most 200 of them are read, at equal intervals.
-
     Returns:
         The median; None if no file can be read.
     """
@@ -53,15 +49,10 @@ def decode(path: Path, resize: int | None) -> NDArray[np.uint8]:
     Grey images with 16 bits are scaled to 8 bits by their upper byte, as Pillow scales colours with 16 bits.
 
     Args:
-        path: The file.
         resize: Shorter side in pixels after the bilinear resize by Pillow; None keeps the size.
 
     Returns:
         The image as RGB, uint8 (height, width, 3).
-
-    Raises:
-        BrokenImageError: The file cannot be decoded.
-        UnknownRangeError: The file holds floating point numbers or whole numbers of 32 bits.
     """
     if not path.is_file():
         raise BrokenImageError(f"{path}: cannot be decoded (not a file)")
@@ -75,14 +66,7 @@ def decode(path: Path, resize: int | None) -> NDArray[np.uint8]:
 
 
 def header_of(path: Path) -> tuple[int, int, bool]:
-    """Read height and width, and whether a grey image has more than 8 bits, from a file's header.
-
-    Args:
-        path: The file.
-
-    Returns:
-        Height, width and the depth; 0, 0 and False if the header cannot be read.
-    """
+    """Read height, width and whether a grey image has more than 8 bits from a header; 0, 0 and False without one."""
     if not path.is_file():
         return 0, 0, False
     try:
@@ -110,7 +94,6 @@ def _check_range(path: Path, image: Image.Image) -> None:
 
 
 def _upper_bytes(image: Image.Image) -> Image.Image:
-    """Scale a grey picture with 9 to 16 bits to 8 bits."""
     tags = getattr(image, "tag_v2", {})
     bits = int(tags.get(_BITS_PER_SAMPLE, (16,))[0])
     values = np.asarray(image).astype(np.int64) >> (bits - 8)

@@ -25,10 +25,7 @@ PIXELS_AT_ONCE = 2**25
 
 _WEIGHT_BITS = 22
 """Pillow's weights are multiples of 2 to the power of minus this number."""
-LOW_BITS = 11
-"""Number of bits in the low part of a weight."""
-EXACT_SHRINK = 31
-"""How many times an axis can shrink with exact sums."""
+_LOW_BITS = 11
 _TALL_BOXES_HEIGHT_FIRST = int(PIL.__version__.split(".")[0]) >= 13
 
 
@@ -61,15 +58,13 @@ def resized_windows(pixels: Tensor, windows: Windows, channels: int, side: int) 
 
     Args:
         pixels: Flat uint8 memory that holds the images.
-        windows: The n boxes.
-        channels: Number of channels of the images.
         side: Side of the squares in pixels.
 
     Returns:
         The squares, uint8 (n, channels, side, side), on the device of `pixels`.
     """
     down, right, height, width = windows.down, windows.right, windows.height, windows.width
-    turned = resized_height_first(height, width, side)
+    turned = (height > side) & (height - side > 2 * (width - side)) & _TALL_BOXES_HEIGHT_FIRST
     down, right = np.where(turned, right, down), np.where(turned, down, right)
     height, width = np.where(turned, width, height), np.where(turned, height, width)
     columns = np.stack([windows.start, down, right, height, width, turned, windows.flip]).astype(np.int64)
@@ -81,17 +76,6 @@ def resized_windows(pixels: Tensor, windows: Windows, channels: int, side: int) 
     if len(parts) == 1:
         return crops[0]
     return torch.cat(crops)[_moved(np.argsort(np.concatenate(parts)), pixels.device)]
-
-
-def resized_height_first(height: NDArray[np.int64], width: NDArray[np.int64], side: int) -> NDArray[np.bool_]:
-    """Tell which boxes Pillow resizes along the height first.
-
-    Args:
-        height: Heights of the boxes in pixels, (n,).
-        width: Widths of the boxes in pixels, (n,).
-        side: Side of the squares in pixels.
-    """
-    return (height > side) & (height - side > 2 * (width - side)) & _TALL_BOXES_HEIGHT_FIRST
 
 
 def _parts(height: NDArray[np.int64], width: NDArray[np.int64], channels: int) -> Iterator[NDArray[np.int64]]:
@@ -120,9 +104,9 @@ def _resized(pixels: Tensor, numbers: Tensor, most: tuple[int, int], channels: i
     offsets = _offsets(height, most[0], down)[:, None, :, None] + _offsets(width, most[1], right)[:, None, None, :]
     offsets = offsets + (start[:, None] + torch.arange(channels, device=pixels.device))[:, :, None, None]
     boxes = pixels[offsets].float().reshape(len(start), -1, most[1])
-    wide = torch.bmm(boxes, split_weights(width, most[1], side).transpose(1, 2))
+    wide = torch.bmm(boxes, _split_weights(width, most[1], side).transpose(1, 2))
     half = _rounded(*wide.chunk(2, dim=2)).float().reshape(len(start), channels, most[0], side)
-    tall = torch.matmul(split_weights(height, most[0], side)[:, None], half)
+    tall = torch.matmul(_split_weights(height, most[0], side)[:, None], half)
     crops = _rounded(*tall.chunk(2, dim=2))
     crops = crops.where(~turned.bool()[:, None, None, None], crops.mT)
     return crops.where(~flip.bool()[:, None, None, None], crops.flip(-1))
@@ -133,21 +117,19 @@ def _offsets(sizes: Tensor, most: int, step: Tensor) -> Tensor:
     return torch.arange(most, device=sizes.device).minimum(sizes[:, None] - 1) * step[:, None]
 
 
-def split_weights(sizes: Tensor, most: int, side: int) -> Tensor:
+def _split_weights(sizes: Tensor, most: int, side: int) -> Tensor:
     """Compute the weight of every input pixel for every output pixel of an axis, in two parts of eleven bits.
 
     Args:
         sizes: Length of the axis of each box in pixels, int64 (n,).
-        most: Largest length; shorter axes are padded with weight zero.
-        side: Length of the axis after the resize.
 
     Returns:
         Whole numbers in float32, (n, 2 * side, most), high parts first. The high part times 2 to the power of
-        `LOW_BITS`, plus the low part, is the weight times 2 to the power of `_WEIGHT_BITS`.
+        `_LOW_BITS`, plus the low part, is the weight times 2 to the power of `_WEIGHT_BITS`.
     """
     whole = _axis_weights(sizes, most, side)
-    high = (whole / 2**LOW_BITS).round()
-    return torch.cat([high, whole - high * 2**LOW_BITS], dim=1).float()
+    high = (whole / 2**_LOW_BITS).round()
+    return torch.cat([high, whole - high * 2**_LOW_BITS], dim=1).float()
 
 
 def _axis_weights(sizes: Tensor, most: int, side: int) -> Tensor:
@@ -175,5 +157,5 @@ def _axis_weights(sizes: Tensor, most: int, side: int) -> Tensor:
 
 def _rounded(high: Tensor, low: Tensor) -> Tensor:
     """Grey levels from the sums of both parts, rounded as in Pillow."""
-    total = high.int() * 2**LOW_BITS + low.int() + 2 ** (_WEIGHT_BITS - 1)
+    total = high.int() * 2**_LOW_BITS + low.int() + 2 ** (_WEIGHT_BITS - 1)
     return torch.bitwise_right_shift(total, _WEIGHT_BITS).clamp(0, 255).to(torch.uint8)

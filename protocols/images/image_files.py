@@ -25,8 +25,6 @@ class ImageFiles:
     """Image files and the size that they are decoded to.
 
     Attributes:
-        root: Folder of the files.
-        names: Paths of the files below `root`.
         resize: Shorter side in pixels after the resize; None keeps the size.
     """
 
@@ -61,11 +59,7 @@ class ImageFiles:
             return _NO_HASH
 
     def identity(self, hashes: Iterable[bytes]) -> str:
-        """Return the name of the pack of these files by what it holds.
-
-        Args:
-            hashes: The hash of each file, in their order.
-        """
+        """Return the name of the pack of these files by what it holds."""
         content = hashlib.sha256(b"".join(hashes)).hexdigest()
         return fingerprint_of([_PACK_FORMAT, self.resize, list(self.names), content])
 

@@ -2,10 +2,10 @@
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,6 @@ class PackedImages:
 
     @cached_property
     def _layout(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Offsets, shapes and stored shapes of the images."""
         with np.load(self._checked(LAYOUT)) as layout:
             return layout["offsets"], layout["shapes"], layout["stored"]
 
@@ -70,11 +69,6 @@ class PackedImages:
             return pixels
         return np.asarray(Image.fromarray(pixels).resize((width, height), Image.Resampling.BILINEAR))
 
-    def shape_of(self, index: int) -> tuple[int, int, int]:
-        """Return height, width and channels of image `index` without reading it."""
-        height, width, channels = self._layout[1][index].tolist()
-        return height, width, channels
-
     def shapes_of(self, indices: NDArray[np.int64]) -> list[tuple[int, int, int]]:
         """Return height, width and channels of several images without reading them."""
         return [(height, width, channels) for height, width, channels in self._layout[1][indices].tolist()]
@@ -90,9 +84,6 @@ class PackedImages:
 
         `identity` is the hash of what it holds, `skipped` has the names of images that are left out, `content` is the
         hash of the images, and `files` has a `FileRecord` of each file.
-
-        Raises:
-            ChangedFileError: The folder does not hold this pack.
         """
         path = self.folder / DESCRIPTION
         try:
@@ -105,17 +96,14 @@ class PackedImages:
         return loaded
 
 
-@dataclass(frozen=True)
-class LabelledImages:
-    """A selection of the images of a pack, with their classes. It gives no access to other images.
+class Selection:
+    """Some of a dataset's samples with their classes. It gives no access to others.
 
     Attributes:
-        images: The pack.
-        rows: Positions in the pack, int64 (n,).
+        rows: Positions in the pack of images or in the file of features, int64 (n,).
         labels: Class ranks, int64 (n,).
     """
 
-    images: PackedImages
     rows: NDArray[np.int64]
     labels: NDArray[np.int64]
 
@@ -126,47 +114,40 @@ class LabelledImages:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def of_classes(self, ranks: tuple[int, ...]) -> Self:
+        """Return the samples whose class rank is in `ranks`."""
+        return self.select(np.flatnonzero(np.isin(self.labels, np.asarray(ranks, dtype=np.int64))))
+
+    def select(self, positions: NDArray[np.int64]) -> Self:
+        """Return the samples at positions (k,) of this selection, in that order."""
+        changed_rows: Any = {"rows": self.rows[positions], "labels": self.labels[positions]}
+        return replace(self, **changed_rows)  # type: ignore[type-var]
+
+
+@dataclass(frozen=True)
+class LabelledImages(Selection):
+    """A selection of the images of a pack."""
+
+    images: PackedImages
+    rows: NDArray[np.int64]
+    labels: NDArray[np.int64]
+
     def image(self, index: int) -> NDArray[np.uint8]:
-        """Return image `index` of this selection as uint8 (height, width, channels).
-
-        Raises:
-            IndexError: The selection has no such image.
-        """
-        return self.images.image(self._row(index))
-
-    def shape_of(self, index: int) -> tuple[int, int, int]:
-        """Return height, width and channels of image `index` of this selection without reading it.
-
-        Raises:
-            IndexError: The selection has no such image.
-        """
-        return self.images.shape_of(self._row(index))
+        """Return image `index` of this selection as uint8 (height, width, channels)."""
+        self._check(np.asarray([index]))
+        return self.images.image(int(self.rows[index]))
 
     def shapes_of(self, indices: NDArray[np.int64]) -> list[tuple[int, int, int]]:
-        """Return height, width and channels of several images of this selection without reading them.
+        """Return height, width and channels of several images of this selection without reading them."""
+        self._check(indices)
+        return self.images.shapes_of(self.rows[indices])
 
-        Raises:
-            IndexError: The selection has no such image.
-        """
+    def _check(self, indices: NDArray[np.int64]) -> None:
         missing = indices[(indices < 0) | (indices >= len(self.rows))]
         if len(missing):
             raise IndexError(f"image {missing[0]} of {len(self.rows)}")
-        return self.images.shapes_of(self.rows[indices])
-
-    def _row(self, index: int) -> int:
-        if not 0 <= index < len(self.rows):
-            raise IndexError(f"image {index} of {len(self.rows)}")
-        return int(self.rows[index])
 
     @property
     def n_bytes(self) -> int:
         """Size of the decoded pixels in bytes."""
-        return sum(math.prod(self.shape_of(index)) for index in range(len(self)))
-
-    def of_classes(self, ranks: tuple[int, ...]) -> "LabelledImages":
-        """Return the images whose class rank is in `ranks`."""
-        return self.select(np.flatnonzero(np.isin(self.labels, np.asarray(ranks, dtype=np.int64))))
-
-    def select(self, positions: NDArray[np.int64]) -> "LabelledImages":
-        """Return the images at positions (k,) of this selection, in that order."""
-        return LabelledImages(self.images, self.rows[positions], self.labels[positions])
+        return sum(math.prod(shape) for shape in self.shapes_of(np.arange(len(self))))

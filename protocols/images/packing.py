@@ -26,7 +26,7 @@ from protocols.images.decoding import BrokenImageError, UnknownRangeError, decod
 from protocols.images.image_files import HASH_BYTES, ImageFiles, in_threads
 from protocols.images.packed_images import DESCRIPTION, LAYOUT, PIXELS, PackedImages
 from protocols.progress import Progress
-from protocols.verified_files import ChangedFileError, put_away, record_of
+from protocols.verified_files import ChangedFileError, record_of, set_damaged_aside
 from results.values import fingerprint_of
 from results.whole_files import make_folder, put_in_place, whole_folder, write_whole
 
@@ -39,7 +39,6 @@ class Packing:
     """A pack of images.
 
     Attributes:
-        images: The images, in the order in which they were given.
         skipped: Names of the files that are left out because they cannot be decoded.
         content_hash: Hash of the content of the other files.
     """
@@ -64,18 +63,8 @@ def pack_files(
     numbers in the file system; if one of these differs, by their content. A damaged pack is set aside and made again.
 
     Args:
-        root: Folder of the files.
-        names: Paths of the files below `root`.
         resize: Shorter side in pixels after the resize; None keeps the size.
-        folder: Path of the pack; a hash of what it holds is added to the name.
-        skip_broken: Whether to leave out files that cannot be decoded. Their positions in the pack are then empty.
         progress: Called with the number of packed files and the number of all files.
-
-    Returns:
-        The pack.
-
-    Raises:
-        BrokenImageError: A file cannot be decoded, and `skip_broken` is False. Or the files changed meanwhile.
     """
     files = ImageFiles(root, names, resize)
     with _lock(folder):
@@ -94,10 +83,6 @@ def pack_arrays(images: NDArray[np.uint8], folder: Path) -> Packing:
 
     Args:
         images: uint8 (N, height, width, channels).
-        folder: Path of the pack; a hash of what it holds is added to the name.
-
-    Returns:
-        The pack.
     """
     images = np.ascontiguousarray(images)
     content = hashlib.sha256(images.data).hexdigest()
@@ -116,10 +101,6 @@ def pack_arrays(images: NDArray[np.uint8], folder: Path) -> Packing:
 def sound_pack(folder: Path, identity: str) -> PackedImages | None:
     """Open a pack and check it.
 
-    Args:
-        folder: Path of the pack, as for `pack_files`.
-        identity: Hash of what it holds.
-
     Returns:
         The pack; None if there is none. A damaged one is set aside.
     """
@@ -129,7 +110,7 @@ def sound_pack(folder: Path, identity: str) -> PackedImages | None:
     try:
         images.check()
     except ChangedFileError:
-        put_away(images.folder, "the pack of images")
+        set_damaged_aside(images.folder, "the pack of images")
         return None
     return images
 
@@ -145,7 +126,6 @@ def _lock(folder: Path) -> FileLock:
 
 
 def _known_pack(files: ImageFiles, stamp: str, folder: Path) -> PackedImages | None:
-    """Return the pack of the files; None if there is none."""
     note = _note_path(folder)
     try:
         noted = json.loads(note.read_bytes())
@@ -153,7 +133,7 @@ def _known_pack(files: ImageFiles, stamp: str, folder: Path) -> PackedImages | N
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError):
-        put_away(note, "the note about the pack")
+        set_damaged_aside(note, "the note about the pack")
         return None
     if known:
         return sound_pack(folder, identity)
@@ -174,7 +154,6 @@ def _note(folder: Path, stamp: str, identity: str) -> None:
 
 
 def _write(files: ImageFiles, stamp: str, folder: Path, skip_broken: bool, progress: Progress | None) -> PackedImages:
-    """Decode the files into a new pack."""
     own, deep = _headers(files)
     shapes = resized_shapes(own, files.resize)
     # An enlarged image has no more information, but many times the bytes.
@@ -258,7 +237,6 @@ def _content_hash(hashes: NDArray[np.uint8], done: NDArray[np.bool_], deep: NDAr
 
 
 def _headers(files: ImageFiles) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Height, width and channels, and the depth of grey images; 0, 0 and 3 if a file is broken."""
     headers = in_threads(lambda row: header_of(files.path(row)), range(len(files)))
     shapes = np.asarray([(height, width, 3) for height, width, _ in headers], dtype=np.int64).reshape(-1, 3)
     return shapes, np.asarray([deep for *_, deep in headers], dtype=np.bool_)

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from losses.ccp import greedy_k_center
+from losses.k_center import greedy_k_center
 
 POOL_ELEMENTS = 1 << 22
 """Largest number of embedding coordinates in memory at once; 2^22 float64 are 32 MiB."""

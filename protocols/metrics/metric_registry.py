@@ -11,7 +11,7 @@ from protocols.metrics.clustering import nmi
 from protocols.metrics.covering import covering_radius
 from protocols.metrics.retrieval import retrieval_scores, sides
 from protocols.metrics.structure import class_concentration_variance, density, spectral_decay, uniformity
-from protocols.users_files.metrics import try_metric, value_of_source
+from protocols.users_files.checks import try_metric, value_of_source
 from results.spec.source_names import SourceName
 
 _RECALL = re.compile(r"recall@([1-9][0-9]*)")
@@ -27,15 +27,7 @@ _OF_A_SET: dict[str, Callable[[Tensor, Tensor], float]] = {
 
 
 def check_metric_names(names: Sequence[str]) -> None:
-    """Check that metric names are known and different.
-
-    Args:
-        names: Names of further metrics: those of this module, and functions of a user's file or module.
-
-    Raises:
-        ValueError: A name is unknown (the message lists the known ones) or appears twice, or a user's function cannot
-            be used.
-    """
+    """Check that metric names are known and different."""
     for position, name in enumerate(names):
         if (source := SourceName.parse(name)) is not None:
             try_metric(source)

@@ -32,12 +32,7 @@ class RetrievalScores:
     """Retrieval metrics, averaged over queries. All are fractions of 1.
 
     Attributes:
-        precision_at_1: Precision@1.
-        r_precision: R-precision.
-        map_at_r: MAP@R.
         n_queries: Number of queries with at least one correct reference; only these are averaged.
-        recall_at: recall@K by K.
-        map_at: mAP@K by K.
     """
 
     precision_at_1: float
@@ -237,7 +232,6 @@ def _precision_sums(correct: Tensor) -> Tensor:
 
 
 def _joined(parts: Sequence[QueryScores], order: Tensor) -> QueryScores:
-    """All parts as one; `order` has the position of each query among them."""
     first = parts[0]
     return QueryScores(
         torch.cat([part.labels for part in parts])[order],

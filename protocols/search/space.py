@@ -80,8 +80,8 @@ def searched_ranges(space: Sequence[SearchParameter]) -> dict[str, SearchedRange
     }
 
 
-def settled(space: Sequence[SearchParameter], trials: int) -> tuple[tuple[SearchParameter, ...], int]:
-    """Decide between an exhaustive trial of all values and a search.
+def tried(space: Sequence[SearchParameter], trials: int) -> tuple[tuple[SearchParameter, ...], int]:
+    """Return what is tried of a space: all its values, if the trials are enough for them, or what a search proposes.
 
     Args:
         space: The hyperparameters of a method.

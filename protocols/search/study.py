@@ -1,21 +1,27 @@
 """The hyperparameter search of one method on one problem, for both protocols (specification, section 7)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
-import optuna
 from pydantic import JsonValue
 
 from protocols.jobs import TrainJob, Work, trainings
 from protocols.problem import Problem
 from protocols.search.open_method import OpenMethod
-from protocols.search.optuna_search import Search, Trial
-from protocols.search.space import settled
+from protocols.search.proposals import Proposals
+from protocols.search.space import SearchParameter, tried
 from results.records.records import FoldResult
+from results.records.trials import Trial, TrialLog, mean_of
 from results.spec.mlrc_constants import REPRODUCTIONS, TRIALS
-from results.spec.racing import RACING_VERSION
+from results.spec.racing import RACING_VERSION, Race
 from results.spec.search_settings import SamplerSettings
 from results.spec.seeds import search_seed
 from results.spec.training_spec import TRAINING_VERSION, FoldSpec
+from results.values import fingerprint_of
+
+SEARCH_VERSION = 1
+"""The version of the search. Raise it when the sampler or its start changes, so that old studies are not continued."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,7 @@ class Study:
         method: The method with its search space.
         budget: Number of trials, reproductions and searches.
         sampler: Settings of Optuna's sampler.
-        storage: Optuna's storage, which keeps the trials.
+        log: Where the trials are kept.
         racing: Whether a trial that is clearly behind gets no more folds (`results.spec.racing`).
     """
 
@@ -50,13 +56,13 @@ class Study:
     method: OpenMethod
     budget: Budget
     sampler: SamplerSettings
-    storage: optuna.storages.BaseStorage
+    log: TrialLog
     racing: bool = False
 
     @property
     def n_trials(self) -> int:
         """Number of trials of one search, 0 without a search space, fewer than the budget if all values are tried."""
-        return settled(self.method.space, self.budget.trials)[1] if self.method.space else 0
+        return tried(self.method.space, self.budget.trials)[1] if self.method.space else 0
 
     @property
     def n_reproductions(self) -> int:
@@ -64,22 +70,32 @@ class Study:
         runs_are_equal = self.method.method.loss is None and self.problem.trunk.weights != "random"
         return min(1, self.budget.reproductions) if runs_are_equal else self.budget.reproductions
 
-    def open(self, *, create: bool = True) -> Search:
-        """Open the study in Optuna's storage.
+    @cached_property
+    def space(self) -> tuple[SearchParameter, ...]:
+        """The hyperparameters that are searched; empty if nothing is."""
+        return tried(self.method.space, self.budget.trials)[0] if self.method.space else ()
 
-        Args:
-            create: Whether to create a study that is new. If not, the storage is only read, and a new study is empty.
-        """
-        space, _ = settled(self.method.space, self.budget.trials)
-        identity = {**self.problem.identity(), "method": self.method.method.model_dump(mode="json")}
+    @cached_property
+    def identity(self) -> dict[str, JsonValue]:
+        """Everything that decides the trials, except their number."""
+        identity: dict[str, JsonValue] = {
+            **self.problem.identity(),
+            "method": self.method.method.model_dump(mode="json"),
+            "space": [parameter.model_dump(mode="json") for parameter in self.space],
+            "sampler": self.sampler.model_dump(mode="json"),
+            "version": SEARCH_VERSION,
+        }
         if TRAINING_VERSION > 1:
             # Version 1 is left out, so that searches from before this key keep their fingerprints.
             identity["training_version"] = TRAINING_VERSION
         if self.racing:
             identity["racing"] = RACING_VERSION
-        label = f"{self.problem.dataset.name}/{self.method.method.name}"
-        seed = search_seed(self.problem.seed, self.problem.search)
-        return Search(self.storage, label, identity, space, self.sampler, seed, create=create)
+        return identity
+
+    @cached_property
+    def name(self) -> str | None:
+        """Fingerprint of the search; None if nothing is searched."""
+        return fingerprint_of(self.identity) if self.space else None
 
     def searches(self) -> tuple["Study", ...]:
         """Return a study for each search. A method without a search space has nothing to repeat, so it has one."""
@@ -87,8 +103,8 @@ class Study:
         return tuple(replace(self, problem=replace(self.problem, search=number)) for number in range(count))
 
     def study_names(self) -> tuple[str, ...]:
-        """Return the names of the studies of all searches in Optuna's storage; none without a search space."""
-        return tuple(study.open().name for study in self.searches()) if self.method.space else ()
+        """Return the fingerprints of all searches; none without a search space."""
+        return tuple(search.name for search in self.searches() if search.name is not None)
 
     @property
     def n_runs(self) -> int:
@@ -99,11 +115,16 @@ class Study:
         """Return the study with another number of reproductions."""
         return replace(self, budget=replace(self.budget, reproductions=reproductions))
 
+    def trials(self) -> tuple[Trial, ...]:
+        """Return the trials that the log has, up to the budget; the last one may be running."""
+        return () if self.name is None else self.log.trials(self.name)[: self.n_trials]
+
     def best_hyperparameters(self) -> Work[dict[str, JsonValue]]:
         """Search the hyperparameters, one trial after another.
 
-        A trial trains one setting on every fold. Its score is the mean over folds of the best validation MAP@R. A
-        FoldSpec has training and validation classes only, so the search cannot see the test classes.
+        A trial trains one setting on every fold. Its score is the mean over folds of the best validation MAP@R; a fold
+        that diverged counts 0. A FoldSpec has training and validation classes only, so the search cannot see the test
+        classes. The trainings of finished trials are asked for again, which the store answers at once.
 
         Yields:
             The trainings of one trial, one per fold. With racing: the training of the next fold, and those of the
@@ -112,77 +133,92 @@ class Study:
         Returns:
             The given hyperparameters and the best setting of the search, by target.
         """
-        if not self.method.space:
+        if self.name is None:
             return dict(self.method.given)
-        search = self.open()
-        while search.trials_told() < self.n_trials:
-            trial = search.ask()
-            if self.racing:
-                yield from self._race(search, trial)
-                continue
-            folds = yield from trainings([TrainJob(spec) for spec in self._specs(trial)])
-            search.tell(trial, folds)
-        return self._with_best(search)
+        self.log.put_study(self.name, self.identity)
+        proposals = Proposals(self.name, self.space, self.sampler, search_seed(self.problem.seed, self.problem.search))
+        trials: list[Trial] = []
+        known = self.trials()
+        while len(trials) < self.n_trials:
+            if len(trials) < len(known):
+                trial = known[len(trials)]
+            else:
+                trial = Trial(number=len(trials), setting=proposals.next(trials))
+                self.log.put_trial(self.name, trial)
+            folds = yield from self._train(trial, trials)
+            if trial.state == "running":
+                trial = _scored(trial, folds, _race(trials), n_folds=self.problem.folds)
+                self.log.put_trial(self.name, trial)
+            trials.append(trial)
+        return {**self.method.given, **_best(trials).setting}
 
-    def _race(self, search: Search, trial: Trial) -> Work[None]:
-        """Train the folds of a trial one after another until it is clearly behind, and tell its score.
+    def _train(self, trial: Trial, before: Sequence[Trial]) -> Work[list[FoldResult]]:
+        """Train the folds of a trial; in a race one after another until it is clearly behind.
 
         Idle workers may train later folds ahead. The decision takes the folds in order all the same, so it does not
         depend on the number of workers.
         """
-        race, folds = search.race(), list[FoldResult]()
-        specs = self._specs(trial)
+        specs = self.specs(trial)
+        if not self.racing:
+            return (yield from trainings([TrainJob(spec) for spec in specs]))
+        race, folds = _race(before), list[FoldResult]()
         for number, spec in enumerate(specs):
             ahead = [TrainJob(later, if_idle=True) for later in specs[number + 1 :]]
             folds += (yield from trainings([TrainJob(spec), *ahead]))[:1]
-            scores = [fold.objective for fold in folds]
-            if race.is_behind(scores):
-                search.tell(trial, folds, race.expected(scores))
-                return
-        search.tell(trial, folds)
+            if race.is_behind([fold.objective for fold in folds]):
+                break
+        return folds
 
-    def asked_specs(self) -> list[tuple[FoldSpec, bool]]:
-        """List the trainings of the trials that Optuna has proposed.
+    def specs(self, trial: Trial) -> tuple[FoldSpec, ...]:
+        """Specify a trial's trainings, one per fold."""
+        return self.problem.fold_specs(self.method.at(trial.setting), "search", trial.number)
 
-        Returns:
-            Each training, and whether its trial is finished. Folds that a trial did not get in a race are left out.
-        """
-        if not self.method.space:
-            return []
-        search = self.open(create=False)
-        n_finished = search.trials_told()
-        return [
-            (spec, position < n_finished)
-            for position, trial in enumerate(search.asked()[: self.n_trials])
-            for spec in self._specs(trial)[: trial.folds]
-        ]
+    def known_specs(self) -> list[FoldSpec]:
+        """List the trainings of all trials so far. Folds that a trial did not get in a race are left out."""
+        return [spec for trial in self.trials() for spec in self.specs(trial)[: _folds(trial)]]
 
     def spared(self) -> int:
         """Number of trainings that the trials of all searches did not get so far, because they were clearly behind."""
-        return len(self.spared_specs())
+        raced = [trial for search in self.searches() for trial in search.trials() if trial.state == "raced"]
+        return sum(self.problem.folds - len(trial.trainings) for trial in raced)
 
-    def spared_specs(self) -> list[FoldSpec]:
-        """List the trainings that the trials of all searches did not get so far."""
-        if not (self.racing and self.method.space):
-            return []
-        return [
-            spec
-            for search in self.searches()
-            for trial in search.open(create=False).asked()[: self.n_trials]
-            if trial.folds is not None
-            for spec in search._specs(trial)[trial.folds :]
-        ]
-
-    def settled_hyperparameters(self) -> dict[str, JsonValue] | None:
+    def found_hyperparameters(self) -> dict[str, JsonValue] | None:
         """The result of `best_hyperparameters`, or None if the search is not finished."""
-        if not self.method.space:
+        if self.name is None:
             return dict(self.method.given)
-        search = self.open(create=False)
-        return None if search.trials_told() < self.n_trials else self._with_best(search)
+        finished = [trial for trial in self.trials() if trial.state != "running"]
+        return {**self.method.given, **_best(finished).setting} if len(finished) == self.n_trials else None
 
-    def _specs(self, trial: Trial) -> tuple[FoldSpec, ...]:
-        """A trial's trainings, one per fold."""
-        return self.problem.fold_specs(self.method.at(trial.hyperparameters), "search", trial.position)
 
-    def _with_best(self, search: Search) -> dict[str, JsonValue]:
-        return {**self.method.given, **search.best(self.n_trials).hyperparameters}
+def _folds(trial: Trial) -> int | None:
+    """Number of folds of a trial that got no more folds; None for other trials."""
+    return len(trial.trainings) if trial.state == "raced" else None
+
+
+def _race(trials: Sequence[Trial]) -> Race:
+    """The race that the next trial runs: against all trials so far that were trained on all folds."""
+    return Race(tuple(trial.fold_scores for trial in trials if trial.state == "complete"))
+
+
+def _scored(trial: Trial, folds: Sequence[FoldResult], race: Race, *, n_folds: int) -> Trial:
+    """A trial with its score.
+
+    The sampler is told the expected score of a trial that got no more folds: a trial that it is not told at all would
+    be proposed again and again.
+    """
+    scores = tuple(fold.objective for fold in folds)
+    raced = len(scores) < n_folds
+    return Trial(
+        number=trial.number,
+        setting=trial.setting,
+        state="raced" if raced else "complete",
+        score=race.expected(scores) if raced else mean_of(scores),
+        fold_scores=scores,
+        trainings=tuple(fold.fingerprint for fold in folds),
+        reason="; ".join(dict.fromkeys(fold.reason for fold in folds if fold.reason)) or None,
+    )
+
+
+def _best(trials: Sequence[Trial]) -> Trial:
+    """The trial with the highest score on all folds; of equal scores the earlier one (specification, 11.11)."""
+    return max((trial for trial in trials if trial.state == "complete"), key=lambda trial: trial.score or 0.0)

@@ -36,11 +36,7 @@ class BestCheckpoint:
         """Take a validation into account. Only a strictly higher score is an improvement.
 
         Args:
-            epoch: Number of epochs done.
-            score: Validation MAP@R.
-            model: The model that was validated.
             loss: Its loss; None for the untrained trunk.
-            eligible: Whether this epoch can be the checkpoint.
         """
         if score > self.best_score:
             self.best_epoch, self.best_score = epoch, score

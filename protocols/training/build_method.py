@@ -14,11 +14,11 @@ from pytorch_metric_learning import losses as pml_losses
 from torch import Tensor, nn
 
 import losses
-from losses.dense_pairs import pair_loss
 from losses.plugin import TrainingPlugin
+from losses.without_waiting import loss_in_batch
 from losses.wrapper import PluginWrapper
-from protocols.users_files.classes import SourceError
-from protocols.users_files.losses import source_class, try_loss
+from protocols.users_files.checks import source_class, try_loss
+from protocols.users_files.sources import SourceError
 from results.spec.source_names import SourceName
 from results.spec.training_spec import Component, MethodSpec, OptimizerSettings
 
@@ -39,12 +39,7 @@ class MethodError(ValueError):
 
 @dataclass(frozen=True)
 class BuiltMethod:
-    """The modules of a method, built for one training.
-
-    Attributes:
-        loss: The loss, with its own parameters such as proxies.
-        miner: The miner, or None.
-    """
+    """The modules of a method, built for one training."""
 
     loss: nn.Module
     miner: nn.Module | None
@@ -60,15 +55,9 @@ class BuiltMethod:
         Args:
             embeddings: Raw embeddings (n, d).
             labels: Classes (n,) as 0..C-1, C being the number of training classes.
-
-        Returns:
-            The loss, a scalar.
         """
-        value: Tensor | None = pair_loss(self.loss, embeddings, labels) if self.miner is None else None
-        if value is None:
-            pairs = self.miner(embeddings, labels) if self.miner is not None else None
-            value = self.loss(embeddings, labels, pairs)
-        return value
+        pairs = self.miner(embeddings, labels) if self.miner is not None else None
+        return loss_in_batch(self.loss, embeddings, labels, pairs)
 
 
 class _NoHooks(TrainingPlugin):
@@ -79,17 +68,7 @@ class _NoHooks(TrainingPlugin):
 def build_method(
     spec: MethodSpec, num_classes: int, embedding_size: int, training_images: int | None = None
 ) -> BuiltMethod:
-    """Build the modules of a method.
-
-    Args:
-        spec: The method with its hyperparameters.
-        num_classes: Number of training classes.
-        embedding_size: Dimensions of the embeddings.
-        training_images: Number of training images, for arguments that are `$training_images`.
-
-    Raises:
-        MethodError: A component cannot be built.
-    """
+    """Build the modules of a method."""
     assert spec.loss is not None, "the untrained trunk has no loss to build"
     sizes = {"num_classes": num_classes, "embedding_size": embedding_size}
     if training_images is not None:
@@ -108,17 +87,7 @@ def build_method(
 def build_component(
     kind: str, component: Component, sizes: dict[str, int], extra: dict[str, Any] | None = None
 ) -> nn.Module:
-    """Build a component.
-
-    Args:
-        kind: `loss`, `miner`, `regularizer`, `distance` or `reducer`.
-        component: The class by name, and its arguments.
-        sizes: Sizes of the training by argument name. They are passed where the class requires such an argument.
-        extra: Further keyword arguments.
-
-    Raises:
-        MethodError: The component cannot be built.
-    """
+    """Build a component."""
     cls = component_class(kind, component.name)
     arguments: dict[str, Any] = {key: _value(value, sizes) for key, value in component.arguments.items()}
     for key, parameter in accepted_arguments(cls).items():
@@ -154,9 +123,6 @@ def component_class(kind: str, name: str) -> type[nn.Module]:
 
     A plain name is looked up in this suite, then in pytorch-metric-learning, then in other packages. A name with a
     colon is a class in a user's file or module.
-
-    Raises:
-        MethodError: There is no such class.
     """
     if (source := SourceName.parse(name)) is not None:
         try:
@@ -177,7 +143,6 @@ def component_class(kind: str, name: str) -> type[nn.Module]:
 
 
 def _known_class(kind: str, name: str) -> type[nn.Module] | None:
-    """Find a class of this suite or of pytorch-metric-learning."""
     namespaces = {**_NAMESPACES, "distance": (distances,), "reducer": (reducers,)}[kind]
     for namespace in namespaces:
         cls = getattr(namespace, name, None)
@@ -212,15 +177,7 @@ def accepted_arguments(cls: type[nn.Module]) -> dict[str, inspect.Parameter]:
 
 
 def check_component(kind: str, component: Component) -> None:
-    """Check that a component can be built.
-
-    Args:
-        kind: `loss`, `miner`, `regularizer`, `distance` or `reducer`.
-        component: The class by name, and its arguments.
-
-    Raises:
-        MethodError: The class or an argument is unknown, or a value is bad.
-    """
+    """Check that a component can be built."""
     cls = component_class(kind, component.name)
     accepted = accepted_arguments(cls)
     # The arguments of a wrapper's base loss are checked when the wrapper is built below.
@@ -240,11 +197,7 @@ def check_component(kind: str, component: Component) -> None:
 
 
 def check_method(method: MethodSpec) -> None:
-    """Check that all components of a method can be built.
-
-    Raises:
-        MethodError: A component cannot be built.
-    """
+    """Check that all components of a method can be built."""
     components = {"loss": method.loss, "miner": method.miner, "regularizer": method.embedding_regularizer}
     for kind, component in components.items():
         if component is not None:
@@ -257,9 +210,6 @@ def build_optimizer(
     """Build the optimizer of a training.
 
     Args:
-        settings: The protocol's settings, for trunk and embedder.
-        network: Trunk and embedder.
-        method: The loss, whose own parameters are optimized too.
         spec: The method's learning rates, and its weight decay for the loss's own parameters; None takes the
             protocol's, and the network's rate for the loss's own parameters.
     """

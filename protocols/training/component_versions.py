@@ -15,7 +15,7 @@ from torch import nn
 
 from losses import meaning_of
 from protocols.training.build_method import MethodError, component_class
-from protocols.users_files.classes import SourceError, settled_name
+from protocols.users_files.sources import SourceError, hashed_name
 from results.spec.source_names import SourceName
 from results.spec.training_spec import MethodSpec, nested_components
 
@@ -30,17 +30,8 @@ def with_versions(method: MethodSpec) -> MethodSpec:
     """Add the versions of a method's classes, including those of nested components.
 
     A class from a user's file or module has the hash of its source in its name instead of a version.
-
-    Args:
-        method: The method.
-
-    Returns:
-        The method with `versions` by class name, and with hashes in the names of users' classes.
-
-    Raises:
-        MethodError: A class is unknown.
     """
-    method = _with_settled_names(method)
+    method = _with_hashes(method)
     versions = {cls.__name__: component_version(cls) for cls in _classes(method)}
     recorded = {name: version for name, version in sorted(versions.items()) if version is not None}
     return method.model_copy(update={"versions": recorded})
@@ -82,11 +73,10 @@ def _installed(package: str) -> tuple[str, str] | None:
     return (distributions[0], metadata.version(distributions[0])) if distributions else None
 
 
-def _with_settled_names(method: MethodSpec) -> MethodSpec:
-    """Add the hashes of their sources to the names of users' classes."""
+def _with_hashes(method: MethodSpec) -> MethodSpec:
     parts = {"loss": method.loss, "miner": method.miner, "embedding_regularizer": method.embedding_regularizer}
     try:
-        settled = {key: None if part is None else part.renamed(settled_name) for key, part in parts.items()}
+        settled = {key: None if part is None else part.renamed(hashed_name) for key, part in parts.items()}
     except SourceError as error:
         raise MethodError(str(error)) from error
     return method.model_copy(update=settled)

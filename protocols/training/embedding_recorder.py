@@ -1,8 +1,8 @@
 """Records embeddings and proxies at some moments of a training, for figures. The training does not notice it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import torch
@@ -29,11 +29,9 @@ class EpochEnd:
     """A training after one of its epochs, as a recorder gets it.
 
     Attributes:
-        model: The model.
         loss: Its loss; None for the untrained trunk.
         epoch: Number of epochs done, 0 before the training.
         map_at_r: MAP@R on the validation classes; None if there was no validation after this epoch.
-        normalization: The normalisation of the evaluation.
     """
 
     model: EmbeddingModel
@@ -57,12 +55,6 @@ class EmbeddingRecorder:
     A problem of CCP ends when the loss raises its `instance`.
     The solution of a problem is the network with the
     problem's best validation score: CCP carries this solution over to the next problem. Other losses have no problems.
-
-    Args:
-        settings: What is kept.
-        spec: The training.
-        data: Its images of training and validation classes. There are no test images here.
-        device: `cpu`, `cuda` or `cuda:N`.
     """
 
     def __init__(self, settings: RecordingSettings, spec: FoldSpec, data: FoldData, device: str = "cpu") -> None:
@@ -82,7 +74,7 @@ class EmbeddingRecorder:
         """Keep what the settings ask for after this epoch."""
         if end.epoch in self.settings.epochs:
             vectors = None if end.loss is None else class_vectors(end.loss)
-            proxies, proxy_labels = self._of_recorded_classes(vectors, end)
+            proxies, proxy_labels = self._proxies(vectors, end)
             none = np.empty((0, proxies.shape[1]), np.float32)
             embeddings = self._embeddings(end).numpy()
             self.snapshots.append(Snapshot(end.epoch, -1, embeddings, self.labels, proxies, proxy_labels, none))
@@ -107,8 +99,8 @@ class EmbeddingRecorder:
         labels = torch.from_numpy(self.labels)
         owners = loss.proxy_labels.cpu()
         # The loss has picked the first proxies of the next problem already.
-        next_proxies, _ = self._of_recorded_classes((loss.proxies.detach().cpu(), owners), end)
-        proxies, proxy_labels = self._of_recorded_classes((loss.best_proxies.cpu(), owners), end)
+        next_proxies, _ = self._proxies((loss.proxies.detach().cpu(), owners), end)
+        proxies, proxy_labels = self._proxies((loss.best_proxies.cpu(), owners), end)
         return Snapshot(
             epoch=epoch,
             problem=self.problem,
@@ -122,20 +114,27 @@ class EmbeddingRecorder:
             class_distance=class_distance(embeddings, labels),
         )
 
+    def _proxies(self, vectors: tuple[Tensor, Tensor] | None, end: EpochEnd) -> tuple[Any, Any]:
+        return proxies_of_classes(vectors, self.proxy_classes, end.model.dimensions, end.normalization)
+
     def _embeddings(self, end: EpochEnd) -> Tensor:
-        """Normalised embeddings (n, d) of the recorded images, on the CPU."""
         return normalized(embed_crops(end.model, self.crops), end.normalization).float().cpu()
 
-    def _of_recorded_classes(
-        self, vectors: tuple[Tensor, Tensor] | None, end: EpochEnd
-    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Normalised proxies (p, d) of the recorded classes, and their classes (p,)."""
-        dimensions = end.model.dimensions
-        proxies, owners = vectors or (torch.empty(0, dimensions), torch.empty(0, dtype=torch.long))
-        fits = proxies.shape[1] == dimensions
-        keep = torch.tensor([fits and owner in self.proxy_classes for owner in owners.tolist()], dtype=torch.bool)
-        shown = normalized(proxies[keep].float(), end.normalization) if fits else torch.empty(0, dimensions)
-        return shown.numpy(), owners[keep].numpy().astype(np.int64)
+
+def proxies_of_classes(
+    vectors: tuple[Tensor, Tensor] | None, classes: Set[int], dimensions: int, kind: Normalization
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Return the normalised proxies (p, d) of some classes, and their classes (p,).
+
+    Args:
+        vectors: The loss's proxies (k, d) and their classes (k,); None if it has none.
+        dimensions: Dimensions of the embeddings. Proxies of others cannot be shown beside them.
+    """
+    if vectors is None or vectors[0].shape[1] != dimensions:
+        return np.empty((0, dimensions), np.float32), np.empty(0, np.int64)
+    proxies, owners = vectors
+    keep = torch.tensor([owner in classes for owner in owners.tolist()], dtype=torch.bool)
+    return normalized(proxies[keep].float(), kind).numpy(), owners[keep].numpy().astype(np.int64)
 
 
 def _chosen(targets: NDArray[np.int64], settings: RecordingSettings, seed: int) -> NDArray[np.int64]:

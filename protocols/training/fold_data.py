@@ -7,48 +7,23 @@ a `TestData` of `protocols.evaluation`. Search and training do not import that p
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from losses.sample_pool import SamplePool
 from protocols.datasets.dataset import Dataset
-from protocols.samples import Samples, TrainingBatches
+from protocols.samples import Samples
 from protocols.splits import FoldClasses, SplitError, from_ranges
-from protocols.trunks.embedding_model import EmbeddingModel
 from results.spec.training_spec import FoldSpec
-
-
-def class_pool(model: EmbeddingModel, source: TrainingBatches, targets: NDArray[np.int64], seed: int) -> SamplePool:
-    """Return a pool of a fold's training images.
-
-    Args:
-        model: The model in training.
-        source: The training images.
-        targets: Class of every training image as 0..C-1, (n,).
-        seed: Seed of the draws and of the random crops.
-    """
-    crops = torch.Generator().manual_seed(seed)
-    return SamplePool(model, lambda rows: source.training_batch(rows, crops), targets, seed)
 
 
 @dataclass(frozen=True)
 class FoldData:
-    """Images of one fold's training and validation classes, or their features, and no others.
-
-    Attributes:
-        train: Images of the training classes.
-        validation: Images of the validation classes.
-    """
+    """Images of one fold's training and validation classes, or their features, and no others."""
 
     train: Samples
     validation: Samples
 
     def check(self, spec: FoldSpec) -> None:
-        """Check that the images belong to the classes of a specification.
-
-        Raises:
-            SplitError: The classes differ from the specification's, or a class is used for training and validation.
-        """
+        """Check that the images belong to the classes of a specification."""
         train, validation = set(self.train.labels.tolist()), set(self.validation.labels.tolist())
         if train & validation:
             raise SplitError(

@@ -27,9 +27,6 @@ def set_to_principal_components(embedder: nn.Module, features: Tensor) -> None:
     Args:
         embedder: A linear layer with bias, (c) to (d).
         features: The trunk's features (n, c) of the training images.
-
-    Raises:
-        MethodError: There are fewer images or features than components.
     """
     assert isinstance(embedder, nn.Linear)
     images, width = features.shape

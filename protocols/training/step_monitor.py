@@ -13,11 +13,7 @@ from torch import Tensor
 
 
 class NotFiniteError(Exception):
-    """The loss or an embedding is infinite or NaN.
-
-    Attributes:
-        iteration: The number of iterations done before.
-    """
+    """The loss or an embedding is infinite or NaN."""
 
     def __init__(self, name: str, iteration: int) -> None:
         super().__init__(f"{name} not finite at iteration {iteration}")
@@ -29,9 +25,6 @@ class StepMonitor:
 
     On a CPU a number that is not finite raises at once. On a GPU it raises at the next reading, with the same message:
     the numbers of each step are kept, so that the first bad step is known.
-
-    Args:
-        device: The device of the training.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -45,10 +38,6 @@ class StepMonitor:
 
         Args:
             embeddings: Embeddings of the batch, (n, d).
-            iteration: Number of iterations done before this step.
-
-        Raises:
-            NotFiniteError: On a CPU, an embedding is not finite.
         """
         if not self._sums:
             self._first = iteration
@@ -59,26 +48,14 @@ class StepMonitor:
             self._require(self._sums[-1].item(), "embeddings", iteration)
 
     def add_loss(self, loss: Tensor, iteration: int) -> None:
-        """Add the loss of the step that `add_embeddings` began. A step without this call is not part of the mean.
-
-        Args:
-            loss: The loss of the batch, a scalar.
-            iteration: Number of iterations done before this step.
-
-        Raises:
-            NotFiniteError: On a CPU, the loss is not finite.
-        """
+        """Add the loss of the step that `add_embeddings` began. A step without this call is not part of the mean."""
         self._losses[-1] = loss.detach().reshape(())
         if self._device.type == "cpu":
             self._require(loss.item(), "loss", iteration)
 
     @contextmanager
     def explained_errors(self) -> Iterator[None]:
-        """For the computation of a loss: after a step that was not finite, that step is the reason for any error.
-
-        Raises:
-            NotFiniteError: In place of an error, if an embedding or a loss before it is not finite.
-        """
+        """For the computation of a loss: after a step that was not finite, that step is the reason for any error."""
         try:
             yield
         except (ArithmeticError, IndexError, RuntimeError, ValueError):
@@ -86,11 +63,7 @@ class StepMonitor:
             raise
 
     def require_finite(self) -> None:
-        """Check all steps since the last `mean_loss`; the host waits for the device.
-
-        Raises:
-            NotFiniteError: An embedding or a loss is not finite. The error names the first such step.
-        """
+        """Check all steps since the last `mean_loss`; the host waits for the device."""
         self._read()
 
     def mean_loss(self) -> float | None:
@@ -98,16 +71,12 @@ class StepMonitor:
 
         Returns:
             The mean loss of these steps; None if no step has a loss.
-
-        Raises:
-            NotFiniteError: An embedding or a loss is not finite. The error names the first such step.
         """
         losses = self._read()
         self._sums, self._losses = [], []
         return sum(losses) / len(losses) if losses else None
 
     def _read(self) -> list[float]:
-        """The losses of the steps that have one."""
         if not self._sums:
             return []
         # One transfer for all steps. A step without a loss has a 0 there.

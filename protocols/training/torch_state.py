@@ -1,10 +1,14 @@
-"""The state of torch around a training: random numbers, deterministic kernels, and the name of the device."""
+"""What torch does for a training: random numbers, deterministic kernels, CUDA graphs, and the name of the device."""
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch import Tensor
+
+from protocols.trunks.embedding_model import EmbeddingModel
 
 
 def device_name(device: torch.device) -> str:
@@ -16,10 +20,7 @@ def device_name(device: torch.device) -> str:
 def isolated_random_numbers(device: str, *, fill_memory: bool = False) -> Iterator[None]:
     """Use deterministic kernels inside; restore torch's settings and random numbers afterwards.
 
-    Args:
-        device: `cpu`, `cuda` or `cuda:N`.
-        fill_memory: Whether torch fills every new tensor with NaN. This costs a pass over the memory of each tensor. It
-            only helps against kernels that leave a part of their result unset.
+    `fill_memory` makes torch fill every new tensor with NaN, which shows kernels that leave a part of it unset.
     """
     devices = [torch.device(device)] if device.startswith("cuda") else []
     before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
@@ -34,3 +35,35 @@ def isolated_random_numbers(device: str, *, fill_memory: bool = False) -> Iterat
         finally:
             torch.use_deterministic_algorithms(before[0], warn_only=before[1])
             memory.fill_uninitialized_memory = filled_before
+
+
+def record_graph(model: EmbeddingModel, images: Tensor) -> bool:
+    """Record forward and backward of a model in training mode as a CUDA graph, which later calls replay.
+
+    The host then starts a step's kernels with a few calls. A graph runs the same kernels on the same numbers. Nothing
+    here has run on CUDA yet.
+
+    The parameters that need a gradient must not change afterwards. The state of the model and of the random generators
+    does not change. If recording is not possible, the model stays as it is, and a warning of one line says why.
+
+    Args:
+        images: A batch like those of the training, uint8 (n, channels, height, width) on the model's device.
+    """
+    if images.device.type != "cuda":
+        warnings.warn(f"no CUDA graphs on {images.device.type}: the training goes on without them", stacklevel=2)
+        return False
+    # Recording runs the network a few times, which moves the running statistics of batch normalisation.
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    try:
+        with torch.random.fork_rng([images.device]):
+            torch.cuda.make_graphed_callables(model, (images.clone(),))
+    except Exception as error:  # torch raises many kinds, by the operation that cannot be recorded
+        # `make_graphed_callables` replaces `forward` of the instance; this brings back that of the class.
+        vars(model).pop("forward", None)
+        reason = str(error).partition("\n")[0]
+        warnings.warn(f"no CUDA graph of {model.trunk.__class__.__name__}: {reason}", stacklevel=2)
+        return False
+    finally:
+        model.load_state_dict(before)
+        model.zero_grad(set_to_none=True)
+    return True

@@ -10,19 +10,19 @@ from torch import Tensor, nn
 
 from losses.checks import values_are_checked
 from losses.plugin import Clock, Normalization, TrainingContext
-from losses.without_waiting import use_waitless_reducers
+from losses.sample_pool import SamplePool
+from losses.without_waiting import replace_reducers
 from protocols.images.batch_source import labelled_batches
 from protocols.metrics.retrieval import normalized, retrieval_scores
 from protocols.samples import evaluation_batches_of, training_batches_of
 from protocols.training.batches import batches
 from protocols.training.best_checkpoint import BestCheckpoint, weights_on_cpu
 from protocols.training.build_method import BuiltMethod, build_method, build_optimizer
-from protocols.training.cuda_graphs import record_graph
 from protocols.training.embedding_recorder import EpochEnd, EpochObserver
-from protocols.training.fold_data import FoldData, class_pool
+from protocols.training.fold_data import FoldData
 from protocols.training.principal_components import set_to_principal_components
 from protocols.training.step_monitor import NotFiniteError, StepMonitor
-from protocols.training.torch_state import device_name, isolated_random_numbers
+from protocols.training.torch_state import device_name, isolated_random_numbers, record_graph
 from protocols.trunks.embed import embed_crops, features_of_crops
 from protocols.trunks.embedding_model import EmbeddingModel, model_of
 from results.records.provenance import provenance
@@ -32,21 +32,13 @@ from results.values import derive_seed
 
 
 def clip_gradients(optimizer: torch.optim.Optimizer, settings: TrainingSettings) -> None:
-    """Clip the norm of all gradients together, then each value (CCP's code does both, in this order).
-
-    Args:
-        optimizer: The optimizer, with the parameters of network and loss.
-        settings: The training's settings; by default nothing is clipped.
-    """
+    """Clip the norm of all gradients together, then each value (CCP's code does both, in this order)."""
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     if settings.clip_norm is not None:
         nn.utils.clip_grad_norm_(parameters, settings.clip_norm)
     if settings.clip_value is not None:
         nn.utils.clip_grad_value_(parameters, settings.clip_value)
 
-
-IterationsObserver = Callable[[int], None]
-"""Receives the number of iterations done, at every validation."""
 
 ModelObserver = Callable[[EmbeddingModel, int], None]
 """Receives the model and the number of iterations done, at every validation. It returns nothing to the training."""
@@ -79,7 +71,6 @@ def train_fold(
     data: FoldData,
     *,
     device: str = "cpu",
-    on_validation: IterationsObserver | None = None,
     observe: ModelObserver | None = None,
     record: EpochObserver | None = None,
     cuda_graphs: bool = False,
@@ -93,7 +84,6 @@ def train_fold(
         spec: All that decides the outcome.
         data: Images of the spec's training and validation classes, and no others.
         device: `cpu`, `cuda` or `cuda:N`.
-        on_validation: Called with the number of iterations done, at every validation.
         observe: Called with the model and the number of iterations done, at every validation.
         record: Called with the training after every epoch, and once before the first.
         cuda_graphs: Record the network as a CUDA graph (`record_graph`). Without CUDA, a warning says that there is
@@ -112,8 +102,7 @@ def train_fold(
     # The CPU's bfloat16 kernels leave some gradients unset. Filled memory makes them NaN, which ends the training.
     fill_memory = device == "cpu" and spec.training.precision == "amp"
     with isolated_random_numbers(device, fill_memory=fill_memory):
-        training = _Training(spec, data, torch.device(device), on_validation, observe, record)
-        training.graph_wanted = cuda_graphs
+        training = _Training(spec, data, torch.device(device), observe, record, cuda_graphs)
         stopped_by, reason = training.run()
     result = training.result(stopped_by, reason, time.perf_counter() - started)
     shows_last_epoch = stopped_by == "max_epochs" and training.checkpoint_is_earlier
@@ -122,25 +111,22 @@ def train_fold(
 
 
 class _Training:
-    """The state of one training; `run` trains from epoch 0 to the end."""
-
     def __init__(
         self,
         spec: FoldSpec,
         data: FoldData,
         device: torch.device,
-        on_validation: IterationsObserver | None,
         observe: ModelObserver | None,
         record: EpochObserver | None,
+        cuda_graphs: bool,
     ) -> None:
         self.spec, self.data, self.device = spec, data, device
         self.settings = spec.training
-        self.on_validation, self.observe, self.record = on_validation, observe, record
+        self.observe, self.record, self.graph_wanted = observe, record, cuda_graphs
         self.checkpoint = BestCheckpoint()
         self.curve: list[CurvePoint] = []
         self.iterations = 0
         self.monitor = StepMonitor(device)
-        self.graph_wanted = False
         # The network is made before the loss, so that all methods start from the same network under one seed.
         torch.manual_seed(derive_seed("network", spec.seed))
         self.model = model_of(spec).place(device)
@@ -195,27 +181,23 @@ class _Training:
         return self.spec.checkpoint_epoch is not None and self.spec.checkpoint_epoch < self.settings.max_epochs
 
     def _build_method(self) -> BuiltMethod:
-        """Build loss, miner, optimizer and batches; give the loss what its hooks need."""
         spec, targets = self.spec, torch.from_numpy(self.targets)
         torch.manual_seed(derive_seed("loss", spec.seed))
         n_classes = int(targets.max()) + 1
         method = build_method(spec.method, n_classes, self.model.dimensions, len(targets))
         # Moved before the optimizer is built: pytorch-metric-learning replaces class weights when their type changes.
         method.loss.to(self.device)
-        use_waitless_reducers(method.loss)
+        replace_reducers(method.loss)
         self.loss = method.loss
         self.optimizer = build_optimizer(self.settings.optimizer, self.model, method, spec.method)
         source = training_batches_of(self.data.train, spec.images, self.device)
-        rows = batches(
-            self.targets,
-            self.settings.batch_size,
-            spec.method.samples_per_class,
-            derive_seed("batches", spec.seed),
-        )
+        draws = derive_seed("batches", spec.seed)
+        rows = batches(self.targets, self.settings.batch_size, spec.method.samples_per_class, draws)
         crops = torch.Generator().manual_seed(derive_seed("crops", spec.seed))
         self.batches = labelled_batches(source.training_batches(rows, crops), self.targets, self.device)
         pool_seed = derive_seed("pool", spec.seed)
-        pool = class_pool(self.model, source, self.targets, pool_seed)
+        pool_crops = torch.Generator().manual_seed(pool_seed)
+        pool = SamplePool(self.model, lambda rows: source.training_batch(rows, pool_crops), self.targets, pool_seed)
         generator = torch.Generator().manual_seed(derive_seed("plugin", spec.seed))
         trainable = [p for p in self.model.parameters() if p.requires_grad]
         self.trunk_parameters = [p for p in self.model.trunk.parameters() if p.requires_grad]
@@ -291,8 +273,6 @@ class _Training:
                 self.method.plugin.on_evaluation(self._clock(epoch), scores.model_dump())
         if self.observe is not None:
             self.observe(self.model, self.iterations)
-        if self.on_validation is not None:
-            self.on_validation(self.iterations)
         return None if scores is None else scores.map_at_r
 
     @property

@@ -106,7 +106,6 @@ class BNInception(nn.Module):
             self._add(f"{name}_pool_proj", inputs, block.projection, 1)
 
     def _apply_layers(self, x: Tensor, *names: str) -> Tensor:
-        """Apply convolution, batch normalisation and ReLU for each name in turn."""
         for name in names:
             x = functional.relu(self.get_submodule(f"{name}_bn")(self.get_submodule(name)(x)))
         return x

@@ -10,9 +10,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from protocols.trunks.depthwise import depthwise_5x5, has_fast_gradient
-from protocols.trunks.zero_border import with_zero_border
-
 # Expansion, output channels, repeats, stride, kernel of each stage (the paper's Table 1 at width and depth 1).
 _STAGES = (
     (1, 16, 1, 1, 3),
@@ -31,26 +28,19 @@ class SamePadConv2d(nn.Conv2d):
     The padding does not depend on the input's size. This is as in the PyTorch port of these weights (at 224 pixels).
 
     Args:
-        inputs: Input channels.
-        outputs: Output channels.
         kernel: Side of the kernel in pixels.
         stride: Stride in pixels.
-        groups: Groups of channels; `inputs` makes the convolution depthwise.
     """
 
     def __init__(self, inputs: int, outputs: int, kernel: int, stride: int = 1, groups: int = 1) -> None:
         before, after = (kernel - stride) // 2, (kernel - stride + 1) // 2
-        symmetric = before if before == after else 0
-        super().__init__(inputs, outputs, kernel, stride, symmetric, groups=groups, bias=False)
-        self.symmetric = symmetric
-        self.odd_padding = None if before == after else (before, after)
+        symmetric = before == after
+        super().__init__(inputs, outputs, kernel, stride, before if symmetric else 0, groups=groups, bias=False)
+        self.odd_padding = None if symmetric else (before, after, before, after)
 
     def forward(self, images: Tensor) -> Tensor:
         """Convolve images (n, inputs, h, w) of even sizes to (n, outputs, h / stride, w / stride)."""
-        padded = images if self.odd_padding is None else with_zero_border(images, *self.odd_padding)
-        if has_fast_gradient(padded, self.weight, self.groups) and torch.is_grad_enabled():
-            return depthwise_5x5(padded, self.weight, self.stride[0], self.symmetric)
-        return super().forward(padded)
+        return super().forward(images if self.odd_padding is None else functional.pad(images, self.odd_padding))
 
 
 def _norm(channels: int) -> nn.BatchNorm2d:

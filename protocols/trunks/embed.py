@@ -13,12 +13,6 @@ from results.spec.training_spec import ImageSettings
 def embed(model: EmbeddingModel, images: Samples, settings: ImageSettings, device: torch.device) -> Tensor:
     """Embed the centre crops of images, or their features.
 
-    Args:
-        model: The model. It is set to evaluation mode; its mode is restored afterwards.
-        images: The images or their features.
-        settings: Resizing and cropping.
-        device: The device that the model is on.
-
     Returns:
         Raw embeddings (n, d) on `device`, in the order of the images.
     """
@@ -27,10 +21,6 @@ def embed(model: EmbeddingModel, images: Samples, settings: ImageSettings, devic
 
 def embed_crops(model: EmbeddingModel, crops: EvaluationBatches) -> Tensor:
     """Embed crops that can be used by several calls.
-
-    Args:
-        model: The model. It is set to evaluation mode; its mode is restored afterwards.
-        crops: Centre crops or features, on the model's device.
 
     Returns:
         Raw embeddings (n, d), in the order of the crops.

@@ -18,7 +18,6 @@ from results.spec.trunk_spec import EmbedderSpec, TrunkSpec
 
 
 def _trunk(spec: TrunkSpec, entry: TrunkEntry) -> nn.Module:
-    """The trunk with the weights of its specification."""
     trunk = entry.build()
     tag = tag_of(spec.weights)
     if spec.weights == RANDOM:
@@ -42,9 +41,10 @@ def _trunk(spec: TrunkSpec, entry: TrunkEntry) -> nn.Module:
 
 def model_of(spec: FoldSpec) -> "EmbeddingModel":
     """Build the model at the start of a training; torch's global generator draws its random weights."""
-    return (FeatureModel if spec.trunk.is_input_features else EmbeddingModel)(
+    return EmbeddingModel(
         spec.trunk,
         spec.embedding_size,
+        on_features=spec.trunk.is_input_features,
         embedder_bias=spec.embedder_bias,
         precision=spec.training.precision,
         embedder=spec.embedder,
@@ -57,18 +57,7 @@ def with_trunk(spec: FoldSpec) -> FoldSpec:
 
 
 def weights_with_trunk(spec: FoldSpec, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return a model's state dict together with that of its frozen trunk, so that the model can embed images.
-
-    Args:
-        spec: The specification of the training.
-        weights: State dict of the trained model.
-
-    Returns:
-        The same state dict if the trunk is not frozen.
-
-    Raises:
-        TrunkError: The trunk's weights are not on this machine.
-    """
+    """Return a model's state dict together with that of its frozen trunk, so that the model can embed images."""
     if not spec.trunk.frozen:
         return dict(weights)
     with torch.random.fork_rng([]):
@@ -80,10 +69,7 @@ def embedder_of(width: int, size: int | None, spec: EmbedderSpec, *, bias: bool 
     """Build the embedder with torch's random weights.
 
     Args:
-        width: Number of features c.
         size: Dimensions d of the embedding; None leaves out the embedder.
-        spec: Its hidden layers. Its start (`init`) is set by the training.
-        bias: Whether the last layer has a bias.
 
     Returns:
         A module that maps (n, c) to (n, d): a linear layer, or linear layers with ReLU between them.
@@ -103,16 +89,7 @@ def without_published_weights(spec: FoldSpec) -> FoldSpec:
 
 
 def trained_model(spec: FoldSpec, weights: Mapping[str, Tensor], device: torch.device) -> "EmbeddingModel":
-    """Build the model of a finished training.
-
-    Args:
-        spec: The specification of the training.
-        weights: State dict of the trained model.
-        device: The device to put the model on.
-
-    Returns:
-        The model. The state of torch's random generators does not change.
-    """
+    """Build the model of a finished training."""
     with torch.random.fork_rng([]):
         model = model_of(spec)
     model.load_state_dict(weights)
@@ -134,6 +111,8 @@ class EmbeddingModel(nn.Module):
         embedder_bias: Whether the linear layer has a bias.
         precision: `float32`, or `amp` for mixed precision.
         embedder: Hidden layers of the embedder.
+        on_features: Whether the inputs are features (n, c), which are computed already. Of the trunk only their number
+            matters; no weights are read.
 
     Raises:
         TrunkError: The trunk or its weights are not on this machine.
@@ -150,40 +129,43 @@ class EmbeddingModel(nn.Module):
         embedder_bias: bool = True,
         precision: Literal["float32", "amp"] = "float32",
         embedder: EmbedderSpec | None = None,
+        on_features: bool = False,
     ) -> None:
         super().__init__()
-        self.precision = precision
+        self.precision, self.on_features = precision, on_features
         self.layout = torch.contiguous_format
+        self.channels_last_on_cpu = False
+        self.trunk: nn.Module = nn.Identity()
+        self.batch_norm, self.pooling = spec.batch_norm, spec.pooling
+        if on_features:
+            features = trunk_width(spec)
+            self.register_buffer("mean", torch.zeros(()), persistent=False)
+        else:
+            features = self._add_trunk(spec)
+        self.embedder = embedder_of(features, embedding_size, embedder or EmbedderSpec(), bias=embedder_bias)
+        self.dimensions = features if embedding_size is None else embedding_size
+
+    def _add_trunk(self, spec: TrunkSpec) -> int:
         entry = trunk_entry(spec)
-        self._channels_last_on_cpu = entry.channels_last_on_cpu
+        self.channels_last_on_cpu = entry.channels_last_on_cpu
         self.trunk = _trunk(spec, entry)
         features = self.trunk.features
         assert isinstance(features, int)
-        self.embedder = embedder_of(features, embedding_size, embedder or EmbedderSpec(), bias=embedder_bias)
-        self.dimensions = features if embedding_size is None else embedding_size
         pixels = spec.input_format or entry.input
         self.register_buffer("mean", torch.tensor(pixels.mean)[:, None, None], persistent=False)
         self.register_buffer("std", torch.tensor(pixels.std)[:, None, None], persistent=False)
         self.channels, self.scale = pixels.n_channels, pixels.scale
         self.reverse_channels = pixels.channels == "BGR"
-        self.batch_norm, self.pooling = spec.batch_norm, spec.pooling
         for layer in self._batch_norms():
             if spec.batch_norm == "frozen":
                 layer.requires_grad_(False)
             if spec.batch_norm_momentum is not None:
                 layer.momentum = spec.batch_norm_momentum
+        return features
 
-    def place(self, device: torch.device, *, channels_last: bool | None = None) -> "EmbeddingModel":
-        """Move the model to a device.
-
-        Args:
-            device: The device.
-            channels_last: Whether to use the memory layout with the channels last. None means on a GPU, and on a CPU
-                if the trunk's convolutions are faster with it.
-        """
-        if channels_last is None:
-            channels_last = device.type == "cuda" or self._channels_last_on_cpu
-        if channels_last:
+    def place(self, device: torch.device) -> "EmbeddingModel":
+        """Move the model to a device, with the channels last in memory where convolutions are faster so."""
+        if device.type == "cuda" or self.channels_last_on_cpu:
             self.layout = torch.channels_last
             convert_conv2d_weight_memory_format(self, self.layout)
         return self.to(device)
@@ -215,6 +197,8 @@ class EmbeddingModel(nn.Module):
 
     def _pixels(self, images: Tensor) -> Tensor:
         """The trunk's input: channels, range and normalisation as its weights were trained with."""
+        if self.on_features:
+            return images
         pixels = images.to(self.mean.dtype) / 255
         if pixels.shape[1] != self.channels:
             pixels = pixels.mean(1, keepdim=True) if self.channels == 1 else pixels.expand(-1, self.channels, -1, -1)
@@ -227,6 +211,8 @@ class EmbeddingModel(nn.Module):
 
     def _pooled(self, feature_map: Tensor) -> Tensor:
         """Pool a feature map (n, c, h, w) to (n, c); pooled features stay as they are."""
+        if self.on_features:
+            return feature_map
         if feature_map.ndim == 2:  # The trunk has pooled them.
             if self.pooling != "average":
                 raise TrunkError(f"pooling: {self.pooling} needs a feature map, but the trunk gives pooled features")
@@ -236,45 +222,8 @@ class EmbeddingModel(nn.Module):
         return average if self.pooling == "average" else average + feature_map.amax((2, 3))
 
 
-class FeatureModel(EmbeddingModel):
-    """The embedder alone: features (n, c), which are computed already, to raw embeddings (n, d).
-
-    Its arguments are those of `EmbeddingModel`. Of the trunk only the number of features matters; no weights are read.
-    """
-
-    def __init__(
-        self,
-        spec: TrunkSpec,
-        embedding_size: int | None,
-        *,
-        embedder_bias: bool = True,
-        precision: Literal["float32", "amp"] = "float32",
-        embedder: EmbedderSpec | None = None,
-    ) -> None:
-        nn.Module.__init__(self)
-        self.precision = precision
-        self.layout = torch.contiguous_format
-        self._channels_last_on_cpu = False
-        self.trunk = nn.Identity()
-        features = trunk_width(spec)
-        self.embedder = embedder_of(features, embedding_size, embedder or EmbedderSpec(), bias=embedder_bias)
-        self.dimensions = features if embedding_size is None else embedding_size
-        self.register_buffer("mean", torch.zeros(()), persistent=False)
-        self.batch_norm = spec.batch_norm
-
-    def _pixels(self, images: Tensor) -> Tensor:
-        return images
-
-    def _pooled(self, feature_map: Tensor) -> Tensor:
-        return feature_map
-
-
 def trunk_width(spec: TrunkSpec) -> int:
-    """Return the number of features of a trunk, or of a row of features where there is no trunk.
-
-    Raises:
-        TrunkError: The trunk is unknown.
-    """
+    """Return the number of features of a trunk, or of a row of features where there is no trunk."""
     if spec.width is not None:
         return spec.width
     return _width(trunk_entry(spec))
@@ -290,11 +239,7 @@ def check_images_fit(spec: TrunkSpec, crop: int) -> None:
     """Compute one image with a trunk of a library or a user's file, so that a wrong size is told before any training.
 
     Args:
-        spec: The trunk, with settled weights.
         crop: Side of the images in pixels.
-
-    Raises:
-        TrunkError: The trunk cannot compute images of this size, or it gives no features.
     """
     if not trunk_entry(spec).outside:
         return

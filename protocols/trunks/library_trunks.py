@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from protocols.trunks.trunk_entry import TrunkEntry, first_line
+from protocols.trunks.trunk_entry import OutsideTrunk, TrunkEntry, first_line
 from protocols.trunks.weights import TrunkError, WeightFile
 from results.spec.trunk_spec import PRETRAINED, InputFormat
 
@@ -36,9 +36,6 @@ class TorchvisionTrunk(nn.Sequential):
 
     These networks call their layers in the order of their definition. So a sequence of the layers, with the same names,
     computes the same features and has the same keys.
-
-    Args:
-        network: A torchvision network with the layers `avgpool` and `fc`.
     """
 
     def __init__(self, network: nn.Module) -> None:
@@ -49,14 +46,7 @@ class TorchvisionTrunk(nn.Sequential):
 
 
 def torchvision_trunk(name: str) -> TorchvisionTrunk:
-    """Build a trunk with random weights.
-
-    Args:
-        name: torchvision's name of the network, such as `resnet50`.
-
-    Raises:
-        TrunkError: torchvision is missing or cannot be imported.
-    """
+    """Build a trunk with random weights."""
     try:
         from torchvision import models
     except Exception as error:  # torchvision for another PyTorch raises different errors.
@@ -68,34 +58,9 @@ def torchvision_trunk(name: str) -> TorchvisionTrunk:
     return TorchvisionTrunk(models.get_model(name, weights=None, **_ARGUMENTS.get(name, {})))
 
 
-class LibraryTrunk(nn.Module):
-    """A network of a library without its classifier: images (n, 3, h, w) to pooled features (n, features).
-
-    Args:
-        network: The network, which gives features of this shape.
-        features: Their number.
-    """
-
-    def __init__(self, network: nn.Module, features: int) -> None:
-        super().__init__()
-        self.network, self.features = network, features
-
-    def forward(self, images: Tensor) -> Tensor:
-        """Compute the pooled features."""
-        features: Tensor = self.network(images)
-        return features
-
-
 @cache
 def timm_entry(name: str) -> TrunkEntry:
-    """Look up a trunk of timm.
-
-    Args:
-        name: timm's name of a model, with or without the tag of its weights.
-
-    Raises:
-        TrunkError: timm is missing, or it has no such model.
-    """
+    """Look up a trunk of timm."""
     timm = _library("timm", name)
     if not timm.is_model(name):
         similar = timm.list_models(f"*{name.partition('.')[0]}*")[:3]
@@ -115,14 +80,7 @@ def timm_entry(name: str) -> TrunkEntry:
 
 @cache
 def torchvision_entry(name: str) -> TrunkEntry:
-    """Look up a trunk of torchvision, which is a network without its last linear layer.
-
-    Args:
-        name: torchvision's name of a classification network, such as `resnet18`.
-
-    Raises:
-        TrunkError: torchvision is missing, or it has no such network.
-    """
+    """Look up a trunk of torchvision, which is a network without its last linear layer."""
     models = _library("torchvision", name).models
     if name not in models.list_models(module=models):
         raise TrunkError(
@@ -154,13 +112,13 @@ def _library(package: str, trunk: str) -> Any:
         ) from error
 
 
-def _timm_trunk(name: str, *, pretrained: bool = False) -> LibraryTrunk:
+def _timm_trunk(name: str, *, pretrained: bool = False) -> OutsideTrunk:
     timm = _library("timm", name)
     try:  # Vision transformers then take any multiple of their patch size.
         network = timm.create_model(name, pretrained=pretrained, num_classes=0, dynamic_img_size=True)
     except TypeError:
         network = timm.create_model(name, pretrained=pretrained, num_classes=0)
-    return LibraryTrunk(network, getattr(network, "head_hidden_size", None) or network.num_features)
+    return OutsideTrunk(network, getattr(network, "head_hidden_size", None) or network.num_features)
 
 
 def _timm_weights(name: str, tag: str) -> Mapping[str, Tensor]:
@@ -170,12 +128,12 @@ def _timm_weights(name: str, tag: str) -> Mapping[str, Tensor]:
         raise _missing("timm", name, error) from error
 
 
-def _torchvision_trunk(name: str, weights: Any = None) -> LibraryTrunk:
+def _torchvision_trunk(name: str, weights: Any = None) -> OutsideTrunk:
     network = _library("torchvision", name).models.get_model(name, weights=weights)
     last, classifier = [(key, part) for key, part in network.named_modules() if isinstance(part, nn.Linear)][-1]
     parent, _, attribute = last.rpartition(".")
     setattr(network.get_submodule(parent), attribute, nn.Identity())
-    return LibraryTrunk(network, classifier.in_features)
+    return OutsideTrunk(network, classifier.in_features)
 
 
 def _torchvision_weights(name: str, tag: str) -> Mapping[str, Tensor]:

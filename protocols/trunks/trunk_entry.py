@@ -55,7 +55,7 @@ class TrunkEntry:
         return self.file or self.published
 
     def accepts(self, weights: str) -> bool:
-        """Whether a specification can have these weights: a name, a path, or what a settled trunk has."""
+        """Whether a specification can have these weights: a name, a path, or what an identified trunk has."""
         reads_file = self.weight_file is not None
         return (
             weights in self.weights
@@ -78,6 +78,19 @@ class TrunkEntry:
         # A library or a user's file may compute with its weights, which is impossible without memory for them.
         with torch.random.fork_rng([]), torch.device("cpu" if self.outside else "meta"):
             return self.build()
+
+
+class OutsideTrunk(nn.Module):
+    """A network that a library or a user's file built: images to pooled features (n, features), or to a feature map."""
+
+    def __init__(self, network: nn.Module, features: int) -> None:
+        super().__init__()
+        self.network, self.features = network, features
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Compute the features."""
+        features: Tensor = self.network(images)
+        return features
 
 
 def is_path(weights: str) -> bool:

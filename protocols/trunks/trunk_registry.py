@@ -3,6 +3,8 @@
 from functools import partial
 from pathlib import Path
 
+from torch import Tensor, nn
+
 from protocols.progress import Progress
 from protocols.trunks import efficientnet_lite
 from protocols.trunks.bn_inception import BN_INCEPTION_FILE, BNInception
@@ -15,10 +17,9 @@ from protocols.trunks.library_trunks import (
     torchvision_entry,
     torchvision_trunk,
 )
-from protocols.trunks.small_conv import SmallConv
 from protocols.trunks.trunk_entry import RANDOM, TrunkEntry, identified, is_path, tag_of
-from protocols.trunks.weights import IMAGENET, TrunkError, names_own_file, settle_weights, use_weights
-from protocols.users_files.classes import SourceError, settled_name
+from protocols.trunks.weights import IMAGENET, TrunkError, identify_weights, names_own_file, use_weights
+from protocols.users_files.sources import SourceError, hashed_name
 from protocols.users_files.trunks import file_entry
 from results.spec.source_names import SourceName
 from results.spec.trunk_spec import NO_TRUNK, InputFormat, TrunkSpec
@@ -39,6 +40,30 @@ _CENTRED_FORMAT = InputFormat(channels="RGB", mean=(0.5, 0.5, 0.5), std=(0.5, 0.
 _CAFFE_FORMAT = InputFormat(channels="BGR", mean=CAFFE_MEAN, std=(1.0, 1.0, 1.0), scale=255.0)
 
 
+class SmallConv(nn.Module):
+    """A small network for training from scratch on `glyphs`: four 3x3 convolutions with stride 2.
+
+    It maps images (n, c, h, w) to features (n, 128, h / 16, w / 16), rounded up.
+    The network has group normalisation instead of batch normalisation. MLRC freezes the running statistics of batch
+    normalisation; without pretraining they would normalise nothing.
+    """
+
+    features = 128
+
+    def __init__(self, channels: int = 1) -> None:
+        super().__init__()
+        widths = (16, 32, 64, self.features)
+        layers: list[nn.Module] = []
+        for before, after in zip((channels, *widths), widths, strict=False):
+            layers += [nn.Conv2d(before, after, 3, stride=2, padding=1), nn.GroupNorm(8, after), nn.ReLU(inplace=True)]
+        self.stages = nn.Sequential(*layers)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Compute the last feature map of normalised images (n, channels, height, width)."""
+        features: Tensor = self.stages(images)
+        return features
+
+
 TRUNKS = {
     "small_conv": TrunkEntry(
         SmallConv, InputFormat(channels="grey", mean=(0.5,), std=(0.5,)), channels_last_on_cpu=False
@@ -55,12 +80,7 @@ _LIBRARIES = {"timm": timm_entry, "torchvision": torchvision_entry}
 
 
 def trunk_entry(spec: TrunkSpec) -> TrunkEntry:
-    """Look up a trunk.
-
-    Raises:
-        TrunkError: The name of the trunk or of its weights is unknown, or the trunk has another number of channels than
-            the specification's input format.
-    """
+    """Look up a trunk."""
     entry = _entry_of(spec.name)
     if not entry.accepts(spec.weights):
         raise TrunkError(f"trunk {spec.name}: no weights {spec.weights!r}; known are {', '.join(entry.weights)}")
@@ -87,33 +107,20 @@ def _entry_of(name: str) -> TrunkEntry:
 
 
 def _library(name: str) -> str | None:
-    """Return the library that a trunk's name begins with."""
     return next((library for library in _LIBRARIES if name.startswith(f"{library}:")), None)
 
 
 def _with_hash(name: str) -> str:
     try:
-        return settled_name(name)
+        return hashed_name(name)
     except SourceError as error:
         raise TrunkError(f"trunk {name}: {error}") from error
 
 
-def settled_trunk(spec: TrunkSpec, weights: Path | None = None, progress: Progress | None = None) -> TrunkSpec:
+def identified_trunk(spec: TrunkSpec, weights: Path | None = None, progress: Progress | None = None) -> TrunkSpec:
     """Check the weights of a trunk, and download them if they are missing. Call this before any training.
 
     Trainings only read the weights, so an error about missing or wrong weights comes before any work.
-
-    Args:
-        spec: The trunk.
-        weights: A weight file, or a folder of files with their published names. This process, and processes that it
-            starts later, read the weights from there.
-        progress: Receives the progress of a download.
-
-    Returns:
-        The trunk with its weights identified by content, which is part of the trainings' fingerprints.
-
-    Raises:
-        TrunkError: The trunk is unknown, or its weights are missing or wrong.
     """
     if spec.name == NO_TRUNK:
         if weights is not None:
@@ -137,4 +144,4 @@ def settled_trunk(spec: TrunkSpec, weights: Path | None = None, progress: Progre
     if file is None or spec.weights == RANDOM or tag_of(spec.weights):
         return spec
     wanted = spec.weights if names_own_file(spec.weights) else IMAGENET
-    return spec.model_copy(update={"weights": settle_weights(file, wanted, shapes, progress)})
+    return spec.model_copy(update={"weights": identify_weights(file, wanted, shapes, progress)})

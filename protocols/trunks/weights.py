@@ -75,23 +75,11 @@ def use_weights(path: Path) -> None:
     os.environ[WEIGHTS_VARIABLE] = str(path.absolute())
 
 
-def settle_weights(file: WeightFile, weights: str, shapes: Shapes, progress: Progress | None = None) -> str:
+def identify_weights(file: WeightFile, weights: str, shapes: Shapes, progress: Progress | None = None) -> str:
     """Check the weight file, download it if it is missing, and identify its content.
 
     METRIC_LEARNING_WEIGHTS says where the file is. Without the variable it is in torch.hub's folder of downloads, where
     this function downloads the published file to.
-
-    Args:
-        file: The published file.
-        weights: `imagenet` for the file that is found, or `sha256:...` for a certain one.
-        shapes: Shapes of the trunk's weights by key.
-        progress: Receives the progress of a download.
-
-    Returns:
-        `imagenet` for the published file, `sha256:...` for another one.
-
-    Raises:
-        TrunkError: The file is missing or wrong; the message says where to put which file.
     """
     path = _weight_path(file)
     if file.url is not None and weights == IMAGENET and _path_from_environment() is None and not path.is_file():
@@ -109,19 +97,10 @@ def settle_weights(file: WeightFile, weights: str, shapes: Shapes, progress: Pro
 
 
 def read_weights(file: WeightFile, weights: str, shapes: Shapes) -> dict[str, Tensor]:
-    """Read the weights that `settle_weights` has identified.
+    """Read the weights that `identify_weights` has identified.
 
-    Args:
-        file: The published file.
-        weights: `imagenet` or `sha256:...`, from `settle_weights`.
-        shapes: Shapes of the trunk's weights by key.
-
-    Returns:
-        Tensors by key. The counters `num_batches_tracked` can be missing, because files from before PyTorch 0.4 do not
-        have them; torch then starts them at 0.
-
-    Raises:
-        TrunkError: The file is missing, or its content has changed.
+    The counters `num_batches_tracked` can be missing, because files from before PyTorch 0.4 do not have them. torch
+    then starts them at 0.
     """
     identity, tensors = _identify_and_read(file, shapes)
     _require_identity(file, weights, identity)
@@ -144,7 +123,6 @@ def _weight_path(file: WeightFile) -> Path:
 
 
 def _missing(file: WeightFile, path: Path, reason: str = "") -> str:
-    """The message about a missing file."""
     from_environment = _path_from_environment() is not None
     if file.url is None:
         return f"trunk {file.trunk}: {path} is no file; name the file of its weights with --weights"
@@ -165,7 +143,6 @@ def _require_identity(file: WeightFile, weights: str, identity: str) -> None:
 
 
 def _identify_and_read(file: WeightFile, shapes: Shapes) -> tuple[str, dict[str, Tensor]]:
-    """The identity of the weight file, `imagenet` or `sha256:...`, and its tensors."""
     path = _weight_path(file)
     if not path.is_file():
         raise TrunkError(_missing(file, path))

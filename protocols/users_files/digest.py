@@ -16,24 +16,12 @@ def source_digest(file: Path) -> str:
 
     If the file imports no file beside it, this is the SHA-256 of the file alone, as `sha256sum` prints it. Otherwise it
     is the SHA-256 of the digests of all these files. Installed packages are not part of it.
-
-    Args:
-        file: A Python file.
-
-    Raises:
-        OSError: A file cannot be read.
-        SyntaxError: A file is not valid Python.
     """
-    return digest_of(file, source_contents(file))
+    return digest_of(file, read_source(file))
 
 
 def digest_of(file: Path, contents: Mapping[Path, bytes]) -> str:
-    """Return the digest of a source whose files have been read, as `source_digest` does.
-
-    Args:
-        file: The Python file that the source is named after.
-        contents: The content of each of its files, as `source_contents` returns it.
-    """
+    """Return the digest of a source whose files have been read, as `source_digest` does."""
     digests = {path: hashlib.sha256(content).digest() for path, content in contents.items()}
     if len(digests) == 1:
         return digests.popitem()[1].hex()[:16]
@@ -43,28 +31,12 @@ def digest_of(file: Path, contents: Mapping[Path, bytes]) -> str:
 
 
 def source_files(file: Path) -> tuple[Path, ...]:
-    """Return a file and all files beside it, or in its package, that it imports directly or indirectly.
-
-    Args:
-        file: A Python file.
-
-    Raises:
-        OSError: A file cannot be read.
-        SyntaxError: A file is not valid Python.
-    """
-    return tuple(source_contents(file))
+    """Return a file and all files beside it, or in its package, that it imports directly or indirectly."""
+    return tuple(read_source(file))
 
 
-def source_contents(file: Path) -> dict[Path, bytes]:
-    """Return the files of `source_files` with their content. Each file is read once.
-
-    Args:
-        file: A Python file.
-
-    Raises:
-        OSError: A file cannot be read.
-        SyntaxError: A file is not valid Python.
-    """
+def read_source(file: Path) -> dict[Path, bytes]:
+    """Return the files of `source_files` with their content. Each file is read once."""
     contents: dict[Path, bytes] = {}
     pending = [file.absolute()]
     while pending:
@@ -77,7 +49,6 @@ def source_contents(file: Path) -> dict[Path, bytes]:
 
 @lru_cache(maxsize=4096)
 def _imported_files(file: Path, content: bytes) -> tuple[Path, ...]:
-    """Return the files beside a file, or in its package, that the file imports anywhere."""
     files: list[Path] = []
     for node in ast.walk(ast.parse(content, filename=str(file))):
         if isinstance(node, ast.Import):
@@ -102,7 +73,6 @@ def _files_of(root: Path, module: list[str], importer: Path) -> list[Path]:
 
 
 def _existing(folder: Path, module: list[str]) -> list[Path]:
-    """Return the files of a module below a folder, and of the packages around it."""
     steps = [folder.joinpath(*module[: length + 1]) for length in range(len(module))]
     return [f for step in steps for f in (step.with_name(f"{step.name}.py"), step / "__init__.py") if f.is_file()]
 

@@ -7,16 +7,15 @@ pooled, or pooled features (n, c). Beside it, `INPUT_FORMAT` says which numbers 
 import sys
 from collections.abc import Mapping
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
 import torch
 from pydantic import ValidationError
 from torch import Tensor, nn
 
-from protocols.trunks.trunk_entry import TrunkEntry
+from protocols.trunks.trunk_entry import OutsideTrunk, TrunkEntry
 from protocols.trunks.weights import TrunkError, WeightFile
-from protocols.users_files.classes import SourceError, load_source, raised_in
+from protocols.users_files.sources import SourceError, explained, load_source
 from results.spec.source_names import SourceName
 from results.spec.trunk_spec import PRETRAINED, InputFormat
 
@@ -26,14 +25,7 @@ _PROBE = 64
 
 @cache
 def file_entry(name: str) -> TrunkEntry:
-    """Look up a trunk of a user's file or module.
-
-    Args:
-        name: The name, with or without the hash of its source.
-
-    Raises:
-        TrunkError: There is no such file or function, or what it builds is no trunk.
-    """
+    """Look up a trunk of a user's file or module."""
     parsed = SourceName.parse(name)
     assert parsed is not None
     try:
@@ -51,7 +43,6 @@ def file_entry(name: str) -> TrunkEntry:
 
 
 def _input_format(name: str, function: Any) -> InputFormat:
-    """The input format that the function's module declares."""
     declared = getattr(sys.modules.get(function.__module__), "INPUT_FORMAT", None)
     example = 'INPUT_FORMAT = {"channels": "RGB", "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}'
     if declared is None:
@@ -64,61 +55,30 @@ def _input_format(name: str, function: Any) -> InputFormat:
         raise TrunkError(f"trunk {name}: INPUT_FORMAT {key}: {problem['msg']}; an example: {example}") from error
 
 
-class UsersTrunk(nn.Module):
-    """The module that a user's function built.
-
-    Args:
-        network: The module.
-        features: Number of its features.
-    """
-
-    def __init__(self, network: nn.Module, features: int) -> None:
-        super().__init__()
-        self.network, self.features = network, features
-
-    def forward(self, images: Tensor) -> Tensor:
-        """Compute a feature map or pooled features."""
-        features: Tensor = self.network(images)
-        return features
-
-
-def _built(name: str, function: Any) -> UsersTrunk:
-    """Build the module; raise TrunkError if it is none, or if it gives no features."""
-    try:
+def _built(name: str, function: Any) -> OutsideTrunk:
+    with explained(function, f"trunk {name}", TrunkError):
         network = function()
-    except Exception as error:
-        raise TrunkError(f"trunk {name}: {raised_in(_file(function), error)}") from error
     if not isinstance(network, nn.Module):
         raise TrunkError(
             f"trunk {name}: {function.__name__}() returned {type(network).__name__}, not a torch.nn.Module"
         )
     features = getattr(network, "features", None)
-    return UsersTrunk(network, features if isinstance(features, int) else _count(name, function, network))
+    return OutsideTrunk(network, features if isinstance(features, int) else _count(name, function, network))
 
 
 def _count(name: str, function: Any, network: nn.Module) -> int:
-    """Number of features, found with one grey image."""
     channels = _input_format(name, function).n_channels
+    what = f"its module cannot compute an image of {_PROBE} x {_PROBE} pixels"
+    remedy = "set its attribute `features` to the number of its features"
     was_training = network.training
     network.eval()
-    try:
-        with torch.no_grad():
-            features = network(torch.zeros(1, channels, _PROBE, _PROBE))
-    except Exception as error:
-        raise TrunkError(
-            f"trunk {name}: its module cannot compute an image of {_PROBE} x {_PROBE} pixels ("
-            f"{raised_in(_file(function), error)}); set its attribute `features` to the number of its features"
-        ) from error
-    finally:
-        network.train(was_training)
+    with explained(function, f"trunk {name}: {what}; {remedy}", TrunkError), torch.no_grad():
+        features = network(torch.zeros(1, channels, _PROBE, _PROBE))
+    network.train(was_training)
     if not isinstance(features, Tensor) or features.ndim not in (2, 4):
         shape = tuple(features.shape) if isinstance(features, Tensor) else type(features).__name__
         raise TrunkError(f"trunk {name}: its module returned {shape}; features have the shape (n, c) or (n, c, h, w)")
     return features.shape[1]
-
-
-def _file(function: Any) -> Path:
-    return Path(sys.modules[function.__module__].__file__ or "")
 
 
 def _weights(name: str, function: Any, tag: str) -> Mapping[str, Tensor]:

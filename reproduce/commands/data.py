@@ -137,7 +137,7 @@ def prepare(
     """
     from protocols.datasets.dataset import DataRequest
     from protocols.datasets.dataset_registry import open_dataset
-    from protocols.features.packed_features import LabelledFeatures
+    from protocols.features.feature_rows import LabelledFeatures
     from reproduce.monitoring.bars import Bars
     from results.spec.training_spec import ImageSettings
 

@@ -95,6 +95,22 @@ def embeddings(
 
 
 @app.command()
+def study(
+    name: StoredName,
+    to: Annotated[Path, typer.Option("--to", help="SQLite file to write; it must be new.")],
+    store: StoreAt = STORE,
+    artifacts: Artifacts = None,
+) -> None:
+    """Write the searches of an experiment as studies of Optuna, for its plots, its importances and optuna-dashboard."""
+    from reproduce.outputs.export_studies import export_studies
+    from reproduce.outputs.find_runs import find_experiment
+
+    opened = opened_store(store, artifacts)
+    names = export_studies(opened, find_experiment(opened, name), to)
+    say(output_console(), f"written to sqlite:///{to}: {', '.join(names)}")
+
+
+@app.command()
 def runs(
     to: NewFolder,
     output: Annotated[str, typer.Option("--format", help="Format of the files: parquet or csv.")] = "parquet",

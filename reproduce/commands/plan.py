@@ -60,11 +60,10 @@ def plan(
     The times come from the trainings in the store. --rate or --gpu plans for another machine. Without --data the plan
     uses the dataset's published counts.
     """
-    from protocols.metrics.neighbours import backend
+    from protocols.metrics.faiss_search import backend
     from reproduce.execution.devices import check_device, default_workers
     from reproduce.forecast import plan_trainings
     from reproduce.storage import storage_paths, store_to_read, with_writable_cache
-    from reproduce.store_care.damaged_studies import whole_studies
 
     console = output_console()
     check_workers(workers)
@@ -72,13 +71,13 @@ def plan(
     torch_device = check_device(device)
     where = storage_paths(store, artifacts, cache, None)
     opened = store_to_read(where)
-    timings, studies = (opened.timings(), whole_studies(where)) if opened else ([], None)
+    timings = opened.timings() if opened else []
     # The cores of this machine say nothing about another one.
     elsewhere = rate is not None or gpu is not None
     at_a_time = workers or (1 if elsewhere else default_workers())
     with with_writable_cache(where) as paths:
         for session in open_sessions(experiment, choices, paths, console, plan=True):
-            plans = plan_trainings.plan(session, opened, studies, timings)
+            plans = plan_trainings.plan(session, opened, timings)
             chosen = _rates(session, timings, rate, gpu, torch_device, measure=measure)
             show_plan(plans, chosen, at_a_time, session, console)
             if not elsewhere:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING
 
 from reproduce.commands.open_sessions import open_sessions
@@ -75,16 +74,14 @@ def ask_before_run(session: Session, device: str, workers: int, *, yes: bool, co
     from reproduce.forecast import plan_trainings
     from reproduce.forecast.rates import REMEDY, expected_rates, training_rows_word
     from reproduce.storage import existing_store
-    from reproduce.store_care.damaged_studies import whole_studies
 
     store = existing_store(session.paths)
-    studies = whole_studies(session.paths) if store else None
     # All timings of a large store take seconds to read, so they are read only if something is left to do.
-    to_do = sum(method.to_do for method in plan_trainings.plan(session, store, studies, []))
+    to_do = sum(method.to_do for method in plan_trainings.plan(session, store, []))
     if not to_do:
         return
     timings = store.timings() if store else []
-    plans = plan_trainings.plan(session, store, studies, timings)
+    plans = plan_trainings.plan(session, store, timings)
     rates = expected_rates(session.problem, timings, device)
     known = None if isinstance(rates, str) else rates
     each = [method.seconds_to_do(known) for method in plans]
@@ -138,7 +135,6 @@ def run(
         from reproduce.execution.devices import check_device, default_workers
         from reproduce.monitoring.trackers import open_trackers
         from reproduce.storage import storage_paths
-        from reproduce.store_care.set_aside_studies import set_aside_damaged_studies
 
     console = output_console()
     check_workers(workers)
@@ -158,7 +154,6 @@ def run(
     # The features of a frozen trunk are computed on this machine; the nodes of a cluster read them from the cache.
     features_on = check_device("auto" if on_cluster else device)
     for session in open_sessions(experiment, choices, where, console, plan=False, device=features_on):
-        set_aside_damaged_studies(where, partial(say, console))
         _say_other_data(session, console)
         # A cluster's number of workers and their speed are not known before it is open.
         if ray is None:

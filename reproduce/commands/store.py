@@ -43,7 +43,6 @@ def check(records_only: RecordsOnly = False, store: StoreAt = STORE, artifacts: 
     Ends with exit status 1 if something is damaged or missing. Nothing in the store is changed.
     """
     from reproduce.monitoring.bars import Bars
-    from reproduce.storage import readable_studies, studies_in_one_line
     from results.store.check_records import check_records
     from results.store.database import Database
 
@@ -54,11 +53,6 @@ def check(records_only: RecordsOnly = False, store: StoreAt = STORE, artifacts: 
         database.lock_wait = _waits()
         records = check_records(database, bars.of("reading records"))
         findings = list(records.findings)
-        with studies_in_one_line(where):
-            if (studies := readable_studies(where)) is not None:
-                from reproduce.store_care.check_studies import check_studies
-
-                findings += check_studies(studies, records.objectives)
         if not records_only:
             from reproduce.store_care.check_files import check_files
 

@@ -49,7 +49,6 @@ def verify(
     from reproduce.monitoring.bars import Bars
     from reproduce.outputs.find_runs import find_experiments
     from reproduce.storage import opened_store, storage_paths, with_writable_cache
-    from reproduce.store_care.damaged_studies import whole_studies
     from reproduce.store_care.train_again import DataAgain, check_weights, draw_sample, stored_trainings, train_again
 
     if sample < 1:
@@ -57,8 +56,8 @@ def verify(
     check_workers(workers)
     torch_device = check_device(device)
     console, where = output_console(), storage_paths(store, artifacts, cache, None)
-    opened, studies = opened_store(store, artifacts), whole_studies(where)
-    stored = [t for found in find_experiments(opened, [name]) for t in stored_trainings(opened, found, studies)]
+    opened = opened_store(store, artifacts)
+    stored = [t for found in find_experiments(opened, [name]) for t in stored_trainings(opened, found)]
     drawn = draw_sample(stored, opened, sample, seed)
     _say_start(drawn, name, seed, console)
     datasets = {training.settings.dataset.name for training in stored}

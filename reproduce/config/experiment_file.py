@@ -16,7 +16,7 @@ from protocols.datasets.dataset_registry import entry_of
 from protocols.metrics.metric_registry import check_metric_names
 from protocols.trunks.trunk_registry import trunk_entry
 from protocols.trunks.weights import TrunkError
-from protocols.users_files.classes import settled_name
+from protocols.users_files.sources import hashed_name
 from reproduce.config.method_card import card_file, card_names, read_card
 from reproduce.config.strict_yaml import EXPERIMENTS, describe, merged, named_file, names_in, not_finite, read_mapping
 from reproduce.errors import InputError
@@ -211,7 +211,7 @@ def check_names(name: str, experiment: Experiment) -> None:
 
 def with_settled_metrics(experiment: Experiment) -> Experiment:
     """Return a checked experiment with the hashes of their sources in the names of users' metrics."""
-    metrics = tuple(settled_name(metric) for metric in experiment.metrics)
+    metrics = tuple(hashed_name(metric) for metric in experiment.metrics)
     return experiment if metrics == experiment.metrics else experiment.model_copy(update={"metrics": metrics})
 
 

@@ -83,21 +83,20 @@ def open_method(experiment: Experiment, card: MethodCard) -> OpenMethod:
 def _with_ranges(
     experiment: Experiment, card: MethodCard, parameters: Sequence[SearchParameter], known: Sequence[str]
 ) -> list[SearchParameter]:
-    """Return search parameters with the ranges of the experiment in place of the card's."""
+    """Return search parameters with the ranges of the experiment in place of the card's; name all faults at once."""
     ranges = experiment.search.ranges.get(card.key, {})
     known = (*known, *(parameter.target for parameter in parameters))
     replaced = []
-    try:
-        for target in ranges:
-            if target not in known:
-                raise ValueError(f"there is no searched {target!r}; searched are {', '.join(known) or 'none'}")
-        for parameter in parameters:
-            bounds = dict(ranges.get(parameter.target, {}))
+    searched = f"searched are {', '.join(known) or 'none'}"
+    faults = [f"there is no searched {target!r}; {searched}" for target in ranges if target not in known]
+    for parameter in parameters:
+        bounds = dict(ranges.get(parameter.target, {}))
+        try:
             replaced.append(SearchParameter.model_validate({**parameter.model_dump(), **bounds}))
-    except ValidationError as error:
-        raise InputError(f"search.ranges of method {card.key!r}: {parameter.target}: {describe(error)}") from error
-    except ValueError as error:
-        raise InputError(f"search.ranges of method {card.key!r}: {error}") from error
+        except ValidationError as error:
+            faults.append(f"{parameter.target}: {describe(error)}")
+    if faults:
+        raise InputError(f"search.ranges of method {card.key!r}: {'; '.join(faults)}")
     return replaced
 
 

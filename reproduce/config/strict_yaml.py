@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 from yaml.nodes import MappingNode, Node, ScalarNode
 
 from reproduce.errors import InputError
@@ -155,6 +156,7 @@ def _unknown_tag(node: Node) -> StrictYamlError:
 
 M = TypeVar("M", bound=BaseModel)
 
+_MOST_ERRORS = 5
 _LONGEST_VALUE = 120
 """Most characters of a wrong value in a message."""
 
@@ -210,8 +212,13 @@ def merged(common: dict[str, Any], panel: dict[str, Any]) -> dict[str, Any]:
 
 
 def describe(error: ValidationError) -> str:
-    """Describe the first error of a validation with its key, and count the others."""
-    first, *others = error.errors()
+    """Describe the errors of a validation with their keys; behind the fifth they are only counted."""
+    errors = error.errors()
+    more = f" (and {len(errors) - _MOST_ERRORS} more)" if len(errors) > _MOST_ERRORS else ""
+    return "; ".join(map(_described, errors[:_MOST_ERRORS])) + more
+
+
+def _described(first: ErrorDetails) -> str:
     key = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         text = f"unknown key {key!r}; remove it or correct its spelling"
@@ -222,7 +229,7 @@ def describe(error: ValidationError) -> str:
         text = first["msg"].removeprefix("Value error, ")
     else:
         text = f"key {key!r}: {first['msg'][0].lower()}{first['msg'][1:]}, found {_shortened(first['input'])}"
-    return text + (f" (and {len(others)} more)" if others else "")
+    return text
 
 
 def _shortened(value: Any) -> str:

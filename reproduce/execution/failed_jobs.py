@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from protocols.jobs import Job, TrainJob
 from protocols.splits import SplitError
 from protocols.training.build_method import MethodError
-from protocols.users_files.classes import SourceError
+from protocols.users_files.sources import SourceError
 from protocols.verified_files import ChangedFileError
 from reproduce.errors import InputError, WorkFailedError
 from reproduce.execution.tasks import Done

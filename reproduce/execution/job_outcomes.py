@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from protocols.jobs import EvaluateJob, Job, Outcome, TrainJob
-from protocols.verified_files import put_away
+from protocols.verified_files import set_damaged_aside
 from reproduce.execution.tasks import Done, Trained
 from results.records.artifacts import last_epoch_path, recording_path, vectors_path, weights_path
 from results.records.records import FoldResult
@@ -33,7 +33,7 @@ def has_checkpoint(artifacts: Path, spec: FoldSpec) -> bool:
     files = (weights, vectors_path(weights), last_epoch_path(weights), recording_path(weights))
     damaged = [file for file in files if file.exists() and not _can_be_read(file)]
     for file in damaged:
-        put_away(file, "the checkpoint")
+        set_damaged_aside(file, "the checkpoint")
     if damaged and weights.exists():
         set_aside(weights)
     return weights.exists()

@@ -1,18 +1,19 @@
 """Runs an experiment: its search, its reproductions, its test evaluations and its table."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from pydantic import JsonValue
 from rich.console import Console
 
 from protocols.datasets.split_file import SPLIT_FILE
 from protocols.jobs import Job, Outcome
-from protocols.metrics.neighbours import backend
+from protocols.metrics.faiss_search import backend
 from protocols.search.study import Study
-from protocols.users_files.kept_copies import keep_sources
+from protocols.users_files.sources import keep_sources
 from reports.tables.formats import WRITERS
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
@@ -22,14 +23,12 @@ from reproduce.execution.executor import Executor
 from reproduce.execution.failed_jobs import HangWatch
 from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.session import Session
-from reproduce.execution.told_trials import count_told_trials, works
 from reproduce.forecast.plan_trainings import expected_test
 from reproduce.monitoring.observer import Observer, Observers, Tick
 from reproduce.monitoring.progress import RunProgress
 from reproduce.monitoring.time_left import Forecast
 from reproduce.monitoring.trackers import Tracker, Tracking
-from reproduce.patient_studies import PatientStudies
-from reproduce.storage import open_store, open_studies, studies_in_one_line
+from reproduce.storage import open_store
 from results.records.artifacts import recording_path, weights_path
 from results.records.experiment_summary import ExperimentSummary, StoppedMethod
 from results.spec.data_choice import FEATURES, DrawnSplit
@@ -74,16 +73,11 @@ def seen_after(session: Session, store: Store) -> tuple[int, ...]:
 
 
 class OncePerJob:
-    """Passes the outcome of a job on only once, since later rounds look up the outcomes of earlier ones again.
+    """Passes the outcome of a job on only once, since later rounds look up the outcomes of earlier ones again."""
 
-    Args:
-        observer: The observer.
-        seen: Method and fingerprint of the jobs that were counted before.
-    """
-
-    def __init__(self, observer: Observer, seen: Iterable[tuple[str, str]] = ()) -> None:
+    def __init__(self, observer: Observer) -> None:
         self.observer = observer
-        self._seen = set(seen)
+        self._seen: set[tuple[str, str]] = set()
 
     def job_done(self, method: str, job: Job, outcome: Outcome, *, from_store: bool) -> None:
         """Pass the outcome on if it is new."""
@@ -93,7 +87,10 @@ class OncePerJob:
 
     def spared(self, method: str, fingerprints: list[str]) -> None:
         """Pass on which trainings a trial does not need."""
-        self.observer.spared(method, fingerprints)
+        new = [fingerprint for fingerprint in fingerprints if (method, fingerprint) not in self._seen]
+        self._seen.update((method, fingerprint) for fingerprint in new)
+        if new:
+            self.observer.spared(method, new)
 
     def ticks(self, ticks: list[Tick]) -> None:
         """Pass the progress of trainings on."""
@@ -129,7 +126,7 @@ def run_in_rounds(
     limit = boundary(len(rivals), first, at_most) if len(rivals) > 1 else None
     for runs in range(first, at_most + 1):
         shortened = {key: study.with_runs(runs) for key, study in active.items()}
-        scheduler.run(works(session.protocol, shortened, store, scheduler.observer), names)
+        scheduler.run({key: session.protocol.run(study) for key, study in shortened.items()}, names)
         if limit is None or runs == at_most:
             continue
         values = _values(store, session.fingerprint, [key for key in rivals if key in active], runs)
@@ -197,26 +194,27 @@ def run(
         StoreError: The store cannot be read or written.
         KeyboardInterrupt: Somebody asked this process to stop.
     """
-    with closing(start()) as executor, interrupts.deferred(), studies_in_one_line(session.paths):
+    with closing(start()) as executor, interrupts.deferred():
         say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
-        store, studies = _opened(session, say)
-        methods = session.studies(studies)
+        store = open_store(session.paths)
+        store.wait_while_locked(LockWait(say, interrupts.requested))
+        methods = session.studies(store.searches)
         keep_sources(session.paths.artifacts)
         forecast = _forecast(session, methods, executor)
         _say_start(session, executor, console)
         summary = session.summary().model_copy(update={"seen_after": seen_after(session, store)})
         store.put_experiment(session.fingerprint, session.name, summary)
+        store.searches.enlist(session.fingerprint, {key: _identities(study) for key, study in methods.items()})
         # The search samples in this process, so its threads must not depend on the number of workers either.
         prepare_process(executor.device)
         titles = {card.key: card.title for card in session.cards}
         with RunProgress(console, forecast, titles, session.problem.folds) as progress:
-            counted = count_told_trials(methods, store, forecast, progress)
             observers = Observers(progress, Tracking(session.name, {} if trackers is None else trackers, console))
             scheduler = Scheduler(
                 session.problem,
                 store,
                 executor,
-                OncePerJob(observers, counted),
+                OncePerJob(observers),
                 session.fingerprint,
                 row_problems=session.row_problems,
                 test_curves=session.experiment.test_curves,
@@ -232,12 +230,9 @@ def run(
     return Finished(table, write_table(table, session), forecast.made_now, forecast.n_done - forecast.made_now)
 
 
-def _opened(session: Session, say: Callable[[str], None]) -> tuple[Store, PatientStudies]:
-    """Open the store and the studies, both so that they wait for a locked file."""
-    store, studies = open_store(session.paths), open_studies(session.paths)
-    studies.lock_wait = LockWait(say, interrupts.requested)
-    store.wait_while_locked(studies.lock_wait)
-    return store, studies
+def _identities(study: Study) -> list[tuple[str, dict[str, JsonValue]]]:
+    """Fingerprint and identity of each search of a method."""
+    return [(search.name, search.identity) for search in study.searches() if search.name is not None]
 
 
 def _forecast(session: Session, studies: dict[str, Study], executor: Executor) -> Forecast:
@@ -259,7 +254,7 @@ def _run_protocols(
     """Run all methods to their end, in rounds if methods that are clearly behind get no more runs."""
     if session.experiment.first_reproductions is None:
         names = {key: study.study_names() for key, study in studies.items()}
-        scheduler.run(works(session.protocol, studies, store, scheduler.observer), names)
+        scheduler.run({key: session.protocol.run(study) for key, study in studies.items()}, names)
     else:
         run_in_rounds(session, studies, scheduler, store, forecast, summary)
 

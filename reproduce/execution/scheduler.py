@@ -311,7 +311,9 @@ class Scheduler:
         """Add the outcome of a job to its track, list a run under the experiment, and inform the observer."""
         track.outcomes[index] = outcome
         if isinstance(outcome, RunRecord) and self.experiment is not None:
-            self.store.enlist(self.experiment, track.method, outcome.run, outcome.fingerprint, outcome.search)
+            job = track.jobs[index]
+            assert isinstance(job, EvaluateJob)
+            self.store.enlist(self.experiment, track.method, outcome, job.study)
         self.observer.job_done(track.method, track.jobs[index], outcome, from_store=from_store)
 
 

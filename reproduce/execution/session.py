@@ -4,23 +4,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import optuna
-
 from protocols.datasets.dataset import DataError, DataRequest, Dataset
 from protocols.datasets.dataset_registry import DATASETS, EMBEDDED, open_dataset
 from protocols.datasets.stand_in import stand_in
+from protocols.features.feature_rows import LabelledFeatures
 from protocols.features.frozen_features import FrozenTrunk, with_features, with_noise
-from protocols.features.packed_features import LabelledFeatures
 from protocols.images.decoding import BrokenImageError
 from protocols.problem import Problem
 from protocols.progress import Progress
 from protocols.protocol_registry import PROTOCOLS, Protocol
 from protocols.search.open_method import OpenMethod
+from protocols.search.proposals import SamplerError, build_sampler
 from protocols.search.space import searched_ranges
 from protocols.search.study import Budget, Study
 from protocols.splits import ClassSplit, SplitError, drawn_name, named_split
 from protocols.trunks.embedding_model import check_images_fit
-from protocols.trunks.trunk_registry import settled_trunk, trunk_entry
+from protocols.trunks.trunk_registry import identified_trunk, trunk_entry
 from protocols.trunks.weights import TrunkError
 from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.method_card import MethodCard
@@ -28,6 +27,7 @@ from reproduce.config.method_on_dataset import open_method
 from reproduce.errors import InputError
 from reproduce.storage import StoragePaths
 from results.records.experiment_summary import ExperimentData, ExperimentSummary
+from results.records.trials import TrialLog, TrialsInMemory
 from results.spec.data_choice import DrawnSplit, samples_word
 from results.spec.experiment_spec import Experiment
 from results.spec.training_spec import ImageSettings, MethodSpec
@@ -102,19 +102,20 @@ class Session:
         """Return the methods of the cards, by key, with their settings for this dataset and experiment."""
         return {card.key: open_method(self.experiment.for_row(card.key), card) for card in self.cards}
 
-    def studies(self, storage: optuna.storages.BaseStorage) -> dict[str, Study]:
-        """Return one study per method, by key. `storage` is read only when the trials of a study are needed."""
+    def studies(self, log: TrialLog | None = None) -> dict[str, Study]:
+        """Return one study per method, by key. The log has the trials; None if there are none yet."""
+        log = TrialsInMemory() if log is None else log
         search = self.experiment.search
         return {
             key: Study(
-                self.row_problems.get(key, self.problem), method, self.budget, search.sampler, storage, search.racing
+                self.row_problems.get(key, self.problem), method, self.budget, search.sampler, log, search.racing
             )
             for key, method in self.open_methods().items()
         }
 
     def summary(self) -> ExperimentSummary:
         """Return the experiment's summary for the store. It is enough to draw the tables without torch."""
-        studies = self.studies(optuna.storages.InMemoryStorage())
+        studies = self.studies()
         return ExperimentSummary(
             methods={card.key: card.title for card in self.cards},
             runs={key: study.n_runs for key, study in studies.items()},
@@ -164,12 +165,13 @@ def open_session(
     """
     cards = _cards(experiment)
     try:
+        build_sampler(experiment.search.sampler)
         if needs_folder(experiment) and not (outline and DATASETS[experiment.dataset.name].publication):
             _open_images(experiment, where, progress)  # Fails before weights are downloaded in vain.
         if experiment.trunk.name == NO_TRUNK:
             experiment = _with_width(experiment, _open_images(experiment, where, progress))
         if not outline or weights is not None:
-            trunk = settled_trunk(experiment.trunk, weights, fetching)
+            trunk = identified_trunk(experiment.trunk, weights, fetching)
             if trunk.name != NO_TRUNK:
                 check_images_fit(trunk, experiment.images.crop)
             experiment = experiment.model_copy(update={"trunk": trunk})
@@ -186,7 +188,7 @@ def open_session(
         with_cards = zip(cards, others, strict=True)
         row_problems = {card.key: other for card, other in with_cards if card.key in experiment.conditions}
         return Session(name, experiment, problem, cards, where, row_problems)
-    except (DataError, BrokenImageError, SplitError, TrunkError) as error:
+    except (DataError, BrokenImageError, SamplerError, SplitError, TrunkError) as error:
         raise InputError(str(error)) from error
 
 

@@ -9,8 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from protocols.evaluation.curve_recorder import CurveRecorder
-from protocols.evaluation.evaluate_run import Embedded, Show, evaluate_run
+from protocols.evaluation.evaluate_run import CurveRecorder, Embedded, Show, evaluate_run
 from protocols.evaluation.make_exhibit import FirstFold, exhibit_of
 from protocols.evaluation.test_data import TestData
 from protocols.jobs import EvaluateJob, TrainJob
@@ -18,7 +17,8 @@ from protocols.samples import Samples
 from protocols.training.embedding_recorder import EmbeddingRecorder
 from protocols.training.fold_data import FoldData
 from protocols.training.train_fold import train_fold
-from protocols.users_files.classes import known_files, remember_files
+from protocols.trunks.embedding_model import EmbeddingModel
+from protocols.users_files.sources import known_files, remember_files
 from reproduce.monitoring.observer import Tick
 from results.records.artifacts import last_epoch_path, recording_path, vectors_path
 from results.records.records import FoldResult, RunRecord, TestCurve
@@ -124,15 +124,13 @@ def _train(task: TrainTask, device: str, report: Callable[[Tick], None], cuda_gr
     report(Tick(spec.fingerprint, 0))
     recorder = None if task.observed_on is None else CurveRecorder(spec, task.observed_on, device)
     embeddings = None if task.recordings is None else EmbeddingRecorder(task.recordings, spec, task.data, device)
-    trained = train_fold(
-        spec,
-        task.data,
-        device=device,
-        on_validation=lambda iterations: report(Tick(spec.fingerprint, iterations)),
-        observe=recorder,
-        record=embeddings,
-        cuda_graphs=cuda_graphs,
-    )
+
+    def observe(model: EmbeddingModel, iterations: int) -> None:
+        if recorder is not None:
+            recorder(model, iterations)
+        report(Tick(spec.fingerprint, iterations))
+
+    trained = train_fold(spec, task.data, device=device, observe=observe, record=embeddings, cuda_graphs=cuda_graphs)
     if task.weights is not None:
         # The checkpoint is written last: if its file exists, the files beside it exist too.
         if embeddings is not None:

@@ -70,7 +70,6 @@ MACHINES = {
         3,
         200,
         "estimated",
-        # Measured again by `python -m tests.benchmarks.table_rates`.
         measured={
             "small_conv": MeasuredRows(12000, 610, 39000, crop=32),
             NO_TRUNK: MeasuredRows(110000, 1500, 170000),

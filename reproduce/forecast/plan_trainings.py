@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-import optuna
-
 from protocols.problem import Problem
 from protocols.splits import from_ranges
 from reproduce.execution.session import Session
@@ -109,22 +107,20 @@ class Length:
 def plan(
     session: Session,
     store: Store | None,
-    storage: optuna.storages.BaseStorage | None,
     timings: Sequence[Timing] = (),
 ) -> list[MethodPlan]:
-    """Plan the trainings of an opened experiment. Store and studies are only read.
+    """Plan the trainings of an opened experiment. The store is only read.
 
     Args:
         session: The opened experiment.
         store: The store; None if there is none yet.
-        storage: Optuna's storage of the studies; None if there is none yet.
         timings: Timings of all trainings in the store.
 
     Returns:
         One plan per method.
     """
     plans = []
-    studies = session.studies(storage or optuna.storages.InMemoryStorage())
+    studies = session.studies(store.searches if store else None)
     for card, study in zip(session.cards, studies.values(), strict=True):
         specs = [] if store is None else session.protocol.foreseeable(study)
         shortest, longest = lengths(study.problem, session.protocol.kinds(study))
@@ -132,7 +128,7 @@ def plan(
             MethodPlan(
                 card.key,
                 card.title,
-                session.protocol.trainings_of(study),
+                session.protocol.trainings_of(study) - study.spared(),
                 0 if store is None else len(store.finished_folds([spec.fingerprint for spec in specs])),
                 _seconds_each(study.problem, card.key, timings),
                 shortest,

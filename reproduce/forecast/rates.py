@@ -16,7 +16,6 @@ from protocols.trunks.weights import TrunkError
 from reproduce.execution.devices import prepare_process
 from reproduce.forecast.machine_rates import MACHINES, evaluated_per_second, machine_of, operations, rows_per_second
 from results.records.frames import Timing
-from results.records.records import CurvePoint
 from results.spec.training_spec import Component, FoldSpec, MethodSpec
 
 EVALUATION_SPEED = 3
@@ -187,14 +186,14 @@ def measured_rates(problem: Problem, device: str) -> Rates | str:
     moments: list[float] = []
     started = time.perf_counter()
 
-    def note(_: CurvePoint | int) -> None:
+    def note(*_: object) -> None:
         moments.append(time.perf_counter())
         # Three: before the first step, after it (which warms up), and after a second one.
         if len(moments) >= 3 and moments[-1] - started > _MEASURED_SECONDS:
             raise _EnoughError
 
     try:
-        train_fold(spec, FoldData(data.train, few), device=device, on_validation=note)
+        train_fold(spec, FoldData(data.train, few), device=device, observe=note)
     except _EnoughError:
         pass
     except TrunkError as error:

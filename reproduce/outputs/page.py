@@ -20,11 +20,10 @@ from reproduce.errors import InputError
 from reproduce.outputs.drawing_helper import drawing_helper
 from reproduce.outputs.page_inputs import forget, is_current, page_fingerprint, remember
 from reproduce.outputs.rerun_commands import rerun_commands
-from reproduce.outputs.search_histories import searches
+from reproduce.outputs.search_histories import histories
 from reproduce.outputs.tables import published_names
 from reproduce.quick_imports import quick_imports
-from reproduce.storage import StoragePaths, open_store, studies_in_one_line
-from reproduce.store_care.damaged_studies import whole_studies
+from reproduce.storage import StoragePaths, open_store
 from results.records.artifacts import Exhibit, Recording, exhibit_path, recording_path, weights_path
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import IncompleteExperimentError, Store
@@ -147,9 +146,7 @@ def gather(name: str, fingerprint: str, store: Store, where: StoragePaths) -> Ma
         InputError: A file of the suite cannot be read.
     """
     measured = MeasuredExperiment.from_store(store, fingerprint, trainings=True)
-    with studies_in_one_line(where):
-        studies = whole_studies(where)
-        histories = {} if studies is None else searches(studies, measured)
+    studies = store.searches.of_experiment(fingerprint)
     exhibits, unreadable = _exhibits(measured, store.artifacts)
     recordings, unreadable_recordings = _recordings(measured, store.artifacts)
     return Material(
@@ -158,7 +155,7 @@ def gather(name: str, fingerprint: str, store: Store, where: StoragePaths) -> Ma
         exhibits=exhibits,
         recordings=recordings,
         unreadable=(*unreadable, *unreadable_recordings),
-        searches=histories,
+        searches=histories(studies, measured.summary.methods, measured.summary.trials),
         panels=_panels(name, store),
         commands=rerun_commands(name, measured),
         published_names=published_names(measured),

@@ -1,4 +1,4 @@
-"""Merges one store into another: files first, then records, then searches, so that a merge can be repeated."""
+"""Merges one store into another: files first, then records and searches, so that a merge can be repeated."""
 
 import shutil
 from collections.abc import Iterator, Set
@@ -7,10 +7,8 @@ from pathlib import Path
 
 from protocols.progress import Progress
 from reproduce.errors import InputError
-from reproduce.storage import StoragePaths, open_store, open_studies, studies_in_one_line
+from reproduce.storage import StoragePaths, open_store
 from reproduce.store_care.check_files import SOURCES, owner_of
-from reproduce.store_care.damaged_studies import whole_studies
-from reproduce.store_care.merge_studies import apply_studies, plan_studies
 from results.store.check_records import check_records
 from results.store.database import Database
 from results.store.merge_records import Conflict, apply_merge, plan_merge
@@ -79,9 +77,7 @@ def merge_stores(
     target.lock_wait = source.lock_wait = lock_wait or LockWait()
     _refuse_damaged(source, other)
     records = plan_merge(target, source)
-    with studies_in_one_line(other):
-        studies, disagreeing = plan_studies(whole_studies(into), whole_studies(other), records.conflicting)
-    conflicts = (*records.conflicts, *disagreeing)
+    conflicts = tuple(records.conflicts)
     if conflicts and not keep_first:
         raise ConflictError(conflicts)
     files = list(_files_to_copy(into.artifacts, other.artifacts, records.files_of))
@@ -90,16 +86,11 @@ def merge_stores(
         if progress is not None:
             progress(number + 1, len(files))
     apply_merge(target, records)
-    if studies:
-        with studies_in_one_line(into):
-            storage = open_studies(into)
-            storage.lock_wait = target.lock_wait
-            apply_studies(studies, storage)
     return Merged(
         records.added(FOLD_RESULTS),
         records.added(RUNS),
         records.added(EXPERIMENTS),
-        len(studies),
+        records.continued_studies,
         len(files),
         conflicts,
     )

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import optuna
-from optuna.trial import TrialState
 from torch import Tensor
 
 from protocols.datasets.dataset import DataError, DataRequest, Dataset
@@ -20,26 +18,22 @@ from protocols.features.frozen_features import FrozenTrunk, with_features
 from protocols.images.decoding import BrokenImageError
 from protocols.jobs import TrainJob
 from protocols.progress import Progress
-from protocols.search.optuna_search import IDENTITY, TRAININGS
 from protocols.splits import FoldClasses, SplitError, from_ranges
 from protocols.training.build_method import MethodError
 from protocols.training.component_versions import with_versions
 from protocols.training.fold_data import FoldData, fold_data
-from protocols.trunks.trunk_registry import settled_trunk
+from protocols.trunks.trunk_registry import identified_trunk
 from protocols.trunks.weights import TrunkError
-from protocols.users_files.classes import SourceError
-from protocols.users_files.kept_copies import remember_kept_sources
+from protocols.users_files.sources import SourceError, remember_kept_sources
 from reproduce.errors import InputError, WorkFailedError
 from reproduce.execution.executor import Executor, in_order
 from reproduce.execution.tasks import Trained, TrainTask
 from reproduce.outputs.find_runs import NamedExperiment
-from reproduce.outputs.search_histories import belongs_to
 from reproduce.store_care.check_files import read_tensors
 from results.records.artifacts import last_epoch_path, vectors_path, weights_path
 from results.records.provenance import mixed_versions
 from results.records.records import FoldResult, Provenance
 from results.spec.experiment_spec import Experiment
-from results.spec.seeds import search_seed
 from results.spec.source_names import sources_of_training
 from results.spec.training_spec import TRAINING_VERSION, FoldSpec, ImageSettings
 from results.spec.trunk_spec import NO_TRUNK, TrunkSpec
@@ -196,46 +190,26 @@ def draw_sample(trainings: Iterable[StoredTraining], store: Store, size: int, se
     return Sample(tuple(drawn), len(possible), len(ordered) - len(possible))
 
 
-def stored_trainings(
-    store: Store, experiment: NamedExperiment, studies: optuna.storages.BaseStorage | None
-) -> list[StoredTraining]:
+def stored_trainings(store: Store, experiment: NamedExperiment) -> list[StoredTraining]:
     """Return the finished trainings of an experiment: those of its runs, and those of its searches.
 
     Args:
         store: The store.
         experiment: The experiment.
-        studies: Optuna's storage of the searches; None if there is none.
     """
     summary = store.experiment(experiment.fingerprint)
     settings = summary.experiment
     records = store.experiment_runs(experiment.fingerprint)
     tested = {fingerprint for record in records for fingerprint in record.fold_fingerprints}
     others = {fingerprint for record in records for fingerprint in record.chosen_by}
-    if studies is not None:
-        data = {record.data_fingerprint for record in records}
-        others |= set(_trainings_of_searches(studies, settings, set(summary.methods), data))
+    for (method, _), study in store.searches.of_experiment(experiment.fingerprint).items():
+        if method in summary.methods:
+            others |= {fingerprint for trial in study.trials for fingerprint in trial.trainings}
     stored = store.fold_results(sorted(tested | others))
     return [
         StoredTraining(experiment.name, settings, spec, result, fingerprint in tested)
         for fingerprint, (spec, result) in stored.items()
     ]
-
-
-def _trainings_of_searches(
-    studies: optuna.storages.BaseStorage, settings: Experiment, methods: set[str], data: set[str]
-) -> Iterable[str]:
-    """Yield the fingerprints of the trainings of all finished trials of an experiment's searches."""
-    seeds = {search_seed(settings.seed, number) for number in range(settings.search.searches)}
-    for study in studies.get_all_studies():
-        identity = study.user_attrs.get(IDENTITY)
-        if not isinstance(identity, dict) or identity["method"]["name"] not in methods:
-            continue
-        # A repeated search has a seed of its own.
-        as_first = {**identity, "seed": settings.seed}
-        row = settings.for_row(identity["method"]["name"])
-        if identity["seed"] in seeds and belongs_to(as_first, row, data):
-            for trial in studies.get_all_trials(study._study_id, deepcopy=False, states=(TrialState.COMPLETE,)):
-                yield from trial.user_attrs.get(TRAININGS, ())
 
 
 def _is_of_this_version(spec: FoldSpec) -> bool:
@@ -311,7 +285,7 @@ def check_weights(spec: FoldSpec, weights: Path | None, fetching: Progress | Non
     if spec.trunk.name == NO_TRUNK:
         return
     try:
-        settled = settled_trunk(spec.trunk, weights, fetching)
+        settled = identified_trunk(spec.trunk, weights, fetching)
     except TrunkError as error:
         raise InputError(str(error)) from error
     if settled.weights != spec.trunk.weights:

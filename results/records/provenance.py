@@ -9,7 +9,6 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from results.records.processor import processor
 from results.records.records import Provenance
 
 _PACKAGES = (
@@ -60,6 +59,24 @@ def mixed_versions(provenances: Iterable[Provenance]) -> dict[str, list[str]]:
         for package in _DECIDING & provenance.versions.keys():
             versions.setdefault(package, set()).add(provenance.versions[package])
     return {package: sorted(found) for package, found in sorted(versions.items()) if len(found) > 1}
+
+
+@cache
+def processor() -> str:
+    """Return the processor's name with the numbers of its family and model; empty if the system tells nothing.
+
+    Processors of one name can have other instructions and round differently: `AMD EPYC` is the name of many in virtual
+    machines.
+    """
+    try:
+        first_core = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n")[0]
+    except OSError:
+        first_core = ""
+    pairs = (line.split(":", 1) for line in first_core.splitlines() if ":" in line)
+    described = {key.strip(): value.strip() for key, value in pairs}
+    name = described.get("model name") or platform.processor()
+    numbers = (("family", described.get("cpu family")), ("model", described.get("model")))
+    return ", ".join(part for part in (name, *(f"{word} {number}" for word, number in numbers if number)) if part)
 
 
 @cache

@@ -190,6 +190,7 @@ class RunRecord(Record):
         hyperparameters: The setting, by hyperparameter.
         run: Number of the reproduction, from 0 in every search.
         search: Number of the search that found the setting, from 0.
+        study: Fingerprint of the study that found the setting; None if nothing was searched, or if it was not recorded.
         seed: The experiment's seed. The folds' seeds derive from `seed`, `search` and `run`. Runs of two methods that
             are equal in all three are matched.
         fold_fingerprints: Fingerprints of the trainings, one per fold.
@@ -223,6 +224,7 @@ class RunRecord(Record):
     hyperparameters: dict[str, JsonValue]
     run: int
     search: int
+    study: str | None
     seed: int
     fold_fingerprints: tuple[str, ...]
     fold_scores: tuple[Scores, ...]

@@ -3,7 +3,7 @@
 import math
 from typing import Literal
 
-from pydantic import Field, FiniteFloat, model_validator
+from pydantic import Field, FiniteFloat, JsonValue, model_validator
 
 from results.spec.mlrc_constants import TRIALS
 from results.values import Record, Spec
@@ -60,17 +60,21 @@ class Bounds(Record):
         return self
 
 
-class SamplerSettings(Record):
-    """The search's sampler. All arguments are explicit, since defaults of Optuna change between releases.
+class SamplerSettings(Spec):
+    """The search's sampler. All arguments of the default are explicit, since defaults of Optuna change with releases.
 
     Attributes:
-        name: Class of `optuna.samplers`.
+        name: Class of `optuna.samplers`. MLRC's is a Gaussian process.
+        arguments: Further arguments of the class.
         startup_trials: Number of trials before the sampler uses the results of earlier trials.
-        startup: Sampler of the startup trials.
-        deterministic_objective: Whether the sampler assumes an objective without noise.
+        startup: How the startup trials are drawn.
+        deterministic_objective: Whether the Gaussian process assumes an objective without noise.
     """
 
-    name: Literal["GPSampler"] = "GPSampler"
+    optional = frozenset({"arguments"})
+
+    name: str = "GPSampler"
+    arguments: dict[str, JsonValue] = Field(default={})
     startup_trials: int = 5
     startup: Literal["scrambled_sobol"] = "scrambled_sobol"
     deterministic_objective: bool = False

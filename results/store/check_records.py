@@ -1,6 +1,7 @@
 """Checks the records of a store: every record can be read, has its fingerprint, and has the records that it needs."""
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
@@ -10,10 +11,20 @@ from pydantic import ValidationError
 
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import FoldResult, RunRecord, TestCurve, run_fingerprint
+from results.records.trials import Trial
 from results.spec.training_spec import FoldSpec
 from results.store.database import Database
 from results.store.patience import patient
-from results.store.schema import EXPERIMENT_RUNS, EXPERIMENTS, FOLD_RESULTS, RUNS, TEST_CURVES
+from results.store.schema import (
+    EXPERIMENT_RUNS,
+    EXPERIMENT_STUDIES,
+    EXPERIMENTS,
+    FOLD_RESULTS,
+    RUNS,
+    STUDIES,
+    TEST_CURVES,
+    TRIALS,
+)
 from results.values import Record, fingerprint_of
 
 FindingKind = Literal["damaged", "missing", "foreign"]
@@ -71,7 +82,10 @@ def check_records(database: Database, progress: Callable[[int, int], None] | Non
     check = _RecordCheck()
     with database.reading() as connection:
         tables = ((FOLD_RESULTS, check.training), (TEST_CURVES, check.curve), (RUNS, check.run))
-        more = ((EXPERIMENTS, check.experiment), (EXPERIMENT_RUNS, check.listed_run))
+        more = (
+            *((EXPERIMENTS, check.experiment), (STUDIES, check.study), (TRIALS, check.trial)),
+            *((EXPERIMENT_RUNS, check.listed_run), (EXPERIMENT_STUDIES, check.listed_study)),
+        )
         counts = [connection.execute(sa.select(sa.func.count()).select_from(t)).scalar_one() for t, _ in tables + more]
         done = 0
         for table, check_row in tables + more:
@@ -81,6 +95,7 @@ def check_records(database: Database, progress: Callable[[int, int], None] | Non
                 if progress is not None:
                     progress(done, sum(counts))
     check.findings += check.missing_trainings()
+    check.findings += check.missing_trials()
     return CheckedRecords(tuple(check.findings), check.specs, check.objectives, check.runs, done)
 
 
@@ -95,6 +110,9 @@ class _RecordCheck:
         self.trainings: set[str] = set()
         self.run_names: set[str] = set()
         self.experiments: set[str] = set()
+        self.targets: dict[str, set[str]] = {}
+        self.studies: set[str] = set()
+        self.numbers: dict[str, set[int]] = defaultdict(set)
 
     def training(self, row: sa.RowMapping) -> Iterator[Finding]:
         """Check a row of `fold_results`."""
@@ -163,6 +181,60 @@ class _RecordCheck:
             yield Finding("missing", name, f"the experiment {row['experiment'][:12]} lists it")
         if row["experiment"] not in self.experiments:
             yield Finding("missing", f"experiment {row['experiment'][:12]}", f"{name} is listed under it")
+
+    def study(self, row: sa.RowMapping) -> Iterator[Finding]:
+        """Check a row of `searches`."""
+        name = f"study {row['fingerprint']}"
+        self.studies.add(row["fingerprint"])
+        try:
+            identity = json.loads(row["identity"])
+            targets = {parameter["target"] for parameter in identity["space"]}
+        except (ValueError, TypeError, KeyError):
+            yield Finding("damaged", name, "what decides it cannot be read")
+            return
+        if fingerprint_of(identity) != row["fingerprint"]:
+            yield Finding("damaged", name, "what decides it does not give its fingerprint")
+        else:
+            self.targets[row["fingerprint"]] = targets
+
+    def trial(self, row: sa.RowMapping) -> Iterator[Finding]:
+        """Check a row of `search_trials`."""
+        study, name = row["study"], f"trial {row['number']} of study {row['study']}"
+        self.numbers[study].add(row["number"])
+        if study not in self.studies:
+            yield Finding("missing", f"study {study}", f"trial {row['number']} belongs to it")
+        try:
+            trial = Trial.model_validate_json(row["trial"])
+        except ValidationError as error:
+            yield Finding("damaged", name, f"not a readable record ({error.errors()[0]['msg']})")
+            return
+        if reason := self._why_damaged(row, trial, self.targets.get(study)):
+            yield Finding("damaged", name, reason)
+        for fingerprint in trial.trainings:
+            if fingerprint not in self.trainings:
+                yield Finding("missing", f"training {fingerprint}", f"{name} was scored by it")
+
+    def _why_damaged(self, row: sa.RowMapping, trial: Trial, targets: set[str] | None) -> str | None:
+        if (trial.number, trial.state, trial.score) != (row["number"], row["state"], row["score"]):
+            return "number, state or score differ between the table's columns and the record"
+        if targets is not None and set(trial.setting) != targets:
+            return "its setting is not one of its search"
+        for fingerprint, score in zip(trial.trainings, trial.fold_scores, strict=True):
+            if fingerprint in self.objectives and score != self.objectives[fingerprint]:
+                return f"it has the score {score} of training {fingerprint}, whose record has another"
+        return None
+
+    def missing_trials(self) -> Iterator[Finding]:
+        """Yield the studies that lack a trial before another one."""
+        for study, numbers in self.numbers.items():
+            if lacking := set(range(max(numbers))) - numbers:
+                yield Finding("damaged", f"study {study}", f"its trial {min(lacking)} is missing")
+
+    def listed_study(self, row: sa.RowMapping) -> Iterator[Finding]:
+        """Check a row of `experiment_searches`."""
+        if row["study"] not in self.studies:
+            reason = f"the experiment {row['experiment'][:12]} lists it for {row['method']}"
+            yield Finding("missing", f"study {row['study']}", reason)
 
     def missing_trainings(self) -> Iterator[Finding]:
         """Yield the trainings that test evaluations were made from and that are not in the store."""

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
 from results.store.patience import LockWait, StoreError
-from results.store.schema import SCHEMA_VERSION, belongs_to_another_program, prepare, readable_version
+from results.store.schema import SCHEMA_VERSION, belongs_to_another_program, prepare, stored_version
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -316,7 +316,9 @@ class Database:
         with self._store_errors():
             if belongs_to_another_program(self.engine):
                 raise StoreError(f"store {self.url}: holds tables of another program; choose another with --store")
-            version = readable_version(self.engine) if only_read else prepare(self.engine)
+            if not only_read:
+                prepare(self.engine)
+            version = stored_version(self.engine)
         if version != SCHEMA_VERSION:
             raise StoreError(
                 f"store {self.url}: made by schema version {version}, this suite reads version {SCHEMA_VERSION}; "

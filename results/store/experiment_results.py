@@ -11,7 +11,7 @@ import pandas as pd
 from results.records.experiment_summary import ExperimentSummary
 from results.records.frames import curves_frame, test_curves_frame
 from results.records.records import FoldResult, RunRecord, TestCurve
-from results.search_trials import SearchTrials, search_trials
+from results.records.trials import SearchTrials
 from results.spec.training_spec import FoldSpec
 from results.store.store import Store
 
@@ -68,7 +68,7 @@ class MeasuredExperiment:
             return cls(summary, records, others=others)
         folds = list(dict.fromkeys(fingerprint for record in records for fingerprint in record.fold_fingerprints))
         stored = store.fold_results(folds)
-        searches = _searches(store, summary, records, stored)
+        searches = _searches(store, experiment, summary, records)
         return cls(summary, records, stored, store.test_curves(folds), searches, others=others)
 
     @classmethod
@@ -183,23 +183,15 @@ class MeasuredExperiment:
 
 
 def _searches(
-    store: Store,
-    summary: ExperimentSummary,
-    records: Iterable[RunRecord],
-    trainings: Mapping[str, tuple[FoldSpec, FoldResult]],
+    store: Store, experiment: str, summary: ExperimentSummary, records: Iterable[RunRecord]
 ) -> dict[tuple[str, int], SearchTrials]:
-    """Trials by method and search, for the searches whose trainings are in the store."""
-    by_search: dict[tuple[str, int], SearchTrials] = {}
-    if summary.trials == 0:
-        return by_search
-    first_runs = {(run.method, run.search): run for run in reversed(list(records))}
-    stored: dict[str, list[tuple[FoldSpec, FoldResult]]] = {}
-    for (method, search), run in sorted(first_runs.items()):
-        if run.fold_fingerprints[0] not in trainings:
-            continue
-        if method not in stored:
-            stored[method] = store.trainings_of(run.dataset, method)
-        reproduction, _ = trainings[run.fold_fingerprints[0]]
-        if trials := search_trials(summary.experiment, run, reproduction, stored[method]):
-            by_search[method, search] = trials
-    return by_search
+    """Finished trials by method and search, for the searches that have runs."""
+    with_runs = {(record.method, record.search) for record in records}
+    searches = {}
+    for key, study in store.searches.of_experiment(experiment).items():
+        trials = study.finished(summary.trials)
+        if key in with_runs and trials:
+            scores = tuple(trial.score for trial in trials if trial.score is not None)
+            lengths = store.iterations([training for trial in trials for training in trial.trainings])
+            searches[key] = SearchTrials(scores, sum(lengths) / len(lengths) if lengths else None, study.fingerprint)
+    return searches

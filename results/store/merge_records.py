@@ -8,16 +8,18 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from results.store.database import Database, insert_unless_present
+from results.store.database import Database, insert_or_replace, insert_unless_present
 from results.store.patience import patient
 from results.store.schema import (
     EXPERIMENT_RUNS,
+    EXPERIMENT_STUDIES,
     EXPERIMENTS,
     FAILURES,
     FOLD_RESULTS,
     RUNS,
-    RUNS_OF_A_SEARCH,
+    STUDIES,
     TEST_CURVES,
+    TRIALS,
 )
 
 StoredRow = Mapping[str, Any]
@@ -49,6 +51,7 @@ class RecordMerge:
         later_starts: Rows of experiments that the other store started later; they replace those of the first store.
         conflicting: Fingerprints of the trainings with different results.
         equal: Fingerprints of trainings and test evaluations that both stores have, with the same outcome.
+        continued_studies: Number of searches that get trials.
     """
 
     conflicts: list[Conflict] = field(default_factory=list)
@@ -56,6 +59,7 @@ class RecordMerge:
     later_starts: list[StoredRow] = field(default_factory=list)
     conflicting: set[str] = field(default_factory=set)
     equal: set[str] = field(default_factory=set)
+    continued_studies: int = 0
 
     @property
     def files_of(self) -> set[str]:
@@ -84,7 +88,8 @@ def plan_merge(into: Database, other: Database) -> RecordMerge:
     _plan_runs(merge, into, other)
     curves = _new_rows(TEST_CURVES, into, other)
     merge.rows[TEST_CURVES] = [row for row in curves if row["fingerprint"] not in merge.conflicting]
-    _plan_experiments(merge, into, other)
+    disagreeing = _plan_studies(merge, into, other)
+    _plan_experiments(merge, into, other, disagreeing)
     known = {_without_number(row) for row in _rows(FAILURES, into)}
     merge.rows[FAILURES] = [
         {key: value for key, value in row.items() if key != "id"}
@@ -107,10 +112,12 @@ def apply_merge(into: Database, merge: RecordMerge) -> None:
             key = EXPERIMENTS.c.fingerprint == row["fingerprint"]
             connection.execute(sa.update(EXPERIMENTS).where(key).values(**row))
         # Rows that others refer to come first.
-        for table in (FOLD_RESULTS, TEST_CURVES, RUNS, EXPERIMENTS, EXPERIMENT_RUNS):
+        for table in (FOLD_RESULTS, TEST_CURVES, RUNS, EXPERIMENTS, STUDIES, EXPERIMENT_STUDIES, EXPERIMENT_RUNS):
             for row in merge.rows[table]:
                 # A run, or this merge before it lost its connection, may have written it since the comparison.
                 insert_unless_present(connection, table, row)
+        for row in merge.rows[TRIALS]:
+            insert_or_replace(connection, TRIALS, row)
         known = {_without_number(row._asdict()) for row in connection.execute(sa.select(FAILURES))}
         for row in merge.rows[FAILURES]:
             if _without_number(row) not in known:
@@ -143,48 +150,93 @@ def _plan_runs(merge: RecordMerge, into: Database, other: Database) -> None:
             merge.equal.add(row["fingerprint"])
 
 
-def _plan_experiments(merge: RecordMerge, into: Database, other: Database) -> None:
-    """Take experiments that are new, the later start of common ones, and the runs of methods that agree."""
+def _plan_studies(merge: RecordMerge, into: Database, other: Database) -> set[str]:
+    """Take new studies, and the further trials of common ones; return the studies whose trials disagree.
+
+    A search is only taken with its trainings.
+    """
+    merge.rows[STUDIES], merge.rows[TRIALS] = _new_rows(STUDIES, into, other), []
+    mine, disagreeing = _finished_trials(into), set()
+    for study, trials in _finished_trials(other).items():
+        trained = {training for _, content in trials for training in content["trainings"]}
+        known = mine.get(study, [])
+        if any(a != b for (_, a), (_, b) in zip(known, trials, strict=False)) or (trained & merge.conflicting):
+            disagreeing.add(study)
+            merge.conflicts.append(Conflict(f"study {study}", "its trials have other settings or scores"))
+        elif len(trials) > len(known):
+            merge.continued_studies += 1
+            merge.rows[TRIALS] += [row for row, _ in trials[len(known) :]]
+    merge.rows[STUDIES] = [row for row in merge.rows[STUDIES] if row["fingerprint"] not in disagreeing]
+    return disagreeing
+
+
+def _finished_trials(database: Database) -> dict[str, list[tuple[StoredRow, dict[str, Any]]]]:
+    """Return the row and the content of each finished trial, by study, in order."""
+    trials: dict[str, list[tuple[StoredRow, dict[str, Any]]]] = defaultdict(list)
+    for row in sorted(_rows(TRIALS, database), key=lambda row: row["number"]):
+        if row["state"] != "running":
+            trials[row["study"]].append((row, json.loads(row["trial"])))
+    return trials
+
+
+def _plan_experiments(merge: RecordMerge, into: Database, other: Database, disagreeing: set[str]) -> None:
+    """Take experiments that are new, the later start of common ones, and the searches and runs that agree."""
     merge.rows[EXPERIMENTS] = _new_rows(EXPERIMENTS, into, other)
     for row, stored in _common_rows(EXPERIMENTS, into, other):
         if row["last_started"] > stored["last_started"]:
             merge.later_starts.append(row)
     taken = {row["fingerprint"] for row in merge.rows[RUNS]} | merge.equal
+    searched = {_key(row): row["study"] for row in _rows(EXPERIMENT_STUDIES, into)}
+    merge.rows[EXPERIMENT_STUDIES], others = [], set()
+    for row in _rows(EXPERIMENT_STUDIES, other):
+        if row["study"] in disagreeing or searched.get(_key(row), row["study"]) != row["study"]:
+            others.add(_key(row))
+        elif _key(row) not in searched:
+            merge.rows[EXPERIMENT_STUDIES].append(row)
     first, second = _runs_of_methods(into), _runs_of_methods(other)
     merge.rows[EXPERIMENT_RUNS] = []
     for (experiment, method, search), listed in second.items():
         mine = first.get((experiment, method, search), {})
-        if reason := _why_not_one_row(mine, listed):
+        is_another = (experiment, method, search) in others
+        reason = "its search is another one" if is_another else _why_not_one_row(mine, listed)
+        if reason is not None:
             name = f"{method} in experiment {experiment[:12]}" + (f", search {search}" if search else "")
             merge.conflicts.append(Conflict(name, reason))
             continue
         merge.rows[EXPERIMENT_RUNS] += [
-            {"experiment": experiment, "method": method, "run": number, "run_fingerprint": fingerprint}
-            for number, (fingerprint, _) in listed.items()
-            if number not in mine and fingerprint in taken
+            row for number, (fingerprint, _, row) in listed.items() if number not in mine and fingerprint in taken
         ]
 
 
-def _why_not_one_row(mine: dict[int, tuple[str, str]], listed: dict[int, tuple[str, str]]) -> str | None:
-    """Return why the runs of one method in two stores are not runs of one row; None if they are."""
-    if len({setting for _, setting in (*mine.values(), *listed.values())}) > 1:
+ListedRun = tuple[str, str, StoredRow]
+"""Fingerprint, setting and row of a run that an experiment lists."""
+
+
+def _why_not_one_row(mine: dict[int, ListedRun], listed: dict[int, ListedRun]) -> str | None:
+    """Return why the runs of one search in two stores are not runs of one row; None if they are."""
+    if len({setting for _, setting, _ in (*mine.values(), *listed.values())}) > 1:
         return "the searches found different settings, so its runs do not belong to one row"
     numbers = [number for number in mine.keys() & listed.keys() if mine[number][0] != listed[number][0]]
-    return f"run {min(numbers) % RUNS_OF_A_SEARCH} was made from different trainings" if numbers else None
+    return f"run {min(numbers)} was made from different trainings" if numbers else None
 
 
-def _runs_of_methods(database: Database) -> dict[tuple[str, str, int], dict[int, tuple[str, str]]]:
-    """Return fingerprint and setting of each listed run, by experiment, method and search, then by number."""
-    query = sa.select(EXPERIMENT_RUNS, RUNS.c.record).join(
-        RUNS, RUNS.c.fingerprint == EXPERIMENT_RUNS.c.run_fingerprint
-    )
-    runs: dict[tuple[str, str, int], dict[int, tuple[str, str]]] = defaultdict(dict)
+def _runs_of_methods(database: Database) -> dict[tuple[str, str, int], dict[int, ListedRun]]:
+    """Return the listed runs by experiment, method and search, then by number."""
+    query = sa.select(RUNS.c.fingerprint, RUNS.c.record)
     with database.reading() as connection:
-        for row in connection.execute(query):
-            setting = json.dumps(json.loads(row.record)["hyperparameters"], sort_keys=True)
-            key = (row.experiment, row.method, row.run // RUNS_OF_A_SEARCH)
-            runs[key][row.run] = (row.run_fingerprint, setting)
+        settings = {
+            fingerprint: json.dumps(json.loads(record)["hyperparameters"], sort_keys=True)
+            for fingerprint, record in connection.execute(query)
+        }
+    runs: dict[tuple[str, str, int], dict[int, ListedRun]] = defaultdict(dict)
+    for row in _rows(EXPERIMENT_RUNS, database):
+        if row["run_fingerprint"] in settings:
+            runs[_key(row)][row["run"]] = (row["run_fingerprint"], settings[row["run_fingerprint"]], row)
     return runs
+
+
+def _key(row: StoredRow) -> tuple[str, str, int]:
+    return row["experiment"], row["method"], row["search"]
 
 
 def _differing(text: str, stored: str) -> list[str]:

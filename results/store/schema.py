@@ -1,44 +1,29 @@
-"""The tables of the store and the upgrade of older stores (described in SCHEMA.md in this folder).
-
-Version 2 added `test_curves`. It also allows an empty `fold_results.best_map_at_r`, for trainings without validation
-classes. Version 3 added `leases`.
-"""
+"""The tables of the store (described in SCHEMA.md in the folder of this room)."""
 
 import sqlalchemy as sa
 
-SCHEMA_VERSION = 3
-
-_OLDER_VERSIONS = (1, 2)
+SCHEMA_VERSION = 4
 
 _CREATION_LOCK = 7_231_904_518
 """Number of PostgreSQL's advisory lock for the creation of tables. It only has to be the same for all processes."""
 
 METADATA = sa.MetaData()
 
-RUNS_OF_A_SEARCH = 1_000_000
-"""`experiment_runs.run` is the number of the run plus this times the number of its search.
-
-So stores of experiments with one search stay as they were.
-"""
-
-
-def _fold_columns() -> list[sa.Column[object]]:
-    return [
-        sa.Column("fingerprint", sa.String(32), primary_key=True),
-        sa.Column("dataset", sa.String(64), nullable=False),
-        sa.Column("method", sa.String(64), nullable=False),
-        sa.Column("fold", sa.Integer, nullable=False),
-        sa.Column("status", sa.String(16), nullable=False),
-        sa.Column("best_map_at_r", sa.Float, nullable=True),
-        sa.Column("iterations", sa.Integer, nullable=False),
-        sa.Column("wall_time", sa.Float, nullable=False),
-        sa.Column("spec", sa.Text, nullable=False),
-        sa.Column("result", sa.Text, nullable=False),
-    ]
-
-
 VERSION = sa.Table("suite_schema", METADATA, sa.Column("version", sa.Integer, nullable=False))
-FOLD_RESULTS = sa.Table("fold_results", METADATA, *_fold_columns())
+FOLD_RESULTS = sa.Table(
+    "fold_results",
+    METADATA,
+    sa.Column("fingerprint", sa.String(32), primary_key=True),
+    sa.Column("dataset", sa.String(64), nullable=False),
+    sa.Column("method", sa.String(64), nullable=False),
+    sa.Column("fold", sa.Integer, nullable=False),
+    sa.Column("status", sa.String(16), nullable=False),
+    sa.Column("best_map_at_r", sa.Float, nullable=True),
+    sa.Column("iterations", sa.Integer, nullable=False),
+    sa.Column("wall_time", sa.Float, nullable=False),
+    sa.Column("spec", sa.Text, nullable=False),
+    sa.Column("result", sa.Text, nullable=False),
+)
 TEST_CURVES = sa.Table(
     "test_curves",
     METADATA,
@@ -66,8 +51,33 @@ EXPERIMENT_RUNS = sa.Table(
     METADATA,
     sa.Column("experiment", sa.ForeignKey("experiments.fingerprint"), primary_key=True),
     sa.Column("method", sa.String(64), primary_key=True),
+    sa.Column("search", sa.Integer, primary_key=True),
     sa.Column("run", sa.Integer, primary_key=True),
     sa.Column("run_fingerprint", sa.ForeignKey("runs.fingerprint"), nullable=False),
+    sa.Column("study", sa.String(32), nullable=True),
+)
+STUDIES = sa.Table(
+    "searches",
+    METADATA,
+    sa.Column("fingerprint", sa.String(32), primary_key=True),
+    sa.Column("identity", sa.Text, nullable=False),
+)
+TRIALS = sa.Table(
+    "search_trials",
+    METADATA,
+    sa.Column("study", sa.ForeignKey("searches.fingerprint"), primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("state", sa.String(16), nullable=False),
+    sa.Column("score", sa.Float, nullable=True),
+    sa.Column("trial", sa.Text, nullable=False),
+)
+EXPERIMENT_STUDIES = sa.Table(
+    "experiment_searches",
+    METADATA,
+    sa.Column("experiment", sa.ForeignKey("experiments.fingerprint"), primary_key=True),
+    sa.Column("method", sa.String(64), primary_key=True),
+    sa.Column("search", sa.Integer, primary_key=True),
+    sa.Column("study", sa.ForeignKey("searches.fingerprint"), nullable=False),
 )
 FAILURES = sa.Table(
     "failures",
@@ -96,48 +106,18 @@ def belongs_to_another_program(engine: sa.Engine) -> bool:
     return VERSION.name not in tables and bool(tables & set(METADATA.tables))
 
 
-def prepare(engine: sa.Engine) -> int | None:
-    """Create the tables, or upgrade them from an older version.
+def prepare(engine: sa.Engine) -> None:
+    """Create the tables if there are none, in one transaction under a lock.
 
-    All changes are one transaction under a lock. A crash, a full disk or a second process never leaves a part of them.
-
-    Args:
-        engine: The store's database.
-
-    Returns:
-        The store's schema version afterwards; None if the version table is empty.
+    A crash, a full disk or a second process never leaves a part of them.
     """
-    present = None
-    if (
-        VERSION.name in sa.inspect(engine).get_table_names()
-        and (present := _read_version(engine)) not in _OLDER_VERSIONS
-    ):
-        return present
-    try:
-        with engine.begin() as connection:
-            lock_creation(connection)
-            _create_or_upgrade(connection)
-    except sa.exc.OperationalError as error:
-        # Version 2 lacks only the leases, which nobody needs who cannot write.
-        if present == 2 and "readonly" in str(error.orig):
-            return SCHEMA_VERSION
-        raise
-    return _read_version(engine)
-
-
-def readable_version(engine: sa.Engine) -> int | None:
-    """Return the current version for a store that can be read without an upgrade. Nothing is written.
-
-    Older stores lack tables that only a run or a figure needs.
-
-    Args:
-        engine: The store's database.
-
-    Returns:
-        The schema version of a newer store; None if the version table is empty.
-    """
-    version = _read_version(engine)
-    return SCHEMA_VERSION if version in _OLDER_VERSIONS else version
+    if is_made(engine):
+        return
+    with engine.begin() as connection:
+        lock_creation(connection)
+        if not sa.inspect(connection).has_table(VERSION.name):  # No other process was faster.
+            METADATA.create_all(connection)
+            connection.execute(sa.insert(VERSION).values(version=SCHEMA_VERSION))
 
 
 def is_made(engine: sa.Engine) -> bool:
@@ -145,48 +125,16 @@ def is_made(engine: sa.Engine) -> bool:
     return sa.inspect(engine).has_table(VERSION.name)
 
 
-def lock_creation(connection: sa.Connection) -> None:
-    """Let only one process at a time create tables, until the transaction ends.
+def stored_version(engine: sa.Engine) -> int | None:
+    """Return the schema version of a store; None if its table is empty."""
+    with engine.connect() as connection:
+        return connection.execute(sa.select(sa.func.max(VERSION.c.version))).scalar_one_or_none()
 
-    Args:
-        connection: Connection to the store's database.
-    """
+
+def lock_creation(connection: sa.Connection) -> None:
+    """Let only one process at a time create tables, until the transaction ends."""
     if connection.dialect.name == "sqlite":
         # Without this, the driver begins the transaction only after the tables were created.
         connection.exec_driver_sql("BEGIN IMMEDIATE")
     else:
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_CREATION_LOCK)))
-
-
-# Older releases could write the version twice when two processes created a store on PostgreSQL.
-_VERSION_QUERY = sa.select(sa.func.max(VERSION.c.version))
-
-
-def _read_version(engine: sa.Engine) -> int | None:
-    with engine.connect() as connection:
-        return connection.execute(_VERSION_QUERY).scalar_one_or_none()
-
-
-def _create_or_upgrade(connection: sa.Connection) -> None:
-    """Create or upgrade the tables, unless another process did so before this one got the lock."""
-    if not sa.inspect(connection).has_table(VERSION.name):
-        METADATA.create_all(connection)
-        connection.execute(sa.insert(VERSION).values(version=SCHEMA_VERSION))
-        return
-    version = connection.execute(_VERSION_QUERY).scalar_one_or_none()
-    if version == 1:
-        _upgrade_from_1(connection)
-    if version in _OLDER_VERSIONS:
-        LEASES.create(connection)
-        connection.execute(sa.update(VERSION).values(version=SCHEMA_VERSION))
-
-
-def _upgrade_from_1(connection: sa.Connection) -> None:
-    """Copy `fold_results` to a new table of the same name, since SQLite cannot remove a column's NOT NULL."""
-    fresh = sa.Table("fold_results_version_2", sa.MetaData(), *_fold_columns())
-    fresh.create(connection)
-    connection.execute(sa.insert(fresh).from_select(fresh.columns.keys(), sa.select(*FOLD_RESULTS.c)))
-    FOLD_RESULTS.drop(connection)
-    quoted = connection.dialect.identifier_preparer.quote
-    connection.execute(sa.text(f"ALTER TABLE {quoted(fresh.name)} RENAME TO {quoted(FOLD_RESULTS.name)}"))
-    TEST_CURVES.create(connection)

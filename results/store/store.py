@@ -1,6 +1,6 @@
 """The store: results of trainings by fingerprint, runs, and the experiments that they belong to (see SCHEMA.md).
 
-One database holds everything, Optuna's tables included. Weights are files in the artifact folder. Each result is
+One database holds everything. Weights are files in the artifact folder. Each result is
 committed on its own, so a crash loses no finished training.
 """
 
@@ -25,13 +25,14 @@ from results.store.leases import Leases
 from results.store.patience import IncompleteExperimentError, LockWait, StoreError, patient_methods
 from results.store.schema import (
     EXPERIMENT_RUNS,
+    EXPERIMENT_STUDIES,
     EXPERIMENTS,
     FAILURES,
     FOLD_RESULTS,
     RUNS,
-    RUNS_OF_A_SEARCH,
     TEST_CURVES,
 )
+from results.store.searches import Searches
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,14 +47,14 @@ class Store:
     Every method raises `StoreError` if the database fails. If a PostgreSQL server restarts, the call is repeated.
 
     Args:
-        url: SQLAlchemy URL of the database, such as `sqlite:///runs/store.sqlite`. Missing tables are created; a store
-            of an older schema version is upgraded.
+        url: SQLAlchemy URL of the database, such as `sqlite:///runs/store.sqlite`. Missing tables are created.
         artifacts: Folder of weights and exhibits.
-        only_read: Neither create tables nor upgrade them.
+        only_read: Create no tables.
 
     Attributes:
         url: The URL with its password hidden, for messages.
         artifacts: The folder.
+        searches: The studies and their trials.
 
     Raises:
         StoreError: The URL is not usable, or the database has tables of another program or of another schema version.
@@ -63,6 +64,7 @@ class Store:
         self.artifacts = artifacts
         self._database = Database(url, only_read=only_read)
         self.url, self.lock_wait = self._database.url, self._database.lock_wait
+        self.searches = Searches(self._database)
 
     def wait_while_locked(self, lock_wait: LockWait) -> None:
         """Set what to do about a SQLite file that stays locked. By default a call fails after a minute."""
@@ -152,18 +154,17 @@ class Store:
             row = {"fingerprint": fingerprint, "name": name, "settings": text, "last_started": started}
             insert_or_replace(connection, EXPERIMENTS, row)
 
-    def enlist(self, experiment: str, method: str, run: int, run_fingerprint: str, search: int = 0) -> None:
-        """Store which run is an experiment's reproduction number `run` of a method's search.
+    def enlist(self, experiment: str, method: str, run: RunRecord, study: str | None = None) -> None:
+        """Store that a run, which `put_run` has stored, is one of an experiment's reproductions.
 
         Args:
             experiment: The experiment's fingerprint.
             method: The method's key.
-            run: Number of the reproduction, from 0 in every search.
-            run_fingerprint: The run's fingerprint; `put_run` must have stored the run.
-            search: Number of the search, from 0.
+            run: The run, with its number and the number of its search.
+            study: Fingerprint of the study that found the setting; None if nothing was searched.
         """
-        number = search * RUNS_OF_A_SEARCH + run
-        row = {"experiment": experiment, "method": method, "run": number, "run_fingerprint": run_fingerprint}
+        row = {"experiment": experiment, "method": method, "search": run.search, "run": run.run}
+        row |= {"run_fingerprint": run.fingerprint, "study": study}
         with self._database.writing() as connection:
             insert_or_replace(connection, EXPERIMENT_RUNS, row)
 
@@ -172,6 +173,11 @@ class Store:
         row = {"fold_fingerprint": fold_fingerprint, "reason": reason, "at": datetime.now(UTC).isoformat()}
         with self._database.writing() as connection:
             connection.execute(sa.insert(FAILURES).values(row))
+
+    def iterations(self, fingerprints: Collection[str]) -> list[int]:
+        """Return the numbers of iterations of those trainings that have a stored result."""
+        rows = self._database.rows(fingerprints, FOLD_RESULTS, FOLD_RESULTS.c.iterations)
+        return [row.iterations for row in rows]
 
     def finished_folds(self, fingerprints: list[str]) -> set[str]:
         """Return the fingerprints of those trainings that have a stored result."""
@@ -290,19 +296,23 @@ class Store:
         return self._database.frame(sa.select(FAILURES).order_by(FAILURES.c.id))
 
     def experiment_runs(self, experiment: str) -> list[RunRecord]:
-        """Return the runs of an experiment, ordered by method, search and number.
+        """Return the runs of an experiment, ordered by method, search and number; each names its study.
 
-        Args:
-            experiment: The experiment's fingerprint.
+        Runs of a study that is no longer one of the experiment's, because a method's card has changed, are left out.
         """
+        listed, studies = EXPERIMENT_RUNS.c, EXPERIMENT_STUDIES.c
+        of_search = [studies[name] == listed[name] for name in ("experiment", "method", "search")]
         query = (
-            sa.select(RUNS.c.record)
-            .join(EXPERIMENT_RUNS, EXPERIMENT_RUNS.c.run_fingerprint == RUNS.c.fingerprint)
-            .where(EXPERIMENT_RUNS.c.experiment == experiment)
-            .order_by(EXPERIMENT_RUNS.c.method, EXPERIMENT_RUNS.c.run)
+            sa.select(RUNS.c.record, listed.study)
+            .join(EXPERIMENT_RUNS, listed.run_fingerprint == RUNS.c.fingerprint)
+            .outerjoin(EXPERIMENT_STUDIES, sa.and_(*of_search))
+            .where((listed.experiment == experiment) & listed.study.is_not_distinct_from(studies.study))
+            .order_by(listed.method, listed.search, listed.run)
         )
         with self._database.reading() as connection:
-            return [parsed(RunRecord, text, self.url) for text in connection.execute(query).scalars()]
+            rows = connection.execute(query).all()
+        # Two studies can find one setting and share its runs; the record names the first of them.
+        return [parsed(RunRecord, row.record, self.url).model_copy(update={"study": row.study}) for row in rows]
 
     def runs(self) -> pd.DataFrame:
         """Return all test evaluations, one row each; `frames.runs_frame` lists the columns."""

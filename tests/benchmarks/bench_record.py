@@ -1,52 +1,86 @@
-"""The kept record of the benchmark, and its table for the terminal and for the docs."""
+"""The rows of the benchmark, their kept record, and the table of the docs."""
 
 import statistics
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal
 
-from rich.table import Table
+from pydantic import Field
 
-from results.records.processor import processor
-from results.records.provenance import provenance
+from results.records.provenance import processor, provenance
 from results.records.records import Provenance
 from results.store.experiment_results import FOLDER
 from results.values import Record
 from results.whole_files import write_whole
-from tests.benchmarks.bench_rows import BenchRow
 
 RECORD = FOLDER / "bench_cpu.json"
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "speed.md"
 START, END = "<!-- table: bench -->", "<!-- end of table -->"
-HEADS = ("what", "ours", "peer", "ratio", "bar", "met")
+
+Work = Callable[[], object]
+
+
+class BenchRow(Record):
+    """One comparison. The ratio of a round is taken between its two measurements, which were made next to each other.
+
+    Attributes:
+        name: What is measured, and against what: "ours / peer".
+        ours: What the suite took in each round, in `unit`.
+        peer: What the peer took in each round; empty without one.
+        bar: Limit of `ours`, or of peer / ours: how many times as fast. None where there is no bar.
+        unit: `s`, or `MiB` for memory.
+    """
+
+    name: str
+    ours: tuple[float, ...]
+    peer: tuple[float, ...] = ()
+    bar: float | None = None
+    unit: Literal["s", "MiB"] = "s"
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the median meets the bar; None without a bar."""
+        if self.bar is None:
+            return None
+        return statistics.median(self.times) >= self.bar if self.peer else statistics.median(self.ours) <= self.bar
+
+    @property
+    def times(self) -> list[float]:
+        """How many times as fast the suite was in each round; empty without a peer."""
+        return [peer / ours for ours, peer in zip(self.ours, self.peer, strict=True)] if self.peer else []
+
+    def as_markdown(self) -> str:
+        """The row of the docs: medians, and the smallest and largest ratio in brackets."""
+        ratio, bar, times = "-", "-", self.times
+        if times:
+            ratio = f"{statistics.median(times):.3g} ({min(times):.3g} to {max(times):.3g})"
+        if self.bar is not None:
+            bar = f"at least {self.bar:g}" if self.peer else f"at most {self.bar:g} {self.unit}"
+            bar += ", met" if self.met else ", missed"
+        return f"| {self.name} | {_amount(self.ours, self.unit)} | {_amount(self.peer, self.unit)} | {ratio} | {bar} |"
+
+
+def _amount(values: Sequence[float], unit: str) -> str:
+    if not values:
+        return "-"
+    value = statistics.median(values)
+    if unit == "MiB":
+        return f"{value:,.0f} MiB"
+    return f"{value:.2f} s" if value >= 1 else f"{1000 * value:.3g} ms"
 
 
 class SubjectRecord(Record):
-    """The comparisons of one subject, measured together.
+    """The rows of one subject, which were measured together, and their origin."""
 
-    Attributes:
-        subject: Name of the subject.
-        took: Duration of the whole measurement in seconds.
-        rows: The comparisons.
-        provenance: Origin of the rows. Its device is the model of the processor.
-    """
-
-    subject: str
-    took: float
     rows: tuple[BenchRow, ...]
     provenance: Provenance
 
-    @property
-    def rounds(self) -> str:
-        """Number of rounds of its rows, in words; rows can have different ones."""
-        counts = [len(row.ours_seconds) for row in self.rows if row.ours_seconds] or [0]
-        least, most = min(counts), max(counts)
-        return counted(most) if least == most else f"{least} to {most} rounds"
-
 
 class BenchRecord(Record):
-    """All subjects, each with the origin of its latest measurement."""
+    """All subjects by name, each with its latest measurement."""
 
-    subjects: tuple[SubjectRecord, ...] = ()
+    subjects: dict[str, SubjectRecord] = Field(default_factory=dict)
 
     @classmethod
     def load(cls, path: Path = RECORD) -> "BenchRecord":
@@ -57,92 +91,54 @@ class BenchRecord(Record):
         """Write the record in one step."""
         write_whole(path, self.model_dump_json(indent=1) + "\n")
 
-    def with_subject(self, measured: SubjectRecord, order: Sequence[str]) -> "BenchRecord":
-        """Return a record in which a subject is replaced, with the subjects in the given order."""
-        others = {subject.subject: subject for subject in self.subjects} | {measured.subject: measured}
-        return BenchRecord(subjects=tuple(others[name] for name in order if name in others))
+    def with_rows(self, subject: str, rows: Sequence[BenchRow], threads: int) -> "BenchRecord":
+        """Return a record in which the rows of a subject are those that were measured now."""
+        measured = SubjectRecord(rows=tuple(rows), provenance=provenance(processor() or "cpu", threads))
+        return BenchRecord(subjects={**self.subjects, subject: measured})
 
-    def took(self, subject: str) -> float | None:
-        """Return how long a subject took the last time, in seconds; None if it was never measured."""
-        return next((known.took for known in self.subjects if known.subject == subject), None)
-
-
-def measured_subject(subject: str, took: float, rows: Sequence[BenchRow], threads: int) -> SubjectRecord:
-    """Return the record of rows that were measured now."""
-    origin = provenance(processor() or "cpu", threads)
-    return SubjectRecord(subject=subject, took=took, rows=tuple(rows), provenance=origin)
-
-
-def _amount(values: Sequence[float], unit: str) -> str:
-    if not values:
-        return "-"
-    value = statistics.median(values)
-    if unit != "s":
-        return f"{value:,.0f} {unit}"
-    return f"{value:.2f} s" if value >= 1 else f"{1000 * value:.3g} ms"
+    def as_markdown(self) -> str:
+        """The table of the docs, with the origins of the subjects below."""
+        lines = ["| what | ours | peer | times as fast | bar |", "|---|--:|--:|--:|---|"]
+        lines += [row.as_markdown() for subject in self.subjects.values() for row in subject.rows]
+        measured: dict[str, list[str]] = {}
+        for name, subject in self.subjects.items():
+            measured.setdefault(_origin(subject.provenance), []).append(name)
+        return "\n".join([*lines, "", *(f"- {', '.join(names)}: {origin}" for origin, names in measured.items())])
 
 
-def cells(row: BenchRow) -> tuple[str, ...]:
-    """Return the cells of a row: medians of the rounds, and the ratio with its smallest and largest value."""
-    ratios = row.ratios
-    direction = "ours / peer" if row.kind == "ours" else row.kind
-    spread = "-"
-    if ratios:
-        spread = f"{direction}: {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
-    bar = row.bar + ("" if row.kind == "ours" else f" ({row.kind})")
+def _origin(origin: Provenance) -> str:
+    changes = ", with uncommitted changes" if origin.tree_dirty else ""
     return (
-        row.name,
-        _amount(row.ours_seconds, row.unit),
-        _amount(row.peer_seconds, row.unit),
-        spread,
-        bar,
-        {True: "yes", False: "no", None: "not measured"}[row.met],
+        f"{origin.device}, {origin.cpu_count} cores, {origin.threads} thread(s), {origin.finished_at[:10]}, "
+        f"commit {origin.commit[:12]}{changes}, torch {origin.versions['torch']}"
     )
 
 
-def counted(number: int, what: str = "round") -> str:
-    """Return a number with its noun."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-def terminal_table(subject: SubjectRecord) -> Table:
-    """Return the table of a subject for the terminal."""
-    table = Table(title=f"{subject.subject}, {subject.rounds}")
-    for head in HEADS:
-        table.add_column(head)
-    for row in subject.rows:
-        table.add_row(*cells(row))
-    return table
-
-
-def as_markdown(record: BenchRecord) -> str:
-    """Return all tables for the docs, with the origin of each and how equality was checked."""
-    parts = []
-    for subject in record.subjects:
-        origin = subject.provenance
-        cores = f"{origin.cpu_count} cores, {counted(origin.threads, 'thread')}"
-        changed = ", with uncommitted changes" if origin.tree_dirty else ""
-        lines = [
-            f"### {subject.subject[0].upper()}{subject.subject[1:]}",
-            "",
-            f"| {' | '.join(HEADS)} |",
-            f"|{' --- |' * len(HEADS)}",
-            *(f"| {' | '.join(cells(row))} |" for row in subject.rows),
-            "",
-            f"{subject.rounds} on {origin.device} ({cores}), "
-            f"{origin.finished_at[:10]}, commit {origin.commit[:12]}{changed}, torch {origin.versions['torch']}, "
-            f"pytorch-metric-learning {origin.versions['pytorch-metric-learning']}.",
-            "",
-            "Checked:",
-            "",
-            *(f"- {row.name}: {row.equal}." for row in subject.rows),
-        ]
-        parts.append("\n".join(lines))
-    return "\n\n".join(parts)
-
-
 def write_page(record: BenchRecord, page: Path = PAGE) -> None:
-    """Put the tables of a record between the marks of the docs' page."""
+    """Put the table of a record between the marks of the docs' page."""
     before, rest = page.read_text(encoding="utf-8").split(START)
-    after = rest.split(END)[1]
-    write_whole(page, f"{before}{START}\n\n{as_markdown(record)}\n\n{END}{after}")
+    write_whole(page, f"{before}{START}\n\n{record.as_markdown()}\n\n{END}{rest.split(END)[1]}")
+
+
+def seconds_in_turn(ours: Work, peer: Work, rounds: int, repeats: int = 1) -> tuple[list[float], list[float]]:
+    """Measure two works in turn, after one round to warm up; the first of a round is the other one in the next.
+
+    Args:
+        ours: The suite's work.
+        peer: The same work of the peer.
+        rounds: Number of rounds.
+        repeats: Calls within a measurement.
+
+    Returns:
+        The seconds of a call in each round, of the suite and of the peer.
+    """
+    seconds: tuple[list[float], list[float]] = ([], [])
+    for number in range(rounds + 1):
+        works = [(ours, seconds[0]), (peer, seconds[1])]
+        for work, kept in works if number % 2 else reversed(works):
+            started = time.perf_counter()
+            for _ in range(repeats):
+                work()
+            if number:
+                kept.append((time.perf_counter() - started) / repeats)
+    return seconds

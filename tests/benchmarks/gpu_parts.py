@@ -24,9 +24,8 @@ from protocols.images.batch_source import BatchSource
 from protocols.images.packed_images import LabelledImages
 from protocols.images.packing import pack_arrays
 from protocols.metrics.retrieval import normalized, retrieval_scores
-from protocols.training.cuda_graphs import record_graph
 from protocols.training.step_monitor import StepMonitor
-from protocols.training.torch_state import isolated_random_numbers
+from protocols.training.torch_state import isolated_random_numbers, record_graph
 from protocols.trunks.embedding_model import EmbeddingModel
 from reproduce.execution.devices import prepare_process
 from results.spec.training_spec import ImageSettings

@@ -3,12 +3,9 @@
 Both start from the same weights and get the same images, batch size, loss, optimizer class, rates, number of iterations
 and number of validations. PML's side is what a user of PML writes: `MetricLossOnly`, `GlobalEmbeddingSpaceTester` and
 `AccuracyCalculator` on a DataLoader that decodes files and transforms them with Pillow. The two draw different batches,
-so the validation MAP@R of both is compared over seeds: forty where a fold takes seconds, else ten.
-
-    python -m tests.benchmarks.peer_fold --images CUB_200_2011 --rounds 5
+so the validation MAP@R of both is compared over seeds.
 """
 
-import argparse
 import logging
 import multiprocessing
 import statistics
@@ -16,7 +13,6 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,33 +36,12 @@ from results.spec.training_spec import (
     TrainingSettings,
 )
 from results.spec.trunk_spec import TrunkSpec
+from tests.benchmarks.bench_record import BenchRow
 from tests.benchmarks.peer_training import FoldWork, train_by_pml
-
-PHOTOGRAPHS = "one fold of photographs (EfficientNet-Lite0, 96 px) / PML's trainer and tester"
-PHOTOGRAPHS_BAR = "at least 2"
 
 CONTRASTIVE = MethodSpec(
     name="contrastive", loss=Component(name="ContrastiveLoss", arguments={"pos_margin": 0.0, "neg_margin": 0.5})
 )
-
-
-@dataclass(frozen=True)
-class PeerRow:
-    """One comparison, in the form that the table of all benchmarks takes.
-
-    Attributes:
-        name: What is measured.
-        ours_seconds: Seconds of the suite, by round.
-        peer_seconds: Seconds of PML, by round.
-        bar: The aim, "at least 1.5": how many times as fast as PML the suite shall be.
-        equal: The validation MAP@R of both, or why there is no measurement.
-    """
-
-    name: str
-    ours_seconds: list[float]
-    peer_seconds: list[float]
-    bar: str
-    equal: str
 
 
 def train_by_suite(work: FoldWork, spec: FoldSpec) -> float:
@@ -77,7 +52,7 @@ def train_by_suite(work: FoldWork, spec: FoldSpec) -> float:
 
 
 def fold_work(
-    name: str, bar: str, dataset: Dataset, files: list[Path] | None, workers: int, seeds: int, **changes: Any
+    name: str, bar: float, dataset: Dataset, files: list[Path] | None, workers: int, **changes: Any
 ) -> FoldWork:
     """Make a work of the first fold of a dataset; `changes` are the images, the trunk and the training."""
     classes = mlrc_split(dataset.n_classes).folds[0]
@@ -93,46 +68,51 @@ def fold_work(
         seed=0,
         **changes,
     )
-    return FoldWork(name, bar, spec, fold_data(dataset, classes), files, workers, seeds)
+    return FoldWork(name, bar, spec, fold_data(dataset, classes), files, workers)
 
 
-def glyphs(cache: Path) -> FoldWork:
-    """A fold of the quickstart."""
+def glyphs(rounds: int) -> list[BenchRow]:
+    """Measure a fold of the quickstart; at least 40 seeds are compared."""
     (experiment,) = load_experiments("quickstart", {}).values()
-    dataset = open_dataset(DataRequest("glyphs", experiment.images, cache))
-    # Workers would only add to PML's time here, since a step is short and nothing is decoded.
-    return fold_work(
-        "one fold of the quickstart (glyphs) / PML's trainer and tester",
-        "at least 1.5",
-        dataset,
-        None,
-        0,
-        40,
-        images=experiment.images,
-        trunk=experiment.trunk,
-        training=experiment.training.model_copy(update={"patience": experiment.training.max_epochs}),
-    )
+    with tempfile.TemporaryDirectory() as cache:
+        dataset = open_dataset(DataRequest("glyphs", experiment.images, Path(cache)))
+        # Workers would only add to PML's time here, since a step is short and nothing is decoded.
+        work = fold_work(
+            "one fold of the quickstart (glyphs) / PML's trainer and tester",
+            1.2,
+            dataset,
+            None,
+            0,
+            images=experiment.images,
+            trunk=experiment.trunk,
+            training=experiment.training.model_copy(update={"patience": experiment.training.max_epochs}),
+        )
+        return [measure_work(work, max(rounds, 40))]
 
 
-def cub100(cache: Path, images: Path) -> FoldWork:
-    """A short fold of photographs with EfficientNet-Lite0 at 96 pixels; MLRC's optimizer with a higher rate."""
+def photographs(rounds: int, images: Path) -> list[BenchRow]:
+    """Measure a short fold of photographs with EfficientNet-Lite0 at 96 pixels; at least ten seeds are compared.
+
+    The optimizer is MLRC's with a higher rate.
+    """
     settings = ImageSettings(resize=108, crop=96)
-    dataset = open_dataset(DataRequest("cub200", settings, cache, root=images, subset=True))
-    listing = list_cub200(images, subset=True)
     training = TrainingSettings(
         iterations_per_epoch=20, max_epochs=2, validate_every=1, patience=2, optimizer=OptimizerSettings(lr=1e-5)
     )
-    return fold_work(
-        PHOTOGRAPHS,
-        PHOTOGRAPHS_BAR,
-        dataset,
-        [listing.root / name for name in listing.names],
-        2,
-        10,
-        images=settings,
-        trunk=TrunkSpec(name="efficientnet_lite0", weights="imagenet"),
-        training=training,
-    )
+    listing = list_cub200(images, subset=True)
+    with tempfile.TemporaryDirectory() as cache:
+        dataset = open_dataset(DataRequest("cub200", settings, Path(cache), root=images, subset=True))
+        work = fold_work(
+            "one fold of photographs (EfficientNet-Lite0, 96 px) / PML's trainer and tester",
+            2,
+            dataset,
+            [listing.root / name for name in listing.names],
+            2,
+            images=settings,
+            trunk=TrunkSpec(name="efficientnet_lite0", weights="imagenet"),
+            training=training,
+        )
+        return [measure_work(work, max(rounds, 10))]
 
 
 def equality(ours: Sequence[float], peers: Sequence[float]) -> str:
@@ -155,7 +135,7 @@ def equality(ours: Sequence[float], peers: Sequence[float]) -> str:
     )
 
 
-def measure_work(work: FoldWork, rounds: int) -> PeerRow:
+def measure_work(work: FoldWork, rounds: int) -> BenchRow:
     """Train with both sides in turn, with another seed in every round, after one round to warm up.
 
     Each side has a process of its own, set up as its users have it.
@@ -167,7 +147,7 @@ def measure_work(work: FoldWork, rounds: int) -> PeerRow:
         ProcessPoolExecutor(1, context, prepare_process, ("cpu", 1)) as suite,
         ProcessPoolExecutor(1, context, _prepare_pml) as pml,
     ):
-        for seed in range(max(rounds, work.seeds) + 1):
+        for seed in range(rounds + 1):
             spec = work.spec.model_copy(update={"seed": seed})
             sides = [(suite, train_by_suite, 0), (pml, train_by_pml, 1)]
             for process, train, side in sides if seed % 2 else reversed(sides):
@@ -175,7 +155,8 @@ def measure_work(work: FoldWork, rounds: int) -> PeerRow:
                 if seed:
                     seconds[side].append(duration)
                     scores[side].append(score)
-    return PeerRow(work.name, *seconds, work.bar, equality(*scores))
+    print(equality(*scores), flush=True)
+    return BenchRow(name=work.name, ours=tuple(seconds[0]), peer=tuple(seconds[1]), bar=work.bar)
 
 
 def _prepare_pml() -> None:
@@ -187,37 +168,3 @@ def _timed(train: Callable[[FoldWork, FoldSpec], float], work: FoldWork, spec: F
     started = time.perf_counter()
     score = train(work, spec)
     return score, time.perf_counter() - started
-
-
-def measure(rounds: int, images: Path | None = None) -> list[PeerRow]:
-    """Measure both folds, each side in a process with one thread.
-
-    Args:
-        rounds: Number of rounds; each fold makes at least as many as it has seeds.
-        images: Folder of CUB-200-2011, or of a part of it; without it the second fold is left out, with the reason.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        works = [glyphs(Path(folder))] + ([] if images is None else [cub100(Path(folder), images)])
-        rows = [measure_work(work, rounds) for work in works]
-    return rows if images is not None else [*rows, PeerRow(PHOTOGRAPHS, [], [], PHOTOGRAPHS_BAR, "left out: no images")]
-
-
-def main() -> None:
-    """Print the rows."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.peer_fold", description=__doc__)
-    parser.add_argument("--images", type=Path, help="folder of CUB-200-2011 or of a part of it, for the second fold")
-    parser.add_argument("--rounds", type=int, default=1, help="more rounds than a fold has seeds")
-    arguments = parser.parse_args()
-    for row in measure(arguments.rounds, arguments.images):
-        print(f"{row.name}: bar {row.bar}")
-        if row.ours_seconds:
-            ratios = [peer / ours for ours, peer in zip(row.ours_seconds, row.peer_seconds, strict=True)]
-            print(
-                f"  {statistics.median(ratios):.2f} times as fast ({min(ratios):.2f} to {max(ratios):.2f}, "
-                f"{len(ratios)} rounds)"
-            )
-        print(f"  {row.equal}")
-
-
-if __name__ == "__main__":
-    main()

@@ -30,21 +30,19 @@ class FoldWork:
 
     Attributes:
         name: Its name in the table.
-        bar: The aim.
+        bar: How many times as fast as PML the suite shall be.
         spec: The training; its seed is replaced in every round.
         data: Images of the fold.
         files: By position in the pack, the file of an image; None where the images are arrays.
         workers: Processes of PML's DataLoaders.
-        seeds: Fewest seeds over which the validation scores are compared.
     """
 
     name: str
-    bar: str
+    bar: float
     spec: FoldSpec
     data: FoldData
     files: list[Path] | None
     workers: int
-    seeds: int
 
 
 class PillowImages(TorchDataset[tuple[Tensor, int]]):

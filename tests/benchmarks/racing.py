@@ -13,19 +13,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import optuna
-from optuna.trial import TrialState
 
-from protocols.search.optuna_search import RACED, Search
+from protocols.search.proposals import Proposals
 from protocols.search.space import SearchParameter
 from results.records.provenance import provenance
-from results.records.records import FoldResult
+from results.records.trials import Trial, mean_of
 from results.spec.mlrc_constants import FOLDS
 from results.spec.racing import Race, raced
 from results.spec.search_settings import SamplerSettings
 from results.store.experiment_results import FOLDER
+from results.store.store import Store
+from results.values import fingerprint_of
 from results.whole_files import write_whole
-from tests.support.toys import made_up_result
 
 OUT = FOLDER / "racing.json"
 FEWEST_TRIALS = 6
@@ -48,13 +47,17 @@ SPACE = tuple(SearchParameter(target=name, scale="linear", low=0.0, high=1.0) fo
 
 def stored_searches(url: str) -> Iterator[dict[str, Any]]:
     """Read the fold scores of the complete searches of a store that were not raced."""
-    for study in optuna.study.get_all_study_summaries(optuna.storages.RDBStorage(url)):
-        trials = optuna.load_study(study_name=study.study_name, storage=url).get_trials(states=(TrialState.COMPLETE,))
-        scores = [trial.user_attrs["fold_values"] for trial in trials]
-        whole = len(scores) >= FEWEST_TRIALS and all(len(folds) == FOLDS for folds in scores)
-        if whole and not any(RACED in trial.user_attrs for trial in trials):
-            name, identity = study.study_name.split()[0], study.user_attrs["identity"]
-            yield {"search": name, "seed": identity["seed"], "fold_scores": np.round(scores, 6).tolist()}
+    store = Store(url, Path(), only_read=True)
+    studies = {
+        study.fingerprint: study
+        for experiment in store.experiments()["fingerprint"].astype(str)
+        for study in store.searches.of_experiment(experiment).values()
+    }
+    for study in studies.values():
+        scores = [trial.fold_scores for trial in study.trials if trial.state == "complete"]
+        if FEWEST_TRIALS <= len(scores) == len(study.trials) and all(len(folds) == FOLDS for folds in scores):
+            name = f"{study.identity['dataset']}/{study.identity['method']['name']}"
+            yield {"search": name, "seed": study.identity["seed"], "fold_scores": np.round(scores, 6).tolist()}
 
 
 def replay(scores: Array) -> dict[str, float]:
@@ -102,24 +105,31 @@ def simulated_search(told: Tell | None, noise: float, trials: int, seed: int) ->
     generator = np.random.default_rng(seed)
     top, width = generator.uniform(0.2, 0.8, 2), generator.uniform(0.15, 0.35)
     folds = generator.normal(0, 0.08, FOLDS)
-    search = Search(optuna.storages.InMemoryStorage(), "simulated", {"seed": seed}, SPACE, SamplerSettings(), seed)
-    true, trained = [], 0
+    proposals = Proposals(fingerprint_of({"seed": seed}), SPACE, SamplerSettings(), seed)
+    true, trained, finished = [], 0, list[Trial]()
     for number in range(trials):
-        trial, race = search.ask(), search.race()
-        distance = np.sum((np.array([trial.hyperparameters[p.target] for p in SPACE], dtype=float) - top) ** 2)
+        setting = proposals.next(finished)
+        race = Race(tuple(trial.fold_scores for trial in finished if trial.state == "complete"))
+        distance = np.sum((np.array([setting[p.target] for p in SPACE], dtype=float) - top) ** 2)
         true.append(0.5 * float(np.exp(-distance / (2 * width**2))))
         drawn = np.random.default_rng([seed, number]).normal(0, noise * 0.5, FOLDS)
         scores = np.clip(true[-1] * (1 + folds - folds.mean()) + drawn, 0, 1).tolist()
         behind = (k for k in range(1, FOLDS) if told is not None and race.is_behind(scores[:k]))
         count = next(behind, FOLDS)
-        expected = told(race, scores[:count]) if told is not None and count < FOLDS else None
-        search.tell(trial, _results(scores[:count]), expected)
+        is_raced = told is not None and count < FOLDS
+        finished.append(
+            Trial(
+                number=number,
+                setting=setting,
+                state="raced" if is_raced else "complete",
+                score=told(race, scores[:count]) if told is not None and is_raced else mean_of(scores),
+                fold_scores=tuple(scores[:count]),
+                trainings=tuple(f"fold {fold}" for fold in range(count)),
+            )
+        )
         trained += count
-    return {"trained": trained / (trials * FOLDS), "winner": true[search.best(trials).position] / 0.5}
-
-
-def _results(scores: Sequence[float]) -> list[FoldResult]:
-    return [made_up_result(f"fold {number}", score) for number, score in enumerate(scores)]
+    winner = max((trial for trial in finished if trial.state == "complete"), key=lambda trial: trial.score or 0.0)
+    return {"trained": trained / (trials * FOLDS), "winner": true[winner.number] / 0.5}
 
 
 def simulations(trials: int, searches: int) -> list[dict[str, Any]]:

@@ -4,7 +4,6 @@ import re
 from functools import cache
 from pathlib import Path
 
-import optuna
 import pytest
 
 from protocols import mlrc
@@ -30,7 +29,7 @@ def session(name: str, folder: Path) -> Session:
 def final_trainings(name: str, folder: Path, key: str) -> set[str]:
     """Fingerprints of the first run's training on all classes after every epoch that can be chosen."""
     opened = session(name, folder)
-    study = opened.studies(optuna.storages.InMemoryStorage())[key]
+    study = opened.studies()[key]
     epochs = range(1, opened.experiment.training.max_epochs + 1)
     return {opened.problem.final_spec(study.method.method, 0, epoch).fingerprint for epoch in epochs}
 
@@ -105,7 +104,7 @@ def test_the_search_of_figure_3_has_two_hyperparameters(folder: Path) -> None:
 
 def first_fold(name: str, folder: Path) -> FoldSpec:
     opened = session(name, folder)
-    study = opened.studies(optuna.storages.InMemoryStorage())["c2_ccp"]
+    study = opened.studies()["c2_ccp"]
     return mlrc.reproductions(study, study.method.given)[0][0]
 
 

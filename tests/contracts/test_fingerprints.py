@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import optuna
 import pytest
 
 from protocols.datasets.dataset import Dataset
@@ -20,6 +19,7 @@ from reproduce.config.experiment_file import load_experiments
 from reproduce.config.method_on_dataset import open_method
 from reproduce.execution.session import problem_of
 from results.records.records import run_fingerprint
+from results.records.trials import TrialsInMemory
 from results.spec.data_choice import DataChoice
 from results.spec.experiment_spec import Experiment
 from results.spec.search_settings import SamplerSettings
@@ -64,9 +64,8 @@ def test_fingerprint_of_a_study(tmp_path: Path) -> None:
     problem = small_problem(tmp_path)
     problem = replace(problem, dataset=replace(problem.dataset, fingerprint="d" * 32))
     method = OpenMethod(method=TRIPLET, space=(MARGIN,))
-    study = Study(problem, method, Budget(), SamplerSettings(), optuna.storages.InMemoryStorage())
-    assert study.open().fingerprint == "c484a40cf9554b7d9e162c11436ea877"
-    assert study.open().study.study_name == f"stripes/triplet {study.open().fingerprint}"
+    study = Study(problem, method, Budget(), SamplerSettings(), TrialsInMemory())
+    assert study.name == "c484a40cf9554b7d9e162c11436ea877"
 
 
 PROXY_ISA = {f"proxy_isa{row}" for row in ("", "_inverse", "_negatives", "_none", "_sigma", "_v")}

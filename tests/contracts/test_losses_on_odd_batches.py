@@ -28,11 +28,11 @@ def test_order_of_the_batch_does_not_matter(case):
 
 
 @every_case
-@pytest.mark.parametrize("dtype", [torch.int32, torch.uint8])
-def test_any_integer_labels(case, dtype):
+def test_any_integer_labels(case):
     embeddings, labels = batch()
     loss = made(case)
-    assert value_of(loss, embeddings, labels.to(dtype)) == value_of(loss, embeddings, labels)
+    for dtype in (torch.int32, torch.uint8):
+        assert value_of(loss, embeddings, labels.to(dtype)) == value_of(loss, embeddings, labels)
 
 
 @every_case
@@ -76,13 +76,12 @@ def wrong_batches():
 
 
 @every_case
-@pytest.mark.parametrize("fault", wrong_batches())
-def test_a_wrong_batch_is_refused_and_changes_no_state(case, fault):
-    if fault in ("label too large", "label negative") and not case.classes:
-        pytest.skip("any labels will do")
-    embeddings, labels, message = wrong_batches()[fault]
+def test_a_wrong_batch_is_refused_and_changes_no_state(case):
     loss = made(case)
     before = copy.deepcopy(loss)
-    with pytest.raises(ValueError, match=message):
-        loss(embeddings, labels)
-    assert_same_state(loss, before)
+    for fault, (embeddings, labels, message) in wrong_batches().items():
+        if fault in ("label too large", "label negative") and not case.classes:
+            continue
+        with pytest.raises(ValueError, match=message):
+            loss(embeddings, labels)
+        assert_same_state(loss, before)

@@ -41,7 +41,7 @@ def stored(folder, world, primary):
         for number, step in enumerate(steps):
             run = some_run(key, number, mean + 0.001 * step)
             store.put_run(run)
-            store.enlist("f", run.method, run.run, run.fingerprint)
+            store.enlist("f", run.method, run)
     return MeasuredExperiment.from_store(store, "f")
 
 

@@ -3,7 +3,6 @@
 import re
 from functools import cache
 
-import optuna
 import pandas as pd
 import pytest
 
@@ -18,6 +17,7 @@ from reproduce.config.experiment_file import EXPERIMENTS, load_experiments
 from reproduce.config.method_card import MethodCard
 from reproduce.config.method_on_dataset import open_method
 from reproduce.execution.session import problem_of
+from results.records.trials import TrialsInMemory
 from results.spec.training_spec import FoldSpec
 
 TABLES = {
@@ -73,7 +73,7 @@ def studies(name: str) -> dict[str, Study]:
     experiment = LOADED[name]
     problem = problem_of(experiment, dataset(experiment.dataset.name))
     budget = Budget(experiment.search.trials, experiment.reproductions)
-    storage = optuna.storages.InMemoryStorage()
+    storage = TrialsInMemory()
     return {
         key: Study(problem, method, budget, experiment.search.sampler, storage) for key, method in opened(name).items()
     }

@@ -12,7 +12,6 @@ from PIL import Image
 from protocols.datasets.dataset_registry import DATASETS
 from reproduce.config.experiment_file import experiment_names
 from reproduce.config.method_card import card_names
-from reproduce.storage import open_studies, storage_paths
 from results.store.schema import SCHEMA_VERSION
 from results.store.store import Store
 from tests.support.command_line import TINY, ask, reproduce
@@ -271,7 +270,7 @@ def test_an_unknown_format_is_one_line(say, here):
 
 @pytest.mark.slow
 def test_a_full_disk_gives_one_line_and_the_run_can_continue_afterwards(say, here):
-    """Optuna and the suite write to one file. With different limits, each of them meets the full disk."""
+    """With different limits, trainings, trials and runs meet the full disk."""
     arguments = ("run", "tiny.yaml", "--methods", "contrastive", "--workers", "1", "--store", "s.sqlite")
     extra = [0]
 
@@ -280,7 +279,6 @@ def test_a_full_disk_gives_one_line_and_the_run_can_continue_afterwards(say, her
         connection.execute(f"PRAGMA max_page_count = {max(1, pages + extra[0])}")
 
     Store("sqlite:///s.sqlite", here)
-    open_studies(storage_paths("s.sqlite", None, None, None))
     trained, refusals = [], []
     sa.event.listen(sa.engine.Engine, "connect", stop_growing)
     try:

@@ -33,6 +33,8 @@ ADDED_OPTIONS = {
     "python -m reproduce data check features --data my_features": [],
     "python -m reproduce run frozen.yaml --data my_images": TINY,
     "python -m reproduce run mine.yaml": BRIEF,
+    "python -m reproduce run my_search.yaml": [*BRIEF, "--epochs", "2"],
+    "python -m reproduce export study quickstart --to studies.sqlite": [],
     "python -m reproduce run mlrc_frozen_cub200/pca_start --data CUB_200_2011": TINY_CUB,
     "python -m reproduce run mlrc_frozen_cub200/pca_start --data CUB_200_2011 --subset": TINY_CUB,
     "python -m reproduce run mlrc_frozen_cub200/random_start --data CUB_200_2011 --subset": TINY_CUB,

@@ -1,14 +1,17 @@
-"""Optuna Dashboard can open the store: `optuna-dashboard sqlite:///runs/store.sqlite`."""
+"""`export study` writes what Optuna, its importances and Optuna Dashboard open."""
 
 import json
 from collections.abc import Callable
 from typing import Any
 from wsgiref.util import setup_testing_defaults
 
+import optuna
 import pytest
 
-from reproduce.storage import open_studies, storage_paths
+from reproduce.outputs.export_studies import export_studies
+from reproduce.outputs.find_runs import find_experiment
 from results.store.store import Store
+from tests.support.command_line import ask
 
 dashboard = pytest.importorskip("optuna_dashboard")
 
@@ -23,17 +26,54 @@ def get(app: Callable[..., Any], path: str) -> Any:
     return json.loads(body)
 
 
-def test_the_dashboard_lists_our_studies_with_trials_and_values(tiny_run):
-    where = storage_paths(str(tiny_run / "runs" / "store.sqlite"), None, None, None)
-    app = dashboard.wsgi(open_studies(where))
-    (summary,) = get(app, "/api/studies")["study_summaries"]
-    assert summary["study_name"].startswith("folder/contrastive ")
-    assert summary["directions"] == ["maximize"]
-    trials = get(app, f"/api/studies/{summary['study_id']}")["trials"]
-    assert [trial["number"] for trial in trials] == [0, 1]
-    assert {trial["state"] for trial in trials} == {"Complete"}
-    folds = Store(where.store, where.artifacts).folds().set_index("fingerprint")["best_map_at_r"]
-    for trial in trials:
-        told = {entry["key"]: json.loads(entry["value"]) for entry in trial["user_attrs"]}
-        assert trial["values"] == pytest.approx([folds[told["fold_fingerprints"]].mean()], rel=1e-12)
-        assert {parameter["name"] for parameter in trial["params"]} == {"loss.pos_margin", "loss.neg_margin"}
+def test_an_exported_study_has_our_trials_for_optuna_and_its_dashboard(tiny_run, tmp_path, capsys, monkeypatch):
+    url = f"sqlite:///{tiny_run}/runs/store.sqlite"
+    file = tmp_path / "studies.sqlite"
+    answer = ask("export", "study", "tiny", "--to", str(file), "--store", url, capsys=capsys, monkeypatch=monkeypatch)
+    assert (answer.code, answer.out) == (0, f"written to sqlite:///{file}: tiny contrastive\n")
+    study = optuna.load_study(study_name="tiny contrastive", storage=f"sqlite:///{file}")
+    store = Store(url, tiny_run / "runs" / "artifacts")
+    (stored,) = store.searches.of_experiment(find_experiment(store, "tiny").fingerprint).values()
+    assert [trial.params for trial in study.trials] == [trial.setting for trial in stored.trials]
+    assert study.best_value == max(trial.score for trial in stored.trials)
+    folds = store.folds().set_index("fingerprint")["best_map_at_r"]
+    for trial in study.trials:
+        of_folds = folds[trial.user_attrs["trainings"]]
+        assert list(trial.intermediate_values.values()) == of_folds.tolist()
+        assert trial.value == pytest.approx(of_folds.mean(), rel=1e-12)
+    assert set(optuna.importance.get_param_importances(study)) == {"loss.pos_margin", "loss.neg_margin"}
+    (summary,) = get(dashboard.wsgi(f"sqlite:///{file}"), "/api/studies")["study_summaries"]
+    assert (summary["study_name"], summary["directions"]) == ("tiny contrastive", ["maximize"])
+    again = ask("export", "study", "tiny", "--to", str(file), "--store", url, capsys=capsys, monkeypatch=monkeypatch)
+    assert (again.code, again.err.count("\n")) == (2, 1)
+
+
+def test_a_raced_trial_is_pruned_with_its_expected_score(tmp_path, raced_store):
+    store, experiment = raced_store
+    export_studies(store, experiment, tmp_path / "studies.sqlite")
+    (study,) = optuna.get_all_study_summaries(f"sqlite:///{tmp_path}/studies.sqlite")
+    trials = optuna.load_study(study_name=study.study_name, storage=f"sqlite:///{tmp_path}/studies.sqlite").trials
+    assert [trial.state.name for trial in trials] == ["COMPLETE", "PRUNED"]
+    assert trials[1].user_attrs["expected"] == 0.2
+    assert trials[1].intermediate_values == {0: 0.25}
+
+
+@pytest.fixture
+def raced_store(tmp_path):
+    """A store with a search of two trials, of which the second got one of two folds."""
+    from reproduce.outputs.find_runs import NamedExperiment
+    from results.records.trials import Trial
+    from results.values import fingerprint_of
+    from tests.support.sample_records import some_summary
+
+    store = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path)
+    store.put_experiment("e" * 32, "some", some_summary(methods={"triplet": "Triplet"}))
+    identity = {"space": [{"target": "loss.margin", "scale": "linear", "low": 0.0, "high": 1.0}]}
+    name = fingerprint_of(identity)
+    store.searches.enlist("e" * 32, {"triplet": [(name, identity)]})
+    for number, scores, state, score in ((0, (0.5, 0.5), "complete", 0.5), (1, (0.25,), "raced", 0.2)):
+        folds = tuple(f"{number} {fold}" for fold in range(len(scores)))
+        setting = {"loss.margin": 0.5 + number / 10}
+        trial = Trial(number=number, setting=setting, state=state, score=score, fold_scores=scores, trainings=folds)
+        store.searches.put_trial(name, trial)
+    return store, NamedExperiment("some", "e" * 32)

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import optuna
 import pytest
 
 from protocols.protocol_registry import PROTOCOLS
@@ -14,6 +13,7 @@ from reproduce.execution.local import InProcess
 from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.tasks import EvaluateTask
 from results.records.artifacts import last_epoch_path, weights_path
+from results.records.trials import TrialsInMemory
 from results.spec.search_settings import SamplerSettings
 from results.store.store import Store
 from tests.support.scheduling import Observer
@@ -42,7 +42,7 @@ def problem(tmp_path_factory):
 
 def study_of(problem, method):
     budget = Budget(0, RUNS)
-    return Study(problem, OpenMethod(method=method), budget, SamplerSettings(), optuna.storages.InMemoryStorage())
+    return Study(problem, OpenMethod(method=method), budget, SamplerSettings(), TrialsInMemory())
 
 
 def open_store(folder):

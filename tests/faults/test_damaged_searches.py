@@ -1,6 +1,6 @@
-"""Damaged rows of searches are named in one line, and a run makes the search again without a training."""
+"""Damaged rows of searches are named in one line, and the search can be made again without a training."""
 
-import json
+import re
 import shutil
 import sqlite3
 from contextlib import closing
@@ -12,52 +12,34 @@ from tests.support.command_line import ask
 
 RUN = ("run", "tiny.yaml", "--data", "images", "--workers", "1", "--device", "cpu")
 
+# Statement, and whether a run can see the damage. What agrees with itself is only seen beside the trainings' records.
 DAMAGES = {
-    "a distribution that is no JSON": (
-        "UPDATE trial_params SET distribution_json = '{\"name\"' WHERE trial_id = 2",
-        "trial 1 cannot be read",
+    "a trial that is no JSON": ("UPDATE search_trials SET trial = '{' WHERE number = 1", True),
+    "a state that does not exist": (
+        """UPDATE search_trials SET trial = replace(trial, '"complete"', '"done"') WHERE number = 1""",
+        True,
     ),
-    "a system attribute that is no JSON": (
-        "UPDATE trial_system_attributes SET value_json = '' WHERE trial_id = 1",
-        "trial 0 cannot be read",
-    ),
-    "a user attribute that is no text": (
-        "UPDATE trial_user_attributes SET value_json = CAST(x'ff22' AS TEXT) WHERE trial_id = 2",
-        "trial 1 cannot be read",
-    ),
-    "a state that does not exist": ("UPDATE trials SET state = 'DONE' WHERE trial_id = 2", "trial 1 cannot be read"),
     "a finished trial that is said to run": (
-        "UPDATE trials SET state = 'RUNNING' WHERE trial_id = 1",
-        "trial 0 has a score, but the state RUNNING",
+        """UPDATE search_trials SET trial = replace(trial, '"complete"', '"running"') WHERE number = 0""",
+        True,
     ),
-    "a state that no search writes": (
-        "UPDATE trials SET state = 'PRUNED' WHERE trial_id = 1",
-        "trial 0 has the state PRUNED",
-    ),
+    "another score": ("UPDATE search_trials SET trial = json_set(trial, '$.score', 0.9) WHERE number = 0", True),
+    "missing scores of folds": ("UPDATE search_trials SET trial = json_set(trial, '$.fold_scores', json('[]'))", True),
     "a missing hyperparameter": (
-        "DELETE FROM trial_params WHERE param_id = 3",
-        "trial 1 lacks a hyperparameter",
+        "UPDATE search_trials SET trial = json_remove(trial, '$.setting.\"loss.pos_margin\"') WHERE number = 1",
+        False,
     ),
-    "a missing score": ("DELETE FROM trial_values WHERE trial_id = 1", "trial 0 lacks its score"),
-    "another score": (
-        "UPDATE trial_values SET value = 0.9 WHERE trial_id = 1",
-        "trial 0 has a score that is not the mean over its folds",
+    "a missing trial": ("DELETE FROM search_trials WHERE number = 0", True),
+    "a column that differs": ("UPDATE search_trials SET score = 0.9 WHERE number = 0", False),
+    "an identity that is no JSON": ("UPDATE searches SET identity = '{'", False),
+    "another identity": ("UPDATE searches SET identity = json_set(identity, '$.seed', 7)", False),
+    "a missing study": ("DELETE FROM searches", False),
+    "a missing training": (
+        "DELETE FROM fold_results WHERE fingerprint IN "
+        "(SELECT json_extract(trial, '$.trainings[0]') FROM search_trials)",
+        False,
     ),
-    "missing scores of folds": (
-        "DELETE FROM trial_user_attributes WHERE key = 'fold_values' AND trial_id = 1",
-        "trial 0 lacks the scores of its folds",
-    ),
-    "missing fingerprints": (
-        "DELETE FROM trial_user_attributes WHERE key = 'fold_fingerprints' AND trial_id = 1",
-        "trial 0 lacks the fingerprints of its trainings",
-    ),
-    "a missing trial": ("DELETE FROM trials WHERE trial_id = 1", "trial 0 is missing"),
-    "a missing direction": ("DELETE FROM study_directions", "direction is missing"),
-    "an identity that is no JSON": ("UPDATE study_user_attributes SET value_json = '{'", "attributes cannot be read"),
-    "another identity": ("UPDATE study_user_attributes SET value_json = '{}'", "does not give the fingerprint"),
-    "a missing identity": ("DELETE FROM study_user_attributes", "attribute `identity` is missing"),
 }
-WITH_A_RUN = ["a distribution that is no JSON", "a user attribute that is no text", "a missing score"]
 
 
 @pytest.fixture
@@ -75,69 +57,39 @@ def say(capsys, monkeypatch):
     return lambda *arguments: ask(*arguments, capsys=capsys, monkeypatch=monkeypatch)
 
 
-def spoil(runs: Path, statement: str) -> None:
+def change(runs: Path, statement: str) -> None:
     with closing(sqlite3.connect(runs / "store.sqlite")) as connection, connection:
         connection.execute(statement)
 
 
-@pytest.mark.parametrize("name", DAMAGES)
-def test_a_damaged_search_is_found_and_named_in_one_line(runs, say, name):
-    statement, reason = DAMAGES[name]
-    spoil(runs, statement)
-    checked = say("store", "check", "--records-only")
-    assert checked.code == 1
-    assert "damaged: study folder/contrastive " in checked.out
-    assert reason in checked.out
-    refused = say("plan", "tiny.yaml", "--data", "images")
-    assert refused.code == 2
-    assert refused.err.count("\n") == 1
-    assert reason in refused.err
-    assert "`reproduce run` sets it aside" in refused.err
+def trials_of(runs: Path) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(runs / "store.sqlite")) as connection:
+        return connection.execute("SELECT * FROM search_trials ORDER BY study, number").fetchall()
 
 
-@pytest.mark.parametrize("name", WITH_A_RUN)
-def test_a_run_makes_a_damaged_search_again_without_a_training(runs, say, name):
-    table = (runs / "tables" / "tiny.csv").read_bytes()
-    trials = trials_of(runs)
-    spoil(runs, DAMAGES[name][0])
+def test_damaged_searches_are_found_and_named_in_one_line(runs, say):
+    whole = (runs / "store.sqlite").read_bytes()
+    for name, (statement, seen_by_a_run) in DAMAGES.items():
+        (runs / "store.sqlite").write_bytes(whole)
+        change(runs, statement)
+        checked = say("store", "check", "--records-only")
+        assert checked.code == 1, name
+        assert re.search(r"^(damaged|missing): (trial|study|training) ", checked.out, re.MULTILINE), name
+        if seen_by_a_run:
+            for command in (("plan", "tiny.yaml", "--data", "images"), ("report", "tiny"), RUN):
+                refused = say(*command)
+                assert (refused.code, refused.err.count("\n")) == (2, 1), (name, command)
+                assert "is damaged (" in refused.err
+
+
+def test_the_remedy_of_the_message_makes_the_search_again_without_a_training(runs, say):
+    table, trials = (runs / "tables" / "tiny.csv").read_bytes(), trials_of(runs)
+    change(runs, DAMAGES["another score"][0])
+    (remedy,) = re.findall(r"DELETE FROM search_trials WHERE study = '\w+'", say(*RUN).err)
+    change(runs, remedy)
     again = say(*RUN)
     assert (again.code, again.err) == (0, "")
-    (file,) = (runs / "artifacts" / "searches").iterdir()
-    assert f"its rows are kept in runs/artifacts/searches/{file.name}" in again.out
     assert "0 trainings made" in again.out
     assert trials_of(runs) == trials
     assert (runs / "tables" / "tiny.csv").read_bytes() == table
-    kept = json.loads(file.read_text())
-    assert [len(kept[name]) for name in ("studies", "study_user_attributes")] == [1, 1]
     assert say("store", "check").code == 0
-
-
-def test_rows_of_a_missing_study_are_set_aside_before_another_study_gets_them(runs, say):
-    trials = trials_of(runs)
-    spoil(runs, "DELETE FROM studies")
-    assert "row(s) belong to no study or trial" in say("store", "check", "--records-only").out
-    refused = say("plan", "tiny.yaml", "--data", "images")
-    assert (refused.code, refused.err.count("\n")) == (2, 1)
-    again = say(*RUN)
-    assert (again.code, again.err) == (0, "")
-    assert "row(s) of searches belonged to no study" in again.out
-    assert "0 trainings made" in again.out
-    assert trials_of(runs) == trials
-
-
-@pytest.mark.parametrize("command", [("status",), ("table", "tiny"), ("report", "tiny")])
-def test_what_is_drawn_from_records_needs_no_search_or_says_one_line(runs, say, command):
-    spoil(runs, DAMAGES["a distribution that is no JSON"][0])
-    answer = say(*command)
-    expected = (2, 1) if command[0] == "report" else (0, 0)
-    assert (answer.code, answer.err.count("\n")) == expected
-
-
-def trials_of(runs: Path) -> list[tuple[object, ...]]:
-    with closing(sqlite3.connect(runs / "store.sqlite")) as connection:
-        query = (
-            "SELECT number, state, param_name, param_value, value, value_json FROM trials "
-            "JOIN trial_params USING (trial_id) JOIN trial_values USING (trial_id) "
-            "JOIN trial_user_attributes USING (trial_id) ORDER BY 1, 3, 6"
-        )
-        return connection.execute(query).fetchall()

@@ -11,9 +11,8 @@ from PIL import Image
 
 from protocols.features import frozen_features
 from protocols.images.packing import pack_arrays, pack_files
-from protocols.users_files.classes import remember_files
 from protocols.users_files.digest import source_digest
-from protocols.users_files.kept_copies import keep_sources
+from protocols.users_files.sources import keep_sources, remember_files
 from reproduce.execution.local import InProcess
 from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.tasks import write_tensors
@@ -119,7 +118,7 @@ def test_kept_sources_survive(tmp_path, monkeypatch):
     source = tmp_path / "my_loss.py"
     source.write_text("x = 1\n")
     disk = Disk(tmp_path, monkeypatch)
-    monkeypatch.setattr("protocols.users_files.classes._files", {})
+    monkeypatch.setattr("protocols.users_files.sources._files", {})
     digest = source_digest(source)
     remember_files({digest: source})
     keep_sources(tmp_path / "artifacts")

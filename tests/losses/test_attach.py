@@ -9,8 +9,7 @@ import torch
 from pytorch_metric_learning import trainers
 from torch import nn
 
-from losses import CCPLoss, Clock, ProxyISALoss
-from losses import schedule as attach
+from losses import CCPLoss, Clock, ProxyISALoss, attach
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
 from results.spec.training_spec import Component, MethodSpec, TrainingSettings

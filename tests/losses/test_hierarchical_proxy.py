@@ -41,9 +41,8 @@ def value_and_gradients(loss: torch.nn.Module, scale: float = 1.0) -> list[Tenso
     return [value, *torch.autograd.grad(value, [embeddings, loss.proxies])]
 
 
-@pytest.mark.parametrize("coarse", ["centroid", "learned"])
-def test_weight_zero_is_proxy_anchor(coarse: str) -> None:
-    loss, plain = pair([0, 0, 1, 1, 2, 2, 2, 0], num_groups=3, coarse_weight=0.0, coarse=coarse)
+def test_weight_zero_is_proxy_anchor() -> None:
+    loss, plain = pair([0, 0, 1, 1, 2, 2, 2, 0], num_groups=3, coarse_weight=0.0)
     torch.testing.assert_close(value_and_gradients(loss), value_and_gradients(plain))
 
 
@@ -55,20 +54,6 @@ def test_no_groups_yet_is_proxy_anchor() -> None:
 def test_every_class_its_own_group_multiplies_proxy_anchor() -> None:
     loss, plain = pair(list(range(C)), num_groups=C, coarse_weight=0.3)
     torch.testing.assert_close(value_and_gradients(loss), value_and_gradients(plain, scale=1.3))
-
-
-def test_learned_group_proxies_start_from_the_centroids_and_then_train_alone() -> None:
-    groups = [0, 0, 1, 1, 2, 2, 2, 0]
-    learned, _ = pair(groups, num_groups=3, coarse="learned")
-    averaged, _ = pair(groups, num_groups=3)
-    embeddings, labels = batch()
-    torch.testing.assert_close(learned(embeddings, labels), averaged(embeddings, labels))
-    learned(embeddings, labels).backward()
-    assert learned.coarse_proxies is not None
-    assert learned.coarse_proxies.grad.abs().max() > 0
-    before = learned.coarse_proxies.detach().clone()
-    learned.set_groups(torch.tensor(groups).flip(0))
-    assert torch.equal(learned.coarse_proxies, before)
 
 
 def test_numbering_of_the_groups_does_not_matter() -> None:
@@ -183,7 +168,7 @@ def test_coincident_points_are_split_without_nan() -> None:
         spherical_k_means(points, 7)
 
 
-@pytest.mark.parametrize("wrong", [{"num_groups": C + 1}, {"num_groups": 0}, {"period": 0}, {"coarse": "both"}])
+@pytest.mark.parametrize("wrong", [{"num_groups": C + 1}, {"num_groups": 0}, {"period": 0}])
 def test_settings_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="cannot make"):
         HierarchicalProxyLoss(C, D, **wrong)

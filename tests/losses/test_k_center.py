@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional
 
 from losses import greedy_k_center
 from tests.support.golden_files import Case, case_name, golden
@@ -12,9 +13,13 @@ from tests.support.golden_files import Case, case_name, golden
 def test_greedy_k_center(case: Case) -> None:
     params, pool = case.params, case.tensor("pool")
     k = params["proxies_per_class"]
-    picks, distances = greedy_k_center(pool, case.tensor("initial"), k, params["normalize"])
+    initial = case.tensor("initial")
+    if params["normalize"]:
+        pool, initial = functional.normalize(pool, dim=2), functional.normalize(initial, dim=2)
+    picks, distances = greedy_k_center(pool, initial, k)
     np.testing.assert_array_equal(picks, case.arrays["selected_index"])
     case.check(distances, case.arrays["selected_sqdist"], "selected_sqdist")
+    pool = case.tensor("pool")
     chosen = pool[torch.arange(len(pool))[:, None], picks]
     radius = torch.cdist(pool, chosen).amin(dim=2).amax(dim=1)
     np.testing.assert_allclose(radius, case.arrays["covering_radius"], rtol=1e-9, atol=1e-7)

@@ -1,29 +1,109 @@
-"""A push with a mask stores what a push of the masked rows stores."""
+"""The memory is a ring, and its running sums are the sums of its rows, whatever was pushed."""
+
+import copy
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from losses import ProxyISALoss
 from losses.memory_queue import MemoryQueue, SummedMemoryQueue
 
+CLASSES, SIZE, WIDTH = 4, 7, 3
+PUSHES = st.lists(st.lists(st.integers(0, CLASSES - 1), max_size=2 * SIZE), max_size=12)
 
-def queues(kind, order, size):
-    if kind is MemoryQueue:
-        return [MemoryQueue(size, 3, order) for _ in range(2)]
-    return [SummedMemoryQueue(size, 3, 4, order) for _ in range(2)]
+
+class ListQueue:
+    """The ring, said with a list."""
+
+    def __init__(self, size):
+        self.rows, self.size = [], size
+
+    def push(self, values):
+        self.rows = (self.rows + values)[-self.size :]
+
+
+@pytest.mark.parametrize("sizes", [[3, 3, 3, 3], [5], [2, 9, 1], [7, 7], [0, 4, 0]])
+def test_fifo_keeps_the_latest_rows(sizes):
+    queue, oracle, value = MemoryQueue(5, 1), ListQueue(5), 0
+    for q in sizes:
+        values = list(range(value, value + q))
+        value += q
+        queue.push(torch.tensor(values, dtype=torch.float32).reshape(q, 1), torch.tensor(values, dtype=torch.long))
+        oracle.push(values)
+        visible = queue.visible()
+        assert sorted(queue.labels[visible].tolist()) == oracle.rows
+        assert torch.equal(queue.embeddings[visible].squeeze(1).long(), queue.labels[visible])
+        assert queue.filled == len(oracle.rows)
+        assert (queue.labels[~visible] == -1).all()
 
 
 @pytest.mark.parametrize("size", [4, 7, 11, 40])
-@pytest.mark.parametrize("order", ["fifo", "authors"])
-@pytest.mark.parametrize("kind", [MemoryQueue, SummedMemoryQueue])
-def test_masked_rows_are_pushed_to_the_bit(kind, order, size):
-    generator = torch.Generator().manual_seed(size)
-    masked, plain = queues(kind, order, size)
-    for step in range(20):
-        rows = torch.randn(6, 3, generator=generator)
-        labels = torch.randint(4, (6,), generator=generator)
-        keep = torch.rand(6, generator=generator) < (0.0, 0.5, 1.0)[step % 3]
-        masked.push(rows, labels, keep)
-        plain.push(rows[keep], labels[keep])
-        assert torch.equal(masked.visible(), plain.visible())
-        for name, value in plain.state_dict().items():
-            assert torch.equal(masked.state_dict()[name], value), (step, name)
+def test_masked_rows_are_pushed_to_the_bit(size):
+    for make in (lambda: MemoryQueue(size, WIDTH), lambda: SummedMemoryQueue(size, WIDTH, CLASSES)):
+        generator = torch.Generator().manual_seed(size)
+        masked, plain = make(), make()
+        for step in range(20):
+            rows = torch.randn(6, WIDTH, generator=generator)
+            labels = torch.randint(CLASSES, (6,), generator=generator)
+            keep = torch.rand(6, generator=generator) < (0.0, 0.5, 1.0)[step % 3]
+            masked.push(rows, labels, keep)
+            plain.push(rows[keep], labels[keep])
+            for name, value in plain.state_dict().items():
+                assert torch.equal(masked.state_dict()[name], value), (step, name)
+
+
+def filled(pushes, seed=0):
+    queue = SummedMemoryQueue(SIZE, WIDTH, CLASSES)
+    generator = torch.Generator().manual_seed(seed)
+    for labels in pushes:
+        queue.push(torch.randn(len(labels), WIDTH, generator=generator), torch.tensor(labels, dtype=torch.long))
+    return queue
+
+
+def assert_sums_of_visible_rows(queue):
+    sums, numbers = queue.class_sums(torch.arange(CLASSES))
+    for c in range(CLASSES):
+        rows = queue.embeddings[queue.visible() & (queue.labels == c)].double()
+        assert numbers[c] == len(rows)
+        torch.testing.assert_close(sums[c], rows.sum(0), rtol=0, atol=1e-12)
+
+
+@settings(max_examples=100, deadline=None)
+@given(pushes=PUSHES, seed=st.integers(0, 9))
+def test_sums_after_any_pushes(pushes, seed):
+    assert_sums_of_visible_rows(filled(pushes, seed))
+
+
+def test_error_of_the_sums_does_not_grow_with_the_number_of_pushes():
+    assert_sums_of_visible_rows(filled([[0, 1, 2, 3, 1]] * 1000))
+
+
+def test_state_dict_keeps_the_bits_of_the_sums():
+    queue, loaded = filled([[0, 1, 2]] * 9), SummedMemoryQueue(SIZE, WIDTH, CLASSES)
+    loaded.load_state_dict(queue.state_dict())
+    assert torch.equal(loaded.sums, queue.sums)
+    assert torch.equal(loaded.numbers, queue.numbers)
+
+
+def test_sums_stay_in_float64():
+    queue = filled([[0, 1, 2], [3, 3, 0]])
+    before = queue.sums.clone()
+    assert torch.equal(queue.half().sums, before)
+
+
+def test_learned_similarity_is_the_mean_over_the_stored_rows():
+    torch.manual_seed(0)
+    loss = ProxyISALoss(CLASSES, WIDTH, memory_size=SIZE, h=0.5)
+    loss.start_memory()
+    for _ in range(6):
+        labels = torch.randint(CLASSES, (5,))
+        before = copy.deepcopy(loss.learned_sim)
+        loss(torch.randn(5, WIDTH), labels)
+        visible, unit = loss.queue.visible(), torch.nn.functional.normalize(loss.proxies.detach())
+        for c in range(CLASSES):
+            rows = loss.queue.embeddings[visible & (loss.queue.labels == c)]
+            updated = bool((labels == c).any()) and len(rows) > 0
+            expected = 0.5 * (rows @ unit[c]).mean() if updated else before[c]
+            torch.testing.assert_close(loss.learned_sim[c], expected)

@@ -4,8 +4,9 @@ import warnings
 import pytest
 import torch
 from pytorch_metric_learning.reducers import DoNothingReducer
+from torch.nn.functional import cross_entropy
 
-from losses import ProxyGMLLoss
+from losses import ProxyGMLLoss, proxy_gml
 from tests.support.proxy_golden import Golden, names
 
 
@@ -148,3 +149,16 @@ def test_logits_are_class_sums_of_the_nearest_proxies():
     logits = loss.get_logits(torch.tensor([[2.0, 0.0]]))
     near = [1.0, 1 / math.hypot(1, 0.1), 0.2 / math.hypot(0.2, 1)]
     torch.testing.assert_close(logits, torch.tensor([[near[0] + near[1], 0.0, near[2]]]))
+
+
+@pytest.mark.parametrize("entries", [1, 30, 70, 10_000])
+def test_the_cross_entropy_of_the_proxies_does_not_depend_on_the_size_of_its_blocks(entries, monkeypatch):
+    monkeypatch.setattr(proxy_gml, "_ENTRIES", entries)
+    torch.manual_seed(0)
+    rows = torch.randn(23, 5, dtype=torch.float64, requires_grad=True)
+    columns = torch.randn(5, 7, dtype=torch.float64, requires_grad=True)
+    classes = torch.randint(7, (23,))
+    value, expected = proxy_gml.product_cross_entropy(rows, columns, classes), cross_entropy(rows @ columns, classes)
+    torch.testing.assert_close(value, expected)
+    got, wanted = (torch.autograd.grad(3 * x, (rows, columns)) for x in (value, expected))
+    torch.testing.assert_close(got, wanted)

@@ -7,12 +7,41 @@ from pytorch_metric_learning.distances import BaseDistance
 from torch.nn.functional import one_hot
 
 from losses import Clock, ProxyAnchorLoss, ProxyISALoss
-from losses.memory_queue import MemoryQueue
+from losses.memory_queue import SummedMemoryQueue
 from tests.support.proxy_golden import Golden, names
 
 
+class AuthorsQueue(SummedMemoryQueue):
+    """The memory of the authors' code, in which some reference files were made.
+
+    Rows that do not fit behind the write position go to the last slots instead, and writing restarts at slot 0. While
+    the last slot holds a label above 0, all slots are visible; otherwise only those before the write position are.
+    """
+
+    def push(self, embeddings, labels, keep):
+        rows, labels = embeddings[keep], labels[keep]
+        start = int(self.position)
+        if overflow := start + len(rows) > self.memory_size:
+            start = self.memory_size - len(rows)
+        self.embeddings[start : start + len(rows)] = rows
+        self.labels[start : start + len(rows)] = labels
+        self.position.fill_(0 if overflow else start + len(rows))
+
+    def visible(self):
+        return (torch.arange(self.memory_size) < self.position) | (self.labels[-1] > 0)
+
+    def class_sums(self, classes):
+        stored = one_hot(self.labels.clamp(min=0), len(self.numbers)).double() * self.visible().unsqueeze(1)
+        return (stored.t() @ self.embeddings.double())[classes], stored.sum(0)[classes]
+
+
 def made_from(golden):
-    return ProxyISALoss(**golden.hyperparameters, queue=golden.sidecar["queue"]).to(golden.dtype)
+    settings = golden.hyperparameters
+    starts = settings.pop("memory_start_step"), settings.pop("filter_start_step")
+    loss = ProxyISALoss(**settings)
+    if golden.sidecar["queue"] == "authors":
+        loss.queue = AuthorsQueue(settings["memory_size"], settings["embedding_size"], settings["num_classes"])
+    return loss.to(golden.dtype), starts
 
 
 def check_step(golden, loss, step):
@@ -23,8 +52,9 @@ def check_step(golden, loss, step):
     similarity = loss.get_logits(embeddings).detach()
     own = one_hot(labels, loss.num_classes).bool()
     assert loss.switches() == (golden.tensor("memory_on", step), golden.tensor("filter_on", step))
-    golden.check("omega", loss.pair_weights(similarity, own), "state_rtol", step)
-    golden.check_exact("filtered", loss.filtered(similarity, labels), step)
+    status = loss.class_status(similarity.dtype)
+    golden.check("omega", loss.pair_weights(similarity, own, status), "state_rtol", step)
+    golden.check_exact("filtered", loss.filtered(similarity, labels, status), step)
 
     value = loss(embeddings, labels)
     value.backward()
@@ -51,22 +81,27 @@ def check_state(golden, loss, step):
 @pytest.mark.parametrize("name", names("proxy_isa"))
 def test_agrees_with_the_authors_code(name):
     golden = Golden.load(name)
-    loss = made_from(golden)
+    loss, (memory_start, filter_start) = made_from(golden)
     for step in range(golden.sidecar["steps"]):
+        if step == memory_start:
+            loss.start_memory()
+        if step == filter_start:
+            loss.start_filter()
         check_step(golden, loss, step)
         check_state(golden, loss, step)
 
 
 def trained(steps=6, seed=0, **kwargs):
-    """A loss with a past: random batches of all classes, memory and filter on from the start unless told otherwise."""
-    settings = {"num_classes": 4, "embedding_size": 6, "memory_size": 40, "V": 10, "h": 0.5}
-    settings |= {"memory_start_step": 0, "filter_start_step": steps} | kwargs
+    """A loss with a past: random batches of all classes, with the memory on; then the filter is on too."""
+    settings = {"num_classes": 4, "embedding_size": 6, "memory_size": 40, "V": 10, "h": 0.5} | kwargs
     torch.manual_seed(seed)
     loss = ProxyISALoss(**settings).double()
+    loss.start_memory()
     for _ in range(steps):
         labels = torch.arange(12) % settings["num_classes"]
         embeddings = loss.proxies.detach()[labels] + 0.5 * torch.randn(12, 6, dtype=torch.float64)
         loss(embeddings, labels)
+    loss.start_filter()
     return loss
 
 
@@ -89,7 +124,7 @@ def batch(seed=1):
 def test_positive_penalties_of_table_3(penalty):
     loss = trained(positive_penalty=penalty)
     similarity, labels, own = batch()
-    weights = loss.pair_weights(similarity, own)
+    weights = loss.pair_weights(similarity, own, loss.class_status(torch.float64))
     for i, c in enumerate(labels.tolist()):
         E = 10 * (1 - 0.9 ** int(loss.counts[c]))
         v = 1 / (1 + math.log(1 + E))
@@ -112,36 +147,6 @@ def test_table_3_without_weights_is_proxy_anchor(mined):
     torch.testing.assert_close(loss(embeddings, labels, mined), anchor(embeddings, labels, mined))
 
 
-def test_negatives_can_wait_for_the_memory():
-    similarity, _, own = batch()
-    early, late = (
-        trained(memory_start_step=None, filter_start_step=None, negatives_wait_for_memory=wait)
-        for wait in (False, True)
-    )
-    assert (early.pair_weights(similarity, own) < 1).any()
-    assert (late.pair_weights(similarity, own) == 1).all()
-    late.start_memory()
-    torch.testing.assert_close(late.pair_weights(similarity, own), early.pair_weights(similarity, own))
-
-
-def test_a_class_never_measured_is_locked_out_unless_the_filter_waits():
-    learned_sims = []
-    for wait in (False, True):
-        loss = trained(steps=20, memory_start_step=20, filter_start_step=20, filter_needs_memory=wait)
-        labels = torch.arange(8) % 4
-        similarity, _, own = batch()
-        assert (loss.pair_weights(similarity, own)[own] == 1).all() == wait
-        # Cosine 0.3 to the own proxy: below o = 1 - v - lam of a class seen 60 times.
-        unit = torch.nn.functional.normalize(loss.proxies.detach())
-        away = torch.randn_like(unit)
-        away = torch.nn.functional.normalize(away - (away * unit).sum(1, keepdim=True) * unit)
-        loss((0.3 * unit + math.sqrt(1 - 0.09) * away)[labels], labels)
-        learned_sims.append(loss.learned_sim)
-        assert (loss.learned == wait).all()
-    torch.testing.assert_close(learned_sims[0], torch.ones(4, dtype=torch.float64))
-    torch.testing.assert_close(learned_sims[1], torch.full((4,), 0.5 * 0.3, dtype=torch.float64))
-
-
 def test_all_filtered_still_measures_from_older_entries():
     loss = trained()
     before = copy.deepcopy(loss)
@@ -150,7 +155,6 @@ def test_all_filtered_still_measures_from_older_entries():
     assert torch.equal(loss.counts, before.counts)
     assert torch.equal(loss.queue.embeddings, before.queue.embeddings)
     assert torch.equal(loss.queue.position, before.queue.position)
-    assert loss.calls == before.calls + 1
     torch.testing.assert_close(loss.learned_sim, before.learned_sim)
 
 
@@ -173,16 +177,6 @@ def test_switches_follow_the_passes_over_the_images():
     assert seen == [(False, False), (False, False), (True, False), (True, True)]
 
 
-def test_starts_in_steps_take_the_place_of_passes():
-    loss = ProxyISALoss(2, 4, memory_size=8, memory_start_step=1, filter_start_step=2)
-    seen = []
-    for step in range(3):
-        loss.on_step_start(Clock(epoch=9, step=step, steps_per_epoch=100, passes=9))
-        seen.append(loss.switches())
-        loss(torch.randn(2, 4), torch.tensor([0, 1]))
-    assert seen == [(False, False), (True, False), (True, True)]
-
-
 def test_effective_number_of_one_sample_bound():
     loss = trained(steps=2, V=1)
     torch.testing.assert_close(loss.class_status(torch.float64).effective_number, torch.ones(4, dtype=torch.float64))
@@ -196,51 +190,10 @@ def test_two_classes_by_hand():
     assert value.item() == pytest.approx(math.log1p(math.exp(-4 * 0.9)) + math.log1p(math.exp(4 * 0.1)), rel=1e-6)
 
 
-@pytest.mark.parametrize("bad", [{"V": 0.5}, {"tau": 0.0}, {"positive_penalty": "w"}, {"queue": "lifo"}])
+@pytest.mark.parametrize("bad", [{"V": 0.5}, {"tau": 0.0}, {"positive_penalty": "w"}])
 def test_refuses_what_has_no_meaning(bad):
-    with pytest.raises(ValueError, match=r"V must|positive_penalty|order must"):
+    with pytest.raises(ValueError, match=r"V must|positive_penalty"):
         ProxyISALoss(3, 4, **bad)
-
-
-class ListQueue:
-    """The ring, said with a list."""
-
-    def __init__(self, size):
-        self.rows, self.size = [], size
-
-    def push(self, values):
-        self.rows = (self.rows + values)[-self.size :]
-
-
-@pytest.mark.parametrize("sizes", [[3, 3, 3, 3], [5], [2, 9, 1], [7, 7], [0, 4, 0]])
-def test_fifo_keeps_the_latest_rows(sizes):
-    queue, oracle, value = MemoryQueue(5, 1), ListQueue(5), 0
-    for q in sizes:
-        values = list(range(value, value + q))
-        value += q
-        queue.push(torch.tensor(values, dtype=torch.float32).reshape(q, 1), torch.tensor(values, dtype=torch.long))
-        oracle.push(values)
-        visible = queue.visible()
-        assert sorted(queue.labels[visible].tolist()) == oracle.rows
-        assert torch.equal(queue.embeddings[visible].squeeze(1).long(), queue.labels[visible])
-        assert queue.filled == len(oracle.rows)
-        assert (queue.labels[~visible] == -1).all()
-
-
-def test_authors_order_overwrites_the_latest_rows_and_hides_behind_class_0():
-    queue = MemoryQueue(5, 1, order="authors")
-    push = lambda *labels: queue.push(torch.zeros(len(labels), 1), torch.tensor(labels))  # noqa: E731
-    push(1, 2, 3)
-    push(4, 5, 6)  # 3 + 3 > 5: over the last three slots
-    assert queue.labels.tolist() == [1, 2, 4, 5, 6]
-    assert queue.position == 0
-    assert queue.visible().all()
-    push(7)
-    assert queue.labels.tolist() == [7, 2, 4, 5, 6]
-    push(8, 8, 8, 8)
-    push(9, 0)  # 5 + 2 > 5: class 0 in the last slot, nothing is visible until slots are written again
-    assert queue.labels.tolist() == [7, 8, 8, 9, 0]
-    assert not queue.visible().any()
 
 
 def test_a_similarity_that_is_not_linear_is_refused():

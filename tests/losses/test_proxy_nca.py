@@ -23,6 +23,8 @@ def loss_of(case: Case, **params: Any) -> ProxyNCALoss:
 def own_parameters(case: Case) -> dict[str, Any]:
     params = case.params
     params.pop("temperature", None)  # the sidecars note 1 / scale**2 beside the scale
+    if "scale" in params:
+        params["softmax_scale"] = params.pop("scale") ** 2
     return params
 
 
@@ -91,13 +93,13 @@ def test_prob_equals_the_library_where_nothing_underflows() -> None:
 
 
 def test_a_hopeless_sample_keeps_its_loss_and_its_gradient() -> None:
-    loss = ProxyNCALoss(2, 2, scale=10.0)
+    loss = ProxyNCALoss(2, 2, softmax_scale=100.0)
     with torch.no_grad():
         loss.proxies.copy_(torch.tensor([[1.0, 0.0], [-1.0, 0.0]]))
     embeddings = torch.tensor([[-1.0, 1e-3]], requires_grad=True)
     value = loss(embeddings, torch.tensor([0]))
     value.backward()
-    assert value.item() == pytest.approx(4 * 10**2, rel=1e-4)  # scale^2 (4 - 0); softmax(-400) is 0 in float32
+    assert value.item() == pytest.approx(4 * 100, rel=1e-4)  # softmax_scale (4 - 0); softmax(-400) is 0 in float32
     assert embeddings.grad is not None
     assert embeddings.grad.abs().max() > 1e-2
 
@@ -105,7 +107,7 @@ def test_a_hopeless_sample_keeps_its_loss_and_its_gradient() -> None:
 def test_classic_lacks_the_own_proxy_and_port_without_smoothing_is_prob() -> None:
     torch.manual_seed(0)
     embeddings, labels = torch.randn(7, 4), torch.tensor([0, 1, 2, 0, 1, 2, 2])
-    prob, classic = ProxyNCALoss(3, 4, scale=2.0), ProxyNCALoss(3, 4, "classic", scale=2.0)
+    prob, classic = ProxyNCALoss(3, 4, softmax_scale=4.0), ProxyNCALoss(3, 4, "classic", softmax_scale=4.0)
     port = ProxyNCALoss(3, 4, "port", smoothing_const=0.0, scaling_x=4.0, scaling_p=1.0)
     for other in (classic, port):
         other.proxies.data.copy_(prob.proxies.data)
@@ -129,9 +131,8 @@ def test_two_classes(variant: Any) -> None:
     ("variant", "settings", "message"),
     [
         ("prob", {"smoothing_const": 0.1}, "smoothing_const"),
-        ("port", {"scale": 2.0}, "scale"),
-        ("anchor_form", {"softmax_scale": 2.0}, "scale"),
-        ("prob", {"scale": 2.0, "softmax_scale": 4.0}, "not both"),
+        ("port", {"softmax_scale": 2.0}, "softmax_scale"),
+        ("anchor_form", {"softmax_scale": 2.0}, "softmax_scale"),
         ("anchor_form", {"positive_enumeration": "all"}, "positive_enumeration"),
         ("probability", {}, "variant"),
     ],

@@ -1,13 +1,18 @@
 """In a plain loop with a `Schedule` a loss is the method that the suite runs."""
 
+import copy
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from torch import nn
 
-from losses import CCPLoss, HierarchicalProxyLoss, Schedule
+from losses import CCPLoss, HierarchicalProxyLoss, ProxyISALoss, Schedule
 from losses.plugin import Clock, TrainingPlugin
+from losses.schedule import CALLS
 from protocols.training.train_fold import train_fold
 from results.spec.training_spec import Component, MethodSpec, TrainingSettings
 from tests.support.plain_loop import losses_of_plain_loop
@@ -88,3 +93,56 @@ def test_a_loss_that_picks_samples_asks_for_images() -> None:
     loss = CCPLoss.from_card(num_classes=2, embedding_size=4)
     with pytest.raises(ValueError, match="CCPLoss picks its proxies among embeddings of training images; give images="):
         Schedule(loss, nn.Linear(2, 4), [0, 1], batch_size=2)
+
+
+# --- the reminder ---
+
+WAITING: dict[str, tuple[Callable[[], nn.Module], str]] = {
+    "ProxyISALoss": (lambda: ProxyISALoss(4, 3, memory_size=50), "memory and filter off"),
+    "CCPLoss": (lambda: CCPLoss.from_card(num_classes=4, embedding_size=3), "random proxies"),
+    "HierarchicalProxyLoss": (lambda: HierarchicalProxyLoss(4, 3), "no groups of classes"),
+}
+
+
+def warnings_of(loss: nn.Module, calls: int) -> list[str]:
+    embeddings, labels = torch.randn(8, 3, requires_grad=True), torch.arange(8) % 4
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(calls):
+            loss(embeddings, labels)
+    return [str(warning.message) for warning in caught if "hooks" in str(warning.message)]
+
+
+@pytest.mark.parametrize("name", WAITING)
+def test_a_loss_that_waits_for_hooks_says_so_once_with_the_remedy(name: str) -> None:
+    make, missing = WAITING[name]
+    loss = make()
+    assert warnings_of(copy.deepcopy(loss), CALLS - 1) == []
+    (message,) = warnings_of(loss, CALLS + 1)
+    assert message.startswith(f"{name} was called {CALLS} times in training and its hooks were not: {missing}")
+    assert "losses.attach(loss, trainer)" in message
+    assert "losses.Schedule" in message
+
+
+@pytest.mark.parametrize("name", WAITING)
+def test_it_is_silent_with_a_schedule(name: str) -> None:
+    make, _ = WAITING[name]
+    loss, model = make(), nn.Linear(2, 3)
+    schedule = Schedule(
+        loss,
+        model,
+        torch.arange(12) % 4,
+        batch_size=4,
+        trunk=model,
+        images=lambda rows: torch.randn(len(rows), 2),
+    )
+    schedule.start_step()
+    assert warnings_of(loss, CALLS) == []
+
+
+def test_a_loss_whose_parts_are_on_and_evaluation_need_no_hook() -> None:
+    loss = ProxyISALoss(4, 3, memory_size=50)
+    loss.start_memory()
+    loss.start_filter()
+    assert warnings_of(loss, CALLS) == []
+    assert warnings_of(ProxyISALoss(4, 3, memory_size=50).eval(), CALLS) == []

@@ -64,3 +64,25 @@ def test_logits_are_between_the_similarities_to_the_worst_and_the_best_center() 
     logits = loss.get_logits(embeddings)
     assert (logits <= similarity.amax(dim=2) + 1e-6).all()
     assert (logits >= similarity.mean(dim=2) - 1e-6).all()
+
+
+@pytest.mark.parametrize("special", ["none", "equal centres", "a centre of norm 0"])
+def test_the_gradient_written_out_is_that_of_unit_centres(special: str) -> None:
+    torch.manual_seed(0)
+    loss = SoftTripleLoss(5, 6, centers_per_class=4).double()
+    x, c = torch.randn(7, 6, dtype=torch.float64), loss.fc.detach().clone()
+    if special == "equal centres":
+        c[:, 1] = 2 * c[:, 0]
+    if special == "a centre of norm 0":
+        c[:, 3] = 0
+    with torch.no_grad():
+        loss.fc.copy_(c)
+    embeddings, centers = x.clone().requires_grad_(), c.requires_grad_()
+    unit = functional.normalize(centers, dim=0)
+    total = ((functional.normalize(embeddings, dim=1) @ unit) ** 3).sum() + 2 * center_spread(unit.t().view(5, 4, 6))
+    expected = torch.autograd.grad(total, (embeddings, centers))
+    own = x.requires_grad_()
+    cosines, spread = loss._similarity_and_spread(own)
+    value = (cosines**3).sum() + 2 * spread
+    torch.testing.assert_close(value, total, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(torch.autograd.grad(value, (own, loss.fc)), expected, rtol=1e-9, atol=1e-9)

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import optuna
 import pytest
 
 from protocols.jobs import EvaluateJob, Job, TrainJob
@@ -17,6 +16,7 @@ from protocols.search.study import Budget, Study
 from protocols.splits import from_ranges, mlrc_split
 from results.records.provenance import provenance
 from results.records.records import FoldResult, RunRecord, Scores
+from results.records.trials import TrialLog, TrialsInMemory
 from results.spec.search_settings import SamplerSettings
 from results.spec.training_spec import FoldSpec, MethodSpec
 from results.spec.trunk_spec import TrunkSpec
@@ -79,6 +79,7 @@ def _record(job: EvaluateJob) -> RunRecord:
         hyperparameters=job.hyperparameters,
         run=job.run,
         search=job.search,
+        study=job.study,
         seed=job.seed,
         fold_fingerprints=tuple(spec.fingerprint for spec in job.specs),
         fold_scores=(score,) * len(job.specs),
@@ -109,7 +110,7 @@ def _hump(spec: FoldSpec) -> FoldResult:
 
 
 def study(problem: Problem, method: OpenMethod, budget: Budget) -> Study:
-    return Study(problem, method, budget, SAMPLER, optuna.storages.InMemoryStorage())
+    return Study(problem, method, budget, SAMPLER, TrialsInMemory())
 
 
 def _drive(
@@ -117,10 +118,10 @@ def _drive(
     method: OpenMethod = OPEN,
     budget: Budget = BUDGET,
     score: Callable[[FoldSpec], FoldResult] = _hump,
-    storage: optuna.storages.BaseStorage | None = None,
+    log: TrialLog | None = None,
 ) -> Driven:
     driven = Driven()
-    work = mlrc(Study(problem, method, budget, SAMPLER, storage or optuna.storages.InMemoryStorage()))
+    work = mlrc(Study(problem, method, budget, SAMPLER, log or TrialsInMemory()))
     try:
         jobs = next(work)
         while True:
@@ -312,29 +313,30 @@ def test_a_pretrained_trunk_is_tested_once(problem: Problem, trunk: TrunkSpec, m
 
 def test_an_interrupted_protocol_asks_for_the_same_jobs(problem: Problem) -> None:
     whole = _drive(problem)
-    storage = optuna.storages.InMemoryStorage()
-    work = mlrc(Study(problem, OPEN, BUDGET, SAMPLER, storage))
+    log = TrialsInMemory()
+    work = mlrc(Study(problem, OPEN, BUDGET, SAMPLER, log))
     jobs = next(work)
     work.send([_hump(job.spec) for job in jobs])
     work.close()
-    rest = _drive(problem, storage=storage)
-    assert [len(jobs) for jobs in rest.asked] == [4, 4, 4, 12, 3]
-    assert rest.asked == whole.asked[1:]
-    assert len(_drive(problem, storage=storage).search) == 0, "a finished search is not gone on with"
+    assert _drive(problem, log=log).asked == whole.asked, "the store has the outcomes of the first trial"
+    (study,) = log.studies
+    trials = log.trials(study)
+    assert _drive(problem, log=log).asked == whole.asked
+    assert log.trials(study) == trials, "a finished search is not gone on with"
 
 
 def test_a_larger_budget_goes_on_and_a_smaller_looks_at_the_first_only(problem: Problem) -> None:
-    storage = optuna.storages.InMemoryStorage()
+    log = TrialsInMemory()
     rising = iter(range(1000))
 
     def score(spec: FoldSpec) -> FoldResult:
         return made_up_result(spec.fingerprint, next(rising) / 1000)
 
-    small = _drive(problem, budget=Budget(2, 1), score=score, storage=storage)
-    large = _drive(problem, budget=Budget(4, 1), score=score, storage=storage)
-    assert (len(small.search), len(large.search)) == (8, 8)
-    again = _drive(problem, budget=Budget(2, 1), score=score, storage=storage)
-    assert again.search == []
+    small = _drive(problem, budget=Budget(2, 1), score=score, log=log)
+    large = _drive(problem, budget=Budget(4, 1), score=score, log=log)
+    assert (len(small.search), len(large.search)) == (8, 16)
+    again = _drive(problem, budget=Budget(2, 1), score=score, log=log)
+    assert again.search == small.search == large.search[:8]
     assert again.reproductions == small.reproductions
     assert again.reproductions != large.reproductions
 
@@ -351,7 +353,5 @@ def test_an_exhaustive_parameter_has_its_own_number_of_trials(problem: Problem) 
 
 @pytest.mark.parametrize("change", [{"seed": 6}, {"folds": 2}, {"embedding_size": 4}, {"training": settings(lr=0.5)}])
 def test_another_problem_is_another_study(problem: Problem, change: dict[str, Any]) -> None:
-    storage = optuna.storages.InMemoryStorage()
-    one = Study(problem, OPEN, BUDGET, SAMPLER, storage).open()
-    other = Study(replace(problem, **change), OPEN, BUDGET, SAMPLER, storage).open()
-    assert one.fingerprint != other.fingerprint
+    one = Study(problem, OPEN, BUDGET, SAMPLER, TrialsInMemory())
+    assert one.name != Study(replace(problem, **change), OPEN, BUDGET, SAMPLER, TrialsInMemory()).name

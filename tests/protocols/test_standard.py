@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import optuna
 import pytest
 
 from protocols.jobs import EvaluateJob, Job, TrainJob
@@ -16,6 +15,7 @@ from protocols.splits import SplitError, from_ranges, named_split
 from protocols.standard import foreseeable, kinds, standard, trainings_of
 from protocols.training.train_fold import train_fold
 from results.records.records import CurvePoint, FoldResult
+from results.records.trials import TrialsInMemory
 from results.spec.search_settings import SamplerSettings
 from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import TrunkSpec
@@ -33,7 +33,7 @@ def problem(tmp_path: Path) -> Problem:
 
 
 def study(problem: Problem, method: OpenMethod, budget: Budget) -> Study:
-    return Study(problem, method, budget, SamplerSettings(startup_trials=2), optuna.storages.InMemoryStorage())
+    return Study(problem, method, budget, SamplerSettings(startup_trials=2), TrialsInMemory())
 
 
 def curve(*scores: float) -> tuple[CurvePoint, ...]:

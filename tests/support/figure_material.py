@@ -70,4 +70,4 @@ def put_in_store(store, material):
     for record in measured.records:
         record = record.model_copy(update={"fingerprint": f"{material.name} {record.fingerprint}"})
         store.put_run(record)
-        store.enlist(identity, record.method, record.run, record.fingerprint)
+        store.enlist(identity, record.method, record)

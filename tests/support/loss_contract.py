@@ -1,11 +1,10 @@
 """What the tests of the contract share: batches, losses with a past, and what to compare.
 
-The contract is what every loss promises, whatever it computes; its tests run over all entries of `factories.CASES`.
+The contract is what every loss promises, whatever it computes. Its tests go through all `loss_factories.CASES`.
 """
 
 import copy
 
-import pytest
 import torch
 
 from tests.support.loss_factories import CASES, LossCase
@@ -13,9 +12,26 @@ from tests.support.loss_factories import CASES, LossCase
 C, D, B = 5, 8, 12
 
 
+def chosen(**promised):
+    return [case for case in CASES if all(getattr(case, key) == value for key, value in promised.items())]
+
+
 def cases(**promised):
-    chosen = [case for case in CASES if all(getattr(case, key) == value for key, value in promised.items())]
-    return pytest.mark.parametrize("case", chosen, ids=lambda case: case.name)
+    """Decorator: one test goes through the losses that promise this; a failure names its loss."""
+
+    def decorate(check):
+        def test():
+            for case in chosen(**promised):
+                try:
+                    check(case)
+                except BaseException as error:
+                    error.add_note(f"with the loss {case.name}")
+                    raise
+
+        test.__name__, test.__doc__ = check.__name__, check.__doc__
+        return test
+
+    return decorate
 
 
 every_case = cases()

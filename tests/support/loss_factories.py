@@ -50,13 +50,19 @@ class LossCase:
     positive: bool = True
 
 
+class _FilteringISA(ProxyISALoss):
+    """Proxy-ISA whose filter starts after two batches of 12; before, it would keep all classes out of the memory."""
+
+    def compute_loss(self, *args: Any) -> Any:
+        if self.training and self.counts.sum() >= 24:
+            self.start_filter()
+        return super().compute_loss(*args)
+
+
 def _isa(num_classes: int, embedding_size: int, **kwargs: Any) -> ProxyISALoss:
-    settings = {"memory_size": 50, "V": 20, "h": 0.5, "memory_start_step": 0, "filter_start_step": 2}
-    return ProxyISALoss(num_classes, embedding_size, **settings | kwargs)
-
-
-def _isa_authors(num_classes: int, embedding_size: int, **kwargs: Any) -> ProxyISALoss:
-    return _isa(num_classes, embedding_size, queue="authors", filter_needs_memory=True, **kwargs)
+    loss = _FilteringISA(num_classes, embedding_size, **{"memory_size": 50, "V": 20, "h": 0.5} | kwargs)
+    loss.start_memory()
+    return loss
 
 
 def _gml(num_classes: int, embedding_size: int, **kwargs: Any) -> ProxyGMLLoss:
@@ -109,10 +115,6 @@ def _hierarchical(num_classes: int, embedding_size: int, **kwargs: Any) -> Hiera
     return loss
 
 
-def _hierarchical_learned(num_classes: int, embedding_size: int, **kwargs: Any) -> HierarchicalProxyLoss:
-    return _hierarchical(num_classes, embedding_size, coarse="learned", **kwargs)
-
-
 def _wrapped(name: str, make: Callable[..., nn.Module], **promised: Any) -> LossCase:
     """Losses that hold another one and take no keywords of PML themselves."""
     return LossCase(name, make, keywords=False, logits=False, **promised)
@@ -121,7 +123,6 @@ def _wrapped(name: str, make: Callable[..., nn.Module], **promised: Any) -> Loss
 CASES = [
     LossCase("proxy_anchor", ProxyAnchorLoss, divisors=True),
     LossCase("proxy_isa", _isa, divisors=True),
-    LossCase("proxy_isa_authors_queue", _isa_authors, divisors=True),
     LossCase("proxy_gml", _gml),
     LossCase("proxy_gml_plain", _gml_plain),
     LossCase("soft_triple", _soft_triple, proxies=_centers),
@@ -130,7 +131,6 @@ CASES = [
     LossCase("proxy_nca_port", _nca("port")),
     LossCase("proxy_nca_anchor_form", _nca("anchor_form")),
     LossCase("hierarchical", _hierarchical, divisors=True),
-    LossCase("hierarchical_learned", _hierarchical_learned, divisors=True),
     # An untrained flow does not prefer the proxies' own place; SoftTriple's assignment is a constant of the condition.
     _wrapped("nir_proxy_anchor", _nir("proxy_anchor"), proxies=None),
     _wrapped("nir_proxy_nca", _nir("proxy_nca"), proxies=None),

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from scipy.io import savemat
 
-from protocols.datasets.cars196_names import CLASS_NAMES
+from protocols.datasets.cars196 import CLASS_NAMES
 from tests.support.image_folders import paint
 
 CARS = 10

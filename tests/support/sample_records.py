@@ -108,6 +108,7 @@ def some_run(method: str = "triplet", run: int = 0, separated: float = 0.5, **ch
         "hyperparameters": {"loss.margin": 0.1},
         "run": run,
         "search": 0,
+        "study": None,
         "seed": 0,
         "fold_fingerprints": tuple(f"{method}-{run}-{fold}" for fold in range(4)),
         "fold_scores": tuple(scores(separated) for _ in range(4)),

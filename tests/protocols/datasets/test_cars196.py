@@ -10,8 +10,7 @@ import pytest
 from scipy.io import savemat
 
 from protocols.datasets import cars196
-from protocols.datasets.cars196 import list_cars196
-from protocols.datasets.cars196_names import CLASS_NAMES
+from protocols.datasets.cars196 import CLASS_NAMES, list_cars196
 from protocols.datasets.dataset import DataError, DataRequest
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.publication import CARS196, Counts

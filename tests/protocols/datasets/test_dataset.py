@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from protocols.datasets.dataset import DataError, check_classes
+from protocols.datasets.dataset import DataError, ImageListing, check_listing
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.images.decoding import BrokenImageError, decode
 from results.spec.training_spec import ImageSettings
@@ -36,7 +36,8 @@ def test_a_class_that_cannot_be_scored(folder: Path, tmp_path: Path, left: int, 
 
 
 def test_classes_that_can_be_scored_pass() -> None:
-    check_classes("toys", [str(c) for c in range(8)], np.arange(8).repeat(2))
+    names = tuple(str(c) for c in range(8))
+    check_listing(ImageListing("toys", Path(), names, (), np.arange(8).repeat(2)))
 
 
 def test_a_broken_image_is_named(folder: Path, tmp_path: Path) -> None:

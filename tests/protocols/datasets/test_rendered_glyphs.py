@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from protocols.datasets import glyphs
-from protocols.datasets import glyphs as embedded
 from protocols.datasets.dataset import DataRequest
 from results.spec.training_spec import ImageSettings
 
@@ -13,13 +12,13 @@ from results.spec.training_spec import ImageSettings
 @pytest.mark.slow
 def test_glyphs_are_rendered_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     request = DataRequest("glyphs", ImageSettings(resize=None, crop=32), tmp_path)
-    drawn = embedded.open_glyphs(request)
+    drawn = glyphs.open_glyphs(request)
 
     def refuse() -> None:
         raise AssertionError("rendered again")
 
     monkeypatch.setattr(glyphs, "render", refuse)
-    cached = embedded.open_glyphs(request)
+    cached = glyphs.open_glyphs(request)
     assert cached.fingerprint == drawn.fingerprint
     assert (cached.images.labels == drawn.images.labels).all()
     assert (cached.images.image(7) == drawn.images.image(7)).all()

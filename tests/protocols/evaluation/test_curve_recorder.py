@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from protocols.datasets.dataset import Dataset
-from protocols.evaluation.curve_recorder import CurveRecorder
-from protocols.evaluation.evaluate_run import evaluate_run
+from protocols.evaluation.evaluate_run import CurveRecorder, evaluate_run
 from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.jobs import EvaluateJob
 from protocols.splits import SplitError, mlrc_split

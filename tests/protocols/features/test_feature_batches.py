@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from protocols.features import feature_batches
-from protocols.features.feature_batches import EvaluationFeatures, FeatureSource
+from protocols.features import feature_rows
+from protocols.features.feature_rows import EvaluationFeatures, FeatureSource
 from tests.support.feature_files import opened_features, some_features, write_features
 
 CPU = torch.device("cpu")
@@ -22,7 +22,7 @@ def features(tmp_path):
 @pytest.fixture(params=["kept in memory", "read for each batch"])
 def room(request, monkeypatch):
     if request.param == "read for each batch":
-        monkeypatch.setattr(feature_batches, "MEMORY_BYTES", 800)
+        monkeypatch.setattr(feature_rows, "MEMORY_BYTES", 800)
 
 
 def test_a_batch_has_the_rows_that_were_asked_for(features, room):

@@ -7,7 +7,7 @@ import torch
 from protocols.datasets.folder import open_folder
 from protocols.features import frozen_features
 from protocols.features.frozen_features import FrozenTrunk, with_features, with_noise
-from protocols.images.evaluation_crops import EvaluationCrops
+from protocols.images.batch_source import EvaluationCrops
 from protocols.trunks.embedding_model import EmbeddingModel
 from results.spec.training_spec import ImageSettings
 from results.spec.trunk_spec import TrunkSpec

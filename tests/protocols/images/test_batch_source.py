@@ -13,11 +13,10 @@ import torch
 from scipy.stats import ks_2samp
 
 from protocols.images import batch_source as source
-from protocols.images.batch_source import BatchSource
+from protocols.images.batch_source import BatchSource, done_ahead
 from protocols.images.crops import training_batch
 from protocols.images.packed_images import LabelledImages
 from protocols.images.packing import pack_arrays
-from protocols.images.prefetch import done_ahead
 from protocols.training.train_fold import train_fold
 from results.spec.training_spec import ImageSettings
 from tests.support.toys import CONTRASTIVE, IMAGES, pattern_dataset, same_weights, settings, toy_fold
@@ -41,14 +40,19 @@ def _reference(images: LabelledImages) -> list[torch.Tensor]:
     return [training_batch(images, rows, FAITHFUL, generator) for rows in ROWS]
 
 
-@pytest.mark.parametrize("threads", [None, 0, 1, 3])
+@pytest.mark.parametrize("threads", [0, 1, 3])
 @pytest.mark.parametrize(
     ("how", "resident"), [(FAITHFUL, None), (ON_DEVICE, None), (ON_DEVICE, True), (ON_DEVICE, False)]
 )
 def test_every_way_gives_the_faithful_bits(
-    images: LabelledImages, how: ImageSettings, resident: bool | None, threads: int | None
+    images: LabelledImages,
+    how: ImageSettings,
+    resident: bool | None,
+    threads: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    batches = BatchSource(images, how, CPU, resident=resident, threads=threads).training_batches(
+    monkeypatch.setattr(source, "host_threads", lambda device: threads)
+    batches = BatchSource(images, how, CPU, resident=resident).training_batches(
         iter(ROWS), torch.Generator().manual_seed(4)
     )
     made = list(batches)

@@ -72,7 +72,7 @@ def test_the_boxes_of_a_batch_are_those_of_one_image_after_another(
 
 def test_sizes_of_several_images_are_those_of_each(tmp_path: Path) -> None:
     images = _images(tmp_path, 9, 7).select(np.array([3, 1]))
-    assert images.shapes_of(np.array([1, 0, 1])) == [images.shape_of(index) for index in (1, 0, 1)]
+    assert images.shapes_of(np.array([1, 0, 1])) == [images.image(index).shape for index in (1, 0, 1)]
     assert images.shapes_of(np.array([], dtype=np.int64)) == []
     for missing in (2, -1):
         with pytest.raises(IndexError, match=f"image {missing} of 2"):

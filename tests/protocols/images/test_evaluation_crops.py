@@ -8,9 +8,9 @@ import torch
 
 from protocols.evaluation.evaluate_run import evaluate_run
 from protocols.evaluation.test_data import test_data as data_for_testing
-from protocols.images import evaluation_crops as prepared
+from protocols.images import batch_source as prepared
+from protocols.images.batch_source import EvaluationCrops
 from protocols.images.crops import evaluation_batch
-from protocols.images.evaluation_crops import EvaluationCrops
 from protocols.images.packed_images import LabelledImages
 from protocols.jobs import EvaluateJob
 from protocols.splits import mlrc_split

@@ -2,8 +2,6 @@
 
 import subprocess
 import sys
-from importlib.machinery import ModuleSpec
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -230,38 +228,18 @@ def test_distances_of_any_size_and_sign_are_in_order(scale: float, k: int) -> No
     assert torch.equal(nearest(points, points, k, exclude_self=False), expected)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_faiss_finds_the_same(seed: int) -> None:
-    faiss = pytest.importorskip("faiss", reason="the comparison needs faiss")
-    points, _ = _grid(150, seed)
-    index = faiss.IndexFlatL2(3)
-    index.add(points.numpy())
-    by_faiss = torch.from_numpy(index.search(points.numpy(), 150)[1])
-    assert torch.equal(nearest(points, points, 150, exclude_self=False), by_faiss)
-    without_self = by_faiss[by_faiss != torch.arange(150)[:, None]].reshape(150, 149)
-    assert torch.equal(nearest(points, points, 149, exclude_self=True), without_self)
-
-
-def test_the_backend_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert neighbours.backend("cpu") == f"torch {torch.__version__}"
-    monkeypatch.setattr(neighbours, "_has_faiss_gpu", lambda: False)
-    assert neighbours.backend("cuda:0") == f"torch {torch.__version__}"
-
-
-@pytest.mark.parametrize(("builds", "usable"), [({}, False), ({"StandardGpuResources": object}, True)])
-def test_a_gpu_build_of_faiss_is_known_by_what_it_can_do(
-    monkeypatch: pytest.MonkeyPatch, builds: dict[str, object], usable: bool
-) -> None:
-    installed = ModuleType("faiss")
-    vars(installed).update({"__version__": "1.9", **builds})
-    installed.__spec__ = ModuleSpec("faiss", None)
-    monkeypatch.setitem(sys.modules, "faiss", installed)
-    neighbours._has_faiss_gpu.cache_clear()
-    try:
-        assert neighbours.backend("cpu").startswith("torch")
-        assert neighbours.backend("cuda:0") == ("faiss 1.9 (GPU)" if usable else f"torch {torch.__version__}")
-    finally:
-        neighbours._has_faiss_gpu.cache_clear()
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("d", [128, 2048])
+@pytest.mark.parametrize("queries", [1, 5, 1402])
+@pytest.mark.usefixtures("same_threads_afterwards")
+def test_duplicates_are_equally_near_wherever_they_are(threads: int, d: int, queries: int) -> None:
+    torch.set_num_threads(threads)
+    half = _sample(701, d, 1, 2, torch.float32)[0]
+    found = nearest(torch.cat([half, half])[:queries], torch.cat([half, half]), 60, exclude_self=False)
+    pairs = found.unflatten(1, (30, 2))
+    # A few points that are no twins are equally near by chance.
+    assert (pairs[..., 0] + 701 == pairs[..., 1]).double().mean() > 0.999
+    assert torch.equal(pairs[:, 0, 0], torch.arange(queries) % 701)
 
 
 @pytest.mark.parametrize("elements", [1, 41, 42, 83, 84, 41 * 41, 10**6])

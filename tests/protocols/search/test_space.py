@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
-from protocols.search.space import SearchParameter, searched_ranges, settled
+from protocols.search.space import SearchParameter, searched_ranges, tried
 from results.spec.search_settings import SearchedRange
 
 
@@ -72,6 +72,6 @@ def test_whole_numbers_have_equal_shares() -> None:
 @pytest.mark.parametrize("trials", [1, 6])
 def test_a_budget_too_small_for_all_values_is_searched(trials: int) -> None:
     bins = SearchParameter(target="loss.num_bins", scale="int", low=2, high=8, exhaustive=True)
-    (parameter,), count = settled((bins,), trials)
+    (parameter,), count = tried((bins,), trials)
     assert count == trials
     assert not parameter.exhaustive

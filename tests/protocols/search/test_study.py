@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-import optuna
 import pytest
 
 from protocols.jobs import TrainJob
@@ -12,6 +11,7 @@ from protocols.search.open_method import OpenMethod
 from protocols.search.space import SearchParameter
 from protocols.search.study import Budget, Study
 from protocols.splits import mlrc_split
+from results.records.trials import TrialLog, TrialsInMemory
 from results.spec.search_settings import SamplerSettings
 from results.spec.training_spec import ImageSettings, TrainingSettings
 from results.spec.trunk_spec import TrunkSpec
@@ -28,9 +28,9 @@ def problem(tmp_path_factory: pytest.TempPathFactory) -> Problem:
     return small_problem(tmp_path_factory.mktemp("cache"))
 
 
-def study_of(problem: Problem, storage: optuna.storages.BaseStorage | None = None, **changes: Any) -> Study:
+def study_of(problem: Problem, log: TrialLog | None = None, **changes: Any) -> Study:
     fields: dict[str, Any] = {"method": OPEN, "budget": Budget(trials=4), "sampler": SamplerSettings()}
-    return Study(problem, storage=storage or optuna.storages.InMemoryStorage(), **{**fields, **changes})
+    return Study(problem, log=log or TrialsInMemory(), **{**fields, **changes})
 
 
 CHANGES: dict[str, dict[str, Any]] = {
@@ -48,43 +48,101 @@ CHANGES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_every_shared_condition_makes_another_study(problem: Problem, change: str) -> None:
     changed = replace(problem, **CHANGES[change])
-    assert study_of(changed).open().fingerprint != study_of(problem).open().fingerprint
+    assert study_of(changed).name != study_of(problem).name
 
 
 @pytest.mark.parametrize("change", [{"fingerprint": "d" * 32}, {"name": "another"}])
 def test_other_data_make_another_study(problem: Problem, change: dict[str, str]) -> None:
     changed = replace(problem, dataset=replace(problem.dataset, **change))
-    assert study_of(changed).open().fingerprint != study_of(problem).open().fingerprint
+    assert study_of(changed).name != study_of(problem).name
 
 
 def test_another_method_makes_another_study_and_a_longer_budget_does_not(problem: Problem) -> None:
     margin = OpenMethod(method=COSFACE, space=(MARGIN,))
-    assert study_of(problem, method=margin).open().fingerprint != study_of(problem).open().fingerprint
-    assert study_of(problem, budget=Budget(trials=50)).open().fingerprint == study_of(problem).open().fingerprint
+    assert study_of(problem, method=margin).name != study_of(problem).name
+    assert study_of(problem, budget=Budget(trials=50)).name == study_of(problem).name
 
 
-def test_seeds_come_from_the_trials_position_and_not_from_its_number(problem: Problem) -> None:
-    study = study_of(problem)
-    # An earlier run died between the start of a trial and its first hyperparameter: its number is used up.
-    study.open().study.ask()
+def test_a_study_says_what_it_is(problem: Problem) -> None:
+    identity = study_of(problem).identity
+    assert identity["dataset"] == problem.dataset.name
+    assert identity["seed"] == problem.seed
+    assert identity["space"] == [MARGIN.model_dump(mode="json")]
+    assert "racing" not in identity
+    assert study_of(problem, racing=True).name != study_of(problem).name
+
+
+def finish(study: Study, score: Any, trials: int) -> list[list[TrainJob]]:
+    """Run a search until `trials` trials have scores by `score` of margin and fold; return the jobs of each step."""
+    steps = []
     work = study.best_hyperparameters()
-    jobs = next(work)
-    for position in range(2):
-        assert all(isinstance(job, TrainJob) for job in jobs)
-        specs = [job.spec for job in jobs]
-        assert [spec.seed for spec in specs] == [derive_seed(5, "search", position, fold) for fold in (0, 1)]
-        assert study.open().asked()[position].number == position + 1
-        jobs = work.send([made_up_result(spec.fingerprint, 0.5) for spec in specs])
+    try:
+        jobs = next(work)
+        while sum(trial.state != "running" for trial in study.trials()) < trials:
+            steps.append([job for job in jobs if isinstance(job, TrainJob)])
+            jobs = work.send([result_of(job, score) for job in steps[-1] if not job.if_idle])
+    except StopIteration:
+        pass
+    return steps
 
 
-def test_what_was_asked_is_said_in_order_with_what_is_over(problem: Problem) -> None:
+def result_of(job: TrainJob, score: Any) -> Any:
+    assert job.spec.method.loss is not None
+    value = score(job.spec.method.loss.arguments["margin"], job.spec.fold)
+    return made_up_result(job.spec.fingerprint, value or 0.0, reason="loss not finite" if value is None else None)
+
+
+def test_a_search_goes_on_where_it_was_cut_and_asks_for_the_same_trainings(problem: Problem) -> None:
+    score = lambda margin, fold: 0.5 - abs(margin - 0.6) + 0.01 * fold  # noqa: E731
+    whole, cut = study_of(problem), study_of(problem)
+    steps = finish(whole, score, 4)
+    for done in range(1, 5):
+        steps_of_cut = finish(cut, score, done)
+    assert cut.trials() == whole.trials()
+    assert steps_of_cut == steps
+    for number, jobs in enumerate(steps):
+        assert [job.spec.seed for job in jobs] == [derive_seed(5, "search", number, fold) for fold in (0, 1)]
+
+
+def test_a_trial_that_was_begun_comes_again(problem: Problem) -> None:
     study = study_of(problem)
-    study.open().study.ask()
-    work = study.best_hyperparameters()
-    asked, jobs = [], next(work)
-    for _ in range(2):
-        asked += [(job.spec, True) for job in jobs]
-        jobs = work.send([made_up_result(job.spec.fingerprint, 0.5) for job in jobs])
-    asked += [(job.spec, False) for job in jobs]
-    assert study.asked_specs() == asked
-    assert len(asked) == 6
+    jobs = next(study.best_hyperparameters())
+    (begun,) = study.trials()
+    assert begun.state == "running"
+    assert study.known_specs() == [job.spec for job in jobs if isinstance(job, TrainJob)]
+    assert next(study.best_hyperparameters()) == jobs
+    assert study.trials() == (begun,)
+
+
+def test_the_score_is_the_mean_over_folds_and_a_fold_that_diverged_counts_0(problem: Problem) -> None:
+    study = study_of(problem)
+    finish(study, lambda margin, fold: 0.4 if fold == 0 else None, 1)
+    (trial,) = study.trials()[:1]
+    assert (trial.score, trial.fold_scores, trial.reason) == (pytest.approx(0.2), (0.4, 0.0), "loss not finite")
+    assert list(trial.trainings) == [spec.fingerprint for spec in study.specs(trial)]
+
+
+@pytest.mark.parametrize(
+    ("scores", "best"), [((0.2, 0.5, 0.5, 0.1), 1), ((0.0, 0.0, 0.0, 0.0), 0), ((0.2, 0.5, 0.3, 0.9), 3)]
+)
+def test_the_best_is_the_highest_score_and_of_equals_the_earliest(
+    problem: Problem, scores: tuple[float, ...], best: int
+) -> None:
+    study = study_of(problem)
+    remaining = [score for score in scores for _ in range(2)]
+    finish(study, lambda margin, fold: remaining.pop(0), 4)
+    assert study.found_hyperparameters() == study.trials()[best].setting
+
+
+def test_a_search_that_is_not_finished_has_found_nothing(problem: Problem) -> None:
+    study = study_of(problem)
+    finish(study, lambda margin, fold: 0.5, 3)
+    assert study.found_hyperparameters() is None
+
+
+def test_a_smaller_budget_takes_the_first_trials_of_a_longer_search(problem: Problem) -> None:
+    longer = study_of(problem)
+    remaining = [score for score in (0.2, 0.5, 0.3, 0.9) for _ in range(2)]
+    finish(longer, lambda margin, fold: remaining.pop(0), 4)
+    shorter = study_of(problem, longer.log, budget=Budget(trials=2))
+    assert shorter.found_hyperparameters() == longer.trials()[1].setting

@@ -126,21 +126,3 @@ def test_labels_need_not_be_sorted_or_dense() -> None:
 def test_torn_groups_are_refused() -> None:
     with pytest.raises(ValueError, match="batch size 32 is no multiple of 3"):
         next(batches(np.arange(10), 32, 3, 0))
-
-
-@given(
-    sizes=st.lists(st.integers(1, 40) | st.sampled_from([10_001, 70_000]), min_size=1, max_size=12),
-    m=st.integers(1, 9),
-    seed=st.integers(0, 2**32),
-)
-@settings(max_examples=100)
-def test_images_are_drawn_as_by_numpys_choice_for_each_class(sizes: list[int], m: int, seed: int) -> None:
-    members = np.split(np.random.default_rng(seed).permutation(sum(sizes)), np.cumsum(sizes)[:-1])
-    together, single = np.random.default_rng(seed), np.random.default_rng(seed)
-    draw = module._some_of_each(members, m, together)
-    for _ in range(3):
-        drawn = draw(together.permutation(len(sizes)))
-        of_classes = [members[c] for c in single.permutation(len(sizes))]
-        expected = [single.choice(of_class, m, replace=len(of_class) < m) for of_class in of_classes]
-        np.testing.assert_array_equal(drawn, np.concatenate(expected))
-    assert together.bit_generator.state == single.bit_generator.state

@@ -10,7 +10,6 @@ import torch
 from losses.sample_pool import SamplePool
 from protocols.images.batch_source import BatchSource
 from protocols.images.packed_images import LabelledImages
-from protocols.training.fold_data import class_pool
 from protocols.trunks.embedding_model import EmbeddingModel
 from results.spec.trunk_spec import TrunkSpec
 from tests.support.toys import IMAGES, pattern_dataset
@@ -32,7 +31,8 @@ TARGETS = np.array([2, 0, 1, 0, 1, 0, 1, 0, 1, 2, 2])
 def _pool(images: LabelledImages, seed: int = 0) -> SamplePool:
     torch.manual_seed(0)
     model = EmbeddingModel(TrunkSpec(name="small_conv", weights="random"), 5)
-    return class_pool(model, BatchSource(images, WHOLE, torch.device("cpu")), TARGETS, seed)
+    source, crops = BatchSource(images, WHOLE, torch.device("cpu")), torch.Generator().manual_seed(seed)
+    return SamplePool(model, lambda rows: source.training_batch(rows, crops), TARGETS, seed)
 
 
 def _spy(monkeypatch: pytest.MonkeyPatch) -> list[int]:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from protocols.datasets.dataset import Dataset
-from protocols.training.cuda_graphs import record_graph
+from protocols.training.torch_state import record_graph
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
 from results.spec.trunk_spec import TrunkSpec

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from protocols.datasets.dataset import Dataset, from_packing
 from protocols.evaluation.evaluate_run import embed_test
 from protocols.evaluation.test_data import test_data as data_for_testing
-from protocols.images.evaluation_crops import EvaluationCrops
+from protocols.images.batch_source import EvaluationCrops
 from protocols.images.packing import pack_arrays
 from protocols.problem import Problem
 from protocols.splits import mlrc_split

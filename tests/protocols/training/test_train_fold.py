@@ -25,8 +25,7 @@ from protocols.training import train_fold as training
 from protocols.training.fold_data import FoldData
 from protocols.training.train_fold import TrainedFold, train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
-from protocols.trunks.small_conv import SmallConv
-from protocols.trunks.trunk_registry import TRUNKS
+from protocols.trunks.trunk_registry import TRUNKS, SmallConv
 from results.records.records import FoldResult
 from results.spec.training_spec import Component, MethodSpec, OptimizerSettings, TrainingSettings
 from results.values import derive_seed
@@ -352,7 +351,7 @@ def test_an_equal_score_is_no_improvement(dataset: Dataset, monkeypatch: pytest.
 def test_the_last_epoch_is_validated_in_any_case(dataset: Dataset) -> None:
     told: list[int] = []
     spec, data = toy_fold(dataset, training=short(max_epochs=5, validate_every=2))
-    result = train_fold(spec, data, on_validation=told.append).result
+    result = train_fold(spec, data, observe=lambda _, iterations: told.append(iterations)).result
     assert [point.iteration for point in result.curve] == [0, 4, 8, 10] == told
     assert result.stopped_by == "max_epochs"
 

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from protocols.trunks.bn_inception import BNInception
 from protocols.trunks.embedding_model import EmbeddingModel
-from protocols.trunks.trunk_registry import settled_trunk
+from protocols.trunks.trunk_registry import identified_trunk
 from results.spec.trunk_spec import TrunkSpec
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -137,7 +137,7 @@ def test_a_file_of_weights_is_loaded_without_its_classifier(
     file: Path, checkpoint: Mapping[str, Tensor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("METRIC_LEARNING_WEIGHTS", str(file))
-    loaded = EmbeddingModel(settled_trunk(PRETRAINED), None).trunk.state_dict()
+    loaded = EmbeddingModel(identified_trunk(PRETRAINED), None).trunk.state_dict()
     assert not any(key.startswith("last_linear.") for key in loaded)
     assert all(torch.equal(value, checkpoint[key]) for key, value in loaded.items())
 
@@ -149,5 +149,5 @@ def test_files_from_before_torch_0_4_load(
     old = {key: value for key, value in checkpoint.items() if not key.endswith(".num_batches_tracked")}
     torch.save(old, tmp_path / "old.pth", _use_new_zipfile_serialization=False)
     monkeypatch.setenv("METRIC_LEARNING_WEIGHTS", str(tmp_path / "old.pth"))
-    loaded = EmbeddingModel(settled_trunk(PRETRAINED), None).trunk.state_dict()
+    loaded = EmbeddingModel(identified_trunk(PRETRAINED), None).trunk.state_dict()
     assert all(torch.equal(value, checkpoint[key]) for key, value in loaded.items())

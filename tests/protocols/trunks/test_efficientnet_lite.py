@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from protocols.datasets.cub200 import open_cub200
 from protocols.datasets.dataset import DataRequest
+from protocols.datasets.dataset_registry import open_dataset
 from protocols.metrics.retrieval import normalized, retrieval_scores
 from protocols.trunks.efficientnet_lite import EfficientNetLite0, SamePadConv2d, imagenet_weights
 from protocols.trunks.embed import embed
@@ -126,7 +126,7 @@ def test_untrained_scores_on_real_photographs(tmp_path: Path) -> None:
     if not root:
         pytest.skip("CUB100 names no folder with 100 classes of CUB-200-2011")
     settings = ImageSettings(resize=None, crop=227)
-    dataset = open_cub200(DataRequest("cub200", settings, tmp_path, Path(root), subset=True))
+    dataset = open_dataset(DataRequest("cub200", settings, tmp_path, Path(root), subset=True))
     assert dataset.n_classes == 100
     half = dataset.images.of_classes(tuple(range(50, 100)))
     embeddings = embed(_model(size=None), half, settings, torch.device("cpu"))

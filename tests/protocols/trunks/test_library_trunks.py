@@ -9,7 +9,7 @@ from torch import nn
 
 from protocols.trunks import library_trunks
 from protocols.trunks.embedding_model import EmbeddingModel, check_images_fit
-from protocols.trunks.trunk_registry import settled_trunk, trunk_entry
+from protocols.trunks.trunk_registry import identified_trunk, trunk_entry
 from protocols.trunks.weights import TrunkError
 from results.spec.trunk_spec import TrunkSpec
 
@@ -58,7 +58,7 @@ def timm(monkeypatch, forget_entries):
 
 
 def test_a_trunk_of_timm_has_its_weights_and_its_input_format(timm):
-    spec = settled_trunk(TrunkSpec(name="timm:tiny.tag"))
+    spec = identified_trunk(TrunkSpec(name="timm:tiny.tag"))
     assert spec.weights.startswith("pretrained (sha256 ")
     model = EmbeddingModel(spec, 4)
     assert model.dimensions == 4
@@ -69,14 +69,14 @@ def test_a_trunk_of_timm_has_its_weights_and_its_input_format(timm):
 
 
 def test_other_weights_under_the_same_name_are_refused(timm):
-    spec = settled_trunk(TrunkSpec(name="timm:tiny.tag"))
+    spec = identified_trunk(TrunkSpec(name="timm:tiny.tag"))
     timm.value = 3.0
     with pytest.raises(TrunkError, match=r"its weights are now pretrained .*, but this experiment began with"):
         EmbeddingModel(spec, 4)
 
 
 def test_random_weights_are_those_of_the_seed(timm):
-    spec = settled_trunk(TrunkSpec(name="timm:tiny.tag", weights="random"))
+    spec = identified_trunk(TrunkSpec(name="timm:tiny.tag", weights="random"))
     weights = []
     for seed in (0, 0, 1):
         torch.manual_seed(seed)
@@ -96,14 +96,14 @@ def test_random_weights_are_those_of_the_seed(timm):
 )
 def test_unknown_names_give_one_line(timm, name, weights, said):
     with pytest.raises(TrunkError, match=said) as refused:
-        settled_trunk(TrunkSpec(name=name, weights=weights))
+        identified_trunk(TrunkSpec(name=name, weights=weights))
     assert "\n" not in str(refused.value)
 
 
 def test_weights_that_cannot_be_loaded_give_one_line(timm):
     timm.offline = True
     with pytest.raises(TrunkError, match=r"timm cannot load its weights \(no network\); connect this machine"):
-        settled_trunk(TrunkSpec(name="timm:tiny.tag"))
+        identified_trunk(TrunkSpec(name="timm:tiny.tag"))
 
 
 @pytest.mark.parametrize("library", ["timm", "torchvision"])
@@ -139,7 +139,7 @@ def torchvision(monkeypatch, forget_entries):
 
 @pytest.mark.parametrize(("weights", "value"), [("pretrained", 2.0), ("V1", 1.0), ("V2", 2.0)])
 def test_a_trunk_of_torchvision_is_the_network_without_its_last_layer(torchvision, weights, value):
-    spec = settled_trunk(TrunkSpec(name="torchvision:tiny", weights=weights))
+    spec = identified_trunk(TrunkSpec(name="torchvision:tiny", weights=weights))
     assert spec.weights.startswith(f"{weights} (sha256 ")
     model = EmbeddingModel(spec, None)
     assert model.trunk.network.stem.weight.max() == value
@@ -150,15 +150,15 @@ def test_a_trunk_of_torchvision_is_the_network_without_its_last_layer(torchvisio
 @pytest.mark.parametrize("name", ["timm:test_resnet", "timm:test_vit", "timm:mobilenetv3_small_050"])
 def test_small_models_of_timm(name, forget_entries):
     pytest.importorskip("timm", reason="the extra timm is not installed", exc_type=Exception)
-    spec = settled_trunk(TrunkSpec(name=name, weights="random"))
+    spec = identified_trunk(TrunkSpec(name=name, weights="random"))
     check_images_fit(spec, 96)
     with pytest.raises(TrunkError, match="no weights"):
-        settled_trunk(TrunkSpec(name=name, weights="imagenet"))
+        identified_trunk(TrunkSpec(name=name, weights="imagenet"))
 
 
 @pytest.mark.parametrize(("name", "features"), [("resnet18", 512), ("mobilenet_v3_small", 1024), ("vgg11", 4096)])
 def test_small_networks_of_torchvision(name, features, forget_entries):
     pytest.importorskip("torchvision", reason="the extra torchvision is not installed", exc_type=Exception)
-    spec = settled_trunk(TrunkSpec(name=f"torchvision:{name}", weights="random"))
+    spec = identified_trunk(TrunkSpec(name=f"torchvision:{name}", weights="random"))
     check_images_fit(spec, 64)
     assert trunk_entry(spec).width == features

@@ -5,8 +5,7 @@ import torch
 from torch import nn
 
 from protocols.trunks.embedding_model import EmbeddingModel
-from protocols.trunks.small_conv import SmallConv
-from protocols.trunks.trunk_registry import TRUNKS, trunk_entry
+from protocols.trunks.trunk_registry import TRUNKS, SmallConv, trunk_entry
 from protocols.trunks.weights import TrunkError
 from results.spec.trunk_spec import TrunkSpec
 

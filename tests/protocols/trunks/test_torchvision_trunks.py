@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from protocols.trunks import library_trunks as torchvision_trunks
 from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.trunks.library_trunks import torchvision_trunk
-from protocols.trunks.trunk_registry import IMAGENET_MEAN, IMAGENET_STD, TRUNKS, settled_trunk
+from protocols.trunks.trunk_registry import IMAGENET_MEAN, IMAGENET_STD, TRUNKS, identified_trunk
 from protocols.trunks.weights import TrunkError, WeightFile
 from results.spec.trunk_spec import TrunkSpec
 
@@ -133,7 +133,7 @@ def test_the_published_weights_give_torchvisions_last_map(
     whole = {"aux_logits": True, "transform_input": True, "init_weights": True} if name == "googlenet" else {}
     network = _lively(FAKES[name](**whole))
     _publish(monkeypatch, tmp_path, name, network)
-    spec = settled_trunk(TrunkSpec(name=name, weights="imagenet"))
+    spec = identified_trunk(TrunkSpec(name=name, weights="imagenet"))
     assert spec.weights == "imagenet"
     model, images = EmbeddingModel(spec, None).eval(), _images()
     mean, std = (torch.tensor(values)[:, None, None] for values in (IMAGENET_MEAN, IMAGENET_STD))
@@ -168,7 +168,7 @@ def test_without_torchvision_one_line_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "torchvision", None)
     spec = TrunkSpec(name=name, weights=weights)
-    for ask in (settled_trunk, lambda spec: EmbeddingModel(spec, 8)):
+    for ask in (identified_trunk, lambda spec: EmbeddingModel(spec, 8)):
         with pytest.raises(TrunkError, match=f"^trunk {name} needs torchvision: pip install torchvision") as error:
             ask(spec)
         assert "ModuleNotFoundError" in str(error.value)
@@ -188,7 +188,7 @@ def test_a_broken_torchvision_is_told_the_same_way(monkeypatch: pytest.MonkeyPat
 
 def test_the_other_trunks_do_not_need_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torchvision", None)
-    assert settled_trunk(TrunkSpec(name="small_conv", weights="random"))
+    assert identified_trunk(TrunkSpec(name="small_conv", weights="random"))
     assert EmbeddingModel(TrunkSpec(name="bn_inception", weights="random"), 8)
 
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from protocols.download import DownloadError, download
 from protocols.trunks import embedding_model as build
 from protocols.trunks.embedding_model import EmbeddingModel
-from protocols.trunks.trunk_registry import TRUNKS, TrunkEntry, settled_trunk
+from protocols.trunks.trunk_registry import TRUNKS, TrunkEntry, identified_trunk
 from protocols.trunks.weights import TrunkError, WeightFile
 from results.spec.trunk_spec import InputFormat, TrunkSpec
 
@@ -138,7 +138,7 @@ def test_the_named_place_is_first(world: World, what: str, monkeypatch: pytest.M
         option = world.served / world.file.name
     else:
         monkeypatch.setenv(VARIABLE, str(world.served / world.file.name if what == "file" else world.served))
-    assert settled_trunk(TOY, option) == TOY
+    assert identified_trunk(TOY, option) == TOY
     assert _loaded(TOY, 0)
     assert world.asked == []
     assert not world.hub.exists()
@@ -150,7 +150,7 @@ def test_torch_hubs_downloads_are_second(world: World, variable: str | None, mon
         monkeypatch.setenv(VARIABLE, variable)
     world.hub.mkdir(parents=True)
     (world.hub / world.file.name).write_bytes(world.content)
-    assert settled_trunk(TOY) == TOY
+    assert identified_trunk(TOY) == TOY
     assert _loaded(TOY, 0)
     assert world.asked == []
 
@@ -160,7 +160,7 @@ def test_a_variable_that_leads_nowhere_is_told_and_not_passed_over(
     world: World, variable: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path / variable))
-    for ask in (lambda: settled_trunk(TOY), lambda: EmbeddingModel(TOY, 8)):
+    for ask in (lambda: identified_trunk(TOY), lambda: EmbeddingModel(TOY, 8)):
         text = _refused(ask)
         assert f"{VARIABLE} leads to {tmp_path / variable}" in text
         assert f"put {world.file.name} into {world.hub}" in text
@@ -170,7 +170,7 @@ def test_a_variable_that_leads_nowhere_is_told_and_not_passed_over(
 
 def test_settling_draws_nothing_from_the_random_generator(world: World) -> None:
     before = torch.get_rng_state()
-    settled_trunk(TOY)
+    identified_trunk(TOY)
     assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -179,13 +179,13 @@ def test_settling_draws_nothing_from_the_random_generator(world: World) -> None:
 
 def test_a_missing_file_is_fetched_once_when_a_session_opens(world: World) -> None:
     told: list[tuple[int, int]] = []
-    spec = settled_trunk(TOY, progress=lambda done, total: told.append((done, total)))
+    spec = identified_trunk(TOY, progress=lambda done, total: told.append((done, total)))
     assert spec == TOY
     assert [path.name for path in world.hub.iterdir()] == [world.file.name]
     assert (world.hub / world.file.name).read_bytes() == world.content
     assert told[-1] == (len(world.content), len(world.content))
     assert _loaded(TOY, 0)
-    settled_trunk(TOY)
+    identified_trunk(TOY)
     assert world.asked == [f"/{world.file.name}"]
 
 
@@ -197,7 +197,7 @@ def test_a_training_fetches_nothing(world: World) -> None:
 
 def test_content_with_another_hash_is_refused_and_not_kept(world: World) -> None:
     torch.save(_checkpoint(1), world.served / world.file.name)
-    text = _refused(lambda: settled_trunk(TOY))
+    text = _refused(lambda: identified_trunk(TOY))
     assert "its SHA-256 begins with " in text
     assert f"instead of {world.file.sha256}" in text
     assert list(world.hub.iterdir()) == []
@@ -207,7 +207,7 @@ def test_no_network_is_told_at_once(world: World, monkeypatch: pytest.MonkeyPatc
     url = f"http://127.0.0.1:{_closed_port()}/{world.file.name}"
     _publish(monkeypatch, url)
     started = time.perf_counter()
-    text = _refused(lambda: settled_trunk(TOY))
+    text = _refused(lambda: identified_trunk(TOY))
     assert time.perf_counter() - started < 5
     assert f"{url}: cannot be fetched (" in text
     assert f"put {world.file.name} into {world.hub}, or name the file or its folder with --weights" in text
@@ -215,12 +215,12 @@ def test_no_network_is_told_at_once(world: World, monkeypatch: pytest.MonkeyPatc
 
 def test_a_file_that_the_server_does_not_have_is_told(world: World) -> None:
     (world.served / world.file.name).unlink()
-    assert "cannot be fetched (404 File not found); put" in _refused(lambda: settled_trunk(TOY))
+    assert "cannot be fetched (404 File not found); put" in _refused(lambda: identified_trunk(TOY))
 
 
 def test_a_hub_folder_that_cannot_be_made_is_told(world: World, tmp_path: Path) -> None:
     (tmp_path / "hub").write_text("a file where the folder should be")
-    text = _refused(lambda: settled_trunk(TOY))
+    text = _refused(lambda: identified_trunk(TOY))
     assert "cannot be written ([Errno" in text
     assert str(world.hub) in text
 
@@ -276,7 +276,7 @@ def test_a_file_of_the_published_name_must_have_its_content(
     torch.save(_checkpoint(1), folder / world.file.name)
     if where == "variable":
         monkeypatch.setenv(VARIABLE, str(tmp_path))
-    for ask in (lambda: settled_trunk(TOY), lambda: EmbeddingModel(TOY, 8)):
+    for ask in (lambda: identified_trunk(TOY), lambda: EmbeddingModel(TOY, 8)):
         text = _refused(ask)
         assert text.startswith(f"{folder / world.file.name}: not the published file: its SHA-256 begins with ")
         assert world.file.url in text
@@ -287,28 +287,28 @@ def test_the_published_content_under_another_name_is_imagenets(
 ) -> None:
     (tmp_path / "copy.pth").write_bytes(world.content)
     monkeypatch.setenv(VARIABLE, str(tmp_path / "copy.pth"))
-    assert settled_trunk(TOY) == TOY
+    assert identified_trunk(TOY) == TOY
     assert _loaded(TOY, 0)
 
 
 def test_a_file_of_ones_own_is_named_by_its_content(world: World, tmp_path: Path) -> None:
     own = tmp_path / "own.pth"
     torch.save(_checkpoint(1), own)
-    spec = settled_trunk(TOY, own)
+    spec = identified_trunk(TOY, own)
     assert spec.weights == f"sha256:{hashlib.sha256(own.read_bytes()).hexdigest()[:16]}"
     assert _loaded(spec, 1)
-    assert settled_trunk(spec) == spec, "what is settled stays so"
+    assert identified_trunk(spec) == spec, "what is settled stays so"
     # Not taken for ImageNet's, nor for another file of one's own.
     text = _refused(lambda: EmbeddingModel(TOY, 8))
     assert f"the experiment needs weights imagenet, but {own} is {spec.weights}" in text
     torch.save(_checkpoint(2), own)
-    for ask in (lambda: EmbeddingModel(spec, 8), lambda: settled_trunk(spec)):
+    for ask in (lambda: EmbeddingModel(spec, 8), lambda: identified_trunk(spec)):
         assert f"the experiment needs weights {spec.weights}, but {own} is sha256:" in _refused(ask)
 
 
 def test_weights_of_ones_own_are_not_looked_for_on_the_net(world: World) -> None:
     own = TOY.model_copy(update={"weights": "sha256:0123456789abcdef"})
-    assert "there is no" in _refused(lambda: settled_trunk(own))
+    assert "there is no" in _refused(lambda: identified_trunk(own))
     assert world.asked == []
 
 
@@ -351,7 +351,7 @@ def test_a_file_that_does_not_fit_is_told_when_a_session_opens(
         path.write_bytes(world.content[:1000])
     else:
         torch.save(spoil(_checkpoint(0)), path)
-    text = _refused(lambda: settled_trunk(TOY, path))
+    text = _refused(lambda: identified_trunk(TOY, path))
     assert text.startswith(f"{path}: ")
     assert message in text
 
@@ -359,14 +359,14 @@ def test_a_file_that_does_not_fit_is_told_when_a_session_opens(
 @pytest.mark.parametrize(("name", "weights"), [("small_conv", "random"), ("efficientnet_lite0", "imagenet")])
 def test_a_file_for_a_trunk_that_reads_none_is_refused(world: World, name: str, weights: str, tmp_path: Path) -> None:
     spec = TrunkSpec(name=name, weights=weights)
-    text = _refused(lambda: settled_trunk(spec, tmp_path / "w.pth"))
+    text = _refused(lambda: identified_trunk(spec, tmp_path / "w.pth"))
     assert f"--weights {tmp_path / 'w.pth'}: trunk {name} with {weights} weights reads no file" in text
-    assert "reads no file" in _refused(lambda: settled_trunk(TOY.model_copy(update={"weights": "random"}), tmp_path))
+    assert "reads no file" in _refused(lambda: identified_trunk(TOY.model_copy(update={"weights": "random"}), tmp_path))
 
 
 def test_trunks_without_files_are_settled_as_they_are(world: World) -> None:
     for name, weights in (("small_conv", "random"), ("efficientnet_lite0", "imagenet"), ("toy", "random")):
         spec = TrunkSpec(name=name, weights=weights)
-        assert settled_trunk(spec) == spec
+        assert identified_trunk(spec) == spec
     assert build.trunk_entry(TOY).weights == ("imagenet", "random")
     assert world.asked == []

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from protocols.users_files.classes import SourceError, known_files, load_source, remember_files, settled_name
+from protocols.users_files.sources import SourceError, hashed_name, known_files, load_source, remember_files
 from results.spec.source_names import SourceName
 
 
@@ -15,34 +15,34 @@ def named(text: str) -> SourceName:
     return parsed
 
 
-def test_a_settled_name_has_the_hash_and_no_folder(tmp_path: Path) -> None:
+def test_a_hashed_name_has_the_hash_and_no_folder(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text("def f(): return 3\n")
-    settled = settled_name(f"{file}:f")
+    settled = hashed_name(f"{file}:f")
     name = named(settled)
     assert name.source == "mine.py"
     assert name.digest is not None
     assert known_files()[name.digest] == file
     assert load_source(name)() == 3
-    assert settled_name(settled) == settled
-    assert settled_name("ContrastiveLoss") == "ContrastiveLoss"
+    assert hashed_name(settled) == settled
+    assert hashed_name("ContrastiveLoss") == "ContrastiveLoss"
 
 
 def test_a_changed_file_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text("x = 1\n")
-    name = named(settled_name(f"{file}:x"))
+    name = named(hashed_name(f"{file}:x"))
     assert load_source(name) == 1
     file.write_text("x = 2\n")
     with pytest.raises(SourceError, match=f"{file} has changed: this run began with sha256 {name.digest}, .*undo"):
         load_source(name)
-    assert load_source(named(settled_name(f"{file}:x"))) == 2
+    assert load_source(named(hashed_name(f"{file}:x"))) == 2
 
 
 def test_another_process_finds_the_file_by_its_hash(tmp_path: Path) -> None:
     file = tmp_path / "moved.py"
     file.write_text("x = 'moved'\n")
-    digest = named(settled_name(f"{file}:x")).digest
+    digest = named(hashed_name(f"{file}:x")).digest
     assert digest is not None
     other = file.rename(tmp_path / "elsewhere.py")
     with pytest.raises(SourceError, match=r"moved\.py: no such file"):
@@ -71,15 +71,15 @@ def test_bad_files_are_one_line(tmp_path: Path, text: str, message: str) -> None
 
 def test_a_missing_file_or_module_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"none\.py: no such file; a path in a card or an experiment"):
-        settled_name(f"{tmp_path}/none.py:A")
+        hashed_name(f"{tmp_path}/none.py:A")
     with pytest.raises(SourceError, match=r"there is no Python module 'no_package.module'; install its package, or"):
-        settled_name("no_package.module:A")
+        hashed_name("no_package.module:A")
 
 
 def test_modules_are_imported_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "users_module.py").write_text("class A: pass\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    settled = settled_name("users_module:A")
+    settled = hashed_name("users_module:A")
     assert settled.startswith("users_module:A (sha256 ")
     assert load_source(named(settled)).__name__ == "A"
     monkeypatch.delitem(sys.modules, "users_module")

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from protocols.users_files.classes import load_source, settled_name
 from protocols.users_files.digest import source_digest
-from protocols.users_files.kept_copies import keep_sources, remember_kept_sources
+from protocols.users_files.sources import hashed_name, keep_sources, load_source, remember_kept_sources
 from results.spec.source_names import SourceName
 
 
@@ -19,7 +18,7 @@ def test_a_copy_with_its_neighbours_is_found_by_hash(tmp_path: Path) -> None:
     source.mkdir()
     (source / "kept_main.py").write_text("from kept_helper import x\n")
     (source / "kept_helper.py").write_text("x = 5\n")
-    settled = settled_name(f"{source}/kept_main.py:x")
+    settled = hashed_name(f"{source}/kept_main.py:x")
     keep_sources(artifacts)
     for file in source.iterdir():
         file.unlink()
@@ -31,7 +30,7 @@ def test_a_later_change_of_a_file_does_not_change_its_copy(tmp_path: Path) -> No
     file, artifacts = tmp_path / "kept_edited.py", tmp_path / "artifacts"
     file.write_text("x = 5\n")
     digest = source_digest(file)
-    settled = settled_name(f"{file}:x")
+    settled = hashed_name(f"{file}:x")
     keep_sources(artifacts)
     for later in ("x = 6\n", "x = \n", "x = '\0'\n"):
         file.write_text(later)
@@ -47,7 +46,7 @@ def test_a_file_that_has_changed_is_not_copied_under_its_old_hash(tmp_path: Path
     file, artifacts = tmp_path / "kept_changed.py", tmp_path / "artifacts"
     file.write_text("x = 7\n")
     digest = source_digest(file)
-    settled_name(f"{file}:x")
+    hashed_name(f"{file}:x")
     file.write_text("x = 8\n")
     keep_sources(artifacts)
     assert not (artifacts / "sources" / digest).exists()

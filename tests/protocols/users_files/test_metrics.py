@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from protocols.metrics.metric_registry import check_metric_names, measure
-from protocols.users_files.classes import settled_name
+from protocols.users_files.sources import hashed_name
 
 TEXT = """\
 import torch
@@ -45,7 +45,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_they_are_measured_beside_the_others_under_a_name_with_the_hash(file: Path) -> None:
-    names = ("uniformity", settled_name(f"{file}:classes"), settled_name(f"{file}:mean_norm"))
+    names = ("uniformity", hashed_name(f"{file}:classes"), hashed_name(f"{file}:mean_norm"))
     check_metric_names(names)
     embeddings = torch.nn.functional.normalize(torch.randn(12, 3))
     measured = measure(names, embeddings, torch.arange(12) % 4, None)
@@ -73,7 +73,7 @@ def test_bad_functions_are_one_line_before_the_run(file: Path, name: str, messag
 
 
 def test_a_value_that_is_not_finite_is_refused(file: Path) -> None:
-    name = settled_name(f"{file}:endless")
+    name = hashed_name(f"{file}:endless")
     check_metric_names((name,))
     with pytest.raises(ValueError, match="returned nan; a metric must return a finite number"):
         measure((name,), torch.eye(4), torch.arange(4) % 2, None)

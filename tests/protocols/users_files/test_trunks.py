@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from protocols.trunks.embedding_model import EmbeddingModel, check_images_fit
-from protocols.trunks.trunk_registry import settled_trunk, trunk_entry
+from protocols.trunks.trunk_registry import identified_trunk, trunk_entry
 from protocols.trunks.weights import TrunkError
 from results.spec.trunk_spec import TrunkSpec
 
@@ -26,7 +26,7 @@ def images(number: int = 2, side: int = 16) -> torch.Tensor:
 
 @pytest.mark.parametrize(("source", "features"), [(MAP, 6), (VECTOR, 5)])
 def test_maps_are_pooled_and_vectors_are_taken(tmp_path, source, features):
-    spec = settled_trunk(trunk(tmp_path, source))
+    spec = identified_trunk(trunk(tmp_path, source))
     assert spec.name.startswith("my_trunk.py:build (sha256 ")
     assert spec.weights.startswith("pretrained (sha256 ")
     assert trunk_entry(spec).width == features
@@ -41,13 +41,13 @@ def test_maps_are_pooled_and_vectors_are_taken(tmp_path, source, features):
 
 
 def test_pretrained_weights_are_those_of_every_build_and_random_ones_are_not(tmp_path):
-    spec = settled_trunk(trunk(tmp_path, MAP))
+    spec = identified_trunk(trunk(tmp_path, MAP))
     builds = []
     for seed in (0, 1):
         torch.manual_seed(seed)
         builds.append(EmbeddingModel(spec, None).trunk.state_dict())
     assert all(torch.equal(builds[0][key], builds[1][key]) for key in builds[0])
-    random = settled_trunk(trunk(tmp_path, MAP, "random"))
+    random = identified_trunk(trunk(tmp_path, MAP, "random"))
     assert random.weights == "random"
     torch.manual_seed(0)
     first = EmbeddingModel(random, None).trunk.state_dict()
@@ -56,12 +56,12 @@ def test_pretrained_weights_are_those_of_every_build_and_random_ones_are_not(tmp
 
 
 def test_another_source_and_other_weights_give_other_names(tmp_path):
-    first = settled_trunk(trunk(tmp_path, MAP))
-    changed = settled_trunk(trunk(tmp_path, MAP + "\n# a comment\n"))
+    first = identified_trunk(trunk(tmp_path, MAP))
+    changed = identified_trunk(trunk(tmp_path, MAP + "\n# a comment\n"))
     assert first.name != changed.name
     assert first.weights == changed.weights
     other = HEAD + "def build():\n    torch.manual_seed(7)\n    return nn.Conv2d(3, 6, 3)\n"
-    assert settled_trunk(trunk(tmp_path, other)).weights != first.weights
+    assert identified_trunk(trunk(tmp_path, other)).weights != first.weights
 
 
 def test_weights_that_differ_in_every_build_are_refused(tmp_path):
@@ -71,7 +71,7 @@ def test_weights_that_differ_in_every_build_are_refused(tmp_path):
         "def build():\n    n = int(count.read_text()) + 1\n    count.write_text(str(n))\n"
         "    layer = nn.Conv2d(3, 6, 3)\n    nn.init.constant_(layer.weight, n)\n    return layer\n"
     )
-    spec = settled_trunk(trunk(tmp_path, source))
+    spec = identified_trunk(trunk(tmp_path, source))
     with pytest.raises(TrunkError, match=r"its weights are now pretrained .* but this experiment began with"):
         EmbeddingModel(spec, None)
 
@@ -81,18 +81,18 @@ def test_a_file_of_weights_is_loaded_and_identified(tmp_path, monkeypatch):
     spec = trunk(tmp_path, MAP, str(tmp_path / "own.pth"))
     weights = {"network.weight": torch.ones(6, 3, 3, 3), "network.bias": torch.zeros(6)}
     torch.save(weights, tmp_path / "own.pth")
-    settled = settled_trunk(spec)
+    settled = identified_trunk(spec)
     assert settled.weights.startswith("sha256:")
     assert EmbeddingModel(settled, None).trunk.network.weight.min() == 1
     torch.save({"network.weight": torch.ones(6, 3, 3, 3)}, tmp_path / "own.pth")
     with pytest.raises(TrunkError, match="not the weights of this trunk: 1 missing"):
-        settled_trunk(spec)
+        identified_trunk(spec)
 
 
 def test_the_state_of_the_random_generator_does_not_depend_on_the_lookup(tmp_path):
     spec = trunk(tmp_path, MAP)
     torch.manual_seed(3)
-    settled = settled_trunk(spec)
+    settled = identified_trunk(spec)
     check_images_fit(settled, 16)
     drawn = torch.rand(1)
     torch.manual_seed(3)
@@ -117,13 +117,13 @@ def test_the_state_of_the_random_generator_does_not_depend_on_the_lookup(tmp_pat
 )
 def test_what_is_no_trunk_gives_one_line(tmp_path, source, said):
     with pytest.raises(TrunkError, match=said) as refused:
-        check_images_fit(settled_trunk(trunk(tmp_path, source)), 16)
+        check_images_fit(identified_trunk(trunk(tmp_path, source)), 16)
     assert "\n" not in str(refused.value)
 
 
 def test_a_missing_file_gives_one_line(tmp_path):
     with pytest.raises(TrunkError, match=r"gone\.py: no such file"):
-        settled_trunk(TrunkSpec(name=f"{tmp_path}/gone.py:build"))
+        identified_trunk(TrunkSpec(name=f"{tmp_path}/gone.py:build"))
 
 
 def test_images_that_the_trunk_cannot_take_are_told_first(tmp_path):
@@ -131,13 +131,13 @@ def test_images_that_the_trunk_cannot_take_are_told_first(tmp_path):
         "def build():\n    layer = nn.Sequential(nn.Flatten(), nn.Linear(3 * 16 * 16, 5))\n"
         "    layer.features = 5\n    return layer\n"
     )
-    spec = settled_trunk(trunk(tmp_path, needs_16))
+    spec = identified_trunk(trunk(tmp_path, needs_16))
     check_images_fit(spec, 16)
     with pytest.raises(TrunkError, match=r"cannot compute images of 12 x 12 pixels .*; change images.crop"):
         check_images_fit(spec, 12)
 
 
 def test_pooling_needs_a_map(tmp_path):
-    check_images_fit(settled_trunk(trunk(tmp_path, MAP, pooling="average_max")), 16)
+    check_images_fit(identified_trunk(trunk(tmp_path, MAP, pooling="average_max")), 16)
     with pytest.raises(TrunkError, match="pooling: average_max needs a feature map"):
-        check_images_fit(settled_trunk(trunk(tmp_path, VECTOR, pooling="average_max")), 16)
+        check_images_fit(identified_trunk(trunk(tmp_path, VECTOR, pooling="average_max")), 16)

@@ -15,7 +15,7 @@ from reports.tables.result_notes import (
     split_notes,
 )
 from reports.tables.result_table import result_cells, table_of
-from results.search_trials import SearchTrials
+from results.records.trials import SearchTrials
 from results.spec.search_settings import SearchedRange
 from results.statistics.intervals import student_t_interval
 from results.store.experiment_results import MeasuredExperiment

@@ -55,7 +55,7 @@ def quickstart(tmp_path):
         made_up = kept_record.concatenated.model_copy(update={"map_at_r": value})
         record = kept_record.model_copy(update={"separated": made_up, "concatenated": made_up})
         store.put_run(record)
-        store.enlist("f", record.method, record.run, record.fingerprint)
+        store.enlist("f", record.method, record)
 
 
 def rows_of(answer):

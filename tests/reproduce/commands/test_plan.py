@@ -43,7 +43,7 @@ def test_runs_in_the_store_say_how_much_runs_vary(session, tmp_path):
     for number, value in enumerate((0.50, 0.52)):
         run = some_run("a", number, value)
         store.put_run(run)
-        store.enlist("f", "a", number, run.fingerprint)
+        store.enlist("f", "a", run)
     # The concatenated MAP@R is a quarter of the value: deviation 0.02 / sqrt(2) / 4.
     assert "of this experiment's runs, 0.35 points" in said(session, store)
 

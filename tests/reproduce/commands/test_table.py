@@ -65,7 +65,7 @@ def keep(store, name, summary, records, identity="f"):
     store.put_experiment(identity, name, summary)
     for record in records:
         store.put_run(record)
-        store.enlist(identity, record.method, record.run, record.fingerprint)
+        store.enlist(identity, record.method, record)
 
 
 def keep_quickstart(store):

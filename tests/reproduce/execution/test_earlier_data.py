@@ -67,7 +67,7 @@ def test_a_store_of_an_older_version_counts_test_images(folder: Path) -> None:
     assert note_on_data(now, store) is None, "without a run nothing is known"
     run = some_run(test_images=10, test_classes=5)
     store.put_run(run)
-    store.enlist(session.fingerprint, run.method, run.run, run.fingerprint)
+    store.enlist(session.fingerprint, run.method, run)
     assert "then 10 test images of 5 test classes, now 18 images" in str(note_on_data(now, store))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from protocols.jobs import EvaluateJob, TrainJob, trainings
-from protocols.users_files.classes import settled_name
+from protocols.users_files.sources import hashed_name
 from reproduce.errors import WorkFailedError
 from reproduce.execution.executor import WorkerDiedError
 from reproduce.execution.failed_jobs import LEAST_SECONDS, HangWatch
@@ -268,7 +268,7 @@ def test_a_training_that_really_hangs_changes_no_number(problem, tmp_path: Path,
     monkeypatch.setattr("reproduce.execution.failed_jobs.LEAST_SECONDS", 10.0)
     has_hung = tmp_path / "has_hung"
     (tmp_path / "hangs.py").write_text(LOSS.format(marker=str(has_hung)))
-    loss = Component(name=settled_name(f"{tmp_path}/hangs.py:HangsOnce"), arguments={"margin": 0.1})
+    loss = Component(name=hashed_name(f"{tmp_path}/hangs.py:HangsOnce"), arguments={"margin": 0.1})
     method = MethodSpec(name="hangs", loss=loss)
     stores, runs = {}, {}
     for name, watch in (("calm", None), ("hung", HangWatch(2))):

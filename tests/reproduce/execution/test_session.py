@@ -3,16 +3,13 @@
 import os
 from pathlib import Path
 
-import optuna
 import pytest
 import torch
-from sqlalchemy.exc import SQLAlchemyError
 
 from reproduce.errors import InputError
 from reproduce.execution.devices import check_device, default_workers
 from reproduce.execution.session import open_session
-from reproduce.storage import open_store, storage_paths, studies_in_one_line
-from results.store.store import StoreError
+from reproduce.storage import open_store, storage_paths
 from tests.support.experiment_files import load_experiment
 
 
@@ -83,19 +80,6 @@ def test_a_store_folder_that_cannot_be_made_gives_one_line(tmp_path):
     one_line(error)
 
 
-def test_a_failing_study_gives_a_store_error_of_one_line(tmp_path):
-    where = storage_paths(str(tmp_path / "store.sqlite"), None, None, None)
-    for error in (optuna.exceptions.StorageInternalError("disk\nfull"), SQLAlchemyError("broken\nthing")):
-        with pytest.raises(StoreError, match=r"store\.sqlite: .*; what was stored before is kept") as raised:
-            raise_inside(where, error)
-        one_line(raised)
-
-
-def raise_inside(where, error):
-    with studies_in_one_line(where):
-        raise error
-
-
 @pytest.fixture(scope="module")
 def where(tmp_path_factory):
     return storage_paths(str(tmp_path_factory.mktemp("runs") / "store.sqlite"), None, None, None)
@@ -125,7 +109,7 @@ def test_a_session_has_the_experiments_problem(where):
 
 def test_trainings_are_trials_and_reproductions_on_every_fold(where):
     opened = open_session("quickstart", quickstart(folds=3, search__trials=5, reproductions=2), where, None)
-    studies = opened.studies(optuna.storages.InMemoryStorage())
+    studies = opened.studies()
     counts = {key: opened.protocol.trainings_of(study) for key, study in studies.items()}
     # The small network starts with random weights, so even its untrained runs differ.
     assert counts == {key: 3 * 2 if key == "untrained" else 3 * (5 + 2) for key in counts}

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
-import optuna
 import pytest
 
 from protocols.protocol_registry import PROTOCOLS
@@ -12,6 +11,7 @@ from protocols.search.study import Budget, Study
 from protocols.splits import named_split
 from reproduce.forecast.plan_trainings import lengths, plan
 from results.records.frames import Timing
+from results.records.trials import TrialsInMemory
 from results.spec.search_settings import SamplerSettings
 from tests.support.small_problem import TRIPLET, UNTRAINED, small_problem
 
@@ -26,9 +26,7 @@ def problem(tmp_path):
 
 def bounds(problem, protocol, method=TRIPLET, **changes):
     problem = replace(problem, training=problem.training.model_copy(update=changes))
-    study = Study(
-        problem, OpenMethod(method=method), Budget(0, 2), SamplerSettings(), optuna.storages.InMemoryStorage()
-    )
+    study = Study(problem, OpenMethod(method=method), Budget(0, 2), SamplerSettings(), TrialsInMemory())
     return lengths(problem, PROTOCOLS[protocol].kinds(study))
 
 
@@ -67,7 +65,7 @@ def test_a_method_has_the_mean_and_the_rate_of_its_own_stored_trainings(problem)
     fast = TRIPLET.model_copy(update={"name": "fast"})
     budget, sampler = Budget(0, 2), SamplerSettings()
     studies = {
-        method.name: Study(problem, OpenMethod(method=method), budget, sampler, optuna.storages.InMemoryStorage())
+        method.name: Study(problem, OpenMethod(method=method), budget, sampler, TrialsInMemory())
         for method in (TRIPLET, fast)
     }
     session = SimpleNamespace(

@@ -73,8 +73,9 @@ def test_an_empty_store_gives_one_line(tmp_path):
 
 def test_a_run_of_a_repeated_search_is_found_by_both_numbers(store):
     for search in range(2):
-        store.put_run(some_run(run=0, search=search, fingerprint=f"of search {search}"))
-        store.enlist("id of quickstart", "triplet", 0, f"of search {search}", search)
+        run = some_run(run=0, search=search, fingerprint=f"of search {search}")
+        store.put_run(run)
+        store.enlist("id of quickstart", "triplet", run)
     assert find_run(store, "quickstart", "triplet", 0).record.fingerprint == "of search 0"
     second = find_run(store, "quickstart", "triplet", 0, 1)
     assert (second.record.fingerprint, second.called) == ("of search 1", "quickstart, triplet, run 0 of search 1")

@@ -24,7 +24,7 @@ def where(tmp_path):
 def add_run(where, number):
     store, run = open_store(where), some_run("triplet", number, 0.5 + number / 100)
     store.put_run(run)
-    store.enlist(FINGERPRINT, "triplet", number, run.fingerprint)
+    store.enlist(FINGERPRINT, "triplet", run)
 
 
 def page_of(where):

@@ -2,17 +2,18 @@
 
 from pathlib import Path
 
-import optuna
 import pytest
 import sqlalchemy as sa
 
 from reproduce.errors import InputError
-from reproduce.storage import StoragePaths, open_store, open_studies, storage_paths
+from reproduce.storage import StoragePaths, open_store, storage_paths
 from reproduce.store_care.merge_stores import ConflictError, merge_stores
 from results.records.artifacts import weights_path
 from results.records.records import run_fingerprint
+from results.records.trials import Trial
 from results.store.database import Database
-from results.store.schema import FOLD_RESULTS
+from results.store.schema import FOLD_RESULTS, TRIALS
+from results.values import fingerprint_of
 from results.whole_files import write_whole
 from tests.support.sample_records import some_result, some_run, some_spec, some_summary
 
@@ -29,20 +30,38 @@ def store_at(folder: Path, scores: dict[int, float], wall_time: float = 2.5) -> 
         store.put_fold(spec, some_result(spec, score, wall_time=wall_time))
         write_whole(weights_path(store.artifacts, spec), f"weights {score}")
         name = run_fingerprint((spec.fingerprint,))
-        store.put_run(some_run("triplet", seed, score, fingerprint=name, fold_fingerprints=(spec.fingerprint,)))
-        store.enlist("e" * 32, "triplet", seed, name)
+        run = some_run("triplet", seed, score, fingerprint=name, fold_fingerprints=(spec.fingerprint,))
+        store.put_run(run)
+        store.enlist("e" * 32, "triplet", run)
     return where
 
 
+IDENTITY = {"method": {"name": "triplet"}, "space": [{"target": "loss.margin"}]}
+STUDY = fingerprint_of(IDENTITY)
+
+
 def study_at(where: StoragePaths, values: list[float], *, pending: bool = False) -> None:
-    space = {"x": optuna.distributions.FloatDistribution(0, 1)}
-    study = optuna.create_study(storage=open_studies(where), study_name="glyphs/triplet f", direction="maximize")
-    study.set_user_attr("identity", {"method": {"name": "triplet"}})
+    """A search of the experiment with these scores; the folds of its trials are in the store."""
+    store = open_store(where)
+    store.searches.enlist("e" * 32, {"triplet": [(STUDY, IDENTITY)]})
     for number, value in enumerate(values):
-        study.add_trial(optuna.trial.create_trial(params={"x": number / 10}, distributions=space, value=value))
+        spec = some_spec(seed=100 + number)
+        store.put_fold(spec, some_result(spec, value))
+        trial = Trial(
+            number=number,
+            setting={"loss.margin": number / 10},
+            state="complete",
+            score=value,
+            fold_scores=(value,),
+            trainings=(spec.fingerprint,),
+        )
+        store.searches.put_trial(STUDY, trial)
     if pending:
-        study.enqueue_trial({"x": 0.9})
-        study.ask(space)
+        store.searches.put_trial(STUDY, Trial(number=len(values), setting={"loss.margin": 0.9}))
+
+
+def scores_at(where: StoragePaths) -> list[float | None]:
+    return [trial.score for trial in open_store(where).searches.trials(STUDY)]
 
 
 def test_what_is_new_is_added_with_its_files_and_its_places_in_the_table(tmp_path):
@@ -88,30 +107,42 @@ def test_a_study_with_more_trials_continues_the_other_one(tmp_path):
     study_at(first, [0.1], pending=True)
     study_at(second, [0.1, 0.2, 0.3])
     assert merge_stores(first, second).studies == 1
-    trials = open_studies(first).get_all_trials(1)
-    assert [trial.value for trial in trials if trial.state.name == "COMPLETE"] == [0.1, 0.2, 0.3]
-    assert not [trial for trial in trials if trial.state.name in ("RUNNING", "WAITING")]
+    assert scores_at(first) == [0.1, 0.2, 0.3]
     assert merge_stores(first, second).studies == 0
     assert merge_stores(second, first).studies == 0
 
 
-def test_a_new_study_comes_with_its_identity_and_its_pending_trial(tmp_path):
+def test_a_new_study_comes_with_its_identity_and_its_experiment(tmp_path):
     first, second = store_at(tmp_path / "a", {}), store_at(tmp_path / "b", {})
     study_at(second, [0.1], pending=True)
     assert merge_stores(first, second).studies == 1
-    study = optuna.load_study(study_name="glyphs/triplet f", storage=open_studies(first))
-    assert study.user_attrs == {"identity": {"method": {"name": "triplet"}}}
-    assert [trial.state.name for trial in study.trials] == ["COMPLETE", "RUNNING"]
+    (study,) = open_store(first).searches.of_experiment("e" * 32).values()
+    assert (study.fingerprint, study.identity) == (STUDY, IDENTITY)
+    assert [trial.state for trial in study.trials] == ["complete"]
 
 
 def test_a_study_with_other_scores_is_a_conflict(tmp_path):
     first, second = store_at(tmp_path / "a", {}), store_at(tmp_path / "b", {})
     study_at(first, [0.1])
-    study_at(second, [0.2, 0.3])
+    study_at(second, [0.1, 0.3])
+    with Database(second.store).writing() as connection:
+        changed = sa.func.replace(TRIALS.c.trial, '"loss.margin":0.0', '"loss.margin":0.5')
+        connection.execute(sa.update(TRIALS).values(trial=changed))
     with pytest.raises(ConflictError) as caught:
         merge_stores(first, second)
-    assert "trial 0" in caught.value.conflicts[0].reason
+    assert STUDY in caught.value.conflicts[0].name
     assert merge_stores(first, second, keep_first=True).studies == 0
+    assert scores_at(first) == [0.1]
+
+
+def test_runs_of_another_search_do_not_join_a_row(tmp_path):
+    first, second = store_at(tmp_path / "a", {0: 0.4}), store_at(tmp_path / "b", {1: 0.5})
+    study_at(first, [0.1])
+    other = {**IDENTITY, "seed": 1}
+    open_store(second).searches.enlist("e" * 32, {"triplet": [(fingerprint_of(other), other)]})
+    with pytest.raises(ConflictError) as caught:
+        merge_stores(first, second)
+    assert caught.value.conflicts[0].reason == "its search is another one"
 
 
 def test_a_damaged_store_is_not_merged(tmp_path):

@@ -1,6 +1,7 @@
 """Where a number was made."""
 
 import os
+import platform
 import subprocess
 from importlib import metadata
 from pathlib import Path
@@ -8,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from results.records import provenance as origin
-from results.records.processor import processor
-from results.records.provenance import mixed_versions
+from results.records.provenance import mixed_versions, processor
 from tests.support.sample_records import some_provenance
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -81,3 +81,29 @@ def test_only_packages_that_decide_numbers_and_differ_are_mixed():
     assert mixed_versions([first, second, first]) == {"torch": ["2.12.1", "2.13.0"]}
     without = first.model_copy(update={"versions": {"pillow": "13.0.0"}})
     assert mixed_versions([first, without]) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (
+            "processor\t: 0\ncpu family\t: 6\nmodel\t\t: 167\nmodel name\t: Intel(R) Xeon(R)\n\nmodel name\t: another",
+            "Intel(R) Xeon(R), family 6, model 167",
+        ),
+        ("processor\t: 0\nBogoMIPS\t: 108.00\n", "arm"),
+        (None, "arm"),
+    ],
+)
+def test_the_processor_is_named_as_linux_describes_it(text, name, monkeypatch):
+    def read(path, encoding):
+        if text is None:
+            raise FileNotFoundError(path)
+        return text
+
+    monkeypatch.setattr(platform, "processor", lambda: "arm")
+    monkeypatch.setattr(Path, "read_text", read)
+    processor.cache_clear()
+    try:
+        assert processor() == name
+    finally:
+        processor.cache_clear()

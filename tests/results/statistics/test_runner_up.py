@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from results.search_trials import SearchTrials
+from results.records.trials import SearchTrials
 from results.statistics.runner_up import RunnerUp, runners_up, validation_scores
 from tests.support.measured_experiment import VALUES, with_trainings
 

@@ -23,7 +23,7 @@ def store(tmp_path):
     for number in range(3):
         run = some_run("triplet", number)
         store.put_run(run)
-        store.enlist("a" * 32, run.method, number, run.fingerprint)
+        store.enlist("a" * 32, run.method, run)
     store.put_run(some_run("margin", 0))
     for number in range(7):
         store.put_failure("f" * 32, f"reason {number}")

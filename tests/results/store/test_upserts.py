@@ -24,8 +24,9 @@ def test_four_that_create_and_fill_a_store_at_once_store_everything_once(url, tm
             for number, spec in enumerate(specs):
                 store.put_fold(spec, some_result(spec))
                 store.put_experiment("x", "quickstart", some_summary())
-                store.put_run(some_run("triplet", number))
-                store.enlist("x", "triplet", number, f"triplet-{number}")
+                run = some_run("triplet", number)
+                store.put_run(run)
+                store.enlist("x", "triplet", run)
         except Exception as error:
             errors.append(error)
 

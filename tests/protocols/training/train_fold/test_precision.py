@@ -80,7 +80,12 @@ def test_checkpoints_do_not_tell_the_layout(dataset: Dataset, monkeypatch: pytes
     spec, data = toy_fold(dataset, UNTRAINED)
     expected = train_fold(spec, data).weights
     place = EmbeddingModel.place
-    monkeypatch.setattr(EmbeddingModel, "place", lambda model, device: place(model, device, channels_last=True))
+
+    def place_channels_last(model, device):
+        model.channels_last_on_cpu = True
+        return place(model, device)
+
+    monkeypatch.setattr(EmbeddingModel, "place", place_channels_last)
     weights = train_fold(spec, data).weights
     assert same_weights(weights, expected)
     assert all(value.is_contiguous() for value in weights.values())

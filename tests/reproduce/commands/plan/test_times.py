@@ -1,23 +1,17 @@
 """The times that `plan` prints, the machine that they are for, and that it only reads the store."""
 
 import io
-import sqlite3
-from contextlib import closing
 from dataclasses import replace
 from types import SimpleNamespace
 
-import optuna
 import pytest
 from rich.console import Console
 
-from protocols.search.optuna_search import Search
-from protocols.search.space import SearchParameter
 from reproduce.commands.plan import show_plan
 from reproduce.forecast.plan_trainings import Length, MethodPlan, length_of_test
 from reproduce.forecast.rates import Rates
 from reproduce.forecast.typical_lengths import TypicalLength
-from reproduce.storage import open_store, open_studies, readable_studies, storage_paths, with_writable_cache
-from results.spec.search_settings import SamplerSettings
+from reproduce.storage import open_store, storage_paths, with_writable_cache
 from tests.support.command_line import TINY, ask
 from tests.support.experiment_files import load_experiment
 from tests.support.small_problem import small_problem
@@ -155,25 +149,14 @@ def test_a_plan_changes_no_byte_of_the_store(say, tmp_path):
     without_studies = file.read_bytes()
     assert "8 trainings, 0 in the store" in say("tiny.yaml")
     assert file.read_bytes() == without_studies
-    assert readable_studies(where) is None
-    open_studies(where)
-    with_studies = file.read_bytes()
-    assert "8 trainings, 0 in the store" in say("tiny.yaml", "--seed", "99")
-    assert file.read_bytes() == with_studies
-    assert readable_studies(where).get_all_studies() == []
 
 
-@pytest.mark.parametrize("made", ["not at all", "empty", "by an older release"])
+@pytest.mark.parametrize("made", ["not at all", "empty"])
 def test_a_plan_makes_and_upgrades_no_store(say, tmp_path, made):
     file = tmp_path / "runs" / "store.sqlite"
     if made == "empty":
         file.parent.mkdir()
         file.touch()
-    elif made == "by an older release":
-        open_store(storage_paths("runs/store.sqlite", None, None, None))
-        with closing(sqlite3.connect(file)) as connection, connection:
-            connection.execute("DROP TABLE leases")
-            connection.execute("UPDATE suite_schema SET version = 2")
     before = file.read_bytes() if file.exists() else None
     assert "8 trainings, 0 in the store" in say("tiny.yaml")
     assert (file.read_bytes() if file.exists() else None) == before
@@ -188,15 +171,3 @@ def test_a_folder_that_cannot_be_written_gets_a_cache_elsewhere(tmp_path, monkey
         assert paths.cache.is_dir()
         assert tmp_path not in paths.cache.parents
     assert not paths.cache.exists()
-
-
-def test_a_known_study_is_opened_without_a_write(tmp_path):
-    line = (SearchParameter(target="loss.margin", scale="linear", low=0.0, high=1.0),)
-
-    def search(url, *, create=True):
-        return Search(optuna.storages.RDBStorage(url), "toys", {}, line, SamplerSettings(), 0, create=create)
-
-    first = search(f"sqlite:///{tmp_path}/studies.db")
-    first.ask()
-    again = search(f"sqlite:///file:{tmp_path}/studies.db?mode=ro&uri=true", create=False)
-    assert [trial.hyperparameters for trial in again.asked()] == [trial.hyperparameters for trial in first.asked()]

@@ -1,14 +1,10 @@
 """A raced search through the scheduler: the same with any number of workers, and after a kill at any moment."""
 
-import io
 from collections import Counter
 from concurrent.futures import Future
-from dataclasses import replace
 
-import optuna
 import pytest
 import torch
-from rich.console import Console
 
 from protocols.protocol_registry import PROTOCOLS
 from protocols.search.open_method import OpenMethod
@@ -17,9 +13,6 @@ from protocols.search.study import Budget, Study
 from reproduce.execution.failed_jobs import ATTEMPTS
 from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.tasks import EvaluateTask, Trained
-from reproduce.execution.told_trials import count_told_trials
-from reproduce.monitoring.progress import RunProgress
-from reproduce.monitoring.time_left import Forecast
 from results.spec.search_settings import SamplerSettings
 from results.store.store import Store
 from tests.support.sample_records import some_result, some_run
@@ -102,10 +95,10 @@ def world(tmp_path, monkeypatch):
     def run(name, workers, lives=10_000, kind=OneByOne):
         if name not in worlds:
             store = Store(f"sqlite:///{tmp_path}/{name}.db", tmp_path / name)
-            worlds[name] = store, optuna.storages.InMemoryStorage()
-        store, storage = worlds[name]
+            worlds[name] = store
+        store = worlds[name]
         method, budget = OpenMethod(method=TRIPLET, space=(MARGIN,)), Budget(TRIALS, RUNS)
-        study = Study(problem, method, budget, ONLY_START, storage, racing=True)
+        study = Study(problem, method, budget, ONLY_START, store.searches, racing=True)
         executor, observer = kind(workers, lives), Observer()
         monkeypatch.setattr("reproduce.execution.scheduler.wait", executor.wait)
         Scheduler(problem, store, executor, observer).run({"triplet": PROTOCOLS["mlrc"].run(study)})
@@ -115,8 +108,7 @@ def world(tmp_path, monkeypatch):
 
 
 def told(study):
-    trials = study.open().study.get_trials()
-    return [(trial.params, trial.value, trial.user_attrs) for trial in trials]
+    return study.trials()
 
 
 def test_one_worker_trains_nothing_that_is_not_needed(world):
@@ -124,7 +116,7 @@ def test_one_worker_trains_nothing_that_is_not_needed(world):
     spared = study.spared()
     assert spared > 0
     assert len(observer.not_needed) == spared
-    assert len(store.folds()) == FOLDS * (TRIALS + RUNS) - spared == PROTOCOLS["mlrc"].trainings_of(study)
+    assert len(store.folds()) == FOLDS * (TRIALS + RUNS) - spared == PROTOCOLS["mlrc"].trainings_of(study) - spared
     assert executor.idle == 0
 
 
@@ -133,7 +125,7 @@ def test_more_workers_give_the_same_and_are_not_idle_while_folds_are_left(world)
     for workers in (2, 4):
         study, executor, _, store = world(f"with_{workers}", workers)
         assert told(study) == told(alone)
-        assert study.settled_hyperparameters() == alone.settled_hyperparameters()
+        assert study.found_hyperparameters() == alone.found_hyperparameters()
         trained = len(store.folds())
         assert FOLDS * (TRIALS + RUNS) - study.spared() <= trained <= FOLDS * (TRIALS + RUNS)
         # The first wait of a trial finds every worker busy, as without racing.
@@ -158,31 +150,25 @@ def test_killed_after_every_training_the_result_is_the_same(world, workers):
         except Killed:
             continue
     assert told(pieces) == told(whole)
-    assert pieces.settled_hyperparameters() == whole.settled_hyperparameters()
+    assert pieces.found_hyperparameters() == whole.found_hyperparameters()
 
 
 def test_a_raced_trial_is_never_the_best_even_if_it_was_told_the_highest_value(world):
     study, *_ = world("once", 1)
-    search = study.open()
-    best = search.best(TRIALS)
-    trial = search.ask()
-    search.tell(trial, [some_result(study.problem.fold_specs(TRIPLET, "search", 9)[0], 0.99)], expected=0.99)
-    assert search.best(TRIALS + 1) == best
+    best = study.found_hyperparameters()
+    raced = next(trial for trial in study.trials() if trial.state == "raced")
+    study.log.put_trial(study.name, raced.model_copy(update={"score": 0.99}))
+    assert study.found_hyperparameters() == best
 
 
-def test_racing_is_another_study_and_without_it_the_study_is_the_old_one(world):
-    study, *_ = world("once", 1)
-    plain = replace(study, racing=False)
-    assert plain.open().fingerprint != study.open().fingerprint
-    assert "racing" not in plain.open().study.user_attrs["identity"]
-
-
-def test_a_resumed_run_counts_the_trainings_that_were_spared(world):
-    study, _, _, store = world("once", 1)
-    total = PROTOCOLS["mlrc"].trainings_of(study)
-    forecast = Forecast({"triplet": total}, workers=1)
-    progress = RunProgress(Console(file=io.StringIO()), forecast, {"triplet": "Triplet"}, FOLDS)
-    count_told_trials({"triplet": study}, store, forecast, progress)
-    assert forecast.n_done == FOLDS * TRIALS - study.spared()
-    assert total - forecast.n_done == FOLDS * RUNS
-    assert len(PROTOCOLS["mlrc"].foreseeable(study)) == total
+def test_a_resumed_run_counts_what_was_trained_and_what_was_spared(world):
+    study, _, before, store = world("once", 1)
+    spared = study.spared()
+    again, executor, after, _ = world("once", 1)
+    assert executor.most_at_once == 0
+    assert len(after.not_needed) == len(before.not_needed) == spared
+    assert (
+        len(PROTOCOLS["mlrc"].foreseeable(again))
+        == PROTOCOLS["mlrc"].trainings_of(again) - spared
+        == len(store.folds())
+    )

@@ -58,7 +58,7 @@ def test_trainings_and_test_curves_can_be_carried(tmp_path):
     store.put_run(run)
     summary = some_summary(title="Quick", methods={"triplet": "Triplet"})
     store.put_experiment("x", "quickstart", summary)
-    store.enlist("x", "triplet", 0, run.fingerprint)
+    store.enlist("x", "triplet", run)
 
     measured = MeasuredExperiment.from_store(store, "x", trainings=True)
     assert measured.trainings == {spec.fingerprint: (spec, some_result(spec)) for spec in specs}
@@ -86,7 +86,7 @@ def test_methods_that_the_summary_does_not_name_are_left_out(tmp_path):
         point = records.TestPoint(iteration=100, scores=scores(0.4))
         store.put_test_curve(records.TestCurve(fingerprint=spec.fingerprint, points=(point,)))
         store.put_run(run)
-        store.enlist("x", method, 0, run.fingerprint)
+        store.enlist("x", method, run)
         titles[method] = method.capitalize()
     store.put_experiment("x", "some", some_summary(methods=titles))
     whole = MeasuredExperiment.from_store(store, "x", trainings=True)

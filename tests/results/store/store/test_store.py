@@ -131,9 +131,9 @@ def test_an_experiment_that_is_not_there_is_an_error(any_store):
 def test_an_experiments_runs_come_by_method_and_run(any_store):
     any_store.put_experiment("x", "quickstart", some_summary())
     any_store.put_experiment("y", "other", some_summary())
-    for method, run in (("triplet", 1), ("triplet", 0), ("cosface", 0)):
-        any_store.put_run(some_run(method, run))
-        any_store.enlist("x", method, run, f"{method}-{run}")
+    for run in (some_run("triplet", 1), some_run("triplet", 0), some_run("cosface", 0)):
+        any_store.put_run(run)
+        any_store.enlist("x", run.method, run)
     assert [(r.method, r.run) for r in any_store.experiment_runs("x")] == [
         ("cosface", 0),
         ("triplet", 0),
@@ -145,17 +145,18 @@ def test_an_experiments_runs_come_by_method_and_run(any_store):
 def test_runs_of_equal_numbers_in_two_searches_are_both_kept(any_store):
     any_store.put_experiment("x", "quickstart", some_summary())
     for search in (1, 0):
-        any_store.put_run(some_run(run=0, search=search, fingerprint=f"of search {search}"))
-        any_store.enlist("x", "triplet", 0, f"of search {search}", search)
+        run = some_run(run=0, search=search, fingerprint=f"of search {search}")
+        any_store.put_run(run)
+        any_store.enlist("x", "triplet", run)
     assert [run.search for run in any_store.experiment_runs("x")] == [0, 1]
 
 
 def test_enlisting_twice_is_enlisting_once_and_the_later_run_counts(any_store):
     any_store.put_experiment("x", "quickstart", some_summary())
-    any_store.put_run(some_run("triplet", 0))
-    any_store.put_run(some_run("triplet", 0, fingerprint="another", separated=0.7))
-    for fingerprint in ("triplet-0", "triplet-0", "another"):
-        any_store.enlist("x", "triplet", 0, fingerprint)
+    first, another = some_run("triplet", 0), some_run("triplet", 0, fingerprint="another", separated=0.7)
+    for run in (first, first, another):
+        any_store.put_run(run)
+        any_store.enlist("x", "triplet", run)
     assert [run.fingerprint for run in any_store.experiment_runs("x")] == ["another"]
 
 
@@ -261,7 +262,7 @@ def test_a_disk_that_is_full_from_the_start_leaves_no_half_made_store(file, no_m
 CRASH = """
 import os, sys
 import sqlalchemy as sa
-from results import schema, store
+from results.store import schema, store
 def die(*_, **__):
     os._exit(9)
 sa.event.listen(schema.EXPERIMENTS, "after_create", die)

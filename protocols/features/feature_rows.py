@@ -1,25 +1,89 @@
-"""Batches of features for training and evaluation. There is nothing to crop, so a batch costs one copy of its rows."""
+"""Features of a dataset in one memory map, and batches of them.
+
+All processes share the memory map, so no process has a copy of the whole. There is nothing to crop, so a batch costs
+one copy of its rows.
+"""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from protocols.features.packed_features import LabelledFeatures
 from protocols.images.batch_source import Rows, has_room, page_locked
+from protocols.images.packed_images import Selection
+from protocols.verified_files import FileRecord, check_file
 
 MEMORY_BYTES = 512 * 2**20
 """Largest size in bytes of features that a training keeps in memory as float32; larger ones are read for each batch."""
 
 
-class FeatureSource:
-    """Features of training images, float32 (batch, c) on the device. It has the interface of `BatchSource`.
+@dataclass(frozen=True)
+class PackedFeatures:
+    """A file of features, one row per image.
 
-    Args:
-        features: The features of the training images.
-        device: The device of the batches.
+    Only the path and the record are pickled. A worker process opens the same memory map, and checks first that the file
+    still holds the features that its task was made for.
+
+    Attributes:
+        path: An .npy file, float16 or float32 (n, c).
+        record: Hash and stamp of the file.
     """
+
+    path: Path
+    record: FileRecord
+
+    def check(self) -> None:
+        """Raise ChangedFileError unless the file holds these features."""
+        check_file(self.path, self.record)
+
+    @cached_property
+    def _rows(self) -> NDArray[np.floating[Any]]:
+        self.check()
+        rows: NDArray[np.floating[Any]] = np.load(self.path, mmap_mode="r")
+        return rows
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"path": self.path, "record": self.record}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def width(self) -> int:
+        """Number of features c of a row."""
+        return int(self._rows.shape[1])
+
+    def take(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Copy rows (k,) of the file; returns float32 (k, c)."""
+        return np.asarray(self._rows[rows], dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class LabelledFeatures(Selection):
+    """A selection of the rows of a file of features."""
+
+    features: PackedFeatures
+    rows: NDArray[np.int64]
+    labels: NDArray[np.int64]
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of the rows as float32, in bytes."""
+        return 4 * len(self.rows) * self.features.width
+
+    def take(self, positions: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Copy the features at positions (k,) of this selection; returns float32 (k, c)."""
+        return self.features.take(self.rows[positions])
+
+
+class FeatureSource:
+    """Features of training images, float32 (batch, c) on the device. It has the interface of `BatchSource`."""
 
     def __init__(self, features: LabelledFeatures, device: torch.device) -> None:
         self._features, self._device = features, device
@@ -30,7 +94,6 @@ class FeatureSource:
 
         Args:
             rows: Positions of the images, (batch,).
-            generator: Not used, since features have no random crops.
 
         Returns:
             The features, float32 (batch, c).
@@ -49,13 +112,7 @@ class FeatureSource:
 
 
 class EvaluationFeatures:
-    """Features in their order, float32 (batch, c) on the device. It has the interface of `EvaluationCrops`.
-
-    Args:
-        features: The features.
-        device: The device of the batches.
-        keep: Whether to keep the features for later passes, if there is room.
-    """
+    """Features in their order, float32 (batch, c) on the device. It has the interface of `EvaluationCrops`."""
 
     def __init__(self, features: LabelledFeatures, device: torch.device, *, keep: bool = True) -> None:
         self._features, self._device = features, device

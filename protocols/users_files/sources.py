@@ -1,16 +1,26 @@
-"""Classes and functions from users' files and modules, found by names that contain the hash of their source."""
+"""Classes and functions from users' files and modules, found by names that contain the hash of their source.
+
+Copies of the files are kept beside the checkpoints, so that stored models can be used after the files are gone.
+"""
 
 import importlib
 import importlib.util
+import inspect
+import os
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from protocols.users_files.digest import source_digest, source_files
+from protocols.users_files.digest import digest_of, read_source, source_digest, source_files
 from results.spec.source_names import SourceName
+from results.whole_files import write_whole
+
+_KEPT = "sources"
+"""Folder of the kept copies below that of the checkpoints."""
 
 _files: dict[str, Path] = {}
 """The files that this process knows, by the hash of their source. Names in specifications have no folder, since the
@@ -31,17 +41,10 @@ def remember_files(files: Mapping[str, Path]) -> None:
     _files.update(files)
 
 
-def settled_name(name: str) -> str:
-    """Add the hash of its source to a name, and remember the file.
+def hashed_name(name: str) -> str:
+    """Add the hash of its source to a name, and remember the file. Names without a source stay as they are.
 
-    Args:
-        name: `path/my_losses.py:Class` or `my_package.module:Class`. Other names stay as they are.
-
-    Returns:
-        The name without folder and with the hash, such as `my_losses.py:Class (sha256 0123456789abcdef)`.
-
-    Raises:
-        SourceError: The file or module does not exist or is not valid Python.
+    `path/my_losses.py:Class` becomes `my_losses.py:Class (sha256 0123456789abcdef)`.
     """
     parsed = SourceName.parse(name)
     if parsed is None or parsed.digest is not None:
@@ -55,15 +58,7 @@ def settled_name(name: str) -> str:
 
 
 def load_source(name: SourceName) -> Any:
-    """Import a user's file or module and return the class or function that a name means.
-
-    Args:
-        name: The name, with or without a hash.
-
-    Raises:
-        SourceError: The source does not exist, raises an error, lacks the attribute, or has changed since its hash was
-            taken.
-    """
+    """Import a user's file or module and return the class or function that a name means, with or without a hash."""
     file = _file_of(name)
     digest = _digest(file)
     if name.digest not in (None, digest):
@@ -86,7 +81,6 @@ def _short(name: SourceName) -> str:
 
 
 def _file_of(name: SourceName) -> Path:
-    """Return the file that a name means; raise SourceError if there is none."""
     if not name.in_file:
         return _file_of_module(name.source)
     file = Path(name.source) if name.digest is None else _files.get(name.digest)
@@ -168,14 +162,52 @@ def _imported(module: str) -> ModuleType:
 
 
 def raised_in(file: Path, error: BaseException) -> str:
-    """Describe an error that a user's file raised, in one line with the last line of that file that took part.
-
-    Args:
-        file: The user's file.
-        error: The error, with its traceback.
-    """
+    """Describe an error that a user's file raised, in one line with the last line of that file that took part."""
     lines = [
         frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == file.absolute()
     ]
     where = f"{file.name}, line {lines[-1]}" if lines else file.name
     return f"{where}: {type(error).__name__}: {' '.join(str(error).split())}"
+
+
+@contextmanager
+def explained(source: Any, start: str, kind: type[ValueError] = SourceError) -> Iterator[None]:
+    """Turn an error that a user's class or function raises into one line with the place in the user's file."""
+    try:
+        yield
+    except Exception as error:
+        file = getattr(inspect.getmodule(source), "__file__", None) or ""
+        raise kind(f"{start}: {raised_in(Path(file), error)}") from error
+
+
+def keep_sources(artifacts: Path) -> None:
+    """Copy the users' files that this process knows to `sources/HASH` in the folder of the artifacts.
+
+    A file that has changed or is gone since its hash was taken is left out, and a copy from before stays as it is. No
+    training uses such a file: `load_source` refuses it.
+    """
+    for digest, file in known_files().items():
+        contents = _contents_of(file, digest)
+        folder = artifacts / _KEPT / digest
+        for path, content in contents.items():
+            target = folder / path.relative_to(os.path.commonpath([other.parent for other in contents]))
+            if not target.is_file() or target.read_bytes() != content:
+                write_whole(target, content)
+
+
+def _contents_of(file: Path, digest: str) -> dict[Path, bytes]:
+    try:
+        contents = read_source(file)
+    except (OSError, SyntaxError, ValueError):  # ValueError: a file with null bytes.
+        return {}
+    return contents if digest_of(file, contents) == digest else {}
+
+
+def remember_kept_sources(artifacts: Path, names: Iterable[str]) -> None:
+    """Remember the kept copies of the files that names with hashes mean. Files without a copy are left out."""
+    for name in names:
+        parsed = SourceName.parse(name)
+        if parsed is not None and parsed.digest is not None and parsed.in_file:
+            for file in (artifacts / _KEPT / parsed.digest).rglob(parsed.source):
+                if source_digest(file) == parsed.digest:
+                    remember_files({parsed.digest: file.absolute()})

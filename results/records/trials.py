@@ -1,0 +1,95 @@
+"""The trials of a search, and where a search keeps them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from pydantic import Field, JsonValue, model_validator
+
+from results.values import Record
+
+
+class Trial(Record):
+    """One hyperparameter setting of a search, which is trained on the folds.
+
+    Attributes:
+        number: Number of the trial in its search, from 0. Seeds derive from it.
+        setting: The hyperparameters, by target.
+        state: `running` until it has a score; `complete` with all folds; `raced` if it got no more folds because it was
+            clearly behind (`results.spec.racing`).
+        score: What the sampler is told: the mean of `fold_scores`, or for a raced trial the expected score.
+        fold_scores: Best validation MAP@R of each trained fold in order, fractions of 1; 0 for a fold that diverged.
+        trainings: Fingerprints of these trainings.
+        reason: Why folds diverged; None if none did.
+    """
+
+    number: int = Field(ge=0)
+    setting: dict[str, JsonValue]
+    state: Literal["running", "complete", "raced"] = "running"
+    score: float | None = None
+    fold_scores: tuple[float, ...] = ()
+    trainings: tuple[str, ...] = ()
+    reason: str | None = None
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> "Trial":
+        if (self.state == "running") != (self.score is None):
+            raise ValueError("a trial has a score if it is finished, and only then")
+        if len(self.fold_scores) != len(self.trainings):
+            raise ValueError("a trial has one training for each fold score")
+        if self.state == "complete" and self.score != mean_of(self.fold_scores):
+            raise ValueError("the score of a trial with all folds is their mean")
+        return self
+
+
+def mean_of(scores: Sequence[float]) -> float:
+    """Return the score of a trial with all folds."""
+    return sum(scores) / len(scores) if scores else 0.0
+
+
+class TrialLog(Protocol):
+    """Where searches keep their trials: the store, or memory."""
+
+    def put_study(self, study: str, identity: Mapping[str, JsonValue]) -> None:
+        """Keep what decides a study, under its fingerprint. What is kept already stays."""
+
+    def trials(self, study: str) -> tuple[Trial, ...]:
+        """Return the trials of a study in order; none if it is not kept."""
+
+    def put_trial(self, study: str, trial: Trial) -> None:
+        """Keep a trial of a kept study. It replaces the running trial of the same number."""
+
+
+class TrialsInMemory:
+    """Trials that are gone with the process, for plans and simulations."""
+
+    def __init__(self) -> None:
+        self.studies: dict[str, Mapping[str, JsonValue]] = {}
+        self._trials: dict[str, dict[int, Trial]] = {}
+
+    def put_study(self, study: str, identity: Mapping[str, JsonValue]) -> None:
+        """As `TrialLog.put_study`."""
+        self.studies.setdefault(study, identity)
+
+    def trials(self, study: str) -> tuple[Trial, ...]:
+        """As `TrialLog.trials`."""
+        return tuple(self._trials.get(study, {}).values())
+
+    def put_trial(self, study: str, trial: Trial) -> None:
+        """As `TrialLog.put_trial`."""
+        self._trials.setdefault(study, {})[trial.number] = trial
+
+
+@dataclass(frozen=True)
+class SearchTrials:
+    """The finished trials of a search, as tables need them.
+
+    Attributes:
+        scores: Scores by trial, fractions of 1; the expected score of a raced trial.
+        iterations: Mean number of iterations of the trials' trainings; None if it was not kept.
+        study: Fingerprint of the study; None if it was not kept.
+    """
+
+    scores: tuple[float, ...]
+    iterations: float | None = None
+    study: str | None = None

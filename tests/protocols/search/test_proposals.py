@@ -1,0 +1,165 @@
+"""Proposals: start-up points, equal settings however a search is cut, other samplers (specification, 7 and 11.10)."""
+
+import math
+from typing import Any
+
+import optuna
+import pytest
+from scipy.stats import qmc
+
+from protocols.search.proposals import Proposals, SamplerError, build_sampler
+from protocols.search.space import SearchParameter, tried
+from results.records.trials import Trial
+from results.spec.search_settings import SamplerSettings
+from results.values import derive_seed
+
+SPACE = (
+    SearchParameter(target="loss.margin", scale="linear", low=-0.2, high=2.0),
+    SearchParameter(target="loss_optimizer.lr", scale="log", low=1e-6, high=1.0),
+    SearchParameter(target="loss.centers", scale="int", low=1, high=12),
+    SearchParameter(target="loss.kind", scale="choice", choices=("soft", "hard", None)),
+)
+LINE = SPACE[:1]
+STUDY = "0123456789abcdef" * 2
+
+
+def _score(setting: dict[str, Any]) -> float:
+    """A cheap objective with one best setting."""
+    score = 0.6 - 0.1 * (setting["loss.margin"] - 0.7) ** 2
+    score -= 0.01 * (math.log10(setting["loss_optimizer.lr"]) + 3) ** 2
+    score -= 0.002 * abs(setting["loss.centers"] - 5)
+    return score - 0.05 * (setting["loss.kind"] != "hard")
+
+
+def _finished(number: int, setting: dict[str, Any], score: float) -> Trial:
+    return Trial(number=number, setting=setting, state="complete", score=score, fold_scores=(score,), trainings=("f",))
+
+
+def _go_on(trials: list[Trial], count: int, sampler: SamplerSettings, seed: int = 0) -> list[Trial]:
+    proposals = Proposals(STUDY, SPACE, sampler, seed)
+    trials = list(trials)
+    while len(trials) < count:
+        setting = proposals.next(trials)
+        trials.append(_finished(len(trials), setting, _score(setting)))
+    return trials
+
+
+def _as_kept(trials: list[Trial]) -> list[Trial]:
+    return [Trial.model_validate_json(trial.model_dump_json()) for trial in trials]
+
+
+@pytest.mark.parametrize(
+    ("sampler", "count"),
+    [
+        (SamplerSettings(startup_trials=2), 6),
+        (SamplerSettings(name="TPESampler", startup_trials=2, arguments={"n_startup_trials": 4}), 12),
+        (SamplerSettings(name="RandomSampler", startup_trials=2), 8),
+        (SamplerSettings(name="QMCSampler", startup_trials=2), 8),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_settings_are_the_same_however_a_search_is_cut(sampler: SamplerSettings, count: int) -> None:
+    at_once = _go_on([], count, sampler)
+    assert len({tuple(map(str, trial.setting.values())) for trial in at_once}) == count
+    piece: list[Trial] = []
+    for done in range(1, count + 1):
+        piece = _go_on(_as_kept(piece), done, sampler)
+    assert piece == at_once
+
+
+def test_a_search_that_is_filled_again_proposes_what_a_kept_study_of_optuna_would() -> None:
+    """The reference keeps one study of Optuna's for the whole search, as MLRC's code does."""
+    settings = SamplerSettings(startup_trials=3)
+    trials = _go_on([], 9, settings)
+    study = optuna.create_study(direction="maximize")
+    distributions = {parameter.target: parameter.distribution() for parameter in SPACE}
+    for number, trial in enumerate(trials):
+        if number < 3:
+            study.enqueue_trial(trial.setting)
+        study.sampler = build_sampler(settings, derive_seed("sampler", STUDY, number) % 2**32)
+        asked = study.ask(distributions)
+        assert asked.params == trial.setting
+        study.tell(asked, trial.score)
+
+
+@pytest.mark.slow
+def test_the_gaussian_process_finds_better_settings_than_the_start() -> None:
+    scores = [trial.score or 0.0 for trial in _go_on([], 25, SamplerSettings())]
+    assert max(scores[5:]) > max(scores[:5])
+    assert max(scores) > 0.55
+
+
+def test_other_scores_lead_elsewhere() -> None:
+    start = _go_on([], 2, SamplerSettings(startup_trials=2))
+    swapped = [_finished(trial.number, trial.setting, 1.0 - (trial.score or 0.0)) for trial in start]
+    settings = [Proposals(STUDY, SPACE, SamplerSettings(startup_trials=2), 0).next(told) for told in (start, swapped)]
+    assert settings[0] != settings[1]
+
+
+def test_a_raced_trial_counts_with_its_expected_score() -> None:
+    start = _go_on([], 3, SamplerSettings(startup_trials=3))
+    raced = [*start[:2], start[2].model_copy(update={"state": "raced", "score": 0.05})]
+    settings = [Proposals(STUDY, SPACE, SamplerSettings(startup_trials=3), 0).next(told) for told in (start, raced)]
+    assert settings[0] != settings[1]
+
+
+@pytest.mark.parametrize("seed", [0, 11])
+def test_the_first_five_are_sobol_points_inside_the_bounds(seed: int) -> None:
+    assert SamplerSettings().startup_trials == 5
+    settings: list[dict[str, Any]] = [trial.setting for trial in _go_on([], 5, SamplerSettings(), seed)]
+    points = qmc.Sobol(4, scramble=True, rng=derive_seed("sobol", seed)).random_base2(3)
+    for setting, (a, b, c, d) in zip(settings, points, strict=False):
+        assert setting["loss.margin"] == pytest.approx(-0.2 + 2.2 * a, abs=1e-12)
+        assert setting["loss_optimizer.lr"] == pytest.approx(10 ** (-6 + 6 * b), rel=1e-9)
+        assert setting["loss.centers"] == min(12, max(1, round(0.5 + 12 * c)))
+        assert setting["loss.kind"] == ("soft", "hard", None)[int(3 * d)]
+    assert len({setting["loss.margin"] for setting in settings}) == 5
+
+
+def test_the_start_depends_on_the_seed_and_not_on_the_study() -> None:
+    first = Proposals(STUDY, SPACE, SamplerSettings(), 1).next([])
+    assert Proposals("f" * 32, SPACE, SamplerSettings(), 1).next([]) == first
+    assert Proposals(STUDY, SPACE, SamplerSettings(), 2).next([]) != first
+
+
+def test_an_exhaustive_parameter_takes_every_value_once() -> None:
+    bins = SearchParameter(target="loss.num_bins", scale="int", low=2, high=8, exhaustive=True)
+    assert tried((bins,), 50) == ((bins,), 7)
+    trials: list[Trial] = []
+    for number in range(7):
+        setting = Proposals(STUDY, (bins,), SamplerSettings(), 0).next(trials)
+        trials.append(_finished(number, setting, 0.1))
+    assert [trial.setting["loss.num_bins"] for trial in trials] == [2, 3, 4, 5, 6, 7, 8]
+
+
+def test_exhaustive_beside_others_is_searched() -> None:
+    bins = SearchParameter(target="loss.num_bins", scale="int", low=2, high=8, exhaustive=True)
+    space, count = tried((bins, *LINE), 50)
+    assert count == 50
+    assert not any(parameter.exhaustive for parameter in space)
+
+
+def test_the_default_sampler_gets_all_arguments_and_a_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, Any] = {}
+    make = optuna.samplers.GPSampler
+
+    def keep(**arguments: Any) -> optuna.samplers.BaseSampler:
+        given.update(arguments)
+        return make(**arguments)
+
+    monkeypatch.setattr(optuna.samplers, "GPSampler", keep)
+    build_sampler(SamplerSettings(startup_trials=3), seed=7)
+    assert (given["deterministic_objective"], given["n_startup_trials"], given["seed"]) == (False, 3, 7)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (SamplerSettings(name="TPSampler"), "Optuna has no sampler 'TPSampler'; it has .*TPESampler"),
+        (SamplerSettings(name="BaseSampler"), "Optuna has no sampler"),
+        (SamplerSettings(name="TPESampler", arguments={"n_startup": 3}), "TPESampler: .*n_startup"),
+    ],
+)
+def test_a_sampler_that_cannot_be_built_is_named(settings: SamplerSettings, message: str) -> None:
+    with pytest.raises(SamplerError, match=message):
+        build_sampler(settings)

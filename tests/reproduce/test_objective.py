@@ -1,0 +1,50 @@
+"""The objective for a study of one's own: its trials are trainings of the suite, kept in the store."""
+
+import optuna
+import pytest
+
+from reproduce.errors import InputError
+from reproduce.objective import Objective
+from results.store.store import Store
+
+SMALL = {"training.max_epochs": 1, "training.iterations_per_epoch": 2, "folds": 2}
+
+
+@pytest.fixture
+def objective(tmp_path):
+    def make(method="contrastive", **options):
+        return Objective("quickstart", method, SMALL, store=str(tmp_path / "store.sqlite"), workers=1, **options)
+
+    return make
+
+
+def test_a_study_of_ones_own_trains_the_folds_through_the_store(objective, tmp_path):
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(objective(), n_trials=2)
+    store = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path / "artifacts")
+    folds = store.folds().set_index("fingerprint")["best_map_at_r"]
+    assert len(folds) == 4
+    for trial in study.trials:
+        of_folds = folds[trial.user_attrs["trainings"]]
+        assert trial.value == pytest.approx(of_folds.mean(), rel=1e-12)
+        assert list(trial.intermediate_values.values()) == of_folds.tolist()
+        assert set(trial.params) == {"loss.pos_margin", "loss.neg_margin"}
+    again = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=0))
+    again.optimize(objective(), n_trials=2)
+    assert [trial.value for trial in again.trials] == [trial.value for trial in study.trials]
+    assert len(store.folds()) == 4
+
+
+def test_a_space_of_ones_own_takes_the_place_of_the_cards(objective, tmp_path):
+    study = optuna.create_study(direction="maximize")
+    study.optimize(objective(suggest=lambda trial: {"loss.neg_margin": 0.5, "loss.pos_margin": 0.1}), n_trials=1)
+    (trial,) = study.trials
+    assert trial.params == {}
+    store = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path / "artifacts")
+    specs = [spec for spec, _ in store.fold_results(trial.user_attrs["trainings"]).values()]
+    assert [spec.method.loss.arguments["neg_margin"] for spec in specs] == [0.5, 0.5]
+
+
+def test_a_method_without_a_search_space_needs_a_function(objective):
+    with pytest.raises(InputError, match="untrained: has no search space"):
+        objective("untrained")
