@@ -42,8 +42,8 @@ class Embedded:
     joint: Tensor
 
 
-Show = Callable[[RunRecord, Embedded], None]
-"""Receives a run's record and test embeddings, for example to save pictures of them."""
+UseEmbeddings = Callable[[RunRecord, Embedded], None]
+"""Receives a run's record and test embeddings, for example to save a part of them."""
 
 
 def evaluate_run(
@@ -52,7 +52,7 @@ def evaluate_run(
     data: TestData,
     *,
     device: str = "cpu",
-    show: Show | None = None,
+    use_embeddings: UseEmbeddings | None = None,
     last_weights: Sequence[dict[str, Tensor] | None] = (),
 ) -> RunRecord:
     """Score one reproduction on the test classes.
@@ -66,7 +66,7 @@ def evaluate_run(
         weights: State dicts of the trained models, in the order of the folds.
         data: Images of the test classes.
         device: `cpu`, `cuda` or `cuda:N`.
-        show: Called with the record and the test embeddings.
+        use_embeddings: Called with the record and the test embeddings.
         last_weights: State dicts after the last epochs of the trainings, in the order of the folds; None where there is
             none.
 
@@ -82,8 +82,8 @@ def evaluate_run(
     embedded = embed_test(job.specs, weights, data, torch.device(device))
     last = _embedded_last(job, embedded, last_weights, data, torch.device(device))
     record = _record(job, data, embedded, last, device, started)
-    if show is not None:
-        show(record, embedded)
+    if use_embeddings is not None:
+        use_embeddings(record, embedded)
     return record
 
 

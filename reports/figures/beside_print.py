@@ -7,11 +7,16 @@ from textwrap import fill
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reports.figures.style import BLUE, INK, ORANGE, WIDTH, FigureError, Look, new_figure, styled
+from reports.figures.style import BLUE, INK, ORANGE, PAGE_WIDTH, FigureError, Look, legend_keys, new_figure, styled
 from results.statistics.intervals import Interval
 
 _LONG_NAME = 26
 """Number of characters after which a name wraps."""
+
+CAPTION = (
+    "A diamond inside our prediction interval is compatible with our runs. That interval is wider than the interval of "
+    "our mean, because the published value is a measurement too."
+)
 
 
 @dataclass(frozen=True)
@@ -19,8 +24,6 @@ class PublishedRowValues:
     """A published value and ours, in the unit of the paper.
 
     Attributes:
-        name: Name of the row.
-        published: The published value.
         ours: Mean of our runs with its 95 % interval.
         prediction: Our 95 % prediction interval for the published value; None for a single run.
     """
@@ -32,20 +35,11 @@ class PublishedRowValues:
 
 
 @styled
-def beside_print(rows: Sequence[PublishedRowValues], score: str, width: float = WIDTH) -> Figure:
-    """Draw each published value as a diamond over our prediction interval, our interval and our mean.
-
-    Args:
-        rows: The rows from top to bottom.
-        score: Name of the score with its unit, for the axis.
-        width: Width of the figure in inches.
-
-    Raises:
-        FigureError: Without rows.
-    """
+def beside_print(rows: Sequence[PublishedRowValues], score: str) -> Figure:
+    """Draw each published value as a diamond over our prediction interval, our interval and our mean."""
     if not rows:
         raise FigureError("the figure of published values needs at least one row with a run")
-    figure = new_figure(1.2 + 0.36 * len(rows), width)
+    figure = new_figure(1.2 + 0.36 * len(rows), PAGE_WIDTH)
     axes = figure.add_subplot()
     for place, row in enumerate(rows):
         _draw(axes, place, row)
@@ -54,9 +48,7 @@ def beside_print(rows: Sequence[PublishedRowValues], score: str, width: float = 
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="both")
     axes.set_xlabel(score)
-    handles, labels = axes.get_legend_handles_labels()
-    keys = dict(zip(labels, handles, strict=True))
-    figure.legend(keys.values(), keys.keys(), loc="outside upper right", ncols=2)
+    figure.legend(*legend_keys(axes), loc="outside upper right", ncols=2)
     return figure
 
 
@@ -72,3 +64,14 @@ def _draw(axes: Axes, place: int, row: PublishedRowValues) -> None:
     axes.plot(ours.mean, place, "o", color=BLUE, markersize=6, label="our mean")
     value: Look = {"color": ORANGE, "markeredgecolor": INK, "markeredgewidth": 0.7, "markersize": 6.5, "zorder": 4}
     axes.plot(row.published, place, "D", label="published value", **value)
+
+
+def alternative_text(rows: Sequence[PublishedRowValues], score: str) -> str:
+    """Describe each published value beside our mean and prediction interval."""
+    texts = []
+    for row in rows:
+        ends = ""
+        if row.prediction is not None and row.prediction.half_width is not None:
+            ends = f", predicted {row.prediction.low:.2f} to {row.prediction.high:.2f}"
+        texts.append(f"{row.name} {row.published:.2f}, ours {row.ours.mean:.2f}{ends}")
+    return f"Published values of {score}: {'; '.join(texts)}."

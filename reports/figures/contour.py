@@ -21,7 +21,6 @@ def search_contour(
     trials: Sequence[TrialPoint],
     x: Parameter,
     y: Parameter,
-    metric: str = "validation MAP@R",
     title: str = "",
     width: float = 5.4,
 ) -> Figure:
@@ -29,17 +28,6 @@ def search_contour(
 
     The surface is piecewise linear on the scales of the search and ends at the outermost trials. Nothing is
     extrapolated. There is no surface for fewer than 15 trials or for trials on one line.
-
-    Args:
-        trials: Trials with values for both hyperparameters.
-        x: Hyperparameter of the horizontal axis.
-        y: Hyperparameter of the vertical axis.
-        metric: Name of the value.
-        title: Title of the figure.
-        width: Width of the figure in inches.
-
-    Raises:
-        FigureError: If no trial has a value.
     """
     done = finished(trials)
     if not done:
@@ -62,13 +50,12 @@ def search_contour(
         axis.set_ticks([place for place, _ in ticks], labels=[text for _, text in ticks])
         axis.set_label_text(parameter.label)
     axes.set_title(title, loc="left")
-    figure.colorbar(points, ax=axes, label=f"{metric}, %  (n = {len(done)} trials)")
+    figure.colorbar(points, ax=axes, label=f"validation MAP@R, %  (n = {len(done)} trials)")
     figure.legend(loc="outside upper right")
     return figure
 
 
 def _surface(axes: Axes, places: np.ndarray, values: np.ndarray, norm: Normalize) -> None:
-    """Draw filled contours over the triangles between the trials, if there are enough trials and they span an area."""
     spread = np.ptp(places, axis=0)
     if len(places) < FEWEST_TRIALS or not spread.all():
         return
@@ -81,3 +68,45 @@ def _surface(axes: Axes, places: np.ndarray, values: np.ndarray, norm: Normalize
     levels = np.linspace(norm.vmin or 0, norm.vmax or 1, 13)
     axes.tricontourf(surface, values, levels, cmap=SEQUENTIAL, norm=norm, alpha=0.75, zorder=1)
     axes.tricontour(surface, values, levels[2:-1:2], colors="white", linewidths=0.6, zorder=2)
+
+
+def caption(trials: Sequence[TrialPoint], *, others: bool) -> str:
+    """Explain the surface, and say whether other hyperparameters of the trials differ too."""
+    surface = "The surface is interpolated between trials and ends at the outermost trials."
+    if len(finished(trials)) < FEWEST_TRIALS:
+        surface = f"There is no surface between the trials, because there are fewer than {FEWEST_TRIALS}."
+    return surface + (" The other hyperparameters of the trials differ too." if others else "")
+
+
+def strongest_pair(trials: Sequence[TrialPoint], parameters: Sequence[Parameter]) -> tuple[Parameter, Parameter]:
+    """Choose the two parameters with the strongest rank correlation with the values, in the order of the card."""
+    if len(parameters) == 2:
+        return parameters[0], parameters[1]
+    done = finished(trials)
+    values = _ranks(np.array([value for _, value in done]))
+    strength = {p.name: _correlation(_ranks(p.places([trial for trial, _ in done])), values) for p in parameters}
+    chosen = sorted(parameters, key=lambda p: -strength[p.name])[:2]
+    first, second = (p for p in parameters if p in chosen)
+    return first, second
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    ranks: np.ndarray = np.argsort(np.argsort(values, kind="stable"), kind="stable").astype(float)
+    return ranks
+
+
+def _correlation(a: np.ndarray, b: np.ndarray) -> float:
+    return abs(float(np.corrcoef(a, b)[0, 1])) if len(a) > 1 and a.std() and b.std() else 0.0
+
+
+def alternative_text(trials: Sequence[TrialPoint], x: Parameter, y: Parameter) -> str:
+    """Describe where the best trial lies, and in which range the trials and their values lie."""
+    done = finished(trials)
+    best, value = max(done, key=lambda pair: pair[1])
+    lowest = min(value for _, value in done)
+    points = [trial for trial, _ in done]
+    return (
+        f"Validation MAP@R of {len(done)} trials from {100 * lowest:.2f} % to {100 * value:.2f} %, over {x.name} "
+        f"{x.range_of(points)} and {y.name} {y.range_of(points)}. The best trial has {x.name} "
+        f"{best.parameters[x.name]:.3g} and {y.name} {best.parameters[y.name]:.3g}."
+    )

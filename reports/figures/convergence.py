@@ -15,7 +15,6 @@ class Convergence:
     """Test scores of one method after every epoch.
 
     Attributes:
-        name: Name of the method.
         epochs: Numbers of the epochs, rising.
         runs: Scores of each run after these epochs, as fractions of 1.
         published: Published scores by epoch, as fractions of 1.
@@ -43,12 +42,7 @@ class Convergence:
 
 @dataclass(frozen=True)
 class ConvergencePanel:
-    """One panel of the figure.
-
-    Attributes:
-        title: Title of the panel.
-        curves: The curves.
-    """
+    """One panel of the figure."""
 
     title: str
     curves: tuple[Convergence, ...]
@@ -60,13 +54,6 @@ def convergence_plot(rows: Sequence[Sequence[ConvergencePanel]], metric: str = "
 
     Hollow markers are published scores, with the colour and marker of their method. The panels of a row share
     their axis of scores.
-
-    Args:
-        rows: The panels, from left to right and from top to bottom.
-        metric: Name of the score.
-
-    Raises:
-        FigureError: Without panels, or if a panel has no curve, or a curve no epoch.
     """
     panels = [panel for row in rows for panel in row]
     if not panels or not all(panel.curves and all(curve.epochs for curve in panel.curves) for panel in panels):

@@ -9,7 +9,27 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reports.figures.style import BLUE, INK, ORANGE, PALE, WIDTH, FigureError, Look, new_figure, styled
+from reports.figures.style import (
+    BLUE,
+    INK,
+    ORANGE,
+    PAGE_WIDTH,
+    PALE,
+    FigureError,
+    Look,
+    legend_keys,
+    new_figure,
+    styled,
+)
+
+CAPTION = (
+    "Reproduction 0 of each method, one line per fold. Mean and band end where the first fold stops. The scores in the "
+    "tables are measured on the test classes, which are other classes."
+)
+CAPTION_OF_TEST_SCORES = (
+    "Nothing is chosen by these scores. Validation scores chose the kept checkpoint. Peeking would keep the highest "
+    "point of each line."
+)
 
 
 @dataclass(frozen=True)
@@ -46,28 +66,20 @@ class MethodCurves:
 
 
 @styled
-def score_curves(
-    methods: Sequence[MethodCurves], metric: str = "validation MAP@R", unit: str = "fold", width: float = WIDTH
-) -> Figure:
+def score_curves(methods: Sequence[MethodCurves], metric: str = "validation MAP@R", unit: str = "fold") -> Figure:
     """Draw each fold as a thin line with its kept checkpoint, the mean over folds, and the band of all folds.
 
     All panels have the same axes. The means of the other methods are grey lines in each panel. Mean and band end where
     the first fold stopped.
 
     Args:
-        methods: Curves of the methods, in the order of the panels.
-        metric: Name of the score.
         unit: What a line belongs to: `fold`, or `run` where each run has one training.
-        width: Largest width of the figure in inches.
-
-    Raises:
-        FigureError: Without methods, or for a method without folds.
     """
     if not methods or not all(method.folds for method in methods):
         raise FigureError("curves need at least one method, and at least one fold of each method")
-    columns = min(int(width / 2.2), len(methods))
+    columns = min(2, len(methods))
     rows = ceil(len(methods) / columns)
-    figure = new_figure(0.8 + 2.0 * rows, width=min(width, max(3.8, 2.4 * columns)))
+    figure = new_figure(0.8 + 2.0 * rows, width=min(PAGE_WIDTH, max(3.8, 2.4 * columns)))
     panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
     for panel, method in zip(panels, methods, strict=False):
         for other in methods:
@@ -86,9 +98,7 @@ def score_curves(
         panel.tick_params(labelbottom=True)
     figure.supxlabel("iterations", fontsize=9)
     figure.supylabel(f"{metric}, %", fontsize=9)
-    handles, labels = panels[0].get_legend_handles_labels()
-    keys = dict(zip(labels, handles, strict=True))
-    figure.legend(keys.values(), keys.keys(), loc="outside upper center", ncols=3 if columns > 2 else 2)
+    figure.legend(*legend_keys(panels[0]), loc="outside upper center", ncols=2)
     return figure
 
 
@@ -107,3 +117,20 @@ def _draw(axes: Axes, method: MethodCurves, unit: str) -> None:
         look: Look = {"color": ORANGE, "markersize": 4.5, "markerfacecolor": "white", "linestyle": "", "zorder": 5}
         axes.plot(fold.best, score, marker="D", label="kept checkpoint", **look)
     _mean_line(axes, method, color=INK, linewidth=2, label=f"mean of all {unit}s", zorder=4)
+
+
+def alternative_text(curves: Sequence[MethodCurves], metric: str, unit: str = "fold") -> str:
+    """Describe the start, the highest point and the end of each method's mean curve."""
+    texts = []
+    for method in curves:
+        iterations, table = method.common
+        if not iterations:
+            texts.append(f"{method.name}: the {unit}s have no iteration in common")
+            continue
+        mean = 100 * table.mean(axis=0)
+        best = int(mean.argmax())
+        texts.append(
+            f"{method.name}: {mean[0]:.1f} % after {iterations[0]} iterations, highest {mean[best]:.1f} % after "
+            f"{iterations[best]}, {mean[-1]:.1f} % at the end after {iterations[-1]}"
+        )
+    return f"{metric} against iterations, mean over {unit}s. {'; '.join(texts)}."

@@ -17,6 +17,7 @@ from results.statistics.intervals import student_t_interval
 AxisScale = Literal["linear", "log2", "log10", "steps"]
 """Distances on the axis of the number. `steps` puts the values at equal distances, in their order."""
 
+CAPTION_OF_BATCH_SIZES = "From the panels of this experiment that differ only in batch size."
 _FEW_RUNS = 5
 _FEW_TICKS = 12
 
@@ -26,7 +27,6 @@ class Dependence:
     """Scores of one line of the figure.
 
     Attributes:
-        name: Name of the line.
         runs: Scores of the runs by number, as fractions of 1.
         published: Published scores by number, as fractions of 1.
     """
@@ -38,14 +38,7 @@ class Dependence:
 
 @dataclass(frozen=True)
 class DependencePanel:
-    """One panel of the figure.
-
-    Attributes:
-        title: Title of the panel.
-        parameter: Name of the number.
-        series: The lines.
-        scale: Scale of the axis of the number.
-    """
+    """One panel of the figure."""
 
     title: str
     parameter: str
@@ -64,14 +57,6 @@ def dependence_plot(panels: Sequence[DependencePanel], metric: str = "MAP@R", *,
 
     Lines are shifted a little sideways so that their intervals do not cover each other. The small points are single
     runs; they are drawn for at most five runs. Hollow markers are published scores. Each panel has its own axes.
-
-    Args:
-        panels: The panels, from left to right.
-        metric: Name of the score.
-        stacked: Whether the panels stand below each other, in a figure for a page.
-
-    Raises:
-        FigureError: Without panels, or if a panel has no run.
     """
     if not panels or not all(any(_with_runs(line) for line in panel.series) for panel in panels):
         raise FigureError("the figure of a score against a number needs at least one run in every panel")
@@ -150,7 +135,6 @@ def _runs_note(panels: Sequence[DependencePanel]) -> str:
 
 
 def _legend(figure: Figure, row: Sequence[Axes], names: Sequence[str], *, published: bool) -> None:
-    """Name the lines. A figure with one line and without published scores needs no legend."""
     keys = {label: handle for axes in row for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
     handles: dict[str, Artist] = {name: keys[name] for name in names if name in keys}
     if published:
@@ -160,3 +144,14 @@ def _legend(figure: Figure, row: Sequence[Axes], names: Sequence[str], *, publis
         figure.legend(
             handles.values(), handles.keys(), loc="outside upper right", ncols=min(4, columns), handlelength=2.8
         )
+
+
+def alternative_text(panels: Sequence[DependencePanel], score: str) -> str:
+    """Describe the mean of each curve at each value of the setting."""
+    texts = []
+    for panel in panels:
+        for curve in panel.series:
+            shown = sorted((value, np.mean(runs)) for value, runs in curve.runs.items() if runs)
+            means = [f"{value:g}: {100 * mean:.2f} %" for value, mean in shown]
+            texts.append(f"{curve.name} on {panel.title}: {', '.join(means)}")
+    return f"Mean {score} by {panels[0].parameter}. {'; '.join(texts)}."

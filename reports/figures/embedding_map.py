@@ -1,14 +1,33 @@
 """Figure of embeddings and proxies in the plane by t-SNE (as in Proxy-ISA, Fig. 2 and 6)."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
-from reports.figures.style import COLOURS, INK, MARKERS, WIDTH, FigureError, Look, UndrawableError, new_figure, styled
+from reports.figures.style import (
+    COLOURS,
+    INK,
+    MARKERS,
+    PAGE_WIDTH,
+    FigureError,
+    Look,
+    UndrawableError,
+    new_figure,
+    styled,
+)
 
+IMAGES_PER_CLASS = 30
+"""Largest number of images of a test class in a map of test images on the page."""
+
+CAPTION_OF_TEST_IMAGES = (
+    f"Model of the first fold of run 0, up to {IMAGES_PER_CLASS} images of some test classes. Distances between groups "
+    "have no meaning in t-SNE."
+)
+CAPTION_OF_PROXIES = (
+    "Model of the first fold of run 0, a few images of some training classes. A proxy is a larger sign with a dark "
+    "outline, in the shape and the colour of its class."
+)
 NAMED = 10
 """Largest number of classes for which the figure has a key. With more classes a key does not help."""
 
@@ -23,23 +42,15 @@ better: the trustworthiness of 10 neighbours differed by at most .004, on averag
 _WARNING = "t-SNE of cosine distances: only small distances have a meaning"
 
 
-def tsne_places(
-    embeddings: np.ndarray, proxies: np.ndarray | None = None, seed: int = 0, perplexity: float = 30.0
-) -> tuple[np.ndarray, np.ndarray]:
+def tsne_places(embeddings: np.ndarray, proxies: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Compute places in the plane by t-SNE of cosine distances, together for embeddings and proxies.
 
     Args:
         embeddings: n x d.
         proxies: p x d, or None.
-        seed: The same seed gives the same places on the same machine.
-        perplexity: Perplexity of t-SNE. It is lowered for few points, for which it is not defined.
 
     Returns:
         Places of the embeddings (n x 2) and of the proxies (p x 2).
-
-    Raises:
-        FigureError: For fewer than four points.
-        UndrawableError: The rows are not finite, or they all point in the same direction.
     """
     from sklearn.manifold import TSNE  # Takes long to import, and only a process that draws maps needs it.
     from threadpoolctl import threadpool_limits
@@ -55,8 +66,8 @@ def tsne_places(
         # scikit-learn's t-SNE divides by the width of these points, which is 0, and ends the whole process.
         raise UndrawableError("all embeddings are equal: the model has collapsed, and t-SNE has nothing to spread out")
     # For unit vectors the squared Euclidean distance is twice the cosine distance, so TSNE can start from PCA.
-    perplexity = min(perplexity, (len(points) - 1) / 3)
-    projection = TSNE(perplexity=perplexity, init="pca", random_state=seed, n_jobs=1, max_iter=_STEPS)
+    perplexity = min(30.0, (len(points) - 1) / 3)
+    projection = TSNE(perplexity=perplexity, init="pca", random_state=0, n_jobs=1, max_iter=_STEPS)
     # Threads wait for one another in each of hundreds of short steps: for minutes if other work needs the cores.
     with threadpool_limits(limits=1):
         places = projection.fit_transform(unit.astype(np.float64))
@@ -69,9 +80,6 @@ def embedding_map(
     labels: np.ndarray,
     proxy_places: np.ndarray | None = None,
     proxy_labels: np.ndarray | None = None,
-    class_names: Sequence[str] = (),
-    title: str = "",
-    width: float = WIDTH,
 ) -> Figure:
     """Draw points with marker and colour by class, and proxies as larger, outlined signs of their class.
 
@@ -82,31 +90,21 @@ def embedding_map(
         labels: Class of each image, n.
         proxy_places: Places of the proxies, p x 2.
         proxy_labels: Class of each proxy, p. A proxy without class, or whose class has no image, is a white star.
-        class_names: Names for the key, in the order of the sorted labels. Up to `NAMED` classes have a key.
-        title: Title of the figure.
-        width: Largest width of the figure in inches.
-
-    Raises:
-        FigureError: If the numbers of places, labels and names do not fit.
     """
     if len(places) != len(labels) or not len(places):
         raise FigureError(f"the embedding map needs one label per point, not {len(labels)} for {len(places)}")
     classes = np.unique(labels)
-    if len(class_names) not in (0, len(classes)):
-        raise FigureError(f"the embedding map has {len(classes)} classes but {len(class_names)} names")
-    names = list(class_names) or [str(label) for label in classes]
     stars = np.empty((0, 2)) if proxy_places is None else proxy_places
     named = len(classes) <= NAMED
-    figure = new_figure(min(5.2, width), width=min(width, 6.9 if named else 5.6))
+    figure = new_figure(PAGE_WIDTH, PAGE_WIDTH)
     axes = figure.add_subplot()
-    _draw_images(axes, places, labels, names)
+    _draw_images(axes, places, labels)
     if len(stars):
         draw_proxies(axes, stars, proxy_labels, classes, 80)
         axes.scatter([], [], label="proxy, in the sign of its class", **proxy_look(None, 80))
     axes.set(xticks=[], yticks=[])
     axes.set_aspect("equal", adjustable="datalim")
     axes.spines[:].set_visible(True)
-    axes.set_title(title, loc="left")
     axes.set_xlabel(f"{_counted(places, classes, stars)}\n{_WARNING}")
     handles, keys = axes.get_legend_handles_labels()
     if named:
@@ -116,7 +114,7 @@ def embedding_map(
     return figure
 
 
-def _draw_images(axes: Axes, places: np.ndarray, labels: np.ndarray, names: Sequence[str]) -> None:
+def _draw_images(axes: Axes, places: np.ndarray, labels: np.ndarray) -> None:
     size = 16 if len(places) < 600 else 9
     look: Look = {"s": size, "alpha": 0.75, "rasterized": len(places) > _RASTER}
     for index, label in enumerate(np.unique(labels)):
@@ -124,7 +122,7 @@ def _draw_images(axes: Axes, places: np.ndarray, labels: np.ndarray, names: Sequ
         axes.scatter(
             points[:, 0],
             points[:, 1],
-            label=names[index],
+            label=str(label),
             **class_look(index),
             **look,
         )
@@ -136,10 +134,7 @@ def draw_proxies(
     """Draw proxies as signs with a dark outline, in the marker and the colour of their class.
 
     Args:
-        axes: Axes of the map.
-        places: Places of the proxies, p x 2.
         proxy_labels: Class of each proxy, p; None without classes.
-        classes: The sorted classes of the images.
         size: Area of a sign in square points.
     """
     numbers = {label: index for index, label in enumerate(classes.tolist())}
@@ -186,3 +181,26 @@ def class_look(index: int) -> Look:
     colour, hollow = class_colour(index), index // len(COLOURS) % 2 == 1
     faces = {"facecolors": "none", "edgecolors": colour} if hollow else {"color": colour}
     return {**faces, "marker": class_marker(index), "linewidths": 0.9 if hollow else 0}
+
+
+def alternative_text(places: np.ndarray, labels: np.ndarray) -> str:
+    """Describe how well the classes are apart in a map of test images."""
+    distances = np.linalg.norm(places[:, None] - places[None], axis=2)
+    np.fill_diagonal(distances, np.inf)
+    right = float(np.mean(labels[distances.argmin(axis=1)] == labels))
+    return (
+        f"t-SNE of {len(places)} embeddings of {len(np.unique(labels))} test classes. For {100 * right:.0f} % of the "
+        "points the nearest point is of the same class."
+    )
+
+
+def alternative_text_with_proxies(
+    places: np.ndarray, labels: np.ndarray, stars: np.ndarray, star_labels: np.ndarray
+) -> str:
+    """Describe how many images lie nearest to a proxy of their class."""
+    distances = np.linalg.norm(places[:, None] - stars[None], axis=2)
+    right = float(np.mean(star_labels[distances.argmin(axis=1)] == labels))
+    return (
+        f"t-SNE of {len(places)} training images of {len(np.unique(labels))} classes with {len(stars)} proxies. For "
+        f"{100 * right:.0f} % of the images the nearest proxy is of the same class."
+    )

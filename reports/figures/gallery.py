@@ -10,7 +10,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Rectangle
 
 from reports.figures.style import BLUE, INK, ORANGE, FigureError, Look, new_figure, styled
-from results.records.artifacts import Exhibit
+from results.records.artifacts import FigureData
 
 _KEY = "nearest neighbours first, hardest classes first\n✓ solid: class of the query   ✗ dashed: another class"
 # From one image to the next; images have unit size.
@@ -24,11 +24,11 @@ class Neighbour:
 
     Attributes:
         image: uint8, height x width (grey) or height x width x 3.
-        class_name: Class of the image.
     """
 
     image: np.ndarray
     class_name: str
+    right: bool
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,6 @@ class Retrieval:
     """A query and its nearest neighbours.
 
     Attributes:
-        image: Image of the query, as in `Neighbour`.
-        class_name: Class of the query.
         class_score: Score of this class, a fraction of 1.
         neighbours: Nearest neighbours, nearest first.
     """
@@ -53,55 +51,34 @@ def hardest_first(retrievals: Sequence[Retrieval]) -> list[Retrieval]:
     return sorted(retrievals, key=lambda retrieval: retrieval.class_score)
 
 
-def retrievals_of(exhibit: Exhibit, queries: int | None = None, neighbours: int | None = None) -> list[Retrieval]:
-    """Return the retrievals of an exhibit, the hardest classes first.
-
-    Args:
-        exhibit: The exhibit.
-        queries: Largest number of queries; None takes all.
-        neighbours: Largest number of neighbours of each query; None takes all.
-    """
+def retrievals_of(data: FigureData, queries: int | None = None, neighbours: int | None = None) -> list[Retrieval]:
+    """Return the first retrievals of a run with their first neighbours, the hardest classes first. None takes all."""
     rows = []
-    for query, image in list(enumerate(exhibit.query_images))[:queries]:
-        pictures, names = exhibit.neighbour_images[query], exhibit.neighbour_names[query]
-        nearest = [Neighbour(_plain(picture), str(name)) for picture, name in zip(pictures, names, strict=True)]
-        name, score = str(exhibit.class_names[query]), float(exhibit.class_scores[query])
+    for query, image in list(enumerate(data.query_images))[:queries]:
+        found = zip(data.neighbour_images[query], data.neighbour_names[query], data.correct[query], strict=True)
+        nearest = [Neighbour(_plain(picture), str(name), bool(right)) for picture, name, right in found]
+        name, score = str(data.class_names[query]), float(data.class_scores[query])
         rows.append(Retrieval(_plain(image), name, score, tuple(nearest[:neighbours])))
     return rows
 
 
 @styled
-def retrieval_gallery(retrievals: Sequence[Retrieval], metric: str = "MAP@R") -> Figure:
+def retrieval_gallery(retrievals: Sequence[Retrieval]) -> Figure:
     """Draw one row per query, hardest classes first: the query, then its neighbours.
 
     A neighbour of the query's class has a solid blue frame and a tick. Other neighbours have a dashed orange frame and
     a cross.
-
-    Args:
-        retrievals: Queries with their neighbours.
-        metric: Name of the class score.
-
-    Raises:
-        FigureError: Without queries or neighbours, or for images that are not uint8.
     """
     _check(retrievals)
     figure = new_figure(0.8 + 1.14 * len(retrievals), width=0.9 + 0.95 * _columns(retrievals))
-    _draw_rows(figure, retrievals, metric)
+    _draw_rows(figure, retrievals)
     figure.supxlabel(_KEY, fontsize=8)
     return figure
 
 
 @styled
-def galleries_side_by_side(galleries: Mapping[str, Sequence[Retrieval]], metric: str = "MAP@R") -> Figure:
-    """Draw several galleries beside each other, with one key.
-
-    Args:
-        galleries: Queries with their neighbours, by title.
-        metric: Name of the class score.
-
-    Raises:
-        FigureError: Without galleries, or for a gallery that `retrieval_gallery` refuses.
-    """
+def galleries_side_by_side(galleries: Mapping[str, Sequence[Retrieval]]) -> Figure:
+    """Draw several galleries beside each other, with one key."""
     if not galleries:
         raise FigureError("the figure needs at least one gallery")
     for retrievals in galleries.values():
@@ -110,13 +87,13 @@ def galleries_side_by_side(galleries: Mapping[str, Sequence[Retrieval]], metric:
     figure = new_figure(1.1 + 1.14 * max(map(len, galleries.values())), width=sum(widths))
     parts = figure.subfigures(1, len(galleries), squeeze=False, width_ratios=widths)[0]
     for part, (title, retrievals) in zip(parts, galleries.items(), strict=True):
-        _draw_rows(part, retrievals, metric)
+        _draw_rows(part, retrievals)
         part.suptitle(title, fontsize=9.5)
     figure.supxlabel(_KEY, fontsize=8)
     return figure
 
 
-def _draw_rows(figure: Figure | SubFigure, retrievals: Sequence[Retrieval], metric: str) -> None:
+def _draw_rows(figure: Figure | SubFigure, retrievals: Sequence[Retrieval]) -> None:
     """Draw all rows in one coordinate system, since one per image would take seconds. An image has unit size."""
     rows, columns = hardest_first(retrievals), _columns(retrievals)
     axes = figure.subplots()
@@ -126,11 +103,11 @@ def _draw_rows(figure: Figure | SubFigure, retrievals: Sequence[Retrieval], metr
         axes.text(column * _STEP_RIGHT + 0.5, -0.1, str(column or "query"), ha="center", va="bottom", fontsize=8.5)
     for number, row in enumerate(rows):
         down = number * _STEP_DOWN
-        score = f"{metric} {100 * row.class_score:.1f} %"
+        score = f"MAP@R {100 * row.class_score:.1f} %"
         axes.text(-0.1, down + 0.5, score, rotation=90, ha="right", va="center", fontsize=7.5)
         _show(axes, (0, down), row.image, row.class_name, (INK, "-", ""))
         for rank, neighbour in enumerate(row.neighbours, start=1):
-            look = _RIGHT if neighbour.class_name == row.class_name else _WRONG
+            look = _RIGHT if neighbour.right else _WRONG
             _show(axes, (rank * _STEP_RIGHT, down), neighbour.image, neighbour.class_name, look)
 
 
@@ -144,12 +121,10 @@ def _check(retrievals: Sequence[Retrieval]) -> None:
 
 
 def _plain(image: np.ndarray) -> np.ndarray:
-    """Drop the last axis of a grey image."""
     return image[..., 0] if image.shape[-1] == 1 else image
 
 
 def _show(axes: Axes, corner: tuple[float, float], image: np.ndarray, name: str, look: tuple[str, Any, str]) -> None:
-    """Draw an image with its frame, its mark and the name of its class. `corner` is the upper left one."""
     if image.dtype != np.uint8 or image.ndim not in (2, 3):
         raise FigureError(f"gallery images are uint8, height x width (x 3), not {image.dtype} of shape {image.shape}")
     colour, line, mark = look

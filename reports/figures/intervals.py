@@ -8,11 +8,23 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reports.figures.style import BLUE, GREY, INK, ORANGE, PAGE_WIDTH, WIDTH, FigureError, Look, new_figure, styled
+from reports.figures.style import (
+    BLUE,
+    GREY,
+    INK,
+    ORANGE,
+    PAGE_WIDTH,
+    FigureError,
+    Look,
+    legend_keys,
+    new_figure,
+    styled,
+)
+from reports.wording import percent
 from results.statistics.intervals import student_t_interval
 
 _LONG_NAME = 26
-"""Number of characters after which a name wraps in a narrow figure."""
+"""Number of characters after which a name wraps."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +32,6 @@ class MethodRuns:
     """Scores of one method.
 
     Attributes:
-        name: Name of the method.
         values: Scores of the runs as fractions of 1.
         published: Published score as a fraction of 1, if there is one.
     """
@@ -31,39 +42,27 @@ class MethodRuns:
 
 
 @styled
-def interval_plot(methods: Sequence[MethodRuns], metric: str, width: float = WIDTH) -> Figure:
+def interval_plot(methods: Sequence[MethodRuns], metric: str) -> Figure:
     """Draw mean and 95 % Student-t interval of each method, its runs as points, and the published value as a tick.
 
     A method with one run is a point without interval. The axis is in percent and does not always start at 0.
-
-    Args:
-        methods: Methods from top to bottom.
-        metric: Name of the score for the axis, such as "concatenated MAP@R".
-        width: Width of the figure in inches. In a narrow figure long names wrap.
-
-    Raises:
-        FigureError: If no method has a run.
     """
     shown = [method for method in methods if method.values or method.published is not None]
     if not any(method.values for method in shown):
         raise FigureError("the interval plot needs at least one method with a run")
-    narrow = width <= PAGE_WIDTH
-    figure = new_figure((1.35 if narrow else 0.95) + 0.33 * len(shown), width)
+    figure = new_figure(1.35 + 0.33 * len(shown), PAGE_WIDTH)
     axes = figure.add_subplot()
     for row, method in enumerate(shown):
         _draw(axes, row, method)
-    # A name wraps in a narrow figure, but not inside its number of runs.
-    count = "n\u00a0=\u00a0{}" if narrow else "n = {}"
-    names = [f"{method.name}  ({count.format(len(method.values))})" for method in shown]
-    axes.set_yticks(range(len(shown)), [fill(name, _LONG_NAME) for name in names] if narrow else names)
+    # A long name wraps, but not inside its number of runs.
+    names = [fill(f"{method.name}  (n\u00a0=\u00a0{len(method.values)})", _LONG_NAME) for method in shown]
+    axes.set_yticks(range(len(shown)), names)
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="both")
-    axes.set_xlabel(f"{metric}, %" + ("\n" if narrow else "  ") + "(mean and 95 % Student-t interval over n runs)")
+    axes.set_xlabel(f"{metric}, %\n(mean and 95 % Student-t interval over n runs)")
     # A key outside the axes hides no point. It has one entry for each kind of marker.
-    handles, labels = axes.get_legend_handles_labels()
-    keys = dict(zip(labels, handles, strict=True))
-    figure.legend(keys.values(), keys.keys(), loc="outside upper right", ncols=2 if narrow else 4)
+    figure.legend(*legend_keys(axes), loc="outside upper right", ncols=2)
     return figure
 
 
@@ -80,3 +79,21 @@ def _draw(axes: Axes, row: int, method: MethodRuns) -> None:
         axes.errorbar(100 * interval.mean, row, xerr=100 * interval.half_width, label="95 % interval", **bar)
     axes.plot(values, np.full(len(values), row + 0.24), ".", color=GREY, markersize=5, alpha=0.8, label="single run")
     axes.plot(100 * interval.mean, row, "o", color=BLUE, markersize=6.5, label="mean")
+
+
+def caption(*, repeated_searches: bool) -> str:
+    """Explain the points, which are means where searches were repeated."""
+    points = "the means of the searches, or single runs without a search" if repeated_searches else "the single runs"
+    return (
+        f"The points below a mean are {points}. Overlapping intervals do not replace a test. The verdicts above are "
+        "tests."
+    )
+
+
+def alternative_text(methods: Sequence[MethodRuns]) -> str:
+    """Describe means with intervals, the highest first, and published values."""
+    ordered = sorted(methods, key=lambda method: -student_t_interval(method.values).mean)
+    means = [f"{method.name} {percent(student_t_interval(method.values))}" for method in ordered]
+    published = [f"{method.name} {100 * method.published:.2f} %" for method in ordered if method.published is not None]
+    beside = f" Published: {'; '.join(published)}." if published else ""
+    return f"Means with 95 % intervals over runs, the highest first: {'; '.join(means)}.{beside}"

@@ -31,7 +31,6 @@ class MapPanel:
     """One map.
 
     Attributes:
-        title: Title of the panel; a second line is allowed.
         places: Places of the images, n x 2.
         labels: Class of each image, n.
         proxy_places: Places of the proxies, p x 2.
@@ -54,19 +53,7 @@ def tsne_panel(
     proxies: np.ndarray | None = None,
     proxy_labels: np.ndarray | None = None,
 ) -> MapPanel:
-    """Make a panel whose places are those of t-SNE, together for images and proxies.
-
-    Args:
-        title: Title of the panel.
-        embeddings: Embeddings of the images, n x d.
-        labels: Class of each image, n.
-        proxies: Proxies, p x d.
-        proxy_labels: Class of each proxy, p.
-
-    Raises:
-        FigureError: For fewer than four points.
-        UndrawableError: The rows are not finite, or they all point in the same direction.
-    """
+    """Make a panel whose places are those of t-SNE, together for images and proxies."""
     if proxies is None or proxy_labels is None or not len(proxies):
         return MapPanel(title, tsne_places(embeddings)[0], labels)
     images, stars = tsne_places(embeddings, proxies)
@@ -82,13 +69,7 @@ def map_panels(panels: Sequence[MapPanel], columns: int, note: str = "", *, unit
     proxies are navy blue stars.
 
     Args:
-        panels: The maps, row by row.
-        columns: Number of maps in a row.
-        note: Text below the maps.
         unit_disk: Whether the places are the embeddings themselves, which lie in the unit disk. It is then drawn.
-
-    Raises:
-        FigureError: Without maps, or if places and labels of a map do not fit.
     """
     if not panels or not all(len(panel.places) for panel in panels):
         raise FigureError("the figure needs at least one map, and at least one image in each map")
@@ -146,7 +127,6 @@ def _draw_proxies(axes: Axes, panel: MapPanel, classes: np.ndarray, *, few: bool
 
 
 def _add_key(figure: Figure, panels: Sequence[MapPanel]) -> None:
-    """Explain the signs of proxies that the maps have."""
     few = all(len(np.unique(panel.labels)) <= MARKED for panel in panels)
     # The key's signs are drawn in an axes without data, so they take no colour of a class.
     axes = figure.axes[0]
@@ -176,7 +156,6 @@ def _size(panel: MapPanel) -> float:
 
 
 def _many_colours(count: int) -> np.ndarray:
-    """Return `count` colours, neighbours with different hues."""
     return np.array(
         [colorsys.hls_to_rgb(index * _GOLDEN % 1, 0.42 + 0.2 * (index % 2), 0.75) for index in range(count)]
     )

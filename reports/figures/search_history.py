@@ -6,32 +6,24 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from reports.figures.style import BLUE, GREY, INK, ORANGE, PAGE_WIDTH, WIDTH, FigureError, Look, new_figure, styled
+from reports.figures.style import BLUE, GREY, INK, ORANGE, PAGE_WIDTH, FigureError, Look, new_figure, styled
 from reports.figures.trials import TrialPoint, finished
 
 
 @styled
-def search_history(
-    trials: Sequence[TrialPoint], metric: str = "validation MAP@R", startup: int = 0, width: float = WIDTH
-) -> Figure:
+def search_history(trials: Sequence[TrialPoint], startup: int = 0) -> Figure:
     """Draw the value of every trial against its number from 1, and the best value up to each trial as a step line.
 
     A failed trial is a cross on the lower edge. A trial that got no more folds in a race is an empty circle at its
     expected score.
 
     Args:
-        trials: Trials of one search.
-        metric: Name of the value.
         startup: Number of start-up trials, which are shaded. The sampler spreads them before it learns from values.
-        width: Width of the figure in inches.
-
-    Raises:
-        FigureError: If no trial has a value.
     """
     done = finished(trials)
     if not done:
         raise FigureError("the search history needs a trial with a value")
-    figure = new_figure(3.1, width)
+    figure = new_figure(3.1, PAGE_WIDTH)
     axes = figure.add_subplot()
     numbers = np.array([trial.number + 1 for trial, _ in done])
     values = 100 * np.array([value for _, value in done])
@@ -54,7 +46,32 @@ def search_history(
     axes.set_xlim(0.5, last + 0.5)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.set_xlabel(f"trial (n = {len(trials)})")
-    axes.set_ylabel(f"{metric}, %\n(mean over folds)")
+    axes.set_ylabel("validation MAP@R, %\n(mean over folds)")
     axes.grid(axis="y")
-    figure.legend(loc="outside upper center", ncols=5 if width > PAGE_WIDTH else 3)
+    figure.legend(loc="outside upper center", ncols=3)
     return figure
+
+
+def caption(trials: Sequence[TrialPoint]) -> str:
+    """Explain the values of the trials, and of those that were raced."""
+    raced = sum(trial.raced for trial in trials)
+    about_raced = (
+        f" {raced} of {len(trials)} trials were clearly behind and got no more folds; their value is an estimate."
+    )
+    return (
+        "Each trial is one setting, trained on every fold. The best trial is chosen by this value, so the value is "
+        "too high on average. The tables show new trainings with the best setting." + (about_raced if raced else "")
+    )
+
+
+def alternative_text(trials: Sequence[TrialPoint]) -> str:
+    """Describe the values of a search: range, median, and when the best was reached."""
+    done = finished(trials)
+    values = 100 * np.array([value for _, value in done])
+    best = int(values.argmax())
+    failed = len(trials) - len(done)
+    return (
+        f"Validation MAP@R of {len(done)} trials, from {values.min():.2f} % to {values.max():.2f} %, median "
+        f"{np.median(values):.2f} %. The best trial is number {done[best][0].number + 1}; the first trial has "
+        f"{values[0]:.2f} %." + (f" {failed} trial{'s' if failed > 1 else ''} failed." if failed else "")
+    )

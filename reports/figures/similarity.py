@@ -12,6 +12,7 @@ from matplotlib.patches import Rectangle
 
 from reports.figures.style import SEQUENTIAL, FigureError, Look, new_figure, styled
 
+CAPTION = "Model of the first fold of run 0, images and proxies sorted by class. A frame shows the pairs of one class."
 FRAMED = 30
 """Largest number of classes that get frames. With more classes the frames would hide the values."""
 
@@ -21,7 +22,6 @@ class SimilarityPanel:
     """Embeddings and proxies of one model.
 
     Attributes:
-        title: Title of the panel.
         embeddings: Embeddings of images, n x d.
         labels: Class of each image, n.
         proxies: Proxies, p x d.
@@ -44,30 +44,23 @@ class SimilarityPanel:
 
 
 @styled
-def similarity_heat_map(
-    panels: Sequence[SimilarityPanel], limits: tuple[float, float] = (-1.0, 1.0), columns: int | None = None
-) -> Figure:
+def similarity_heat_map(panels: Sequence[SimilarityPanel], columns: int) -> Figure:
     """Draw one heat map per model with one colour scale.
 
     Up to `FRAMED` classes, frames show the pairs of image and proxy of the same class.
 
     Args:
-        panels: One panel per model.
-        limits: Cosines at the ends of the colour scale. The default is the whole range, so figures can be compared.
-        columns: Number of heat maps in a row, which are filled row by row; None draws one row.
-
-    Raises:
-        FigureError: Without panels, or for shapes that do not fit.
+        columns: Number of heat maps in a row, which are filled row by row.
     """
     if not panels:
         raise FigureError("the heat map needs at least one panel")
     for panel in panels:
         _check(panel)
-    columns = min(columns or len(panels), len(panels))
+    columns = min(columns, len(panels))
     rows = ceil(len(panels) / columns)
     figure = new_figure(0.6 + 2.8 * rows, width=1.0 + 2.8 * columns)
     grid = figure.subplots(rows, columns, squeeze=False)
-    images = [_draw(axes, panel, limits) for axes, panel in zip(grid.ravel(), panels, strict=False)]
+    images = [_draw(axes, panel) for axes, panel in zip(grid.ravel(), panels, strict=False)]
     for empty in grid.ravel()[len(panels) :]:
         empty.set_axis_off()
     if rows > 1:
@@ -77,9 +70,9 @@ def similarity_heat_map(
     return figure
 
 
-def _draw(axes: Axes, panel: SimilarityPanel, limits: tuple[float, float]) -> AxesImage:
+def _draw(axes: Axes, panel: SimilarityPanel) -> AxesImage:
     cosines = panel.similarities
-    look: Look = {"vmin": limits[0], "vmax": limits[1], "interpolation": "nearest", "aspect": "auto"}
+    look: Look = {"vmin": -1.0, "vmax": 1.0, "interpolation": "nearest", "aspect": "auto"}
     image = axes.imshow(cosines, cmap=SEQUENTIAL, **look)
     blocks = _blocks(panel)
     if len(blocks) <= FRAMED:
@@ -95,7 +88,6 @@ def _draw(axes: Axes, panel: SimilarityPanel, limits: tuple[float, float]) -> Ax
 
 
 def _blocks(panel: SimilarityPanel) -> list[tuple[int, int, int, int]]:
-    """Return top, height, left and width of the block of each class."""
     blocks = []
     for label in np.intersect1d(panel.labels, panel.proxy_labels):
         rows, columns = np.sort(panel.labels), np.sort(panel.proxy_labels)
@@ -117,3 +109,15 @@ def _check(panel: SimilarityPanel) -> None:
     if panel.embeddings.shape[1:] != panel.proxies.shape[1:]:
         shapes = f"{panel.embeddings.shape[1:]} and {panel.proxies.shape[1:]}"
         raise FigureError(f"heat map {panel.title!r}: embeddings and proxies differ in dimensions: {shapes}")
+
+
+def alternative_text(panels: Sequence[SimilarityPanel]) -> str:
+    """Describe the mean cosine of images with proxies of their class and of other classes."""
+    texts = []
+    for panel in panels:
+        same = np.sort(panel.labels)[:, None] == np.sort(panel.proxy_labels)[None]
+        cosines = panel.similarities
+        within = f"{cosines[same].mean():.2f}" if same.any() else "none"
+        between = f"{cosines[~same].mean():.2f}" if not same.all() else "none"
+        texts.append(f"{panel.title} {within} within a class, {between} between classes")
+    return f"Heat maps of the cosine between images and proxies. Means: {'; '.join(texts)}."

@@ -7,7 +7,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from reports.figures.style import GREY, FigureError, UndrawableError, new_figure, sign, styled
+from reports.figures.style import GREY, FigureError, UndrawableError, legend_keys, new_figure, sign, styled
+
+CAPTION = "Model of the first fold of run 0, all test images."
 
 
 @dataclass(frozen=True)
@@ -15,7 +17,6 @@ class Spectrum:
     """Singular values of one model.
 
     Attributes:
-        name: Name of the model.
         values: Singular values of its embedding matrix, not negative, in any order.
     """
 
@@ -36,14 +37,6 @@ def singular_value_spectrum(spectra: Sequence[Spectrum], width: float = 5.6) -> 
 
     The dotted line is a flat spectrum. A model uses more directions the closer its curve is to this line. A curve ends
     before its first value of 0.
-
-    Args:
-        spectra: Singular values of the models.
-        width: Width of the figure in inches.
-
-    Raises:
-        FigureError: Without models.
-        UndrawableError: A model has no positive value, a negative one, or one that is not finite.
     """
     for spectrum in spectra:
         values = np.asarray(spectrum.values, dtype=float)
@@ -70,7 +63,17 @@ def singular_value_spectrum(spectra: Sequence[Spectrum], width: float = 5.6) -> 
     axes.set_xlabel("singular value, from the largest")
     axes.set_ylabel("share of their sum")
     axes.grid()
-    handles, labels = axes.get_legend_handles_labels()
-    keys = dict(zip(labels, handles, strict=True))
-    axes.legend(keys.values(), keys.keys())
+    axes.legend(*legend_keys(axes))
     return figure
+
+
+def alternative_text(spectra: Sequence[Spectrum]) -> str:
+    """Describe the largest singular value and how many values make half of the sum."""
+    texts = []
+    for spectrum in spectra:
+        half = int(np.searchsorted(np.cumsum(spectrum.shares), 0.5)) + 1
+        texts.append(
+            f"{spectrum.name}: the largest is {100 * spectrum.shares[0]:.1f} % of the sum, the largest {half} of "
+            f"{len(spectrum.values)} make half of it"
+        )
+    return f"Falling curves of the singular values' shares. {'; '.join(texts)}."

@@ -7,10 +7,11 @@ line style, so a figure is also readable in grey. Figures are built without pypl
 import io
 from collections.abc import Callable
 from functools import wraps
-from pathlib import Path
 from typing import Any, ParamSpec
 
 import matplotlib as mpl
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -89,23 +90,6 @@ def new_figure(height: float, width: float = WIDTH) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def save(figure: Figure, path_stem: Path) -> tuple[Path, Path]:
-    """Save a figure as PNG (200 dpi) and as SVG.
-
-    Args:
-        figure: The figure.
-        path_stem: Path of the files without suffix. Missing folders are created.
-
-    Returns:
-        Paths of the PNG file and of the SVG file.
-    """
-    path_stem.parent.mkdir(parents=True, exist_ok=True)
-    paths = path_stem.with_name(path_stem.name + ".png"), path_stem.with_name(path_stem.name + ".svg")
-    paths[0].write_bytes(png_of(figure))
-    paths[1].write_text(svg_of(figure), encoding="utf-8")
-    return paths
-
-
 def svg_of(figure: Figure) -> str:
     """Return the figure as SVG. The same figure gives the same text."""
     return _written(figure, "svg", metadata={"Date": None}).decode()
@@ -127,6 +111,13 @@ def _written(figure: Figure, kind: str, **options: Any) -> bytes:
             figure.set_layout_engine(None)
         figure.savefig(buffer, format=kind, dpi=200, **options)
     return buffer.getvalue()
+
+
+def legend_keys(axes: Axes) -> tuple[list[Artist], list[str]]:
+    """Return handles and labels of a legend with one entry for each label."""
+    handles, labels = axes.get_legend_handles_labels()
+    keys = dict(zip(labels, handles, strict=True))
+    return list(keys.values()), list(keys)
 
 
 def sign(index: int) -> Look:

@@ -10,12 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 @dataclass(frozen=True)
 class Parameter:
-    """A searched hyperparameter.
-
-    Attributes:
-        name: Name as in the method's card.
-        scale: Scale on which the search draws values.
-    """
+    """A searched hyperparameter."""
 
     name: str
     scale: Literal["linear", "log", "int"] = "linear"
@@ -31,6 +26,11 @@ class Parameter:
         inside = [float(place) for place in places if low <= place <= high]
         return [(place, _short(10**place) if self.scale == "log" else f"{place:.4g}") for place in inside]
 
+    def range_of(self, trials: Sequence["TrialPoint"]) -> str:
+        """Return the text of its lowest and its highest value in `trials`."""
+        values = [trial.parameters[self.name] for trial in trials]
+        return f"{min(values):.3g} to {max(values):.3g}"
+
     @property
     def label(self) -> str:
         """Its name, with the scale if this is logarithmic."""
@@ -43,7 +43,6 @@ class TrialPoint:
 
     Attributes:
         number: Number of the trial, from 0.
-        parameters: Values by hyperparameter.
         value: Mean validation score as a fraction of 1; None for a failed trial.
         raced: Whether the trial got no more folds because it was clearly behind. Its value is then an expected score.
     """
@@ -55,7 +54,6 @@ class TrialPoint:
 
 
 def _short(value: float) -> str:
-    """Format with two significant digits, or more for values from 100 on."""
     return f"{value:.2g}" if value < 100 else f"{value:.6g}" if value >= 1000 else f"{value:.3g}"
 
 
@@ -70,8 +68,6 @@ class SearchHistory:
     """The search of one method.
 
     Attributes:
-        trials: The trials.
-        parameters: The numeric hyperparameters.
         startup: Number of start-up trials, which the sampler spreads before it learns from values.
     """
 

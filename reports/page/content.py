@@ -7,14 +7,100 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from reports.page.answer import PairMatrix, Ranking
 from reports.tables.table import Table
+from results.records.records import RunRecord
 
 Part = Literal["pairs", "doubt", "papers", "classes", "scores", "search", "costs"]
 """Part of the page that a table belongs to."""
 
 FigurePart = Literal["papers", "details"]
 """Part of the page that a figure belongs to."""
+
+
+PairKind = Literal["worse", "equal", "open", "untested"]
+"""Verdict on a method and one with a higher mean."""
+
+
+@dataclass(frozen=True)
+class DrawnInterval:
+    """An interval on the common axis of a ranking, whose ends can lie beyond the axis (`cut_low`, `cut_high`).
+
+    Places are percentages of the axis from its left end. `low` equals `high` without an interval.
+    """
+
+    mean: float
+    low: float
+    high: float
+    points: tuple[float, ...] = ()
+    cut_low: bool = False
+    cut_high: bool = False
+
+
+@dataclass(frozen=True)
+class RankedRow:
+    """A method in the ranking.
+
+    Attributes:
+        mean: Mean of the primary score in percent, as text; empty for a method that was not run.
+        drawn: The interval on the axis; None for a method that was not run.
+        letters: For each group of the ranking its letter, or an empty text if the method is not in it.
+        sign: Sign that refers to a note.
+        leads: Whether no other method is shown to be better.
+    """
+
+    title: str
+    mean: str = ""
+    spread: str = ""
+    runs: int = 0
+    drawn: DrawnInterval | None = None
+    letters: tuple[str, ...] = ()
+    sign: str = ""
+    leads: bool = False
+    detail: str = ""
+
+    @property
+    def spans(self) -> str:
+        """The letters in short, with neighbours as a span, such as `a–c, f`."""
+        spans: list[list[int]] = []
+        for index, letter in enumerate(self.letters):
+            if letter and spans and spans[-1][-1] == index - 1:
+                spans[-1].append(index)
+            elif letter:
+                spans.append([index])
+        ends = [dict.fromkeys((self.letters[span[0]], self.letters[span[-1]])) for span in spans]
+        return ", ".join("–".join(pair) for pair in ends)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The methods by the primary score, best first. `ends` are those of the axis in percent, as text."""
+
+    score: str
+    rows: tuple[RankedRow, ...]
+    ends: tuple[str, str]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PairCell:
+    """Verdict on the method of the row and the method of the column, which has the higher mean."""
+
+    kind: PairKind
+    text: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class PairMatrix:
+    """Verdicts on all pairs of methods, best first, as a triangle.
+
+    Attributes:
+        rows: For every method but the first, the verdicts against all methods above it. Empty for too many methods.
+    """
+
+    titles: tuple[str, ...]
+    rows: tuple[tuple[PairCell, ...], ...]
+    caption: str
 
 
 @dataclass(frozen=True)
@@ -25,8 +111,6 @@ class Verdict:
         kind: `best` is about the highest mean of a score, `budget` about what the runs can show. `inside` and `outside`
             are about a published value inside or outside our prediction interval, and `alone` about one beside a
             single run. `warning` is what a reader must know first.
-        sentence: The sentence.
-        detail: Numbers that support the sentence.
     """
 
     kind: Literal["best", "budget", "inside", "outside", "alone", "warning"]
@@ -36,13 +120,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Download:
-    """A file that the page contains.
-
-    Attributes:
-        name: Name of the file.
-        media_type: Media type, such as `text/csv`.
-        text: Content of the file.
-    """
+    """A file that the page contains."""
 
     name: str
     media_type: str
@@ -55,7 +133,6 @@ class TableSection:
 
     Attributes:
         table: The table as the page shows it, with one line in every row.
-        downloads: Files with the whole table.
         part: Part of the page. Of a table in "pairs" only the files are shown, below the matrix.
     """
 
@@ -69,12 +146,9 @@ class FigureView:
     """A drawn figure.
 
     Attributes:
-        title: Title of the figure.
         image: The image as a data URI; empty for a figure that cannot be drawn.
-        alt: Description of the image, for readers who cannot see it.
         caption: Explains how to read the figure, or why it cannot be drawn.
         fold: Heading of the collapsed group that the figure belongs to; empty for a figure that is always visible.
-        part: Part of the page that the figure belongs to.
     """
 
     title: str
@@ -87,14 +161,7 @@ class FigureView:
 
 @dataclass(frozen=True)
 class Thumbnail:
-    """A small image.
-
-    Attributes:
-        image: The image as a data URI.
-        class_name: Class of the image.
-        right: Whether its class is that of the query; None for the query itself.
-        detail: Further text.
-    """
+    """A small image. `right`: whether its class is that of the query; None for the query itself."""
 
     image: str
     class_name: str
@@ -129,15 +196,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class RunEnvironment:
-    """Code and machine of a run.
-
-    Attributes:
-        commit: Commit of the code.
-        dirty: Whether the checkout had uncommitted changes.
-        device: Device of the trainings.
-        machine: Operating system, CPU cores and threads.
-        versions: Package names with their versions.
-    """
+    """Code and machine of a run, with the versions of packages."""
 
     commit: str
     dirty: bool
@@ -148,14 +207,7 @@ class RunEnvironment:
 
 @dataclass(frozen=True)
 class FoldOrigin:
-    """One training of a run. Without a store only its fingerprint is known.
-
-    Attributes:
-        fingerprint: Fingerprint of the training.
-        seed: Seed of the training.
-        wall_time: Duration in seconds.
-        ending: Kept iteration and reason of the end, as text.
-    """
+    """One training of a run, with its seconds and the reason of its end. Without a store only its name is known."""
 
     fingerprint: str
     seed: int | None = None
@@ -165,31 +217,12 @@ class FoldOrigin:
 
 @dataclass(frozen=True)
 class RunOrigin:
-    """The origin of one run.
+    """The origin of one run. `scores` are names and values as text."""
 
-    Attributes:
-        run: Number of the run, from 0 in every search.
-        fingerprint: Fingerprint of the run.
-        seed: Base seed.
-        wall_time: Duration of the trainings and the test evaluation in seconds.
-        finished_at: Time of the end, as text.
-        environment: Code and machine.
-        folds: The trainings, one per fold.
-        scores: Names and values of the scores, as text.
-        flags: Warnings about the run.
-        search: Number of the search that found the run's setting, from 0.
-    """
-
-    run: int
-    fingerprint: str
-    seed: int
-    wall_time: float
-    finished_at: str
+    record: RunRecord
     environment: RunEnvironment
     folds: tuple[FoldOrigin, ...]
-    scores: tuple[tuple[str, str], ...] = ()
-    flags: tuple[str, ...] = ()
-    search: int = 0
+    scores: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -198,9 +231,7 @@ class MethodOrigin:
 
     Attributes:
         key: Key of the method, as in `Row.key`.
-        title: Title of the method.
         hyperparameters: Hyperparameters of the best trial, by name, as text.
-        runs: The runs of the method.
     """
 
     key: str
@@ -235,25 +266,12 @@ class PageContent:
     """The content of a whole page.
 
     Attributes:
-        title: Title of the experiment.
-        subtitle: Sentence under the title.
         made: Date of the page and version of the suite, for the footer.
         missing: Sentences on missing runs, shown at the top.
         highlights: Names and values below the ranking.
-        headline: The answer in one sentence.
         limits: What limits the answer, in one sentence.
-        ranking: The methods by the primary score.
-        matrix: Verdicts on all pairs.
-        verdicts: Sentences about the results.
-        tables: Tables in order.
-        figures: Figures in order.
-        galleries: Retrieval galleries.
-        protocol: Settings of the experiment, in groups.
-        origins: Origin of the results, by method.
-        commands: Commands that run the experiment again.
         citing: Texts to paste into a paper.
         sources: Titles of the methods, with the papers that the methods come from.
-        glossary: Words with their definitions.
     """
 
     title: str
@@ -274,4 +292,3 @@ class PageContent:
     commands: tuple[Command, ...] = ()
     citing: tuple[Command, ...] = ()
     sources: tuple[tuple[str, MethodSource], ...] = ()
-    glossary: tuple[tuple[str, str], ...] = ()

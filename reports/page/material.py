@@ -1,4 +1,4 @@
-"""The input of a page: an experiment's records, the exhibits of its runs, and the trials of its searches."""
+"""The input of a page: an experiment's records, the figure data of its runs, and the trials of its searches."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from functools import cached_property
 from reports.figures.trials import SearchHistory
 from reports.page.content import Command, MethodSource
 from reports.tables.hyperparameters import PublishedNames
-from results.records.artifacts import Exhibit, Recording
+from results.records.artifacts import FigureData, Recording
 from results.records.records import RunRecord
 from results.spec.experiment_spec import Experiment
 from results.spec.mlrc_constants import HEADLINE_METRICS
@@ -25,8 +25,6 @@ class Score:
     """A metric of one kind of embedding.
 
     Attributes:
-        metric: Key of the metric.
-        kind: Separated or concatenated embeddings.
         single: Whether a run has only one model. Then separated and concatenated are the same.
     """
 
@@ -46,25 +44,22 @@ class Material:
     """An experiment with everything that its page shows.
 
     Attributes:
-        name: Name of the experiment in the store.
         measured: The experiment with its runs and trainings.
-        exhibits: Exhibits by method, for the methods that have one.
+        figure_data: Figure data by method, for the methods that have one.
         recordings: Embeddings during the first run's first training, by method, for the methods that have them.
         searches: Search histories by method, for the methods that have one.
         panels: The experiments of the same file by panel, including this one; empty for a file with one experiment.
-        unreadable: Files of exhibits and recordings that cannot be read.
+        unreadable: Files of figure data and recordings that cannot be read.
         published_names: MLRC's names of hyperparameters, by method.
         deviations: Settings that differ from the suite's experiment file of the same name, as phrases.
         mlrc: The suite's own experiment for MLRC's table on the dataset; None if MLRC has no table on it.
-        commands: Commands that run the experiment again.
         sources: Papers of the methods, by method, for the methods that the suite brings.
         repository: Address of the suite's public repository; empty if it is not known.
-        made: Date of the page, as text.
     """
 
     name: str
     measured: MeasuredExperiment
-    exhibits: Mapping[str, Exhibit] = field(default_factory=dict)
+    figure_data: Mapping[str, FigureData] = field(default_factory=dict)
     recordings: Mapping[str, Recording] = field(default_factory=dict)
     searches: Mapping[str, SearchHistory] = field(default_factory=dict)
     panels: Mapping[str, MeasuredExperiment] = field(default_factory=dict)

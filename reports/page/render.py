@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from matplotlib.image import imsave
 
 from reports.page.content import FigurePart, FigureView, MethodOrigin, PageContent, Part, RunEnvironment, Verdict
-from reports.tables.cell_text import interval_text, value_text
+from reports.tables.table import interval_text, value_text
 
 _SVG_LIMIT = 400_000
 """Number of characters above which a figure is embedded as PNG, which is then smaller and faster to draw than SVG."""
@@ -52,10 +52,6 @@ def thumbnail_uri(image: np.ndarray, side: int = 112) -> str:
 
     Args:
         image: uint8, height x width or height x width x 3.
-        side: Approximate upper limit of the longer side in pixels.
-
-    Raises:
-        ValueError: If the array has another type or shape.
     """
     if image.dtype != np.uint8 or image.ndim not in (2, 3) or 0 in image.shape:
         actual = f"{image.dtype} of shape {image.shape}"
@@ -106,12 +102,6 @@ def render_page(content: PageContent) -> str:
 
     Every text of `content` is escaped. The page's content security policy forbids all requests, and all scripts except
     the page's own.
-
-    Args:
-        content: The content of the page.
-
-    Returns:
-        The HTML document.
     """
     templates = Environment(
         loader=FileSystemLoader(_FOLDER),

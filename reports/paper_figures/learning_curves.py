@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from reports.figures.convergence import Convergence, ConvergencePanel, convergence_plot
 from reports.figures.style import FigureError
 from reports.page.material import Material
-from reports.paper_figures.paper_figure import may_show_published
+from reports.paper_figures.paper_figure import Materials, may_show_published
 from results.published.tables import figure_values
 from results.records.records import RunRecord
 from results.store.experiment_results import MeasuredExperiment
@@ -32,18 +32,11 @@ class ConvergenceFigure:
     panels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     published: str = ""
 
-    def draw(self, materials: Mapping[str, Material]) -> Figure:
-        """Draw the figure.
-
-        Args:
-            materials: Experiments by panel of their file.
-
-        Raises:
-            FigureError: No run has test curves, or the experiment has none of the figure's methods.
-        """
+    def draw(self, materials: Materials) -> Figure:
+        """Draw the figure."""
         return convergence_plot(self._rows(materials), "Recall@1")
 
-    def values(self, materials: Mapping[str, Material]) -> pd.DataFrame:
+    def values(self, materials: Materials) -> pd.DataFrame:
         """Return the drawn values, one row per epoch.
 
         Columns: panel, method, epoch, metric, mean, deviation (sample standard deviation over runs), n, runs (separated
@@ -71,7 +64,7 @@ class ConvergenceFigure:
                     )
         return pd.DataFrame(rows)
 
-    def note(self, materials: Mapping[str, Material]) -> str:
+    def note(self, materials: Materials) -> str:
         """Say what a curve is and how many runs it has."""
         counts = sorted({len(curve.runs) for row in self._rows(materials) for panel in row for curve in panel.curves})
         runs = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
@@ -81,7 +74,7 @@ class ConvergenceFigure:
             "selected by them."
         )
 
-    def _rows(self, materials: Mapping[str, Material]) -> list[list[ConvergencePanel]]:
+    def _rows(self, materials: Materials) -> list[list[ConvergencePanel]]:
         rows = [self._row(material) for material in materials.values()]
         if not any(rows):
             wanted = ", ".join(dict.fromkeys(key for keys in self.panels.values() for key in keys)) or "any method"
@@ -101,7 +94,6 @@ class ConvergenceFigure:
         return row
 
     def _curve(self, material: Material, key: str) -> Convergence | None:
-        """Return the curve over the epochs that all runs of a method have; None without curves."""
         runs = [scores for record in material.records[key] if (scores := _scores(material.measured, record))]
         if not runs:
             return None
@@ -126,7 +118,6 @@ def _scores(measured: MeasuredExperiment, record: RunRecord) -> dict[int, float]
 
 
 def _fold_scores(measured: MeasuredExperiment, fingerprint: str) -> Iterator[tuple[int, float]]:
-    """Return epochs and scores of one training, without the untrained network."""
     if fingerprint not in measured.trainings or fingerprint not in measured.test_curves:
         return
     spec, result = measured.trainings[fingerprint]

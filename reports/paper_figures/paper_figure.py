@@ -9,14 +9,17 @@ from matplotlib.figure import Figure
 
 from reports.page.material import Material
 
+Materials = Mapping[str, Material]
+"""The experiments with runs by panel of their file; the key is empty for a file without panels."""
+
 _CHOICES = {
     "standard": "The epoch of every run is chosen on validation classes, not on the test classes.",
     "mlrc": "The checkpoint of every fold is chosen on the validation classes of this fold.",
 }
 
 
-def epoch_choice(materials: Mapping[str, Material]) -> str:
-    """Say how the epochs of the runs were chosen; empty for experiments of another version of the suite."""
+def epoch_choice(materials: Materials) -> str:
+    """Say how the epochs of the runs were chosen."""
     protocols = dict.fromkeys(material.measured.summary.experiment.protocol for material in materials.values())
     return " ".join(_CHOICES[protocol] for protocol in protocols if protocol in _CHOICES)
 
@@ -35,27 +38,26 @@ def may_show_published(material: Material, dataset: str) -> bool:
 class DrawnScores(Protocol):
     """The scores in a figure of sweeps or curves."""
 
-    def values(self, materials: Mapping[str, Material]) -> pd.DataFrame:
+    def draw(self, materials: Materials) -> Figure:
+        """Draw the figure."""
+
+    def values(self, materials: Materials) -> pd.DataFrame:
         """Return the drawn values, one row per point."""
 
-    def note(self, materials: Mapping[str, Material]) -> str:
+    def note(self, materials: Materials) -> str:
         """Say what the points are, how many runs they have, and how the epochs of these runs were chosen."""
 
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A result figure of a paper.
+    """A result figure of a paper. It has either a drawing or scores.
 
     Attributes:
         name: Name on the command line.
-        paper: Short name of the paper.
         number: Number of the figure in the paper (`Figure 9`), or a phrase for a figure without a number.
-        title: What the figure shows.
         experiment: Experiment file of the suite that makes the runs; FILE/PANEL for one panel.
-        draw: Draws the figure from the experiments with runs by panel (the key is empty for a file without panels);
-            raises `FigureError` with a one-line reason if there is nothing to draw.
-        caption: What a reader must know about the figure.
-        scores: The drawn scores; None for a figure of embeddings.
+        drawing: Draws a figure of embeddings.
+        scores: The drawn scores of a figure of sweeps or curves.
         panels: Panels of the file that the paper's figure shows; empty for all.
     """
 
@@ -64,10 +66,16 @@ class PaperFigure:
     number: str
     title: str
     experiment: str
-    draw: Callable[[Mapping[str, Material]], Figure]
     caption: str
+    drawing: Callable[[Materials], Figure] | None = None
     scores: DrawnScores | None = None
     panels: tuple[str, ...] = ()
+
+    def draw(self, materials: Materials) -> Figure:
+        """Draw the figure; raise `FigureError` with a one-line reason if there is nothing to draw."""
+        draw = self.drawing if self.scores is None else self.scores.draw
+        assert draw is not None
+        return draw(materials)
 
     @property
     def experiments(self) -> tuple[str, ...]:
@@ -77,10 +85,6 @@ class PaperFigure:
         return tuple(f"{self.experiment}/{panel}" for panel in self.panels)
 
     def own_of(self, stored: Iterable[str]) -> list[str]:
-        """Select the figure's own experiments, in the order of its panels.
-
-        Args:
-            stored: Names of stored experiments, NAME or NAME/PANEL.
-        """
+        """Select the figure's own experiments among the names NAME or NAME/PANEL, in the order of its panels."""
         names = sorted(stored)
         return [name for own in self.experiments for name in names if f"{name}/".startswith(f"{own}/")]

@@ -1,6 +1,6 @@
 """Figures of a score against a hyperparameter or a setting, from the rows of one or more experiments."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from reports.figures.dependence import AxisScale, Dependence, DependencePanel, dependence_plot
 from reports.figures.style import FigureError
 from reports.page.material import Material
-from reports.paper_figures.paper_figure import epoch_choice, may_show_published
+from reports.paper_figures.paper_figure import Materials, epoch_choice, may_show_published
 from results.published.tables import FigureValue, figure_values
 from results.spec.experiment_spec import Experiment
 from results.statistics.intervals import student_t_interval
@@ -27,10 +27,7 @@ class ParameterSweep:
     Attributes:
         parameter: Target of the hyperparameter (such as `loss.alpha`) or dotted key of the experiment's setting
             (such as `training.batch_size`) on the horizontal axis.
-        label: Name of this number in the figure.
-        scale: Scale of the horizontal axis.
         line: Hyperparameter that makes the lines; empty for lines by method.
-        line_label: Name of this hyperparameter in the figure.
         published: Name of the figure whose published values are shown; empty for none.
         panel: Letter of the panel in the paper, in front of the dataset's name.
     """
@@ -45,8 +42,6 @@ class ParameterSweep:
 
 
 class _Point(NamedTuple):
-    """The runs of one row of an experiment."""
-
     dataset: str
     line: str
     number: float
@@ -59,8 +54,6 @@ class SweepFigure:
     """A figure with one or more sweeps beside each other.
 
     Attributes:
-        sweeps: The sweeps, from left to right.
-        metric: Key of the score.
         kinds: Kinds of embeddings. Runs with one model have one kind only.
     """
 
@@ -68,18 +61,11 @@ class SweepFigure:
     metric: str = "precision_at_1"
     kinds: tuple[EmbeddingKind, ...] = ("separated",)
 
-    def draw(self, materials: Mapping[str, Material]) -> Figure:
-        """Draw the figure.
-
-        Args:
-            materials: Experiments by panel of their file.
-
-        Raises:
-            FigureError: No row with runs has a value of a swept number, or two rows have the same.
-        """
+    def draw(self, materials: Materials) -> Figure:
+        """Draw the figure."""
         return dependence_plot(self._panels(materials), METRIC_NAMES[self.metric])
 
-    def values(self, materials: Mapping[str, Material]) -> pd.DataFrame:
+    def values(self, materials: Materials) -> pd.DataFrame:
         """Return the drawn values, one row per point.
 
         Columns: panel, line, parameter, x, metric, mean, low, high (ends of the 95 % interval, empty for one run), n,
@@ -108,7 +94,7 @@ class SweepFigure:
                     )
         return pd.DataFrame(rows)
 
-    def note(self, materials: Mapping[str, Material]) -> str:
+    def note(self, materials: Materials) -> str:
         """Say what a point is, how many runs it has, and how their epochs were chosen."""
         counts = sorted({len(point.runs) for sweep in self.sweeps for point in _points(sweep, materials, self)})
         runs = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
@@ -121,15 +107,14 @@ class SweepFigure:
             f"run{'s' if counts[-1] > 1 else ''} per point.{models} {epoch_choice(materials)}"
         )
 
-    def _drawn_sweeps(self, materials: Mapping[str, Material]) -> list[ParameterSweep]:
-        """Repeat each sweep for each of its panels."""
+    def _drawn_sweeps(self, materials: Materials) -> list[ParameterSweep]:
         return [
             sweep
             for sweep in self.sweeps
             for _ in dict.fromkeys(point.dataset for point in _points(sweep, materials, self))
         ]
 
-    def _panels(self, materials: Mapping[str, Material]) -> list[DependencePanel]:
+    def _panels(self, materials: Materials) -> list[DependencePanel]:
         panels = []
         for sweep in self.sweeps:
             points = _points(sweep, materials, self)
@@ -144,7 +129,7 @@ class SweepFigure:
         return panels
 
 
-def _points(sweep: ParameterSweep, materials: Mapping[str, Material], figure: SweepFigure) -> list[_Point]:
+def _points(sweep: ParameterSweep, materials: Materials, figure: SweepFigure) -> list[_Point]:
     points = [point for material in materials.values() for point in _points_of(sweep, material, figure)]
     seen: dict[tuple[str, str, float], str] = {}
     for point in points:
@@ -181,7 +166,6 @@ def _points_of(sweep: ParameterSweep, material: Material, figure: SweepFigure) -
 
 
 def _line_name(sweep: ParameterSweep, material: Material, key: str) -> str | None:
-    """Return the name of a row's line; None if the row has no value of the line's hyperparameter."""
     if not sweep.line:
         # The title of a row of a sweep begins with the title of its card.
         return material.titles[key].partition(f", {sweep.parameter} ")[0]
@@ -208,7 +192,7 @@ def _dependence(
     return Dependence(name, runs, known)
 
 
-def _published(sweep: ParameterSweep, materials: Mapping[str, Material], dataset: str) -> tuple[FigureValue, ...]:
+def _published(sweep: ParameterSweep, materials: Materials, dataset: str) -> tuple[FigureValue, ...]:
     if not sweep.published or not any(may_show_published(material, dataset) for material in materials.values()):
         return ()
     return tuple(value for value in figure_values(sweep.published) if value.dataset == dataset)
@@ -216,11 +200,6 @@ def _published(sweep: ParameterSweep, materials: Mapping[str, Material], dataset
 
 def row_setting(material: Material, key: str, target: str) -> object:
     """Return the value of a hyperparameter or of an experiment's setting in one row with runs.
-
-    Args:
-        material: The experiment.
-        key: Key of the row.
-        target: Target of the hyperparameter, or dotted key of the setting.
 
     Returns:
         The value; None if the row has no such hyperparameter or setting.

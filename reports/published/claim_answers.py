@@ -28,10 +28,7 @@ class ExperimentAnswer:
     """What one experiment shows about a claim.
 
     Attributes:
-        experiment: Name of the experiment.
-        dataset: Key of its dataset.
         setting: Its setting as a phrase.
-        answer: The verdict with its numbers.
         differences: How its conditions differ from those of the claim's table, as phrases; None if the claim names no
             published table, so that its conditions are not known.
     """
@@ -48,8 +45,6 @@ class AnsweredClaim:
     """A claim with its answers.
 
     Attributes:
-        claim: The claim.
-        printed: What the printed numbers show.
         runs: What runs on the claim's dataset show; None if there are none.
         elsewhere: What runs on other datasets show, if they were asked for.
         quoted: Sources of values that the claim's own source did not measure, by method.
@@ -73,12 +68,8 @@ def answer_claims(
     """Answer claims.
 
     Args:
-        claims: The claims.
         stored: Experiments with runs, the latest first.
         any_dataset: Whether to look for runs on other datasets too, for claims without runs on their own.
-
-    Returns:
-        The answers in the order of the claims.
     """
     measured = (*(NamedMeasurements(one.name, one.measured) for one in stored), *kept_measurements())
     return tuple(_answered(claim, stored, measured, any_dataset) for claim in claims)
@@ -157,7 +148,6 @@ def _experiment_answer(claim: Claim, stored: StoredExperiment) -> ExperimentAnsw
 
 
 def _differences(claim: Claim, stored: StoredExperiment) -> tuple[str, ...] | None:
-    """How an experiment differs from the conditions of the claim's table."""
     cells = claimed_cells(claim)
     if cells is None:
         return None
@@ -173,7 +163,6 @@ def _differences(claim: Claim, stored: StoredExperiment) -> tuple[str, ...] | No
 
 
 def _quoted(claim: Claim) -> dict[str, str]:
-    """Sources of the values that the claim's table quotes, by method."""
     quoted = {}
     for row, cell in claimed_cells(claim) or ():
         origin = row_origin(claim.setting, row, claim.dataset)

@@ -44,8 +44,6 @@ class StoredExperiment:
     """An experiment under the name that it was run by.
 
     Attributes:
-        name: The name.
-        measured: Its settings and runs.
         deviations: The settings that differ from the experiment file of that name, as phrases. Runs with deviations
             fill no cell of a paper's table.
         mlrc: The suite's own experiment for MLRC's table on the dataset; None if MLRC has no table there. MLRC's
@@ -94,13 +92,6 @@ def objections(
     table: PublishedTable, row: PublishedRow, cell: PublishedCell, stored: StoredExperiment, tested: TestedModels
 ) -> list[str]:
     """Why an experiment's runs of the row's method cannot fill a cell.
-
-    Args:
-        table: The published table.
-        row: A row of it.
-        cell: A cell of the row.
-        stored: An experiment on the cell's dataset.
-        tested: What its runs of the row's method test.
 
     Returns:
         Reasons as phrases; empty if the runs can fill the cell.

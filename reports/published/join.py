@@ -32,12 +32,9 @@ _WITHOUT_COMPARISON: Mapping[str, PublishedVerdict] = {"quoted": "quoted", "uncl
 class ComparedCell:
     """One published number and ours.
 
-    Args:
-        published: The number as published.
+    Attributes:
         ours: Over runs, in the units of the records (fractions of 1, steps); None if it was not run.
-        origin: Name of the experiment that the runs are from.
         verdict: Where our prediction interval lies by the published value.
-        row_origin: Whether the paper measured the number itself or quoted it.
         prediction: Our prediction interval for the published value; None if the two are not compared.
     """
 
@@ -52,6 +49,11 @@ class ComparedCell:
     def scale(self) -> float:
         """Factor that brings ours to the unit of the published number: 100 for percent."""
         return 1.0 if self.published.metric in COSTS_AND_STRUCTURE else 100.0
+
+    def scaled(self, interval: Interval) -> Interval:
+        """Return an interval of ours in the unit of the published number."""
+        half = None if interval.half_width is None else self.scale * interval.half_width
+        return Interval(self.scale * interval.mean, half, interval.n)
 
 
 @dataclass(frozen=True)
@@ -82,10 +84,8 @@ class ComparedTable:
         return tuple(row.cells[column] for row in self.rows for column in self.published.columns)
 
 
-@dataclass(frozen=True)
-class _CellRuns:
-    origin: StoredExperiment
-    values: Mapping[RunKey, float]
+_CellRuns = tuple[StoredExperiment, Mapping[RunKey, float]]
+"""The experiment that fills a cell, with the values of its runs."""
 
 
 def join(table: PublishedTable, stored: Sequence[StoredExperiment]) -> ComparedTable:
@@ -95,7 +95,6 @@ def join(table: PublishedTable, stored: Sequence[StoredExperiment]) -> ComparedT
     different experiments are never put together.
 
     Args:
-        table: The published table.
         stored: Experiments with runs, the latest first.
     """
     relevant = [one for one in stored if concerns(table, one.name, one.measured.summary)]
@@ -108,7 +107,7 @@ def join(table: PublishedTable, stored: Sequence[StoredExperiment]) -> ComparedT
     for place, (row, label) in enumerate(zip(table.rows, _labels(table), strict=True)):
         cells = {column: _compared(table, row, row.cells[column], runs[place, column]) for column in table.columns}
         rows.append(ComparedRow(label, row, cells))
-    used = [cell_runs.origin for cell_runs in runs.values() if cell_runs is not None]
+    used = [cell_runs[0] for cell_runs in runs.values() if cell_runs is not None]
     return ComparedTable(table, tuple(rows), tuple(_notes(table, relevant, used)))
 
 
@@ -120,11 +119,12 @@ def _compared(table: PublishedTable, row: PublishedRow, cell: PublishedCell, run
     published = published_mean(cell, origin)
     if runs is None:
         return ComparedCell(cell, None, None, without or published_verdict(None, published), origin)
-    searches = list(by_search(runs.values).values())
+    experiment, values = runs
+    searches = list(by_search(values).values())
     return ComparedCell(
         cell,
-        search_interval(runs.values),
-        runs.origin.name,
+        search_interval(values),
+        experiment.name,
         without or published_verdict(searches, published),
         origin,
         prediction=None if without or published is None else prediction_interval(searches, published),
@@ -141,8 +141,8 @@ def _most_runs(
     for one in stored:
         if _has_runs(one, cell) and not _objections(table, row, cell, one):
             values = _values(one, cell)
-            candidates += [_CellRuns(one, values)] if values else []
-    return max(candidates, key=lambda known: len(known.values), default=None)
+            candidates += [(one, values)] if values else []
+    return max(candidates, key=lambda known: len(known[1]), default=None)
 
 
 def _has_runs(one: StoredExperiment, cell: PublishedCell) -> bool:
@@ -166,7 +166,6 @@ def _values(one: StoredExperiment, cell: PublishedCell) -> dict[RunKey, float]:
 
 
 def _labels(table: PublishedTable) -> list[str]:
-    """The rows' labels, told apart by trunk and dimensions where these vary, then by setting."""
     trunks, sizes = {row.trunk for row in table.rows}, {row.dimensions for row in table.rows}
     labels = []
     for row in table.rows:
@@ -181,7 +180,6 @@ def _labels(table: PublishedTable) -> list[str]:
 
 
 def _notes(table: PublishedTable, stored: Sequence[StoredExperiment], used: Sequence[StoredExperiment]) -> list[str]:
-    """Where our numbers are from, and which runs fill no cell and why."""
     names = sorted({one.name for one in used})
     notes = [f"Our runs are those of {', '.join(names)}."] if names else []
     notes += dict.fromkeys(note for one in used for note in choice_notes(one.measured.summary))

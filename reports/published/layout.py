@@ -5,7 +5,6 @@ from reports.tables.table import Cell, Column, Line, NumberFormat, Row, Sheet, T
 from results.published.rows import PublishedPrecision, precision_of
 from results.published.tables import PublishedColumn
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.statistics.intervals import Interval
 
 _DATASETS = {"cub200": "CUB200", "cars196": "Cars196", "sop": "SOP", "inshop": "In-Shop"}
 _METRIC_TITLES = {
@@ -105,7 +104,7 @@ def _sheet(table: ComparedTable) -> Sheet:
 
 
 def _values(table: ComparedTable, row: ComparedRow, column: PublishedColumn, cell: ComparedCell) -> tuple[Value, ...]:
-    ours = None if cell.ours is None else _scaled(cell.ours, cell.scale)
+    ours = None if cell.ours is None else cell.scaled(cell.ours)
     measured = (None,) * 4 if ours is None else (ours.mean, ours.low, ours.high, ours.n)
     published = cell.published
     position = (table.published.name, row.label, column.dataset, column.metric, column.kind)
@@ -114,11 +113,6 @@ def _values(table: ComparedTable, row: ComparedRow, column: PublishedColumn, cel
     measured_by = (None, None) if origin is None else (origin.kind, origin.quoted_from)
     source = (published.method, published.variant, published.note, published.source, cell.origin, *measured_by)
     return (*position, *as_published, *measured, cell.verdict, *source)
-
-
-def _scaled(interval: Interval, scale: float) -> Interval:
-    half = None if interval.half_width is None else scale * interval.half_width
-    return Interval(scale * interval.mean, half, interval.n)
 
 
 def _summary(table: ComparedTable) -> list[str]:
@@ -130,7 +124,6 @@ def _summary(table: ComparedTable) -> list[str]:
 
 
 def _remarks(table: ComparedTable) -> list[str]:
-    """Rows that we cannot run, rows that we read in our way, and how the published numbers were read."""
     without = dict.fromkeys(
         row.label for row in table.rows if "method not in the suite" in {cell.verdict for cell in row.cells.values()}
     )
@@ -147,7 +140,6 @@ def _remarks(table: ComparedTable) -> list[str]:
 
 
 def _readings(table: ComparedTable) -> list[str]:
-    """Which rows have a setting that is our reading, and which have settings that cannot be determined."""
     rows = {(row.label, cell.row_origin): None for row in table.rows for cell in row.cells.values()}
     known = [(label, origin) for label, origin in rows if origin is not None]
     ours = [f"{label}: our reading, {origin.our_reading}." for label, origin in known if origin.our_reading]
@@ -158,7 +150,6 @@ def _readings(table: ComparedTable) -> list[str]:
 
 
 def _quotations(table: ComparedTable) -> list[str]:
-    """Which rows the paper did not measure itself, and where they are from."""
     sources: dict[str, list[str]] = {}
     unclear = []
     for row in table.rows:
@@ -175,7 +166,6 @@ def _quotations(table: ComparedTable) -> list[str]:
 
 
 def _precisions(table: ComparedTable) -> list[str]:
-    """How many runs are behind the published values that are compared with ours, and what their ± is."""
     known: dict[PublishedPrecision, int] = {}
     for cell in table.cells:
         if cell.verdict not in _NOT_COMPARED and cell.row_origin is not None and cell.published.as_published:

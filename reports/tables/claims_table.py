@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from reports.published.claim_answers import AnsweredClaim, ExperimentAnswer
-from reports.tables.cell_text import cell_text
-from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
+from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value, cell_text
 from results.published.claims_file import Claim
 from results.statistics.method_comparison import MARGIN, ComparedPair
 from results.statistics.planning import MOST_RUNS
@@ -43,10 +42,6 @@ _CAPTION_OF_RUNS = (
 
 def claims_table(answered: Sequence[AnsweredClaim], title: str) -> Table:
     """Build the table of claims.
-
-    Args:
-        answered: The claims with their answers.
-        title: Title of the table.
 
     Returns:
         One row per claim; columns about runs only if there are any. The sheet has one row per claim and answering
@@ -95,7 +90,6 @@ def _difference(pair: ComparedPair) -> Cell:
 
 
 def _is_elsewhere(one: AnsweredClaim) -> bool:
-    """Whether the deviation was measured on another dataset than that of the claim."""
     return one.printed.measured is not None and one.printed.measured.dataset != one.claim.dataset
 
 
@@ -107,7 +101,6 @@ def _head(one: AnsweredClaim) -> str:
 
 
 def _shown(one: AnsweredClaim) -> ExperimentAnswer | None:
-    """The experiment whose numbers stand in the table."""
     return one.runs or next(iter(one.elsewhere), None)
 
 
@@ -135,12 +128,10 @@ def _cells(one: AnsweredClaim, with_runs: bool) -> list[Cell]:
 
 
 def _verdict_words(one: AnsweredClaim) -> str:
-    """The verdict of runs on the claim's dataset, with a word on their conditions."""
     return f"{one.verdict} (other conditions)" if _has_other_conditions(one) else one.verdict
 
 
 def _has_other_conditions(one: AnsweredClaim) -> bool:
-    """Whether the runs on the claim's dataset are known to have other conditions than the claim."""
     return one.runs is not None and bool(one.runs.differences)
 
 
@@ -162,7 +153,6 @@ def _summary(answered: Sequence[AnsweredClaim]) -> str:
 
 
 def _sentences(one: AnsweredClaim) -> Iterable[str]:
-    """What every experiment with runs shows, in plain words."""
     claim = one.claim
     if one.runs is not None:
         claimed = f"claimed +{claim.difference:.{claim.digits}f} on {claim.dataset}, {claim.score}"
@@ -174,7 +164,6 @@ def _sentences(one: AnsweredClaim) -> Iterable[str]:
 
 
 def _evidence(experiment: ExperimentAnswer) -> str:
-    """The difference with its test."""
     answer, pair = experiment.answer, experiment.answer.pair
     runs = f"{pair.n_a} runs of each" if pair.n_a == pair.n_b else f"{pair.n_a} and {pair.n_b} runs"
     difference = f"{experiment.experiment}, {runs}: {difference_words(pair)} points"
@@ -188,7 +177,6 @@ def _evidence(experiment: ExperimentAnswer) -> str:
 
 
 def _size(experiment: ExperimentAnswer, claim: Claim) -> str:
-    """What the runs say about the size of the claimed difference, or what it would take."""
     answer, pair = experiment.answer, experiment.answer.pair
     text = ""
     if answer.verdict == "cannot tell" and pair.smallest is not None:
@@ -210,7 +198,6 @@ def _conditions(experiment: ExperimentAnswer) -> str:
 
 
 def _remarks(answered: Sequence[AnsweredClaim]) -> list[str]:
-    """Where the deviations are from, and how the printed values were counted."""
     sources: dict[str, dict[str, None]] = {}
     for one in answered:
         measured = one.printed.measured

@@ -17,15 +17,7 @@ _HOURS = NumberFormat(digits=2)
 
 
 def costs(measured: MeasuredExperiment) -> Table:
-    """Build the table of costs, with one row per method that has runs.
-
-    Args:
-        measured: The experiment with its runs.
-
-    Returns:
-        Steps up to a model's checkpoint and seconds of a run (its trainings and its test evaluation), each as mean and
-        half width of the 95 % interval over runs; hours of all runs together; devices.
-    """
+    """Build the table of costs, with one row per method that has runs."""
     titles = measured.summary.methods
     runs = {key: [record for record in measured.records if record.method == key] for key in titles}
     measured_runs = {key: records for key, records in runs.items() if records}

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from reports.tables.cell_text import joined_groups, joined_with_and
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
+from reports.wording import joined_groups, listed
 from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.effects import Effect
@@ -22,14 +22,7 @@ _EFFECT = NumberFormat(digits=2, signed=True)
 
 
 def differences(measured: MeasuredExperiment) -> Table:
-    """Build the table that compares every pair of methods on the primary score, in the order of the experiment.
-
-    Args:
-        measured: The experiment with its runs.
-
-    Returns:
-        Differences in percentage points with 95 % intervals. The sheet has fractions of 1.
-    """
+    """Build the table that compares every pair of methods on the primary score, in the order of the experiment."""
     titles, score, comparison = measured.summary.methods, primary_score(measured), primary_comparison(measured)
     pairs = () if comparison is None else comparison.pairs
     names = ("difference", "p (adjusted)", "effect", "n", "could have seen", "verdict")
@@ -50,11 +43,6 @@ def differences(measured: MeasuredExperiment) -> Table:
 def verdict_text(pair: ComparedPair, titles: Mapping[str, str], margin: float) -> str:
     """Write the verdict of a pair in a few words.
 
-    Args:
-        pair: The compared pair.
-        titles: Titles of the methods by key.
-        margin: Margin of equality, a fraction of 1.
-
     Returns:
         `A better`, `equal within 0.5`, `cannot tell` or `too few runs`.
     """
@@ -64,7 +52,6 @@ def verdict_text(pair: ComparedPair, titles: Mapping[str, str], margin: float) -
 
 
 def _groups(comparison: ComparisonResult, titles: Mapping[str, str]) -> Iterator[str]:
-    """Name the methods that no "better" separates."""
     if comparison.groups and len(comparison.methods) > 2:
         groups = joined_groups([[titles[key] for key in group] for group in comparison.groups])
         yield f"Groups of methods of which none is shown to be better than another: {groups}."
@@ -76,8 +63,7 @@ def _constant(measured: MeasuredExperiment, comparison: ComparisonResult) -> Ite
     if titles and comparison.tested:
         has = "has one run" if len(titles) == 1 else "have one run each"
         yield (
-            f"{joined_with_and(titles)} {has}, because every further run would be equal. The tests take this value for "
-            "all runs."
+            f"{listed(titles)} {has}, because every further run would be equal. The tests take this value for all runs."
         )
 
 
@@ -86,7 +72,6 @@ def _margin(comparison: ComparisonResult | None) -> float:
 
 
 def _caption(comparison: ComparisonResult | None, score: PrimaryScore, repeated: bool) -> str:
-    """The table's caption; `repeated` says whether searches were repeated."""
     if comparison is None or not comparison.pairs:
         return "Fewer than two methods are compared."
     tests = {"moderated t": "moderated t-tests", "paired t": "paired t-tests", "Welch t": "Welch's t-tests"}

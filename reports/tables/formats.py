@@ -7,9 +7,8 @@ import re
 from collections.abc import Callable
 from html import escape
 
-from reports.tables.cell_text import cell_text
 from reports.tables.latex import to_latex, to_latex_document
-from reports.tables.table import Cell, Column, Mark, Row, Table, Value
+from reports.tables.table import Cell, Column, Mark, Row, Table, Value, cell_text
 
 _MARKDOWN_SIGNS: dict[Mark, tuple[str, str]] = {"best": ("**", "**"), "tied": ("*", "*"), "untested": ("", "?")}
 

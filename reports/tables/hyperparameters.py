@@ -22,16 +22,7 @@ _SETTING = NumberFormat(digits=4, significant=True)
 
 
 def hyperparameters(measured: MeasuredExperiment, published_names: PublishedNames | None = None) -> Table:
-    """Build the table with one row per hyperparameter of every method and search.
-
-    Args:
-        measured: The experiment with its runs. Without its trainings there are no validation scores.
-        published_names: MLRC's names of hyperparameters, where they differ from the last part of our name.
-
-    Returns:
-        Our value and MLRC's value of each hyperparameter. The first row of a method also has our mean validation MAP@R
-        and MLRC's.
-    """
+    """Build the table with one row per hyperparameter of every method and search."""
     titles = measured.summary.methods
     rows, values = [], []
     for (key, search), records in _by_search(measured).items():
@@ -58,7 +49,6 @@ def hyperparameters(measured: MeasuredExperiment, published_names: PublishedName
 
 
 def _by_search(measured: MeasuredExperiment) -> dict[tuple[str, int], list[RunRecord]]:
-    """Runs by method and search, in the order of the experiment."""
     groups: dict[tuple[str, int], list[RunRecord]] = {}
     for key in measured.summary.methods:
         own = [record for record in measured.records if record.method == key]
@@ -75,7 +65,6 @@ def _optimum(dataset: str, method: str, parameter: str) -> PublishedOptimum | No
 
 
 def _validation(measured: MeasuredExperiment, runs: Sequence[RunRecord]) -> Interval | None:
-    """Return the interval over the runs whose trainings all have a validation score; None if there is no such run."""
     means = validation_scores(measured, runs)
     return student_t_interval(means) if means else None
 

@@ -1,7 +1,6 @@
 """Tables as LaTeX."""
 
-from reports.tables.cell_text import cell_text
-from reports.tables.table import Cell, Line, Mark, Table
+from reports.tables.table import Cell, Line, Mark, Table, cell_text
 
 _ESCAPED = str.maketrans(
     {
@@ -41,9 +40,6 @@ _NO_REASON = {"", "inside", "below", "above", "no interval"}
 
 def to_latex(table: Table) -> str:
     """Write a booktabs table with its notes in the same box, so that they stay together.
-
-    Args:
-        table: The table.
 
     Returns:
         A `table` environment, which needs `\\usepackage{booktabs}`. A table of more than 20 lines is a `longtable`,
@@ -89,7 +85,6 @@ def _small_type(table: Table, columns: int) -> list[str]:
 
 
 def _width(table: Table, character: float, space: float) -> float:
-    """Estimate the width of a table in points."""
     head = max((len(text) for row in table.rows for line in row.lines for text in row.heads(line)), default=0)
     names = max((len(line.name) for line in table.lines), default=0)
     widths = []
@@ -153,7 +148,6 @@ def escape_latex(text: str) -> str:
 
 
 def _group_headings(table: Table, heads: int) -> list[str]:
-    """Write the headings over groups of columns, with a rule under each; nothing if there are no groups."""
     if not any(column.group for column in table.columns):
         return []
     cells, rules, start = [""] * heads, [], heads + 1
@@ -190,7 +184,6 @@ def _cells(line: Line) -> list[str]:
 
 
 def _reason(line: Line) -> str:
-    """Return why a line has no numbers, if all its cells say only this."""
     verdicts = {cell_text(cell) if cell.kind == "verdict" else "" for cell in line.cells}
     if len(line.cells) > 1 and len(verdicts) == 1 and not verdicts & _NO_REASON:
         return verdicts.pop()

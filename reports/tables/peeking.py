@@ -17,15 +17,7 @@ NOTHING_TO_CHOOSE = (
 
 
 def peeking_table(measured: MeasuredExperiment) -> Table:
-    """Build the table with one row per method whose runs have test curves and a checkpoint to choose.
-
-    Args:
-        measured: The experiment with its trainings and their test curves.
-
-    Returns:
-        Scores in percent for both choices of the checkpoint, and their difference, in the score that the paper's code
-        chooses by (`Experiment.peeking_metric`). The sheet has fractions of 1.
-    """
+    """Build the table with one row per method whose runs have test curves and a checkpoint to choose."""
     titles, metric = measured.summary.methods, measured.summary.experiment.peeking_metric
     by_method = {gain.method: gain for gain in peeking(measured, metric)}
     ordered = [by_method[key] for key in titles if key in by_method and not by_method[key].nothing_to_choose]
@@ -46,17 +38,11 @@ def peeking_table(measured: MeasuredExperiment) -> Table:
 
 def _row(title: str, gain: Peeking) -> Row:
     left_out = f"({gain.left_out} left out)" if gain.left_out else ""
-    cells = (
-        Cell(gain.n),
-        measured_cell(gain.honest, PERCENT),
-        measured_cell(gain.peeked, PERCENT),
-        measured_cell(gain.gain, PERCENT, note=left_out),
-    )
-    return Row.single(title, cells, gain.method)
+    scores = [measured_cell(interval, PERCENT) for interval in (gain.honest, gain.peeked)]
+    return Row.single(title, (Cell(gain.n), *scores, measured_cell(gain.gain, PERCENT, note=left_out)), gain.method)
 
 
 def _values(gain: Peeking, metric: str) -> tuple[Value, ...]:
-    return (
-        *(gain.method, metric, gain.n, gain.left_out, gain.honest.mean, gain.honest.half_width),
-        *(gain.peeked.mean, gain.peeked.half_width, gain.gain.mean, gain.gain.half_width),
-    )
+    intervals = (gain.honest, gain.peeked, gain.gain)
+    values = (value for interval in intervals for value in (interval.mean, interval.half_width))
+    return (gain.method, metric, gain.n, gain.left_out, *values)

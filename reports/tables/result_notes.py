@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from reports.tables.cell_text import joined, joined_with_and
+from reports.wording import joined, listed
 from results.records.experiment_summary import ExperimentSummary
 from results.spec.data_choice import OWN_DATA, DrawnSplit
 from results.spec.experiment_spec import PrimaryScore
@@ -20,10 +20,6 @@ def carries_choice(protocol: str, trials: int) -> bool:
     """Return whether the hyperparameters come from papers that may have selected on test classes.
 
     Papers with tables of the protocol `standard` mostly have no validation classes. MLRC and CCP have them.
-
-    Args:
-        protocol: Name of the protocol.
-        trials: Number of search trials per method.
     """
     return protocol == "standard" and trials == 0
 
@@ -45,11 +41,6 @@ def choice_notes(summary: ExperimentSummary) -> tuple[str, ...]:
 
 def budget_text(budget: RunBudget, score: PrimaryScore, unit: Literal["run", "search"] = "run") -> tuple[str, str]:
     """Write what a budget can see, and what that follows from.
-
-    Args:
-        budget: The budget, with differences as fractions of 1.
-        score: The primary score.
-        unit: What varies: runs, or searches if they are repeated.
 
     Returns:
         A sentence or two with the smallest detectable difference and the runs that a difference takes, and a sentence
@@ -80,15 +71,7 @@ SETTINGS_FOUND = (
 
 
 def result_notes(measured: MeasuredExperiment) -> tuple[str, ...]:
-    """Write the notes below the table of results.
-
-    Args:
-        measured: The experiment. Its trainings and the scores of its trials are used if they are known.
-
-    Returns:
-        Notes on methods that are not shown, on a part of a dataset, on the split, on what was trained, on searches,
-        races and early stops, on close trials, on settings at the end of a range, and on cut-off trainings.
-    """
+    """Write the notes below the table of results."""
     return (
         *other_methods_notes(measured),
         *part_notes(measured),
@@ -140,7 +123,7 @@ def trained_part_notes(measured: MeasuredExperiment) -> list[str]:
             "trained, without fine-tuning and without augmentation, so these scores do not compare with those of MLRC."
         )
     if experiment.embedder.hidden:
-        sizes = joined_with_and([str(size) for size in experiment.embedder.hidden])
+        sizes = listed([str(size) for size in experiment.embedder.hidden])
         notes.append(f"The embedder has hidden layers of {sizes} units. MLRC's embedder is linear.")
     if experiment.embedder.init == "pca":
         notes.append(
@@ -210,12 +193,7 @@ def look_notes(measured: MeasuredExperiment) -> list[str]:
 
 
 def close_trials(measured: MeasuredExperiment, titles: Mapping[str, str] | None = None) -> list[str]:
-    """Name the searches whose second-best trial lies within the noise of the best.
-
-    Args:
-        measured: The experiment with its trainings and the scores of its trials.
-        titles: Titles of the methods by key; None takes those of the experiment.
-    """
+    """Name the searches whose second-best trial lies within the noise of the best."""
     names = titles or measured.summary.methods
     close = [pair for pair in runners_up(measured) if pair.within_noise]
     if not close:
@@ -229,12 +207,7 @@ def close_trials(measured: MeasuredExperiment, titles: Mapping[str, str] | None 
 
 
 def range_end_notes(measured: MeasuredExperiment, titles: Mapping[str, str] | None = None) -> list[str]:
-    """Name the hyperparameters whose best value lies at an end of the range that was searched.
-
-    Args:
-        measured: The experiment.
-        titles: Titles of the methods by key; None takes those of the experiment.
-    """
+    """Name the hyperparameters whose best value lies at an end of the range that was searched."""
     names = titles or measured.summary.methods
     by_method: dict[str, list[str]] = {}
     for one in range_ends(measured):
@@ -250,12 +223,7 @@ def range_end_notes(measured: MeasuredExperiment, titles: Mapping[str, str] | No
 
 
 def cut_off_notes(measured: MeasuredExperiment, titles: Mapping[str, str] | None = None) -> list[str]:
-    """Name the methods whose trainings were cut off, with their numbers.
-
-    Args:
-        measured: The experiment.
-        titles: Titles of the methods by key; None takes those of the experiment.
-    """
+    """Name the methods whose trainings were cut off, with their numbers."""
     names, counts = titles or measured.summary.methods, cut_offs(measured)
     if not counts:
         return []
@@ -269,15 +237,11 @@ def cut_off_notes(measured: MeasuredExperiment, titles: Mapping[str, str] | None
 
 
 def _shares(names: Mapping[str, str], counts: Sequence[CutOff]) -> list[str]:
-    """One phrase for all methods with the same share, in the order of the first of them."""
     by_share: dict[str, list[str]] = {}
     for count in counts:
         share = f"{'' if count.counted else 'at least '}{count.cut_off} of {count.trainings} trainings"
         by_share.setdefault(share, []).append(names[count.method])
-    return [
-        f"{share} of {'each of ' if len(titles) > 1 else ''}{joined_with_and(titles)}"
-        for share, titles in by_share.items()
-    ]
+    return [f"{share} of {'each of ' if len(titles) > 1 else ''}{listed(titles)}" for share, titles in by_share.items()]
 
 
 def _close_pair(title: str, pair: RunnerUp, several: bool) -> str:

@@ -33,9 +33,7 @@ class NumberFormat:
     Attributes:
         digits: Number of digits after the decimal point, or of significant digits if `significant`.
         scale: The number is multiplied by this before it is shown; 100 shows fractions of 1 in percent.
-        thousands: Whether commas separate thousands.
         signed: Whether positive numbers have a plus sign. Half widths never have a sign, and zeros never a minus.
-        significant: Whether `digits` counts significant digits.
         smallest: Numbers below this are shown as "< smallest"; 0 turns this off.
         ends: Form of an interval: `[1, 2]` for "brackets", `1 to 2` for "to".
     """
@@ -64,9 +62,7 @@ class Cell:
         half_width: Half width of the value's interval, in the unit of the value.
         interval: Low and high end of the interval, shown instead of a half width.
         n: Number of runs that the value is computed from.
-        mark: Mark of the value in its column.
         note: Text that is shown after the value, such as the number of runs.
-        form: Format of the numbers.
         kind: Kind of the value. LaTeX sets measured numbers as mathematics; HTML uses the kind as a class.
         written: Text that is shown instead of the number, such as a published number with the digits of the paper.
         verdict: Place of the interval relative to a published value, if there is one. Only the page shows it.
@@ -115,12 +111,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a row.
-
-    Attributes:
-        cells: One cell for each column.
-        name: Name of the line, in rows of several lines.
-    """
+    """A line of a row."""
 
     cells: tuple[Cell, ...]
     name: str = ""
@@ -131,8 +122,6 @@ class Row:
     """A row of one or more lines.
 
     Attributes:
-        head: Name of the row.
-        lines: Lines of the row, from the top.
         key: Key of the row's method in this suite; empty if the row has none.
         sign: Sign after the head that refers to a note below the table.
     """
@@ -157,8 +146,6 @@ class Sheet:
     """The values of a table at full precision, for CSV and JSON files. None is an empty field in CSV.
 
     Attributes:
-        header: Names of the columns.
-        rows: One value per column for each row.
         only_json: Names of the columns that are left out of the CSV file.
     """
 
@@ -172,17 +159,12 @@ class Table:
     """A table for all writers. Texts are plain text, never markup.
 
     Attributes:
-        title: Title of the table.
-        caption: Explains how to read the table.
         columns: The columns without the column of row heads.
         rows: The rows. Each line has one cell for each column.
         sheet: The content of CSV and JSON files.
         first: Heading of the column of row heads.
         notes: Notes that a reader needs beside the numbers.
         remarks: Longer notes on single numbers.
-
-    Raises:
-        ValueError: If the number of cells in a line differs from the number of columns.
     """
 
     title: str
@@ -245,3 +227,53 @@ def measured_cell(interval: Interval | None, form: NumberFormat, mark: Mark = ""
     if interval is None:
         return Cell()
     return Cell(interval.mean, interval.half_width, n=interval.n, mark=mark, note=note, form=form, kind="measured")
+
+
+def cell_text(cell: Cell) -> str:
+    """Return the value with its interval, without mark and note. The text of an empty cell is empty."""
+    return " ".join(part for part in (value_text(cell), interval_text(cell)) if part)
+
+
+def value_text(cell: Cell) -> str:
+    """Return the value alone, or the interval of a cell that has no value."""
+    if cell.written:
+        return cell.written
+    if isinstance(cell.value, str):
+        return cell.value
+    if cell.value is not None:
+        return number_text(cell.value, cell.form)
+    return "" if cell.interval is None else _ends(cell.interval, cell.form)
+
+
+def interval_text(cell: Cell) -> str:
+    """Return what is shown after the value: its half width, or the ends of its interval."""
+    if cell.value is None:
+        return ""
+    if cell.half_width is not None:
+        return f"± {_digits(cell.half_width, cell.form)}"
+    if cell.interval is None:
+        return ""
+    ends = _ends(cell.interval, cell.form)
+    return f"({ends})" if cell.form.ends == "to" else ends
+
+
+def number_text(value: float, form: NumberFormat) -> str:
+    """Return a number with its sign, or "< smallest" if it is below the smallest number that `form` shows.
+
+    A number that rounds to zero has no minus.
+    """
+    if form.smallest and value < form.smallest:
+        return f"< {form.smallest:.{form.digits}f}"
+    return _digits(value, form, sign="+" if form.signed else "")
+
+
+def _digits(value: float, form: NumberFormat, sign: str = "") -> str:
+    grouping = "," if form.thousands else ""
+    if isinstance(value, int) and form.digits == 0 and form.scale == 1:
+        return f"{value:{sign}{grouping}d}"
+    return f"{form.scale * value:{sign}z{grouping}.{form.digits}{'g' if form.significant else 'f'}}"
+
+
+def _ends(interval: tuple[float, float], form: NumberFormat) -> str:
+    low, high = (number_text(end, form) for end in interval)
+    return f"{low} to {high}" if form.ends == "to" else f"[{low}, {high}]"

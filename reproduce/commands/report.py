@@ -1,7 +1,7 @@
 """`report`: writes the page of an experiment."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -9,9 +9,6 @@ from reproduce.commands.options import STORE, Artifacts, StoreAt
 from reproduce.commands.terminal import output_console, say
 from reproduce.errors import InputError
 from reproduce.quick_imports import quick_imports
-
-if TYPE_CHECKING:
-    from concurrent.futures import Executor
 
 StoredNames = Annotated[
     list[str] | None,
@@ -33,15 +30,6 @@ def report(
 
     Each panel of an experiment gets its own page: panels differ in dataset or settings, so they are not compared.
     """
-    from reproduce.outputs.drawing_helper import drawing_helper
-
-    with drawing_helper() as helper:
-        _write_pages(name, store, artifacts, to, helper)
-
-
-def _write_pages(
-    names: list[str] | None, store: str, artifacts: Path | None, to: Path | None, helper: "Executor | None"
-) -> None:
     with quick_imports():
         from reproduce.outputs.find_runs import find_experiments, latest_experiment
         from reproduce.outputs.page import write_page
@@ -52,6 +40,6 @@ def _write_pages(
     if opened is None:
         raise InputError(f"{store}: there is no store yet; make one with `reproduce run`, or name another with --store")
     console = output_console()
-    for experiment in find_experiments(opened, names) if names else [latest_experiment(opened)]:
-        page = write_page(experiment.name, experiment.fingerprint, opened, where, to or where.reports, helper)
+    for experiment in find_experiments(opened, name) if name else [latest_experiment(opened)]:
+        page = write_page(experiment.name, experiment.fingerprint, opened, where, to or where.reports)
         say(console, f"{experiment.name}: {page}")

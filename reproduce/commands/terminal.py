@@ -99,7 +99,7 @@ def _title(column: Column) -> str:
 
 def _plain_text(cell: Cell) -> str:
     """Return a cell's text with signs instead of bold and italic. No other form of the cell is wider."""
-    from reports.tables.cell_text import cell_text  # Imports scipy, which most commands do not need.
+    from reports.tables.table import cell_text  # Imports scipy, which most commands do not need.
 
     text = cell_text(cell).replace("± ", "±")
     sign = _SIGNS.get(cell.mark, "") if text else ""

@@ -18,10 +18,10 @@ from reproduce.execution.executor import Executor
 from reproduce.execution.failed_jobs import FailedJobs, HangWatch, described
 from reproduce.execution.job_outcomes import JobOutcomes
 from reproduce.execution.shared_work import SharedWork
-from reproduce.execution.tasks import Done, EvaluateTask, Exhibition, Task, TrainTask
+from reproduce.execution.tasks import Done, EvaluateTask, FigureInputs, Task, TrainTask
 from reproduce.execution.track import MethodTrack
 from reproduce.monitoring.observer import Observer, Tick
-from results.records.artifacts import exhibit_path, weights_path
+from results.records.artifacts import figure_data_path, weights_path
 from results.records.records import RunRecord
 from results.spec.experiment_spec import RecordingSettings
 from results.store.store import Store
@@ -235,15 +235,15 @@ class Scheduler:
             recordings = None if job.run is None else self.recordings
             return TrainTask(job, problem.training_data(job.spec), weights, observed_on, recordings)
         paths = tuple(weights_path(artifacts, spec) for spec in job.specs)
-        return EvaluateTask(job, _test_data(problem), paths, self._exhibition(problem, job))
+        return EvaluateTask(job, _test_data(problem), paths, self._figure_inputs(problem, job))
 
-    def _exhibition(self, problem: Problem, job: EvaluateJob) -> Exhibition | None:
-        """Return the exhibit's inputs for the first reproduction of a method; None for the others."""
+    def _figure_inputs(self, problem: Problem, job: EvaluateJob) -> FigureInputs | None:
+        """Return what figure data need, for the first reproduction of a method; None for the others."""
         if job.run > 0 or job.search > 0:
             return None
         train = problem.training_data(job.specs[0]).train
-        path = exhibit_path(self.store.artifacts, job.fingerprint)
-        return Exhibition(train, problem.dataset.class_names, path)
+        path = figure_data_path(self.store.artifacts, job.fingerprint)
+        return FigureInputs(train, problem.dataset.class_names, path)
 
     def _end_hanging(self, ticks: list[Tick]) -> None:
         """End the trainings that hang. Their futures fail, and they are tried again like others that failed."""

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from protocols.evaluation.evaluate_run import CurveRecorder, Embedded, Show, evaluate_run
-from protocols.evaluation.make_exhibit import FirstFold, exhibit_of
+from protocols.evaluation.evaluate_run import CurveRecorder, Embedded, UseEmbeddings, evaluate_run
+from protocols.evaluation.make_figure_data import FirstFold, figure_data_of
 from protocols.evaluation.test_data import TestData
 from protocols.jobs import EvaluateJob, TrainJob
 from protocols.samples import Samples
@@ -61,13 +61,13 @@ class Trained:
 
 
 @dataclass(frozen=True)
-class Exhibition:
-    """The inputs of an exhibit that a test evaluation does not have.
+class FigureInputs:
+    """The inputs of figure data that a test evaluation does not have.
 
     Attributes:
         train: Training images of the first fold, or their features.
         class_names: Names of all classes.
-        path: File of the exhibit.
+        path: File of the figure data.
     """
 
     train: Samples
@@ -83,14 +83,14 @@ class EvaluateTask:
         job: The test evaluation.
         data: The test images.
         weights: Files with the checkpoints, one per fold.
-        exhibition: Inputs of the exhibit; None makes no exhibit.
+        figure_inputs: Inputs of the figure data; None writes none.
         sources: Files with users' classes and metrics, by the hash of their source.
     """
 
     job: EvaluateJob
     data: TestData
     weights: tuple[Path, ...]
-    exhibition: Exhibition | None = None
+    figure_inputs: FigureInputs | None = None
     sources: Mapping[str, Path] = field(default_factory=known_files)
 
 
@@ -147,24 +147,23 @@ def _evaluate(task: EvaluateTask, device: str) -> RunRecord:
     weights = [_read_tensors(path) for path in task.weights]
     last_files = [last_epoch_path(path) for path in task.weights]
     last_weights = [_read_tensors(path) if path.exists() else None for path in last_files]
-    show = _exhibitor(task, weights[0], device)
-    return evaluate_run(task.job, weights, task.data, device=device, show=show, last_weights=last_weights)
+    write = _figure_data_writer(task, weights[0], device)
+    return evaluate_run(task.job, weights, task.data, device=device, use_embeddings=write, last_weights=last_weights)
 
 
-def _exhibitor(task: EvaluateTask, weights: dict[str, Tensor], device: str) -> Show | None:
-    """Return a function that writes the exhibit of a scored run; None if the task makes no exhibit."""
-    exhibition = task.exhibition
-    if exhibition is None:
+def _figure_data_writer(task: EvaluateTask, weights: dict[str, Tensor], device: str) -> UseEmbeddings | None:
+    inputs = task.figure_inputs
+    if inputs is None:
         return None
     vectors_file = vectors_path(task.weights[0])
     vectors = _read_tensors(vectors_file) if vectors_file.exists() else None
-    first = FirstFold(task.job.specs[0], weights, exhibition.train, vectors)
+    first = FirstFold(task.job.specs[0], weights, inputs.train, vectors)
 
-    def show(record: RunRecord, embedded: Embedded) -> None:
-        exhibit = exhibit_of(record, embedded, task.data, first, exhibition.class_names, torch.device(device))
-        exhibit.save(exhibition.path)
+    def write(record: RunRecord, embedded: Embedded) -> None:
+        data = figure_data_of(record, embedded, task.data, first, inputs.class_names, torch.device(device))
+        data.save(inputs.path)
 
-    return show
+    return write
 
 
 def _read_tensors(path: Path) -> Any:

@@ -5,7 +5,7 @@ What draws the page is imported when a page is drawn: a run whose page is curren
 
 from __future__ import annotations
 
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -17,21 +17,18 @@ from reports.page.material import Material
 from reproduce.config.deviations import deviations, mlrc_experiment
 from reproduce.config.method_card import suite_card
 from reproduce.errors import InputError
-from reproduce.outputs.drawing_helper import drawing_helper
 from reproduce.outputs.page_inputs import forget, is_current, page_fingerprint, remember
 from reproduce.outputs.rerun_commands import rerun_commands
 from reproduce.outputs.search_histories import histories
 from reproduce.outputs.tables import published_names
 from reproduce.quick_imports import quick_imports
 from reproduce.storage import StoragePaths, open_store
-from results.records.artifacts import Exhibit, Recording, exhibit_path, recording_path, weights_path
+from results.records.artifacts import FigureData, Recording, figure_data_path, recording_path, weights_path
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import IncompleteExperimentError, Store
 from results.whole_files import file_name, write_whole
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
     from reports.page.sections.drawn_figure import Drawn
 
 import re
@@ -79,9 +76,7 @@ _PAGE = "index.html"
 _UNREADABLE = (OSError, ValueError, KeyError, EOFError, BadZipFile)
 
 
-def write_page(
-    name: str, fingerprint: str, store: Store, where: StoragePaths, folder: Path, helper: Executor | None = None
-) -> Path:
+def write_page(name: str, fingerprint: str, store: Store, where: StoragePaths, folder: Path) -> Path:
     """Write the page of an experiment, and its figures as PNG and SVG.
 
     The page is `folder`/NAME/index.html, and the figures are in `folder`/NAME/figures. The slash of a panel's name
@@ -93,7 +88,6 @@ def write_page(
         store: The store.
         where: Paths of the store and the artifacts.
         folder: Folder for pages.
-        helper: A second process that draws a part of the figures (`drawing_helper`); None draws all of them here.
 
     Returns:
         The file of the page.
@@ -102,7 +96,7 @@ def write_page(
         StoreError: The store cannot be read.
         InputError: The page cannot be written.
     """
-    return _draw(gather(name, fingerprint, store, where), folder / file_name(name), helper)
+    return _draw(gather(name, fingerprint, store, where), folder / file_name(name))
 
 
 def current_page(name: str, fingerprint: str, store: Store, where: StoragePaths, folder: Path) -> Path:
@@ -110,16 +104,15 @@ def current_page(name: str, fingerprint: str, store: Store, where: StoragePaths,
     material, page_folder = gather(name, fingerprint, store, where), folder / file_name(name)
     if is_current(page_folder, page_fingerprint(material)):
         return page_folder / _PAGE
-    with drawing_helper() if material.exhibits else nullcontext() as helper:  # Maps of embeddings take seconds.
-        return _draw(material, page_folder, helper)
+    return _draw(material, page_folder)
 
 
-def _draw(material: Material, page_folder: Path, helper: Executor | None) -> Path:
+def _draw(material: Material, page_folder: Path) -> Path:
     with quick_imports():
         from reports.page.render import render_page
         from reproduce.outputs.quick_drawing import build_quickly
 
-    built = build_quickly(material, helper)
+    built = build_quickly(material)
     page = page_folder / _PAGE
     try:
         forget(page_folder)
@@ -147,12 +140,12 @@ def gather(name: str, fingerprint: str, store: Store, where: StoragePaths) -> Ma
     """
     measured = MeasuredExperiment.from_store(store, fingerprint, trainings=True)
     studies = store.searches.of_experiment(fingerprint)
-    exhibits, unreadable = _exhibits(measured, store.artifacts)
+    figure_data, unreadable = _figure_data(measured, store.artifacts)
     recordings, unreadable_recordings = _recordings(measured, store.artifacts)
     return Material(
         name=name,
         measured=measured,
-        exhibits=exhibits,
+        figure_data=figure_data,
         recordings=recordings,
         unreadable=(*unreadable, *unreadable_recordings),
         searches=histories(studies, measured.summary.methods, measured.summary.trials),
@@ -172,17 +165,18 @@ def _sources(measured: MeasuredExperiment) -> dict[str, MethodSource]:
     return {key: MethodSource(card.source, card.papers) for key, card in cards.items() if card is not None}
 
 
-def _exhibits(measured: MeasuredExperiment, artifacts: Path) -> tuple[dict[str, Exhibit], tuple[str, ...]]:
-    """Return the exhibits of the first reproductions by method, and the names of files that cannot be read."""
-    exhibits, unreadable = {}, []
+def _figure_data(measured: MeasuredExperiment, artifacts: Path) -> tuple[dict[str, FigureData], tuple[str, ...]]:
+    """Return the figure data of the first reproductions by method, and the names of files that cannot be read."""
+    found: dict[str, FigureData] = {}
+    unreadable = []
     for record in measured.records:
-        path = exhibit_path(artifacts, record.fingerprint)
+        path = figure_data_path(artifacts, record.fingerprint)
         if record.run == record.search == 0 and path.exists():
             try:
-                exhibits[record.method] = Exhibit.load(path)
+                found[record.method] = FigureData.load(path)
             except _UNREADABLE:
                 unreadable.append(path.name)
-    return exhibits, tuple(unreadable)
+    return found, tuple(unreadable)
 
 
 def _recordings(measured: MeasuredExperiment, artifacts: Path) -> tuple[dict[str, Recording], tuple[str, ...]]:

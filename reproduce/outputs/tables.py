@@ -7,11 +7,11 @@ from reports.published.eligibility import StoredExperiment, concerns
 from reports.published.join import ComparedTable, join
 from reports.tables.costs import costs
 from reports.tables.differences import differences
-from reports.tables.doubt_budget import doubt_table
 from reports.tables.hyperparameters import hyperparameters
 from reports.tables.peeking import peeking_table
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
+from reports.tables.uncertainty import uncertainty_table
 from reproduce.config.deviations import deviations, mlrc_experiment
 from reproduce.config.method_card import published_hyperparameter_names
 from results.published.tables import PublishedTable, published_table
@@ -56,7 +56,7 @@ def published_names(measured: MeasuredExperiment) -> dict[str, dict[str, str]]:
 KINDS: dict[str, Callable[[MeasuredExperiment], Table]] = {
     "results": table_of,
     "differences": differences,
-    "doubt": doubt_table,
+    "doubt": uncertainty_table,
     "peeking": peeking_table,
     "hyperparameters": _hyperparameters,
     "costs": costs,

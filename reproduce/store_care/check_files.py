@@ -1,4 +1,4 @@
-"""Checks the files of a store: checkpoints, recordings, exhibits and kept sources."""
+"""Checks the files of a store: checkpoints, recordings, figure data and kept sources."""
 
 import pickle
 import re
@@ -15,7 +15,7 @@ from protocols.trunks.embedding_model import model_of, without_published_weights
 from protocols.trunks.weights import TrunkError
 from protocols.users_files.digest import source_digest
 from protocols.users_files.sources import SourceError
-from results.records.artifacts import Exhibit, Recording, weights_path
+from results.records.artifacts import FigureData, Recording, weights_path
 from results.spec.training_spec import FoldSpec
 from results.store.check_records import CheckedRecords, Finding
 from results.values import fingerprint_of
@@ -43,13 +43,13 @@ def owner_of(name: Path) -> str | None:
         return below[0]
     if len(below) != 1:
         return None
-    match = (_OF_A_RUN if folder == "exhibits" else _OF_A_TRAINING).fullmatch(below[0])
-    return match[1] if match and folder in ("exhibits", below[0][:2]) else None
+    match = (_OF_A_RUN if folder == "figure_data" else _OF_A_TRAINING).fullmatch(below[0])
+    return match[1] if match and folder in ("figure_data", below[0][:2]) else None
 
 
 def is_checkpoint(name: Path) -> bool:
     """Return whether a file holds weights, proxies or recordings of a training, and not data for a page."""
-    return name.parts[0] not in (SOURCES, "exhibits")
+    return name.parts[0] not in (SOURCES, "figure_data")
 
 
 _known_shapes: dict[str, dict[str, tuple[int, ...]] | None] = {}
@@ -120,13 +120,13 @@ def _check_source(folder: Path) -> Iterator[Finding]:
 
 
 def _why_unreadable(path: Path, spec: FoldSpec | None) -> str | None:
-    """Load a file; return what is wrong with it, or None. Without a training the file is an exhibit."""
+    """Load a file; return what is wrong with it, or None. Without a training the file is figure data."""
     try:
         with zipfile.ZipFile(path) as archive:
             if (member := archive.testzip()) is not None:
                 return f"the checksum of {member} is wrong"
         if spec is None:
-            Exhibit.load(path)
+            FigureData.load(path)
         elif path.suffix == ".npz":
             Recording.load(path)
         elif path.name.endswith(".proxies.pt"):

@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Exhibit:
+class FigureData:
     """Arrays of one run. Its embeddings are normalised and come from the first fold's model.
 
     The retrievals are those of the concatenated embeddings, one query for each of the q test classes with the lowest
@@ -61,7 +61,7 @@ class Exhibit:
         _save(path, {field.name: getattr(self, field.name) for field in fields(self)})
 
     @classmethod
-    def load(cls, path: Path) -> "Exhibit":
+    def load(cls, path: Path) -> "FigureData":
         """Read the arrays of a file that `save` wrote."""
         with np.load(path, allow_pickle=False) as arrays:
             return cls(**{field.name: arrays[field.name] for field in fields(cls)})
@@ -73,9 +73,9 @@ def _save(path: Path, arrays: dict[str, Any]) -> None:
     write_whole(path, buffer.getbuffer())
 
 
-def exhibit_path(artifacts: Path, run_fingerprint: str) -> Path:
-    """Return the path of a run's exhibit in the artifact folder."""
-    return artifacts / "exhibits" / f"{run_fingerprint}.npz"
+def figure_data_path(artifacts: Path, run_fingerprint: str) -> Path:
+    """Return the path of a run's figure data in the artifact folder."""
+    return artifacts / "figure_data" / f"{run_fingerprint}.npz"
 
 
 def vectors_path(weights: Path) -> Path:

@@ -48,7 +48,7 @@ class Store:
 
     Args:
         url: SQLAlchemy URL of the database, such as `sqlite:///runs/store.sqlite`. Missing tables are created.
-        artifacts: Folder of weights and exhibits.
+        artifacts: Folder of weights and figure data.
         only_read: Create no tables.
 
     Attributes:

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from reports.figures.calibration import calibration_figure, wrong_share
 from reports.figures.style import svg_of
 from results.records.provenance import provenance
 from results.statistics.calibration import (
@@ -29,6 +28,7 @@ from results.statistics.calibration import (
 from results.statistics.pair_tests import SHARE_OF_BETTER
 from results.store.experiment_results import FOLDER
 from results.whole_files import write_whole
+from tests.benchmarks.calibration_figure import calibration_figure, wrong_share
 
 TABLES = {2: 10_000, 5: 10_000, 15: 4_000, 31: 2_000}
 """Simulated tables by number of methods."""

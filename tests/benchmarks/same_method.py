@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from reports.figures.same_method import same_method_figure
 from reports.figures.style import svg_of
 from results.records.records import RunRecord
 from results.spec.experiment_spec import PrimaryScore
@@ -31,6 +30,7 @@ from results.statistics.run_values import SearchKey, by_search, values_by_run
 from results.statistics.same_method import search_variance_interval, variance_components, wrong_calls
 from results.store.experiment_results import FOLDER, MeasuredExperiment
 from results.whole_files import write_whole
+from tests.benchmarks.same_method_figure import same_method_figure
 
 SEARCHES = (1, 2, 3, 4, 6)
 """Searches on each side."""

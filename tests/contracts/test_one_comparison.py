@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reports.page.material import Material
+from reports.page.sections.answer import verdicts_of
 from reports.page.sections.pair_matrix import pair_matrix
 from reports.page.sections.table_sections import tables_of
-from reports.page.sections.verdicts import verdicts_of
 from reports.tables.differences import differences
 from reports.tables.formats import to_html, to_latex, to_markdown
 from reports.tables.result_table import RESULT_COLUMNS, table_of

@@ -16,7 +16,14 @@ from protocols.users_files.sources import keep_sources, remember_files
 from reproduce.execution.local import InProcess
 from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.tasks import write_tensors
-from results.records.artifacts import Exhibit, Recording, exhibit_path, recording_path, vectors_path, weights_path
+from results.records.artifacts import (
+    FigureData,
+    Recording,
+    figure_data_path,
+    recording_path,
+    vectors_path,
+    weights_path,
+)
 from results.spec.experiment_spec import RecordingSettings
 from results.spec.training_spec import ImageSettings
 from results.spec.trunk_spec import TrunkSpec
@@ -30,9 +37,9 @@ from tests.support.small_problem import COSFACE, SIDE, small_problem
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs the open files in /proc")
 
 
-def an_exhibit() -> Exhibit:
-    arrays = {name: np.zeros((2, 2), dtype=np.float32) for name in Exhibit.__dataclass_fields__}
-    return Exhibit(**arrays)
+def some_figure_data() -> FigureData:
+    arrays = {name: np.zeros((2, 2), dtype=np.float32) for name in FigureData.__dataclass_fields__}
+    return FigureData(**arrays)
 
 
 @pytest.mark.parametrize(
@@ -41,9 +48,9 @@ def an_exhibit() -> Exhibit:
         lambda path: write_whole(path, "text"),
         lambda path: write_tensors(path, {"w": torch.ones(3)}),
         lambda path: Recording(()).save(path),
-        lambda path: an_exhibit().save(path),
+        lambda path: some_figure_data().save(path),
     ],
-    ids=["file", "checkpoint", "recording", "exhibit"],
+    ids=["file", "checkpoint", "recording", "figure_data"],
 )
 def test_a_written_file_survives_a_power_cut(tmp_path, monkeypatch, write):
     disk, path = Disk(tmp_path, monkeypatch), tmp_path / "new" / "deeper" / "file"
@@ -141,7 +148,7 @@ def test_the_store_names_only_files_that_are_on_the_disk(tmp_path, monkeypatch):
         put_fold(spec, result)
 
     def runs_files(record):
-        file = exhibit_path(store.artifacts, record.fingerprint)
+        file = figure_data_path(store.artifacts, record.fingerprint)
         committed.append([file.name])
         assert disk.lost(file) == []
         put_run(record)

@@ -4,7 +4,7 @@ import numpy as np
 
 from reports.figures.trials import Parameter, SearchHistory, TrialPoint
 from reports.page.material import Material
-from results.records.artifacts import Exhibit
+from results.records.artifacts import FigureData
 from results.records.records import ClassScores
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.published_world import MLRC
@@ -37,12 +37,12 @@ def replace_run(run, **changes):
     return run.model_copy(update=changes)
 
 
-def exhibit(proxies=True):
+def figure_data(proxies=True):
     noise = np.random.default_rng(0)
     embeddings = noise.normal(size=(40, 8)).astype(np.float32)
     pictures = noise.integers(0, 255, (2, 16, 16, 1), dtype=np.uint8)
     labels = np.repeat(np.arange(4), 10)
-    return Exhibit(
+    return FigureData(
         test_embeddings=embeddings,
         test_labels=labels,
         train_embeddings=embeddings,

@@ -7,14 +7,14 @@ from reports.figures.style import svg_of
 from reports.page.content import Command, FigureView, Gallery, GalleryRow, PageContent, TableSection, Thumbnail, Verdict
 from reports.page.material import Material
 from reports.page.render import data_uri, thumbnail_uri
-from reports.page.sections.headline import headline, limits
-from reports.page.sections.origins import origins_of
+from reports.page.sections.answer import headline, limits
+from reports.page.sections.origins import origins_of, protocol_facts
 from reports.page.sections.pair_matrix import pair_matrix
 from reports.page.sections.published_values import PublishedValue
 from reports.page.sections.ranking import ranking
-from reports.page.sections.settings import protocol_facts
 from reports.page.sections.table_sections import scores_table
 from reports.tables.result_table import table_of
+from results.statistics.published_verdict import PublishedMean
 from results.store.experiment_results import MeasuredExperiment
 
 PUBLISHED = {"contrastive": 0.2653, "proxy_anchor": 0.3891}
@@ -59,7 +59,7 @@ def sample_content(name: str = "quickstart", **changes: object) -> PageContent:
     methods, material = experiment.summary.methods, Material(name, experiment)
     rows = [MethodRuns(title, runs_of(experiment, key), PUBLISHED.get(key)) for key, title in methods.items()]
     published = {
-        (key, ("concatenated", "map_at_r")): PublishedValue(value, source="made up for the test")
+        (key, ("concatenated", "map_at_r")): PublishedValue(PublishedMean(value), "made up for the test")
         for key, value in PUBLISHED.items()
     }
     scores = scores_table(table_of(experiment), experiment.records, published)
@@ -90,7 +90,7 @@ def sample_content(name: str = "quickstart", **changes: object) -> PageContent:
         ),
         "galleries": (sample_gallery(),),
         "protocol": protocol_facts(experiment.summary.experiment.without_folder()),
-        "origins": origins_of(experiment.records, methods),
+        "origins": origins_of(experiment, methods),
         "commands": (
             Command("make quickstart", "Everything on this page, from nothing:"),
             Command("python -m reproduce table quickstart", "The table alone, from the store:"),

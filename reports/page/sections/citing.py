@@ -5,7 +5,7 @@ from importlib import metadata
 
 from reports.page.content import Command
 from reports.page.material import Material
-from reports.page.sections.wording import runs
+from reports.wording import counted, runs
 from results.spec.data_choice import samples_word
 
 _PACKAGE = "metric-learning-reproductions"
@@ -20,15 +20,7 @@ _PROTOCOL_PAPER = """\
 
 
 def citing(material: Material) -> tuple[Command, ...]:
-    """Write what to paste into a paper; nothing without runs.
-
-    Args:
-        material: The experiment.
-
-    Returns:
-        A paragraph on how the numbers were made, BibTeX entries, and a permanent link to each commit of the runs, each
-        with its purpose.
-    """
+    """Write what to paste into a paper; nothing without runs."""
     if not material.records:
         return ()
     return (
@@ -39,7 +31,6 @@ def citing(material: Material) -> tuple[Command, ...]:
 
 
 def _permanent(commit: str, repository: str) -> tuple[str, str]:
-    """Return the permanent link to a commit, or the commit alone if the repository is not known; and the purpose."""
     if repository:
         return f"{repository}/commit/{commit}", "Permanent link to the code of the runs:"
     return commit, "Commit of the code of the runs (the address of its repository is not recorded):"
@@ -55,27 +46,23 @@ def _paragraph(material: Material) -> str:
     first = next(iter(material.records.values()))[0]
     protocol = {
         "mlrc": "with the protocol of A Metric Learning Reality Check (Musgrave et al., 2020)",
-        "": "with the suite's protocol",
     }.get(summary.experiment.protocol, f"with the suite's protocol '{summary.experiment.protocol}'")
     count = "one method" if len(material.records) == 1 else f"{len(material.records)} methods"
     sentences = [f"We tested {count} on {first.dataset} {protocol}, using {_PACKAGE}{_commits(material)}."]
     counts = sorted({len(own) for own in material.records.values()})
     repeated = runs(counts[0]) if len(counts) == 1 else f"{counts[0]} to {runs(counts[-1])}"
     if summary.trials:
-        trials = "1 trial" if summary.trials == 1 else f"{summary.trials} trials"
         sentences.append(
-            f"Hyperparameters were searched with {trials} per method on validation classes, and the setting found was "
-            f"trained again with new seeds ({repeated} per method)."
+            f"Hyperparameters were searched with {counted(summary.trials, 'trial')} per method on validation classes, "
+            f"and the setting found was trained again with new seeds ({repeated} per method)."
         )
         if summary.experiment.search.racing:
             sentences.append("Trials that were clearly behind the best trial on the same folds got no more folds.")
     else:
         sentences.append(f"Hyperparameters were not searched; there are {repeated} per method.")
-    models = "1 model" if material.folds == 1 else f"{material.folds} models"
     sentences.append(
-        f"A run has {models}. Scores are measured on {first.test_images:,} {samples_word(first.dataset)} of "
-        f"{first.test_classes:,} test "
-        "classes."
+        f"A run has {counted(material.folds, 'model')}. Scores are measured on {first.test_images:,} "
+        f"{samples_word(first.dataset)} of {first.test_classes:,} test classes."
     )
     if comparison is not None and comparison.tested:
         sentences.append(
@@ -87,7 +74,6 @@ def _paragraph(material: Material) -> str:
 
 
 def _commits(material: Material) -> str:
-    """Name the commit of the runs, or say that there are several."""
     provenances = [run.provenance for own in material.records.values() for run in own]
     commits = {provenance.commit for provenance in provenances}
     if len(commits) > 1:

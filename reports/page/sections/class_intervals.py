@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reports.page.material import Material, Score
-from reports.page.sections.wording import capitalized
-from reports.tables.table import Cell, Column, NumberFormat, Row, Sheet, Table, Value
+from reports.tables.table import Cell, Column, NumberFormat, Row, Sheet, Table
+from reports.wording import capitalized
 from results.statistics.class_bootstrap import ClassInterval, class_difference, class_interval
-from results.statistics.intervals import student_t_interval
+from results.statistics.intervals import Interval, student_t_interval
 
 RESAMPLES, RESAMPLES_OF_MANY, MANY_CLASSES = 10_000, 2_000, 1_000
 """Number of bootstrap draws for an interval. Above `MANY_CLASSES` classes fewer draws are made, to save minutes."""
@@ -24,8 +24,6 @@ class OverClasses:
     """Intervals of one score over test classes.
 
     Attributes:
-        score: The score.
-        best: Method with the highest mean.
         means: Intervals of the means, by method.
         gaps: Intervals of the distances below the best method, by method, for all other methods.
     """
@@ -63,38 +61,30 @@ def classes_table(material: Material, intervals: OverClasses) -> Table:
         f"Last column: distance to {material.titles[intervals.best]} in percentage points, on the same drawn classes."
     )
     columns = (Column("mean"), Column("over runs"), Column("over classes"), Column("below the best, over classes"))
-    methods = [key for key in material.titles if key in intervals.means]
-    rows = tuple(Row.single(material.titles[key], _cells(material, key, intervals), key) for key in methods)
-    sheet = Sheet(_HEADER, tuple(_values(material, key, intervals) for key in methods))
-    return Table("Dependence on the test classes", caption, columns, rows, sheet)
+    rows, values = [], []
+    for key, title in material.titles.items():
+        if key in intervals.means:
+            runs = student_t_interval(list(material.values(intervals.score)[key].values()))
+            classes, gap = intervals.means[key], intervals.gaps.get(key)
+            rows.append(Row.single(title, _cells(runs, classes, gap), key))
+            below_best = (None,) * 3 if gap is None else (gap.mean, gap.low, gap.high)
+            values.append((key, runs.mean, runs.low, runs.high, classes.low, classes.high, *below_best))
+    return Table("Dependence on the test classes", caption, columns, tuple(rows), Sheet(_HEADER, tuple(values)))
 
 
-def _cells(material: Material, key: str, intervals: OverClasses) -> tuple[Cell, ...]:
-    runs = student_t_interval(list(material.values(intervals.score)[key].values()))
-    means, gap = intervals.means[key], intervals.gaps.get(key)
-    if gap is None:
-        below_best = Cell(0.0, written="the best")
-    else:
-        ends = _ends(gap.low, gap.high)
+def _cells(runs: Interval, classes: ClassInterval, gap: ClassInterval | None) -> tuple[Cell, ...]:
+    below_best = Cell(0.0, written="the best")
+    if gap is not None:
+        ends = _ends(gap)
         below_best = Cell(gap.mean, interval=ends, form=_FROM_TO, note="" if ends else "(one class)")
+    ends_of_runs, ends_of_classes = _ends(runs), _ends(classes)
     return (
         Cell(runs.mean, form=_FROM_TO),
-        _interval_cell(_ends(runs.low, runs.high), "one run"),
-        _interval_cell(_ends(means.low, means.high), "one class"),
+        Cell(interval=ends_of_runs, form=_FROM_TO) if ends_of_runs else Cell("one run"),
+        Cell(interval=ends_of_classes, form=_FROM_TO) if ends_of_classes else Cell("one class"),
         below_best,
     )
 
 
-def _interval_cell(ends: tuple[float, float] | None, without: str) -> Cell:
-    return Cell(without) if ends is None else Cell(interval=ends, form=_FROM_TO)
-
-
-def _ends(low: float | None, high: float | None) -> tuple[float, float] | None:
-    return None if low is None or high is None else (low, high)
-
-
-def _values(material: Material, key: str, intervals: OverClasses) -> tuple[Value, ...]:
-    runs = student_t_interval(list(material.values(intervals.score)[key].values()))
-    means, gap = intervals.means[key], intervals.gaps.get(key)
-    below_best = (None,) * 3 if gap is None else (gap.mean, gap.low, gap.high)
-    return (key, runs.mean, runs.low, runs.high, means.low, means.high, *below_best)
+def _ends(interval: Interval | ClassInterval) -> tuple[float, float] | None:
+    return None if interval.low is None or interval.high is None else (interval.low, interval.high)

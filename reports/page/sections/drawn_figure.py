@@ -19,7 +19,6 @@ class Drawn:
     Attributes:
         name: Name of the files, without suffix.
         svg: Content of the SVG file; None if the figure cannot be drawn and has no files.
-        png: Content of the PNG file, likewise.
         view: The figure on the page; None if the page shows the same content as HTML.
     """
 
@@ -52,14 +51,9 @@ def drawn(
     A figure whose data cannot be drawn, such as equal embeddings, becomes a sentence with the reason.
 
     Args:
-        name: Name of the files, without suffix.
-        title: Title on the page.
-        draw: Draws the figure.
         describe: Writes the alternative text. It is called only if the figure was drawn.
-        caption: Text below the figure.
         fold: Title of the collapsed group that the figure belongs to; empty for none.
         on_page: Whether the page shows the figure.
-        part: Part of the page that the figure belongs to.
     """
     try:
         figure = draw()

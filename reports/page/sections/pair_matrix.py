@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from reports.page.answer import PairCell, PairKind, PairMatrix
+from reports.page.content import PairCell, PairKind, PairMatrix
 from reports.page.material import Material
 from reports.page.sections.class_intervals import OverClasses
-from reports.page.sections.wording import capitalized, p_value, points, runs, test_of
+from reports.wording import capitalized, p_value, points, runs, test_of
 from results.statistics.method_comparison import ComparedPair, ComparisonResult
 
 MOST_METHODS = 40
@@ -15,15 +15,7 @@ _OTHER_CLASSES = "Shown only for these test classes: the interval of the differe
 
 
 def pair_matrix(material: Material, classes: OverClasses | None = None) -> PairMatrix | None:
-    """Build the matrix of verdicts; None with fewer than two methods.
-
-    Args:
-        material: The experiment.
-        classes: Intervals over test classes, if the runs have class scores.
-
-    Returns:
-        The matrix with the methods best first, or counts of the verdicts alone for more than `MOST_METHODS` methods.
-    """
+    """Build the matrix of verdicts; None with fewer than two methods."""
     comparison = material.comparison
     if comparison is None or len(comparison.methods) < 2:
         return None
@@ -87,7 +79,6 @@ def _caption(material: Material, comparison: ComparisonResult) -> str:
 
 
 def _counts(comparison: ComparisonResult) -> str:
-    """Count the verdicts."""
     better = sum(pair.better is not None for pair in comparison.pairs)
     equal = sum(pair.verdict == "equal" for pair in comparison.pairs)
     return (

@@ -3,20 +3,18 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from reports.figures.beside_print import PublishedRowValues, beside_print
-from reports.figures.style import PAGE_WIDTH
+from reports.figures import beside_print
+from reports.figures.beside_print import PublishedRowValues
 from reports.page.content import Verdict
 from reports.page.material import Material, Score
-from reports.page.sections.alternative_texts import of_published_rows
 from reports.page.sections.drawn_figure import Drawn, drawn
-from reports.page.sections.wording import runs
 from reports.published.eligibility import StoredExperiment, concerns
 from reports.published.join import ComparedCell, ComparedRow, ComparedTable, join
 from reports.published.layout import metric_title
+from reports.wording import runs
 from results.published.rows import published_mean
 from results.published.tables import PublishedCell, PublishedColumn, published_table, published_tables
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.statistics.intervals import Interval
 from results.statistics.published_verdict import PublishedMean
 
 
@@ -42,10 +40,9 @@ def _of_column(table: ComparedTable, column: PublishedColumn, fold: str) -> Iter
     return drawn(
         name.replace(" ", "_").replace("@", "_at_"),
         f"{table.published.title}: {score}",
-        lambda: beside_print(rows, f"{score}{unit}", PAGE_WIDTH),
-        lambda: of_published_rows(rows, score),
-        "A diamond inside our prediction interval is compatible with our runs. That interval is wider than the "
-        "interval of our mean, because the published value is a measurement too.",
+        lambda: beside_print.beside_print(rows, f"{score}{unit}"),
+        lambda: beside_print.alternative_text(rows, score),
+        beside_print.CAPTION,
         fold,
         part="papers",
     )
@@ -58,14 +55,8 @@ def _values(row: ComparedRow, column: PublishedColumn) -> PublishedRowValues | N
     published = published_mean(cell.published, cell.row_origin)
     if published is None:
         return None
-    scale = cell.scale
-    prediction = None if cell.prediction is None else _scaled(cell.prediction, scale)
-    return PublishedRowValues(row.label, scale * published.value, _scaled(cell.ours, scale), prediction)
-
-
-def _scaled(interval: Interval, scale: float) -> Interval:
-    half = None if interval.half_width is None else scale * interval.half_width
-    return Interval(scale * interval.mean, half, interval.n)
+    prediction = None if cell.prediction is None else cell.scaled(cell.prediction)
+    return PublishedRowValues(row.label, cell.scale * published.value, cell.scaled(cell.ours), prediction)
 
 
 def _is_primary(material: Material, column: PublishedColumn) -> bool:
@@ -75,26 +66,10 @@ def _is_primary(material: Material, column: PublishedColumn) -> bool:
 
 
 class PublishedValue(NamedTuple):
-    """A published value of one of our scores.
+    """A published value of one of our scores, as a fraction of 1, with the title of its table."""
 
-    Attributes:
-        value: The value as a fraction of 1.
-        rounding: Half a unit of its last published digit, as a fraction of 1.
-        source: Title of the published table.
-        runs: Number of runs behind the value, 1 if the paper does not say.
-        deviation: Standard deviation between these runs as a fraction of 1; None if it is not known.
-    """
-
-    value: float
-    rounding: float = 0.0
+    mean: PublishedMean
     source: str = ""
-    runs: int = 1
-    deviation: float | None = None
-
-    @property
-    def mean(self) -> PublishedMean:
-        """The value as a measurement."""
-        return PublishedMean(self.value, self.rounding, self.runs, self.deviation)
 
 
 PublishedValues = Mapping[tuple[str, Score], PublishedValue]
@@ -123,8 +98,7 @@ def published_values(tables: Sequence[ComparedTable]) -> PublishedValues:
             published = cell.published
             mean = None if cell.row_origin is None else published_mean(published, cell.row_origin)
             if published.metric in HEADLINE_METRICS and published.key and mean is not None:
-                value = PublishedValue(mean.value, mean.rounding, table.published.title, mean.runs, mean.deviation)
-                values.setdefault((published.key, _score(published)), value)
+                values.setdefault((published.key, _score(published)), PublishedValue(mean, table.published.title))
     return values
 
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from string import ascii_lowercase
 
-from reports.page.answer import DrawnInterval, RankedRow, Ranking
+from reports.page.content import DrawnInterval, RankedRow, Ranking
 from reports.page.material import Material
+from reports.wording import origin_of_mean
 from results.statistics.intervals import Interval, student_t_interval
 
 MOST_GROUPS = 8
@@ -12,14 +13,7 @@ MOST_GROUPS = 8
 
 
 def ranking(material: Material) -> Ranking | None:
-    """Rank the methods by the primary score; None without runs.
-
-    Args:
-        material: The experiment.
-
-    Returns:
-        Compared methods and rows under other conditions by their means, then methods without runs.
-    """
+    """Rank the methods by the primary score; None without runs."""
     if not material.records:
         return None
     comparison, score = material.comparison, material.scores[0]
@@ -39,7 +33,7 @@ def ranking(material: Material) -> Ranking | None:
             letters=_letters(key, groups),
             sign=left_out[key].sign if key in left_out else "",
             leads=key in leading,
-            detail=_detail(material.titles[key], intervals[key], values[key]),
+            detail=origin_of_mean(material.titles[key], values[key], intervals[key]),
         )
         for key in material.best_first
     ]
@@ -71,14 +65,6 @@ def _letters(key: str, groups: Sequence[Sequence[str]]) -> tuple[str, ...]:
     return tuple(
         letter if key in group else "" for letter, group in zip(ascii_lowercase[:MOST_GROUPS], groups, strict=False)
     )
-
-
-def _detail(title: str, interval: Interval, values: Sequence[float]) -> str:
-    single = ", ".join(f"{100 * value:.2f}" for value in values)
-    if interval.low is None or interval.high is None:
-        return f"{title}\nruns: {single}\none run: no interval"
-    ends = f"{100 * interval.low:.2f} to {100 * interval.high:.2f}"
-    return f"{title}\nruns: {single}\n95 % Student-t interval: {ends}, n = {interval.n}"
 
 
 def _notes(material: Material, groups: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -1,23 +1,32 @@
-"""Figures of runs and their trainings: intervals, ranks, validation curves, batch sizes."""
+"""Figures of runs, of their trainings and of the searches: intervals, ranks, curves, batch sizes, trials."""
 
 import math
 from collections.abc import Iterator, Mapping
 
-from reports.figures.critical_difference import critical_difference_diagram
-from reports.figures.curves import FoldCurve, MethodCurves, score_curves
-from reports.figures.dependence import Dependence, DependencePanel, dependence_plot
-from reports.figures.intervals import MethodRuns, interval_plot
+from reports.figures import (
+    contour,
+    critical_difference,
+    curves,
+    dependence,
+    intervals,
+    parallel_coordinates,
+    search_history,
+)
+from reports.figures.curves import FoldCurve, MethodCurves
+from reports.figures.dependence import Dependence, DependencePanel
+from reports.figures.intervals import MethodRuns
 from reports.figures.style import PAGE_WIDTH
+from reports.figures.trials import SearchHistory, finished
 from reports.page.material import Material, Score
-from reports.page.sections.alternative_texts import of_curves, of_dependence, of_intervals, of_ranks
 from reports.page.sections.drawn_figure import Drawn, drawn
 from reports.page.sections.published_values import PublishedValues
-from reports.page.sections.wording import capitalized
+from reports.wording import capitalized
 from results.records.records import FoldResult
 from results.spec.experiment_spec import Experiment
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.ranks import average_ranks
 from results.statistics.run_values import run_values
+from results.whole_files import file_name
 
 MOST_METHODS = 40
 """With more methods only the intervals of the primary score are drawn."""
@@ -31,7 +40,7 @@ def run_figures(material: Material, published: PublishedValues) -> Iterator[Draw
     drawn_scores = material.scores if len(material.records) <= MOST_METHODS else material.scores[:1]
     for score in drawn_scores:
         yield from _intervals(
-            material, score, {key: value.value for (key, other), value in published.items() if other == score}
+            material, score, {key: value.mean.value for (key, other), value in published.items() if other == score}
         )
     yield from _ranks(material, material.scores[0])
     yield from _curves(material)
@@ -46,14 +55,12 @@ def _intervals(material: Material, score: Score, published: Mapping[str, float])
     ]
     first = score == material.scores[0]
     repeated = any(run.search for runs in material.records.values() for run in runs)
-    points = "the means of the searches, or single runs without a search" if repeated else "the single runs"
     yield from drawn(
         f"intervals_{score.name.replace(' ', '_').replace('@', '_at_').lower()}",
         f"{capitalized(score.name)} by method",
-        lambda: interval_plot(rows, score.name, PAGE_WIDTH),
-        lambda: of_intervals(rows),
-        f"The points below a mean are {points}. Overlapping intervals do not replace a test. The verdicts above are "
-        "tests.",
+        lambda: intervals.interval_plot(rows, score.name),
+        lambda: intervals.alternative_text(rows),
+        intervals.caption(repeated_searches=repeated),
         fold="" if first else "Other scores by method",
     )
 
@@ -72,16 +79,12 @@ def _ranks(material: Material, score: Score) -> Iterator[Drawn]:
     groups = [[material.titles[key] for key in group] for group in comparison.groups]
     mean_ranks = dict(zip(ranks.methods, ranks.ranks, strict=True))
     blocks = f"{ranks.blocks} matched runs"
-    left_out = f" {ranks.left_out} runs are left out, because not every method has them." if ranks.left_out else ""
-    p = "" if ranks.p is None else f" Friedman's test of equal ranks: p = {ranks.p:.3g}."
     yield from drawn(
         "critical_difference",
         f"Mean ranks by {score.name}",
-        lambda: critical_difference_diagram(mean_ranks, blocks, groups, PAGE_WIDTH),
-        lambda: of_ranks(mean_ranks, blocks, groups),
-        "The blocks are runs on one dataset, so the ranks hold for this dataset only. A bar joins methods of which "
-        "none is shown to be better than another, by the tests of all pairs behind the verdicts. A method without a "
-        f"dot on a bar does not belong to it.{p}{left_out}",
+        lambda: critical_difference.critical_difference_diagram(mean_ranks, blocks, groups),
+        lambda: critical_difference.alternative_text(mean_ranks, blocks, groups),
+        critical_difference.caption(ranks.p, ranks.left_out),
     )
 
 
@@ -94,33 +97,30 @@ def _curves(material: Material) -> Iterator[Drawn]:
     yield from drawn(
         "validation_curves",
         "Validation scores during the trainings of each method's first run",
-        lambda: score_curves(shown, width=PAGE_WIDTH),
-        lambda: of_curves(shown, "Validation MAP@R"),
-        "Reproduction 0 of each method, one line per fold. Mean and band end where the first fold stops. The scores in "
-        "the tables are measured on the test classes, which are other classes.",
+        lambda: curves.score_curves(shown),
+        lambda: curves.alternative_text(shown, "Validation MAP@R"),
+        curves.CAPTION,
     )
 
 
 def _test_curves(material: Material) -> Iterator[Drawn]:
-    """Draw the recorded test scores in the metric that the paper's code chooses by."""
     metric = material.measured.summary.experiment.peeking_metric
     name, unit = f"test {HEADLINE_METRICS[metric]}", "run" if material.folds == 1 else "fold"
     shown = []
     for key, records in material.records.items():
         # A run with one training is one line; of runs with several folds only the first is drawn.
         names = [name for record in records[: None if unit == "run" else 1] for name in record.fold_fingerprints]
-        curves = [curve for name in names if (curve := _test_curve(material, name, metric)) is not None]
-        if curves:
-            shown.append(MethodCurves(material.titles[key], tuple(curves)))
+        lines = [curve for name in names if (curve := _test_curve(material, name, metric)) is not None]
+        if lines:
+            shown.append(MethodCurves(material.titles[key], tuple(lines)))
     if not shown:
         return
     yield from drawn(
         "test_curves",
         f"{capitalized(name)} during the trainings",
-        lambda: score_curves(shown, name, unit, PAGE_WIDTH),
-        lambda: of_curves(shown, capitalized(name), unit),
-        "Nothing is chosen by these scores. Validation scores chose the kept checkpoint. Peeking would keep the "
-        "highest point of each line.",
+        lambda: curves.score_curves(shown, name, unit),
+        lambda: curves.alternative_text(shown, capitalized(name), unit),
+        curves.CAPTION_OF_TEST_SCORES,
         fold="Test scores during the trainings",
     )
 
@@ -176,12 +176,48 @@ def _batch_sizes(material: Material) -> Iterator[Drawn]:
     yield from drawn(
         "batch_size",
         f"{capitalized(score.name)} by batch size",
-        lambda: dependence_plot(shown, score.name, stacked=True),
-        lambda: of_dependence(shown, score.name),
-        "From the panels of this experiment that differ only in batch size.",
+        lambda: dependence.dependence_plot(shown, score.name, stacked=True),
+        lambda: dependence.alternative_text(shown, score.name),
+        dependence.CAPTION_OF_BATCH_SIZES,
     )
 
 
 def _with_batch_size(experiment: Experiment, batch_size: int) -> Experiment:
     training = experiment.training.model_copy(update={"batch_size": batch_size})
     return experiment.model_copy(update={"training": training})
+
+
+def search_figures(key: str, title: str, search: SearchHistory) -> Iterator[Drawn]:
+    """Draw a method's search; with two or more hyperparameters also parallel coordinates and a contour."""
+    name, fold, trials = file_name(key), f"Search of {title}", search.trials
+    if not finished(trials):
+        return
+    yield from drawn(
+        f"search_{name}_history",
+        f"{title}: trials in order",
+        lambda: search_history.search_history(trials, startup=min(search.startup, len(trials))),
+        lambda: search_history.alternative_text(trials),
+        search_history.caption(trials),
+        fold,
+    )
+    if len(search.parameters) < 2:
+        return
+    searched = {parameter.name for parameter in search.parameters}
+    complete = tuple(trial for trial in trials if searched <= trial.parameters.keys())
+    yield from drawn(
+        f"search_{name}_parallel",
+        f"{title}: all trials across the hyperparameters",
+        lambda: parallel_coordinates.parallel_coordinates(complete, search.parameters),
+        lambda: parallel_coordinates.alternative_text(complete, search.parameters),
+        parallel_coordinates.CAPTION,
+        fold,
+    )
+    x, y = contour.strongest_pair(complete, search.parameters)
+    yield from drawn(
+        f"search_{name}_contour",
+        f"{title}: {x.name} and {y.name}",
+        lambda: contour.search_contour(complete, x, y, width=PAGE_WIDTH),
+        lambda: contour.alternative_text(complete, x, y),
+        contour.caption(complete, others=len(search.parameters) > 2),
+        fold,
+    )

@@ -7,17 +7,17 @@ from reports.page.content import Download, Part, TableSection
 from reports.page.material import Material
 from reports.page.sections.class_intervals import OverClasses, classes_table
 from reports.page.sections.published_values import PublishedValue, published_values
-from reports.page.sections.wording import capitalized
 from reports.published.join import ComparedTable
 from reports.published.layout import published_layout
 from reports.tables.costs import costs
 from reports.tables.differences import differences
-from reports.tables.doubt_budget import doubt_table
 from reports.tables.formats import WRITERS
 from reports.tables.hyperparameters import hyperparameters
 from reports.tables.peeking import peeking_table
 from reports.tables.result_table import ResultColumn, cells_beside, result_cells, table_of
 from reports.tables.table import Cell, Line, Row, Table
+from reports.tables.uncertainty import uncertainty_table
+from reports.wording import capitalized, origin_of_mean
 from results.records.records import RunRecord
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.intervals import Interval
@@ -34,14 +34,9 @@ def scores_table(
     """Build the table of results for the page.
 
     Args:
-        results: The table that `result_table` makes.
-        records: The runs of the table.
         published: Published values by method and column. A cell gets a verdict if our runs or the
             paper show how much runs vary.
         absent: Titles by key of methods without runs. Their rows have the words "not run".
-
-    Returns:
-        The table with a tooltip in every cell.
     """
     rows = []
     for row in results.rows:
@@ -63,21 +58,12 @@ def _cell(
     by_run = values_by_run(runs, metric, kind).get(runs[0].method, {})
     values, searches = list(by_run.values()), list(by_search(by_run).values())
     interval = Interval(float(cell.value or 0), cell.half_width, len(runs))
-    sentences = [
-        f"{title}, {kind} {HEADLINE_METRICS[metric]}",
-        f"runs: {', '.join(f'{100 * value:.2f}' for value in values)}",
-    ]
-    if interval.low is not None and interval.high is not None:
-        ends = f"{100 * interval.low:.2f} to {100 * interval.high:.2f}"
-        sentences.append(f"95 % Student-t interval: {ends}, n = {interval.n}")
-    else:
-        sentences.append("one run: no interval")
+    tooltip = origin_of_mean(f"{title}, {kind} {HEADLINE_METRICS[metric]}", values, interval)
     if published is None:
-        return replace(cell, tooltip="\n".join(sentences))
+        return replace(cell, tooltip=tooltip)
     source = f" ({published.source})" if published.source else ""
-    sentences.append(f"published: {100 * published.value:.2f}{source}")
-    comparison = published_verdict(searches, published.mean)
-    return replace(cell, tooltip="\n".join(sentences), verdict=comparison)
+    tooltip += f"\npublished: {100 * published.mean.value:.2f}{source}"
+    return replace(cell, tooltip=tooltip, verdict=published_verdict(searches, published.mean))
 
 
 _FILES = (
@@ -123,7 +109,6 @@ def _scores(material: Material, compared: Sequence[ComparedTable]) -> TableSecti
 
 
 def _published(compared: ComparedTable) -> TableSection:
-    """Make a section of the rows of a published table that have runs."""
     rows = tuple(row for row in compared.rows if row.was_run)
     table = published_layout(replace(compared, rows=rows))
     left_out = len(compared.rows) - len(rows)
@@ -134,7 +119,7 @@ def _published(compared: ComparedTable) -> TableSection:
 
 def _doubt(material: Material) -> TableSection:
     """The table of doubt. Of many methods the page shows only the pairs with the best one; the files have all."""
-    table = doubt_table(material.measured)
+    table = uncertainty_table(material.measured)
     section = _section(table, "doubt", material, "doubt")
     if len(material.records) <= MOST_METHODS or material.comparison is None:
         return section

@@ -1,5 +1,7 @@
 """The critical difference diagram: ranks, groups, names that do not overlap."""
 
+import re
+
 import pytest
 
 from reports.figures.critical_difference import critical_difference_diagram
@@ -35,7 +37,7 @@ def test_names_of_many_ranked_methods_do_not_overlap():
     titles = measured("all_methods_glyphs").summary.methods.values()
     figure = critical_difference_diagram({title: 1.0 + i for i, title in enumerate(titles)}, "104 classes", [])
     figure.draw_without_rendering()
-    names = [text for text in figure.axes[0].texts if "  " in text.get_text()]
+    names = [text for text in figure.axes[0].texts if re.search(r"\d\.\d\d", text.get_text())]
     boxes = [text.get_window_extent() for text in names]
     assert len(boxes) == len(titles)
     for at, one in enumerate(boxes):

@@ -13,15 +13,15 @@ from reports.figures.gallery import (
     retrievals_of,
 )
 from reports.figures.style import BLUE, ORANGE, FigureError
-from tests.support.page_material import exhibit
+from tests.support.page_material import figure_data
 
 
 def picture(value):
     return np.full((6, 5, 3), value, dtype=np.uint8)
 
 
-EASY = Retrieval(picture(1), "wren", 0.9, (Neighbour(picture(2), "wren"),))
-HARD = Retrieval(picture(3), "gull", 0.1, (Neighbour(picture(4), "tern"), Neighbour(picture(5), "gull")))
+EASY = Retrieval(picture(1), "wren", 0.9, (Neighbour(picture(2), "wren", True),))
+HARD = Retrieval(picture(3), "gull", 0.1, (Neighbour(picture(4), "tern", False), Neighbour(picture(5), "gull", True)))
 
 
 def test_the_hardest_class_comes_first():
@@ -56,7 +56,9 @@ def test_images_keep_their_shape_and_lie_in_their_frames():
 
 
 def test_the_gallery_takes_grey_images_and_refuses_floats():
-    grey = Retrieval(np.zeros((4, 4), dtype=np.uint8), "a", 0.5, (Neighbour(np.zeros((4, 4), dtype=np.uint8), "a"),))
+    grey = Retrieval(
+        np.zeros((4, 4), dtype=np.uint8), "a", 0.5, (Neighbour(np.zeros((4, 4), dtype=np.uint8), "a", True),)
+    )
     assert len(retrieval_gallery([grey]).axes[0].images) == 2
     bad = Retrieval(np.zeros((4, 4)), "a", 0.5, grey.neighbours)
     with pytest.raises(FigureError, match="not float64 of shape"):
@@ -66,7 +68,7 @@ def test_the_gallery_takes_grey_images_and_refuses_floats():
 
 
 def test_the_retrievals_of_an_exhibit_can_be_limited():
-    shown = exhibit()
+    shown = figure_data()
     (first, second) = retrievals_of(shown)
     assert (first.class_name, second.class_name) == ("<b>x</b>", "y")
     assert first.image.shape == (16, 16), "a grey image has no last axis"

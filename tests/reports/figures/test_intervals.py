@@ -27,15 +27,21 @@ def test_intervals_show_mean_interval_runs_and_printed_value():
 def test_intervals_name_methods_runs_and_what_the_bar_is():
     figure = interval_plot([MethodRuns("Triplet", RUNS), MethodRuns("One", (0.4,))], "separated P@1")
     axes = figure.axes[0]
-    assert [text.get_text() for text in axes.get_yticklabels()] == ["Triplet  (n = 3)", "One  (n = 1)"]
-    assert axes.get_xlabel() == "separated P@1, %  (mean and 95 % Student-t interval over n runs)"
+    assert [text.get_text() for text in axes.get_yticklabels()] == [
+        "Triplet  (n\u00a0=\u00a03)",
+        "One  (n\u00a0=\u00a01)",
+    ]
+    assert axes.get_xlabel() == "separated P@1, %\n(mean and 95 % Student-t interval over n runs)"
     assert axes.yaxis_inverted(), "the first method stands at the top"
     assert sorted(legend_texts(figure)) == ["95 % interval", "mean", "single run"]
 
 
 def test_a_printed_value_alone_is_shown_and_a_method_with_nothing_left_out():
     figure = interval_plot([MethodRuns("A", RUNS), MethodRuns("B", (), 0.3), MethodRuns("C", ())], "x")
-    assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["A  (n = 3)", "B  (n = 0)"]
+    assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == [
+        "A  (n\u00a0=\u00a03)",
+        "B  (n\u00a0=\u00a00)",
+    ]
 
 
 def test_intervals_need_a_run():
@@ -58,8 +64,8 @@ def test_labels_of_real_results_do_not_overlap(name):
     assert legend.x1 <= figure.bbox.x1
 
 
-def test_a_narrow_figure_wraps_long_names_but_not_inside_the_number_of_runs():
-    figure = interval_plot([MethodRuns("Multi-Similarity with miner", RUNS)], "concatenated MAP@R", PAGE_WIDTH)
+def test_a_figure_wraps_long_names_but_not_inside_the_number_of_runs():
+    figure = interval_plot([MethodRuns("Multi-Similarity with miner", RUNS)], "concatenated MAP@R")
     (label,) = [text.get_text() for text in figure.axes[0].get_yticklabels()]
     assert label == "Multi-Similarity with\nminer  (n\u00a0=\u00a03)"
     assert figure.get_figwidth() == PAGE_WIDTH

@@ -12,7 +12,7 @@ def test_similarities_are_cosines_sorted_by_class():
     panel = SimilarityPanel("A", embeddings, np.array([1, 0, 1]), np.array([[0.0, -5.0], [2.0, 0.0]]), np.array([1, 0]))
     half = 1 / np.sqrt(2)
     assert panel.similarities == pytest.approx(np.array([[1, 0], [0, -1], [half, -half]]))
-    figure = similarity_heat_map([panel])
+    figure = similarity_heat_map([panel], 1)
     image = figure.axes[0].images[0]
     np.testing.assert_allclose(image.get_array(), panel.similarities)
     assert image.get_clim() == (-1.0, 1.0)
@@ -26,16 +26,16 @@ def test_panels_of_similarities_have_one_scale():
     eye = np.eye(3)
     first = SimilarityPanel("A", eye, np.arange(3), eye, np.arange(3))
     second = SimilarityPanel("B", eye, np.arange(3), 1 - eye, np.arange(3))
-    figure = similarity_heat_map([first, second], limits=(0.0, 1.0))
-    assert {axes.images[0].get_clim() for axes in figure.axes[:2]} == {(0.0, 1.0)}
+    figure = similarity_heat_map([first, second], 2)
+    assert {axes.images[0].get_clim() for axes in figure.axes[:2]} == {(-1.0, 1.0)}
     assert figure.axes[2].get_ylabel() == "cosine similarity"
 
 
 def test_similarities_refuse_shapes_that_do_not_fit():
     with pytest.raises(FigureError, match="'A': needs one label per embedding"):
-        similarity_heat_map([SimilarityPanel("A", np.eye(3), np.arange(2), np.eye(3), np.arange(3))])
+        similarity_heat_map([SimilarityPanel("A", np.eye(3), np.arange(2), np.eye(3), np.arange(3))], 1)
     with pytest.raises(FigureError, match="differ in dimensions"):
-        similarity_heat_map([SimilarityPanel("A", np.eye(3), np.arange(3), np.eye(2), np.arange(2))])
+        similarity_heat_map([SimilarityPanel("A", np.eye(3), np.arange(3), np.eye(2), np.arange(2))], 1)
 
 
 def test_panels_can_stand_in_several_rows():

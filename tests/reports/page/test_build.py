@@ -6,7 +6,7 @@ from reports.page.build import build_page
 from reports.page.material import Material
 from reports.page.render import figure_groups, render_page
 from tests.support.measured_experiment import with_trainings
-from tests.support.page_material import A, B, C, exhibit, material, search, values
+from tests.support.page_material import A, B, C, figure_data, material, search, values
 from tests.support.published_world import MLRC, changed
 from tests.support.sample_records import some_summary
 
@@ -55,7 +55,9 @@ def test_figures_are_drawn_where_there_are_data_and_nowhere_else():
         *("intervals_concatenated_p_at_1", "intervals_separated_p_at_1"),
     }
     whole = material(
-        runs, exhibits={"a": exhibit(), "b": exhibit(False)}, searches={"a": search("x", "y"), "b": search("x")}
+        runs,
+        figure_data={"a": figure_data(), "b": figure_data(False)},
+        searches={"a": search("x", "y"), "b": search("x")},
     )
     report = build_page(whole)
     added = {one.name for one in report.figures} - bare

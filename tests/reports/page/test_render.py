@@ -19,16 +19,17 @@ from reports.figures.style import png_of, svg_of
 from reports.page.content import Command, Download, MethodSource, PageContent, TableSection, Verdict
 from reports.page.material import Material
 from reports.page.render import SHOWN, compact_svg, duration, embedded, environments_of, render_page, thumbnail_uri
-from reports.page.sections.origins import origins_of
+from reports.page.sections.origins import origins_of, protocol_facts
 from reports.page.sections.published_values import PublishedValue
-from reports.page.sections.settings import protocol_facts
 from reports.page.sections.table_sections import scores_table, tables_of
 from reports.tables.formats import to_csv, to_markdown
 from reports.tables.latex import to_latex
-from reports.tables.result_table import build_table, result_cells, table_of
+from reports.tables.result_table import result_cells, table_of
 from reports.tables.table import PERCENT, Cell, Column, NumberFormat, Row, Table
+from results.statistics.published_verdict import PublishedMean
+from results.store.experiment_results import MeasuredExperiment
 from tests.support.sample_page import measured, sample_content
-from tests.support.sample_records import some_provenance, some_run
+from tests.support.sample_records import some_provenance, some_run, some_summary
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
 
@@ -270,8 +271,8 @@ def test_every_run_is_traced_to_its_trainings(quickstart):
 
 def test_runs_of_two_environments_say_which_is_theirs():
     other = some_provenance().model_copy(update={"device": "NVIDIA H200", "tree_dirty": True})
-    records = [some_run("triplet", 0), some_run("triplet", 1, provenance=other)]
-    origins = origins_of(records, {"triplet": "Triplet", "never": "Never run"})
+    records = (some_run("triplet", 0), some_run("triplet", 1, provenance=other))
+    origins = origins_of(MeasuredExperiment(some_summary(), records), {"triplet": "Triplet", "never": "Never run"})
     assert [origin.key for origin in origins] == ["triplet"]
     assert [one.device for one in environments_of(origins)] == ["cpu", "NVIDIA H200"]
     text = render_page(PageContent("p", origins=origins))
@@ -308,14 +309,14 @@ def few_runs():
     records = [some_run("triplet", run, value) for run, value in enumerate((0.50, 0.54, 0.61))]
     records.append(some_run("margin", 0, 0.4))
     titles = {"triplet": "Triplet", "margin": "Margin"}
-    return records, build_table(records, titles, "t", reproductions=3, trials=5)
+    return records, table_of(MeasuredExperiment(some_summary(methods=titles), tuple(records)))
 
 
 @pytest.mark.parametrize(("published", "verdict"), [(0.28, "inside"), (0.27, "above"), (0.83, "below"), (None, None)])
 def test_a_published_value_is_held_against_the_interval(published, verdict):
     records, table = few_runs()
     # 0.55 ± 0.1383, see test_result_table; for a published value of one run, 0.1383 sqrt(3 + 1)
-    values = {} if published is None else {("triplet", P1): PublishedValue(published, source="MLRC, Table 4")}
+    values = {} if published is None else {("triplet", P1): PublishedValue(PublishedMean(published), "MLRC, Table 4")}
     cell = result_cells(scores_table(table, records, values).rows[0])[P1]
     assert cell.verdict == verdict
     assert "runs: 50.00, 54.00, 61.00" in cell.tooltip
@@ -325,7 +326,7 @@ def test_a_published_value_is_held_against_the_interval(published, verdict):
 
 def test_one_run_is_not_held_against_anything():
     records, table = few_runs()
-    cell = result_cells(scores_table(table, records, {("margin", P1): PublishedValue(0.4)}).rows[1])[P1]
+    cell = result_cells(scores_table(table, records, {("margin", P1): PublishedValue(PublishedMean(0.4))}).rows[1])[P1]
     assert (cell.half_width, cell.verdict) == (None, "no interval")
     assert "one run: no interval" in cell.tooltip
 

@@ -9,7 +9,7 @@ from reports.figures.style import FigureError, png_of
 from reports.figures.trials import Parameter, SearchHistory, TrialPoint
 from reports.paper_figures.embeddings import EMBEDDING_FIGURES
 from results.records.artifacts import Recording, Snapshot
-from tests.support.page_material import exhibit, material, values
+from tests.support.page_material import figure_data, material, values
 
 DRAW = {figure.name: figure.draw for figure in EMBEDDING_FIGURES}
 RANDOM = np.random.default_rng(0)
@@ -52,7 +52,9 @@ def test_figure_2_of_proxy_isa_draws_both_methods_at_the_recorded_epoch():
 
 def test_figure_6_of_proxy_isa_draws_stages_of_the_training_and_test_images():
     stage = experiment("proxy_isa", recordings={"proxy_isa": stages(30, 80)})
-    final = experiment("proxy_anchor", "proxy_isa", exhibits={"proxy_anchor": exhibit(), "proxy_isa": exhibit()})
+    final = experiment(
+        "proxy_anchor", "proxy_isa", figure_data={"proxy_anchor": figure_data(), "proxy_isa": figure_data()}
+    )
     figure = DRAW["proxy_isa_figure6"]({"cars196_stages": stage, "cars196_final": final})
     assert [title.partition("\n")[0] for title in titles(figure)] == [
         "(a) PROXY_ISA, epoch 30",
@@ -63,7 +65,7 @@ def test_figure_6_of_proxy_isa_draws_stages_of_the_training_and_test_images():
     with pytest.raises(FigureError, match=r"no panel \*stages has runs"):
         DRAW["proxy_isa_figure6"]({"cars196_final": final})
     with pytest.raises(FigureError, match="no test embeddings"):
-        DRAW["proxy_isa_figure6"]({"cars196_stages": stage, "cars196_final": replace(final, exhibits={})})
+        DRAW["proxy_isa_figure6"]({"cars196_stages": stage, "cars196_final": replace(final, figure_data={})})
 
 
 def test_figure_7_of_proxy_isa_has_a_row_per_epoch_and_a_column_per_method():
@@ -89,7 +91,7 @@ def test_figure_7_draws_the_epochs_that_all_methods_have():
 
 
 def test_retrievals_are_drawn_once_per_dataset():
-    birds = experiment("proxy_anchor", exhibits={"proxy_anchor": exhibit()})
+    birds = experiment("proxy_anchor", figure_data={"proxy_anchor": figure_data()})
     figure = DRAW["proxy_anchor_retrievals_cub_cars"]({"small": birds, "large": birds})
     assert [part.get_suptitle() for part in figure.subfigs] == ["glyphs"]
     with pytest.raises(FigureError, match="no run of proxy_anchor has retrievals"):

@@ -13,13 +13,12 @@ import pytest
 
 from reports.published.join import join
 from reports.published.layout import published_layout
-from reports.tables.cell_text import cell_text
 from reports.tables.costs import costs
 from reports.tables.differences import differences
 from reports.tables.formats import WRITERS, to_csv, to_html, to_json, to_latex, to_latex_document, to_markdown
 from reports.tables.hyperparameters import hyperparameters
 from reports.tables.peeking import peeking_table
-from reports.tables.table import POINTS, Cell, Column, Line, NumberFormat, Row, Sheet, Table
+from reports.tables.table import POINTS, Cell, Column, Line, NumberFormat, Row, Sheet, Table, cell_text
 from results.published.tables import published_table, published_tables
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.measured_experiment import TITLES, measured, read, with_trainings

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reports.tables.cell_text import joined, joined_groups, joined_with_and
+from reports.wording import joined, joined_groups, listed
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ from reports.tables.cell_text import joined, joined_groups, joined_with_and
     ],
 )
 def test_a_comma_in_a_name_does_not_break_a_list(names, plain, with_and):
-    assert (joined(names), joined_with_and(names)) == (plain, with_and)
+    assert (joined(names), listed(names)) == (plain, with_and)
 
 
 def test_a_comma_in_a_name_does_not_break_groups():

@@ -54,9 +54,8 @@ def test_raced_searches_are_named_below_the_table_and_on_the_page():
     (note,) = race_notes(raced)
     assert "a trial that was clearly behind the best trial on the same folds got no more folds" in note
     assert note in table_of(raced).notes
-    assert note in [verdict.sentence for verdict in warnings_of(Material("some", raced), partial=False)]
-    unsearched = load_experiment("quickstart", {"search.racing": True, "search.trials": 0})
-    assert race_notes(replace(plain, summary=plain.summary.model_copy(update={"experiment": unsearched}))) == []
+    assert note in [verdict.sentence for verdict in warnings_of(Material("some", raced), unfinished=False)]
+    assert race_notes(replace(raced, summary=raced.summary.model_copy(update={"trials": 0}))) == []
 
 
 def with_settings(overrides, **changes):
@@ -135,7 +134,7 @@ def test_the_page_warns_with_the_notes_of_the_table():
     summary = page.measured.summary.model_copy(update={"ranges": ranges})
     world = replace(with_trainings(), searches=CLOSE, summary=summary)
     assert len(range_end_notes(world)) == 1
-    warned = " ".join(said(warnings_of(replace(page, measured=world), partial=False)))
+    warned = " ".join(said(warnings_of(replace(page, measured=world), unfinished=False)))
     for note in result_notes(world)[1:]:
         assert note in warned
 

@@ -9,13 +9,13 @@ import subprocess
 import pandas as pd
 import pytest
 
-from reports.tables.cell_text import cell_text
 from reports.tables.formats import to_csv, to_markdown
 from reports.tables.latex import to_latex
-from reports.tables.result_table import build_table, cells_beside, missing_runs, result_cells
-from results.spec.experiment_spec import PrimaryScore
+from reports.tables.result_table import cells_beside, missing_runs, result_cells, table_of
+from reports.tables.table import cell_text
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.store.experiment_results import MeasuredExperiment
+from tests.support.published_world import MLRC
 from tests.support.sample_records import scores, some_run, some_summary
 from tests.support.sound_latex import check_latex
 
@@ -29,8 +29,8 @@ def records():
 
 
 def table(given=None, **changes):
-    settings = {"methods": TITLES, "title": "A test", "reproductions": 3, "trials": 50}
-    return build_table(records() if given is None else given, **{**settings, **changes})
+    summary = some_summary(**{"methods": TITLES, "title": "A test", "trials": 50, **changes})
+    return table_of(MeasuredExperiment(summary, tuple(records() if given is None else given)))
 
 
 def missing(given=None, methods=TITLES, runs=None):
@@ -81,7 +81,7 @@ def test_a_method_with_some_of_its_runs_is_named_and_shown_with_those_it_has():
     asked = {"methods": {"triplet": "Triplet", "untrained": "Untrained"}, "runs": {"triplet": 5, "untrained": 1}}
     assert missing(**asked) == ("Triplet has 3 of 5 runs",)
     partial = table(**asked)
-    assert partial.notes[-1] == "Partial: Triplet has 3 of 5 runs."
+    assert "Partial: Triplet has 3 of 5 runs." in partial.notes
     assert runs_of(partial, "triplet") == 3
 
 
@@ -113,7 +113,7 @@ def test_one_run_has_no_interval_anywhere():
 def test_flags_are_notes_and_mark_their_row():
     flagged = [*records(), some_run("cosface", 2, 0.2, flags=("fold 1: training diverged (loss not finite)",))]
     drawn = table(given=flagged)
-    assert drawn.notes == ("* CosFace: run 2, fold 1: training diverged (loss not finite)",)
+    assert drawn.notes[:1] == ("* CosFace: run 2, fold 1: training diverged (loss not finite)",)
     assert "| CosFace* | 1 |" in to_markdown(drawn)
     assert "| Triplet | 3 |" in to_markdown(drawn)
     assert "- * CosFace: run 2, fold 1: training diverged (loss not finite)" in to_markdown(drawn)
@@ -202,9 +202,9 @@ def test_methods_that_no_other_is_better_than_are_marked_in_the_primary_score_on
 
 
 def test_an_experiment_can_name_its_primary_score():
-    primary = PrimaryScore(metric="precision_at_1", embeddings="separated")
+    primary = {"metric": "precision_at_1", "embeddings": "separated"}
     near = [some_run("cosface", run, value) for run, value in enumerate((0.51, 0.53, 0.60))]
-    named = table(given=[*records()[:3], *near], primary=primary)
+    named = table(given=[*records()[:3], *near], settings={**MLRC, "primary": primary})
     marks = {column: cell.mark for column, cell in result_cells(row(named, "cosface")).items() if cell.mark}
     assert marks == {("separated", "precision_at_1"): "tied"}
     assert "Methods are tested in the primary score, separated P@1" in named.caption

@@ -139,7 +139,7 @@ def test_a_store_without_its_artifacts_makes_a_page_without_their_figures(here, 
 
 @pytest.mark.slow
 def test_a_broken_exhibit_is_mentioned_on_the_page(here, say):
-    for path in (here / "runs" / "artifacts" / "exhibits").iterdir():
+    for path in (here / "runs" / "artifacts" / "figure_data").iterdir():
         path.write_bytes(b"nothing")
     assert say("report").code == 0
     assert "cannot be read" in whole_page(here)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from reproduce.outputs.page_inputs import forget, is_current, page_fingerprint, remember
-from tests.support.page_material import exhibit, material, replace_run, values
+from tests.support.page_material import figure_data, material, replace_run, values
 
 
 @pytest.fixture
@@ -22,11 +22,11 @@ def folders(tmp_path):
 
 @pytest.fixture
 def shown():
-    return material(values(a=[0.5, 0.6], b=[0.4, 0.5]), exhibits={"a": exhibit()})
+    return material(values(a=[0.5, 0.6], b=[0.4, 0.5]), figure_data={"a": figure_data()})
 
 
 def test_equal_materials_have_the_same_fingerprint(shown, folders):
-    same = material(values(a=[0.5, 0.6], b=[0.4, 0.5]), exhibits={"a": exhibit()})
+    same = material(values(a=[0.5, 0.6], b=[0.4, 0.5]), figure_data={"a": figure_data()})
     assert page_fingerprint(shown, folders) == page_fingerprint(same, folders)
 
 
@@ -43,8 +43,8 @@ def test_a_record_changes_the_fingerprint(shown, folders):
 
 
 def test_an_array_of_an_exhibit_changes_the_fingerprint(shown, folders):
-    other = replace(exhibit(), spectrum=np.linspace(8, 2, 8).astype(np.float32))
-    assert page_fingerprint(shown, folders) != page_fingerprint(replace(shown, exhibits={"a": other}), folders)
+    other = replace(figure_data(), spectrum=np.linspace(8, 2, 8).astype(np.float32))
+    assert page_fingerprint(shown, folders) != page_fingerprint(replace(shown, figure_data={"a": other}), folders)
 
 
 @pytest.mark.parametrize("change", [{"deviations": ("other seed",)}, {"unreadable": ("x.npz",)}, {"name": "other"}])

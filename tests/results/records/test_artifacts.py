@@ -1,14 +1,14 @@
-"""Exhibits and the files that artifacts lie in."""
+"""Figure data and the files that artifacts lie in."""
 
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from results.records.artifacts import Exhibit, exhibit_path
+from results.records.artifacts import FigureData, figure_data_path
 
 
-def exhibit(value: float) -> Exhibit:
-    return Exhibit(
+def figure_data(value: float) -> FigureData:
+    return FigureData(
         test_embeddings=np.full((4, 2), value, dtype=np.float32),
         test_labels=np.arange(4),
         train_embeddings=np.zeros((2, 2), dtype=np.float32),
@@ -26,17 +26,17 @@ def exhibit(value: float) -> Exhibit:
 
 
 def test_an_exhibit_is_read_as_it_was_saved(tmp_path):
-    path = exhibit_path(tmp_path, "abc")
-    exhibit(0.5).save(path)
-    loaded = Exhibit.load(path)
-    for name, value in vars(exhibit(0.5)).items():
+    path = figure_data_path(tmp_path, "abc")
+    figure_data(0.5).save(path)
+    loaded = FigureData.load(path)
+    for name, value in vars(figure_data(0.5)).items():
         np.testing.assert_array_equal(getattr(loaded, name), value)
 
 
 def test_two_threads_can_save_one_exhibit(tmp_path):
-    path = exhibit_path(tmp_path, "abc")
+    path = figure_data_path(tmp_path, "abc")
     with ThreadPoolExecutor(4) as pool:
         for _ in range(20):
-            list(pool.map(lambda value: exhibit(value).save(path), (0.0, 0.25, 0.5, 0.75)))
-            assert Exhibit.load(path).test_embeddings[0, 0] in (0.0, 0.25, 0.5, 0.75)
+            list(pool.map(lambda value: figure_data(value).save(path), (0.0, 0.25, 0.5, 0.75)))
+            assert FigureData.load(path).test_embeddings[0, 0] in (0.0, 0.25, 0.5, 0.75)
     assert [file.name for file in path.parent.iterdir()] == ["abc.npz"]

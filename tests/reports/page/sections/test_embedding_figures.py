@@ -11,10 +11,10 @@ from reports.figures.style import UndrawableError
 from reports.page.build import build_page
 from reports.page.render import render_page
 from reports.page.sections.embedding_figures import embedding_figures, map_figures
-from tests.support.page_material import A, B, exhibit, material, values
+from tests.support.page_material import A, B, figure_data, material, values
 
 EQUAL = np.ones((40, 8), np.float32)
-COLLAPSED = replace(exhibit(), test_embeddings=EQUAL, train_embeddings=EQUAL, proxies=EQUAL[:4])
+COLLAPSED = replace(figure_data(), test_embeddings=EQUAL, train_embeddings=EQUAL, proxies=EQUAL[:4])
 
 
 @pytest.mark.parametrize("points", [EQUAL, 0 * EQUAL, EQUAL * np.arange(1, 41)[:, None], EQUAL + 1e-14])
@@ -29,7 +29,7 @@ def test_nearly_equal_embeddings_are_drawn():
 
 
 def test_maps_of_a_collapsed_model_say_so_and_those_of_other_models_are_drawn(tmp_path):
-    drawn = list(map_figures(material(values(a=A, b=B), exhibits={"a": COLLAPSED, "b": exhibit()})))
+    drawn = list(map_figures(material(values(a=A, b=B), figure_data={"a": COLLAPSED, "b": figure_data()})))
     captions = {figure.name: figure.view.caption for figure in drawn}
     assert captions["tsne_test_a"] == (
         "This figure cannot be drawn: all embeddings are equal: the model has collapsed, and t-SNE has nothing to "
@@ -44,12 +44,12 @@ def test_maps_of_a_collapsed_model_say_so_and_those_of_other_models_are_drawn(tm
 
 def test_a_spectrum_without_a_positive_value_says_so():
     zero = replace(COLLAPSED, spectrum=np.zeros(8, np.float32))
-    (spectrum,) = [f for f in embedding_figures(material(values(a=A), exhibits={"a": zero})) if f.name == "spectrum"]
+    (spectrum,) = [f for f in embedding_figures(material(values(a=A), figure_data={"a": zero})) if f.name == "spectrum"]
     assert spectrum.view.caption.startswith("This figure cannot be drawn: the spectrum of 'A' needs")
 
 
 def test_the_page_of_a_collapsed_model_is_whole():
-    built = build_page(material(values(a=A), exhibits={"a": COLLAPSED}))
+    built = build_page(material(values(a=A), figure_data={"a": COLLAPSED}))
     text = render_page(built.content)
     assert "This figure cannot be drawn: all embeddings are equal" in text
     assert 'src=""' not in text

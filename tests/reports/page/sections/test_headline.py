@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from reports.page.material import Material
-from reports.page.sections.headline import headline, limits
-from reports.page.sections.verdicts import verdicts_of
+from reports.page.sections.answer import headline, limits, verdicts_of
 from reports.tables.result_table import table_of
 from results.records.experiment_summary import StoppedMethod
 from results.store.experiment_results import MeasuredExperiment

@@ -5,7 +5,7 @@ import numpy as np
 from reports.page.build import build_page
 from reports.page.render import render_page
 from reports.page.sections.pair_matrix import MOST_METHODS, pair_matrix
-from reports.page.sections.wording import p_value
+from reports.wording import p_value
 from tests.support.page_material import A, B, material, values
 
 

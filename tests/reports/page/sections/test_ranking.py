@@ -2,8 +2,8 @@
 
 import pytest
 
-from reports.page.answer import RankedRow
 from reports.page.build import build_page
+from reports.page.content import RankedRow
 from reports.page.render import render_page
 from reports.page.sections.ranking import ranking
 from tests.support.page_material import A, B, C, material, values

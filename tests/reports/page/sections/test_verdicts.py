@@ -3,7 +3,7 @@
 import pytest
 from scipy import stats
 
-from reports.page.sections.verdicts import verdicts_of
+from reports.page.sections.answer import verdicts_of
 from reports.page.sections.warnings import warnings_of
 from results.statistics.pair_tests import holm_adjusted
 from tests.support.page_material import A, B, C, material, said, values
@@ -46,7 +46,7 @@ def test_single_runs_make_no_method_better():
     one = material(values(a=A[:1], b=B[:1]), reproductions=1)
     found = verdicts_of(one)
     assert "not tested against B, because there are too few runs" in said(found, "best")[0]
-    assert any("single run" in sentence for sentence in said(warnings_of(one, partial=False)))
+    assert any("single run" in sentence for sentence in said(warnings_of(one, unfinished=False)))
 
 
 def test_one_method_alone_is_compared_with_nothing():

@@ -11,7 +11,7 @@ from tests.support.sample_records import some_provenance
 
 @pytest.mark.parametrize(("runs", "weak"), [(2, True), (3, True), (4, False)])
 def test_few_runs_are_called_weak(runs, weak):
-    found = said(warnings_of(material(values(a=A[:runs], b=B[:runs])), partial=False))
+    found = said(warnings_of(material(values(a=A[:runs], b=B[:runs])), unfinished=False))
     assert any("This is weak evidence" in sentence for sentence in found) == weak
 
 
@@ -19,14 +19,14 @@ def test_a_smaller_budget_and_flags_and_code_are_said_first():
     flagged = [replace_run(run, flags=("fold 2: training diverged (loss)",)) for run in values(a=A)["a"]]
     dirty = some_provenance().model_copy(update={"tree_dirty": True, "device": "cuda"})
     other = [replace_run(run, provenance=dirty) for run in values(b=B)["b"]]
-    found = said(warnings_of(material({"a": flagged, "b": other}), partial=True))
+    found = said(warnings_of(material({"a": flagged, "b": other}), unfinished=True))
     assert "not finished" in found[0]
     assert any("4 of 10 reproductions" in sentence and "trials" not in sentence for sentence in found)
     assert any("A: training diverged (loss) (4 runs)" in sentence and "run 3, fold 2" in sentence for sentence in found)
     assert any("uncommitted changes" in sentence for sentence in found)
     assert any("different devices (cpu and cuda)" in sentence for sentence in found)
     clean = material(values(a=A * 3, b=B * 3), reproductions=12)
-    assert warnings_of(clean, partial=False) == ()
+    assert warnings_of(clean, unfinished=False) == ()
 
 
 def test_different_processors_are_named_where_they_trained():
@@ -34,7 +34,7 @@ def test_different_processors_are_named_where_they_trained():
         all_runs = values(a=A, b=B)
         origins = {"a": some_provenance().model_copy(update=first), "b": some_provenance().model_copy(update=second)}
         own = {key: [replace_run(run, provenance=origins[key]) for run in runs] for key, runs in all_runs.items()}
-        found = said(warnings_of(material(own), partial=False))
+        found = said(warnings_of(material(own), unfinished=False))
         return any("different processors (one and two)" in sentence for sentence in found)
 
     assert said_of({"processor": "two"}, {"processor": "one"})
@@ -45,24 +45,24 @@ def test_different_processors_are_named_where_they_trained():
 
 def test_trainings_of_different_versions_are_named():
     newer = [run.model_copy(update={"training_version": 2}) for run in values(b=B)["b"]]
-    found = said(warnings_of(material({"a": values(a=A)["a"], "b": newer}), partial=False))
+    found = said(warnings_of(material({"a": values(a=A)["a"], "b": newer}), unfinished=False))
     assert any("different versions of the training (version 1: a; version 2: b)" in sentence for sentence in found)
 
 
 def test_a_method_below_the_untrained_trunk_is_named():
-    found = said(warnings_of(material(values(untrained=A, b=B)), partial=False))
+    found = said(warnings_of(material(values(untrained=A, b=B)), unfinished=False))
     assert any("B has no higher mean than the untrained trunk" in sentence for sentence in found)
 
 
 def test_repeated_searches_count_as_the_repetitions():
     own = [run.model_copy(update={"search": search}) for search in range(2) for run in values(a=A)["a"]]
-    found = said(warnings_of(material({"a": own, "b": values(b=B)["b"]}), partial=False))
+    found = said(warnings_of(material({"a": own, "b": values(b=B)["b"]}), unfinished=False))
     assert any("as few as 2 runs or searches per method" in sentence for sentence in found)
 
 
 def test_a_part_of_the_data_and_methods_whose_runs_are_all_equal_are_named():
     experiment = MeasuredExperiment.kept("cub200_small_subset")
-    sentences = [verdict.sentence for verdict in warnings_of(Material("cub200_small", experiment), partial=False)]
+    sentences = [verdict.sentence for verdict in warnings_of(Material("cub200_small", experiment), unfinished=False)]
     assert "Only a part of the dataset was used: 100 classes of cub200. Scores on the whole of it differ." in sentences
     assert "Untrained trunk: one run, because every further run would be equal." in sentences
     assert not any("a single run" in sentence for sentence in sentences)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from reports.figures.same_method import same_method_figure
 from reports.figures.style import FigureError
 from results.statistics.same_method import COMPARISON, PAIRED_T_TEST, T_TEST, WrongCalls
+from tests.benchmarks.same_method_figure import same_method_figure
 
 CALLS = [
     WrongCalls(1, 66, {T_TEST: 0.5, PAIRED_T_TEST: 0.4, COMPARISON: 0.3}, 0.0),

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.statistics.doubt import Doubt, doubt_of_pairs
 from results.statistics.method_comparison import ComparisonResult
 from results.statistics.primary_comparison import primary_comparison, primary_score
+from results.statistics.uncertainty import Uncertainty, uncertainty_of_pairs
 from results.store.experiment_results import MeasuredExperiment
 
 _HEADER = (
@@ -16,11 +16,8 @@ _HEADER = (
 _WIDTH = NumberFormat(digits=2, scale=100)
 
 
-def doubt_table(measured: MeasuredExperiment) -> Table:
+def uncertainty_table(measured: MeasuredExperiment) -> Table:
     """Build the table of the sources of doubt, with one row per pair of methods in the order of the experiment.
-
-    Args:
-        measured: The experiment with its runs.
 
     Returns:
         Differences of the primary score and half widths of 95 % intervals in percentage points. The sheet has fractions
@@ -32,7 +29,9 @@ def doubt_table(measured: MeasuredExperiment) -> Table:
     with_classes = {key: own for key, own in runs.items() if own and all(run.class_scores for run in own)}
     comparison = primary_comparison(measured)
     constant = measured.summary.constant
-    pairs = [_as_tested(pair, comparison) for pair in doubt_of_pairs(with_classes, metric, kind, constant=constant)]
+    pairs = [
+        _as_tested(pair, comparison) for pair in uncertainty_of_pairs(with_classes, metric, kind, constant=constant)
+    ]
     without = [titles[key] for key, own in runs.items() if own and key not in with_classes]
     names = ("difference", "runs", "search", "classes", "all together")
     return Table(
@@ -46,7 +45,7 @@ def doubt_table(measured: MeasuredExperiment) -> Table:
     )
 
 
-def _as_tested(pair: Doubt, comparison: ComparisonResult | None) -> Doubt:
+def _as_tested(pair: Uncertainty, comparison: ComparisonResult | None) -> Uncertainty:
     """Take the doubt from runs from the comparison of the methods, unless it contains repeated searches."""
     tested = None if comparison is None else comparison.pair(pair.a, pair.b).half_width
     if tested is None or pair.search is not None:
@@ -54,7 +53,7 @@ def _as_tested(pair: Doubt, comparison: ComparisonResult | None) -> Doubt:
     return replace(pair, runs=tested, together=None if pair.together is None else max(pair.together, tested))
 
 
-def _caption(pairs: list[Doubt], metric: str, kind: str) -> str:
+def _caption(pairs: list[Uncertainty], metric: str, kind: str) -> str:
     if not pairs:
         return "Fewer than two methods have runs with class scores."
     repeated = any(pair.search is not None for pair in pairs)
@@ -73,7 +72,7 @@ def _caption(pairs: list[Doubt], metric: str, kind: str) -> str:
     return " ".join(sentences)
 
 
-def _cells(pair: Doubt) -> list[Cell]:
+def _cells(pair: Uncertainty) -> list[Cell]:
     difference = Cell(pair.difference, form=POINTS, kind="measured")
     return [difference, *(_width(width) for width in (pair.runs, pair.search, pair.classes, pair.together))]
 
@@ -82,6 +81,6 @@ def _width(width: float | None) -> Cell:
     return Cell() if width is None else Cell(width, form=_WIDTH)
 
 
-def _values(pair: Doubt, metric: str, kind: str) -> tuple[Value, ...]:
+def _values(pair: Uncertainty, metric: str, kind: str) -> tuple[Value, ...]:
     widths = (pair.runs, pair.search, pair.classes, pair.together)
     return (pair.a, pair.b, metric, kind, pair.difference, *widths, "yes" if pair.paired else "no")

@@ -19,11 +19,6 @@ def same_method_figure(
     Args:
         runs: Scores of the runs as fractions of 1, by search.
         calls: Wrong calls for each number of searches on a side.
-        alpha: Level of the tests.
-        score: Name of the score, for the axis.
-
-    Raises:
-        FigureError: There are no runs or no calls.
     """
     if not runs or not calls:
         raise FigureError("the figure needs runs of searches and counted calls")

@@ -1,11 +1,11 @@
-"""The budget of doubt on simulated differences whose truth is known."""
+"""The sources of uncertainty on simulated differences whose truth is known."""
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from results.statistics.doubt import doubt, doubt_of_pairs
 from results.statistics.run_values import RunKey
+from results.statistics.uncertainty import uncertainty, uncertainty_of_pairs
 from tests.support.page_material import values, with_classes
 
 REPEATS = 1200
@@ -40,7 +40,7 @@ def covered(draws, source, truth=0.02, queries=None):
     hits = 0
     for a, b in draws:
         weights = np.ones(CLASSES) if queries is None else queries
-        budget = doubt(("a", "b"), a, b, weights)
+        budget = uncertainty(("a", "b"), a, b, weights)
         hits += abs(budget.difference - truth) <= getattr(budget, source)
     return hits / len(draws)
 
@@ -76,7 +76,7 @@ def test_without_class_effects_the_sum_does_not_count_the_rest_twice():
     world = World(3, of_class=0.0, of_run=0.0)
     draws = [world.draw(10) for _ in range(REPEATS)]
     assert covered(draws, "together") >= 0.95 - STANDARD_ERRORS
-    budget = doubt(("a", "b"), *draws[0], np.ones(CLASSES))
+    budget = uncertainty(("a", "b"), *draws[0], np.ones(CLASSES))
     assert budget.together < 1.3 * max(budget.runs, budget.classes)
 
 
@@ -85,7 +85,7 @@ def test_repeated_searches_belong_to_the_sum():
     draws = [world.draw(3, searches=4) for _ in range(REPEATS)]
     assert 0.95 - STANDARD_ERRORS <= covered(draws, "together") <= 0.985
     assert covered(draws, "runs") < 0.7
-    budgets = [doubt(("a", "b"), a, b, np.ones(CLASSES)) for a, b in draws[:200]]
+    budgets = [uncertainty(("a", "b"), a, b, np.ones(CLASSES)) for a, b in draws[:200]]
     # sqrt(2) for two methods; four searches.
     expected = stats.t.ppf(0.975, 3) * 0.015 * np.sqrt(2 / 4)
     assert np.sqrt(np.mean([budget.search**2 for budget in budgets])) == pytest.approx(expected, rel=0.15)
@@ -102,7 +102,7 @@ def test_the_sources_of_a_small_example():
     """Two matched runs, two classes: all half widths by hand."""
     a = {RunKey("x", 0, run): np.array(row) for run, row in enumerate([[0.5, 0.3], [0.6, 0.2]])}
     b = {RunKey("x", 0, run): np.zeros(2) for run in range(2)}
-    budget = doubt(("a", "b"), a, b, np.array([1.0, 1.0]))
+    budget = uncertainty(("a", "b"), a, b, np.array([1.0, 1.0]))
     quantile = stats.t.ppf(0.975, 1)
     assert budget.paired
     assert (budget.difference, budget.runs, budget.search) == (pytest.approx(0.4), pytest.approx(0.0, abs=1e-12), None)
@@ -115,7 +115,7 @@ def test_a_method_without_a_search_is_not_matched_with_one_search_of_another():
     world = World(6, of_search=0.015)
     a, _ = world.draw(3, searches=2)
     b = world.draw(3)[1]
-    budget = doubt(("a", "b"), a, b, np.ones(CLASSES))
+    budget = uncertainty(("a", "b"), a, b, np.ones(CLASSES))
     assert not budget.paired
     assert budget.difference == pytest.approx(np.mean(list(a.values())) - np.mean(list(b.values())))
     assert budget.search > 0
@@ -123,21 +123,21 @@ def test_a_method_without_a_search_is_not_matched_with_one_search_of_another():
 
 def test_too_few_runs_or_classes_leave_their_source_out():
     one = {RunKey("x", 0, 0): np.array([0.5, 0.3])}
-    budget = doubt(("a", "b"), one, one, np.ones(2))
+    budget = uncertainty(("a", "b"), one, one, np.ones(2))
     assert (budget.runs, budget.together, budget.paired) == (None, None, False)
     assert budget.classes == 0.0
     single = {RunKey("x", 0, run): np.array([0.5 + run]) for run in range(2)}
     other = {RunKey("x", 0, run): np.array([0.3]) for run in range(2)}
-    assert doubt(("a", "b"), single, other, np.ones(1)).classes is None
+    assert uncertainty(("a", "b"), single, other, np.ones(1)).classes is None
 
 
 def test_every_pair_of_methods_has_a_budget():
     runs = {key: with_classes(own, (0.0, 0.01, 0.03, 0.0)) for key, own in values(a=[0.5, 0.6], b=[0.4, 0.45]).items()}
-    (budget,) = doubt_of_pairs(runs)
+    (budget,) = uncertainty_of_pairs(runs)
     assert (budget.a, budget.b, budget.paired) == ("a", "b", True)
     assert budget.difference == pytest.approx((0.55 - 0.425) / 4, abs=1e-6)
     with pytest.raises(ValueError, match="without class scores"):
-        doubt_of_pairs(values(a=[0.5, 0.6], b=[0.4, 0.45]))
+        uncertainty_of_pairs(values(a=[0.5, 0.6], b=[0.4, 0.45]))
 
 
 @pytest.mark.parametrize("searches", [1, 4])
@@ -149,7 +149,7 @@ def test_all_together_covers_the_difference_from_a_method_without_randomness(sea
         # Nothing in b varies with a run, so all of its deviation belongs to the classes.
         draws.append((a, dict.fromkeys(a, world.rng.normal(0.30, world.of_class, CLASSES))))
     assert 0.95 - STANDARD_ERRORS <= covered(draws, "together") <= 0.985
-    budget = doubt(("a", "b"), *draws[0], np.ones(CLASSES))
+    budget = uncertainty(("a", "b"), *draws[0], np.ones(CLASSES))
     assert budget.paired
     assert (budget.search is None) == (searches == 1)
 
@@ -159,18 +159,18 @@ def test_a_method_without_randomness_has_the_runs_of_the_others():
         "a": with_classes(values(a=[0.5, 0.6, 0.7])["a"], (0.0, 0.01, 0.03, 0.0)),
         "b": with_classes(values(b=[0.4])["b"], (0.02, 0.01, 0.0, 0.0)),
     }
-    (too_few,) = doubt_of_pairs(runs)
+    (too_few,) = uncertainty_of_pairs(runs)
     assert (too_few.runs, too_few.together) == (None, None)
-    (budget,) = doubt_of_pairs(runs, constant=["b"])
+    (budget,) = uncertainty_of_pairs(runs, constant=["b"])
     assert budget.runs == pytest.approx(stats.t.ppf(0.975, 2) * 0.1 / 4 / np.sqrt(3), abs=1e-6)
     assert budget.together >= max(budget.runs, budget.classes)
     assert budget.classes == pytest.approx(too_few.classes)
 
 
-def test_only_classes_are_a_source_of_doubt_between_two_methods_without_randomness():
+def test_only_classes_are_a_source_of_uncertainty_between_two_methods_without_randomness():
     one = {key: with_classes(own, (0.0, 0.01, 0.03, 0.0)) for key, own in values(a=[0.5], b=[0.4]).items()}
-    (alone,) = doubt_of_pairs(one)
+    (alone,) = uncertainty_of_pairs(one)
     assert (alone.runs, alone.together) == (None, None)
     runs = {**one, "c": with_classes(values(c=[0.2, 0.3])["c"], (0.02, 0.01, 0.03, 0.0))}
-    budget = doubt_of_pairs(runs, constant=["a", "b"])[0]
+    budget = uncertainty_of_pairs(runs, constant=["a", "b"])[0]
     assert (budget.runs, budget.together) == (0.0, budget.classes)

@@ -2,71 +2,87 @@
 
 import numpy as np
 
+from reports.figures import (
+    contour,
+    critical_difference,
+    curves,
+    dependence,
+    embedding_map,
+    intervals,
+    parallel_coordinates,
+    search_history,
+    similarity,
+    spectrum,
+)
 from reports.figures.curves import FoldCurve, MethodCurves
 from reports.figures.dependence import Dependence, DependencePanel
 from reports.figures.intervals import MethodRuns
 from reports.figures.similarity import SimilarityPanel
 from reports.figures.spectrum import Spectrum
 from reports.page.build import build_page
-from reports.page.sections import alternative_texts as texts
-from tests.support.page_material import A, B, C, exhibit, material, search, values
+from tests.support.page_material import A, B, C, figure_data, material, search, values
 from tests.support.trials import COUNT, RATE, TRIALS
 
 
 def test_means_are_named_from_the_highest_with_published_values():
     methods = [MethodRuns("low, first", (0.3, 0.32)), MethodRuns("high", (0.5,), 0.55)]
-    text = texts.of_intervals(methods)
+    text = intervals.alternative_text(methods)
     assert text.endswith("the highest first: high 50.00 %; low, first 31.00 ± 12.71 %. Published: high 55.00 %.")
 
 
 def test_bars_between_ranks_are_named():
     ranks = {"a": 1.25, "b, 2": 1.75, "c": 3.0}
-    text = texts.of_ranks(ranks, "8 matched runs", [("a", "b, 2")])
+    text = critical_difference.alternative_text(ranks, "8 matched runs", [("a", "b, 2")])
     assert text == "Mean ranks over 8 matched runs: a 1.25; b, 2 1.75; c 3.00. Bars join: a; and b, 2."
-    assert texts.of_ranks(ranks, "8 matched runs", []).endswith("No bar joins any methods.")
+    assert critical_difference.alternative_text(ranks, "8 matched runs", []).endswith("No bar joins any methods.")
 
 
 def test_a_curve_has_a_start_a_highest_point_and_an_end():
     folds = (FoldCurve((10, 20, 30), (0.1, 0.5, 0.3), 20), FoldCurve((10, 20, 30), (0.2, 0.6, 0.4), 20))
-    text = texts.of_curves([MethodCurves("a", folds)], "Validation MAP@R")
+    text = curves.alternative_text([MethodCurves("a", folds)], "Validation MAP@R")
     assert "a: 15.0 % after 10 iterations, highest 55.0 % after 20, 35.0 % at the end after 30." in text
 
 
 def test_a_dependence_has_a_mean_for_each_number():
     panel = DependencePanel("glyphs", "batch size", (Dependence("a", {32: (0.4, 0.6), 16: (0.3,)}),), "log2")
-    assert texts.of_dependence([panel], "MAP@R") == "Mean MAP@R by batch size. a on glyphs: 16: 30.00 %, 32: 50.00 %."
+    assert (
+        dependence.alternative_text([panel], "MAP@R")
+        == "Mean MAP@R by batch size. a on glyphs: 16: 30.00 %, 32: 50.00 %."
+    )
 
 
 def test_a_search_has_a_range_and_the_number_of_its_best_trial():
-    text = texts.of_search(TRIALS)
+    text = search_history.alternative_text(TRIALS)
     assert text.startswith("Validation MAP@R of 4 trials, from 20.00 % to 40.00 %, median 27.50 %.")
     assert "The best trial is number 5; the first trial has 20.00 %. 1 trial failed." in text
     assert "loss.lr 0.0001 to 1 and loss.count 2 to 8. The best trial has loss.lr 0.1 and loss.count 6." in (
-        texts.of_contour(TRIALS, RATE, COUNT)
+        contour.alternative_text(TRIALS, RATE, COUNT)
     )
-    assert "loss.count 2 to 8 (all trials 2 to 8)" in texts.of_parallel_coordinates(TRIALS, (RATE, COUNT))
+    assert "loss.count 2 to 8 (all trials 2 to 8)" in parallel_coordinates.alternative_text(TRIALS, (RATE, COUNT))
 
 
 def test_maps_say_how_well_the_classes_are_apart():
     places = np.array([[0.0, 0], [0, 1], [9, 9], [9, 8], [0, 2], [5, 9]])
     labels = np.array([0, 0, 1, 1, 1, 1])
-    assert "For 83 % of the points the nearest point is of the same class." in texts.of_map(places, labels)
+    assert "For 83 % of the points the nearest point is of the same class." in embedding_map.alternative_text(
+        places, labels
+    )
     stars = np.array([[0.0, 0], [9, 9]])
-    text = texts.of_proxy_map(places, labels, stars, np.array([0, 1]))
+    text = embedding_map.alternative_text_with_proxies(places, labels, stars, np.array([0, 1]))
     assert "6 training images of 2 classes with 2 proxies. For 83 % of the images" in text
 
 
 def test_heat_maps_and_spectra_are_summed_up():
     axes = np.eye(2)
     panel = SimilarityPanel("a", axes, np.array([0, 1]), axes, np.array([0, 1]))
-    assert "a 1.00 within a class, 0.00 between classes." in texts.of_similarities([panel])
-    text = texts.of_spectra([Spectrum("a", (1.0, 4.0, 3.0, 2.0))])
+    assert "a 1.00 within a class, 0.00 between classes." in similarity.alternative_text([panel])
+    text = spectrum.alternative_text([Spectrum("a", (1.0, 4.0, 3.0, 2.0))])
     assert "a: the largest is 40.0 % of the sum, the largest 2 of 4 make half of it." in text
 
 
 def test_every_figure_of_a_page_has_numbers_in_its_alternative_text():
     searches = {"a": search("x", "y")}
-    report = build_page(material(values(a=A, b=B, c=C), exhibits={"a": exhibit()}, searches=searches))
+    report = build_page(material(values(a=A, b=B, c=C), figure_data={"a": figure_data()}, searches=searches))
     shown = [figure for figure in report.figures if figure.view is not None]
     assert len(shown) > 8
     for figure in shown:

@@ -1,4 +1,4 @@
-"""The exhibit of a reproduction: data for its pictures, made while models are in memory."""
+"""Figure data of a reproduction: the arrays that its figures are drawn from, made while models are in memory."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from protocols.samples import Samples
 from protocols.training.embedding_recorder import proxies_of_classes
 from protocols.trunks.embed import embed
 from protocols.trunks.embedding_model import trained_model
-from results.records.artifacts import Exhibit
+from results.records.artifacts import FigureData
 from results.records.records import RunRecord
 from results.spec.training_spec import FoldSpec, ImageSettings
 
@@ -44,22 +44,22 @@ class FirstFold:
     vectors: tuple[Tensor, Tensor] | None
 
 
-def exhibit_of(
+def figure_data_of(
     record: RunRecord,
     embedded: Embedded,
     data: TestData,
     first: FirstFold,
     class_names: Sequence[str],
     device: torch.device,
-) -> Exhibit:
-    """Make the exhibit of a tested run."""
+) -> FigureData:
+    """Make the figure data of a tested run."""
     kind, shown = embedded.kind, embedded.by_model[0].cpu()
     rows = _spread(data.images.labels, _TEST_CLASSES, _TEST_IMAGES)
     train = _spread(first.train.labels, _TRAIN_CLASSES, _TRAIN_IMAGES)
     targets = np.searchsorted(np.unique(first.train.labels), first.train.labels)
     shown_classes = set(targets[train].tolist())
     proxies, proxy_labels = proxies_of_classes(first.vectors, shown_classes, shown.shape[1], kind)
-    return Exhibit(
+    return FigureData(
         test_embeddings=shown[rows].float().numpy(),
         test_labels=data.images.labels[rows],
         train_embeddings=_train_embeddings(first, train, kind, device),

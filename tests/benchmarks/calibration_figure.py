@@ -18,14 +18,10 @@ def calibration_figure(settings: Sequence[Mapping[str, Any]], alpha: float) -> F
 
     Args:
         settings: The simulated settings, as in `results/measured/calibration.json`. Correlated runs are left out.
-        alpha: Level of the tables.
 
     Returns:
         Above, the shares of tables with a wrong claim, by number of methods and of runs. Below, the power of each test
         for a difference of four run-to-run deviations between runs with equal deviations.
-
-    Raises:
-        FigureError: There is no setting with independent runs.
     """
     independent = [setting for setting in settings if setting["correlation"] == 0]
     if not independent:

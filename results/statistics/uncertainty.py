@@ -1,4 +1,4 @@
-"""A budget of doubt: how much of the uncertainty of a difference comes from runs, searches and test classes.
+"""Sources of uncertainty: how much of it comes from runs, searches and test classes, for a difference of methods.
 
 The model is crossed and random: the difference of two methods in run r on class c is mean + run_r + class_c + rest_rc.
 Other runs and other classes could have been drawn, so both levels belong to the interval of the difference. The
@@ -28,7 +28,7 @@ ClassScoresByRun = Mapping[RunKey, _Array]
 
 
 @dataclass(frozen=True)
-class Doubt:
+class Uncertainty:
     """A difference of two methods with the half widths of its 95 % interval from each source.
 
     Attributes:
@@ -63,14 +63,14 @@ class _Parts(NamedTuple):
     searches: int
 
 
-def doubt_of_pairs(
+def uncertainty_of_pairs(
     records: Mapping[str, Sequence[RunRecord]],
     metric: str = "map_at_r",
     kind: EmbeddingKind = "concatenated",
     confidence: float = 0.95,
     constant: Collection[str] = (),
-) -> list[Doubt]:
-    """Compute the budget of doubt of every pair of methods.
+) -> list[Uncertainty]:
+    """Compute the uncertainty of every pair of methods by source.
 
     The result has each method with every later one. Methods in `constant` have one run that stands for all, and count
     as if they had been run as often as the others.
@@ -89,13 +89,13 @@ def doubt_of_pairs(
         if len(scores[method]) == 1:
             scores[method] = dict.fromkeys(all_keys, *scores[method].values())
     pairs = combinations(scores, 2)
-    return [doubt((a, b), scores[a], scores[b], queries, confidence) for a, b in pairs if queries is not None]
+    return [uncertainty((a, b), scores[a], scores[b], queries, confidence) for a, b in pairs if queries is not None]
 
 
-def doubt(
+def uncertainty(
     names: tuple[str, str], a: ClassScoresByRun, b: ClassScoresByRun, queries: _Array, confidence: float = 0.95
-) -> Doubt:
-    """Compute the budget of doubt of a difference.
+) -> Uncertainty:
+    """Compute the uncertainty of a difference by source.
 
     `a` and `b` are class scores by run, and `queries` (classes,) weights the classes as in the scores. Runs are matched
     if at least two runs (or two searches, where both methods have several) have equal numbers.
@@ -116,7 +116,7 @@ def doubt(
     if count > 1:
         spread = float((weights**2) @ (by_class - difference) ** 2) * count / (count - 1)
         classes = [(spread, float(count - 1))]
-    return Doubt(
+    return Uncertainty(
         *names,
         difference=difference,
         runs=half_width_of([part.runs for part in parts], confidence) if parts else None,

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from reports.figures.calibration import calibration_figure, wrong_share
 from reports.figures.style import FigureError
 from results.store.experiment_results import FOLDER
+from tests.benchmarks.calibration_figure import calibration_figure, wrong_share
 
 RECORDED = json.loads((FOLDER / "calibration.json").read_text(encoding="utf-8"))
 

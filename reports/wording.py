@@ -1,0 +1,78 @@
+"""Texts for numbers, lists and tests in sentences."""
+
+from collections.abc import Sequence
+
+from results.statistics.intervals import Interval
+from results.statistics.method_comparison import ComparedPair
+
+
+def percent(interval: Interval) -> str:
+    """Format a mean in percent, with the half width of its interval if there is one."""
+    mean = f"{100 * interval.mean:.2f}"
+    return f"{mean} %" if interval.half_width is None else f"{mean} ± {100 * interval.half_width:.2f} %"
+
+
+def capitalized(text: str) -> str:
+    """Begin a text with a capital letter, and keep the others as they are."""
+    return text[:1].upper() + text[1:]
+
+
+def points(difference: float) -> str:
+    """Format a difference in percentage points."""
+    return f"{100 * difference:.2f} points"
+
+
+def p_value(p: float) -> str:
+    """Format a p value. A very small p is shown as p < 0.001 and not as 0.000."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
+def counted(count: int, thing: str) -> str:
+    """Format a number of things."""
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+
+
+def runs(count: int) -> str:
+    """Format a number of runs."""
+    return counted(count, "run")
+
+
+def origin_of_mean(head: str, values: Sequence[float], interval: Interval) -> str:
+    """Write three lines on a mean: what it is, its single values, and the ends of its interval."""
+    single = ", ".join(f"{100 * value:.2f}" for value in values)
+    if interval.low is None or interval.high is None:
+        return f"{head}\nruns: {single}\none run: no interval"
+    ends = f"{100 * interval.low:.2f} to {100 * interval.high:.2f}"
+    return f"{head}\nruns: {single}\n95 % Student-t interval: {ends}, n = {interval.n}"
+
+
+def joined(names: Sequence[str]) -> str:
+    """Join names with commas, or with semicolons if a name has a comma."""
+    return _separator(names).join(names)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Join at least one name as in `a, b and c`, or as in `a, 1; b; and c` if a name has a comma."""
+    *first, last = names
+    separator = _separator(names)
+    and_word = "; and" if separator == "; " else " and"
+    return f"{separator.join(first)}{and_word} {last}" if first else last
+
+
+def joined_groups(groups: Sequence[Sequence[str]]) -> str:
+    """Join groups of names as in `a, b; c, d`, or as in `(a, 1; b); (c; d)` if a name has a comma."""
+    if any("," in name for group in groups for name in group):
+        return "; ".join(f"({'; '.join(group)})" for group in groups)
+    return "; ".join(", ".join(group) for group in groups)
+
+
+def _separator(names: Sequence[str]) -> str:
+    return "; " if any("," in name for name in names) else ", "
+
+
+def test_of(pair: ComparedPair) -> str:
+    """Name the test of a pair."""
+    if pair.test == "paired t":
+        return f"paired t-test over {pair.n_a} matched runs"
+    name = "moderated t-test" if pair.test == "moderated t" else "Welch's t-test"
+    return f"{name} over {pair.n_a} and {pair.n_b} runs"
