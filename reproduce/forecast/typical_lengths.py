@@ -118,7 +118,7 @@ def _measured_lengths() -> list[MeasuredLength]:
         # Only the settings are checked: a run's record is long, and a plan must be fast. Simulations have no summary.
         summary = ExperimentSummary.model_validate(content["summary"]) if "summary" in content else None
         runs = [run for run in content.get("records", []) if run.get("iterations")]
-        if summary is not None and summary.experiment is not None and runs:
+        if summary is not None and runs:
             lengths.append(
                 MeasuredLength(path.stem, summary.experiment, _mean_length(runs, content.get("searches", [])))
             )

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from reproduce.config.strict_yaml import short_name
 from reproduce.errors import InputError
-from results.experiment_names import current_name
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import FoldResult, RunRecord
 from results.spec.training_spec import FoldSpec
@@ -65,8 +64,8 @@ def find_experiments(store: Store, names: Sequence[str], hint: str = "") -> list
 
     Args:
         store: The store.
-        names: Each is a NAME, a NAME/PANEL or the path of an experiment file; former names work too. The name of a file
-            with panels gives all its panels in the store.
+        names: Each is a NAME, a NAME/PANEL or the path of an experiment file. The name of a file with panels
+            gives all its panels in the store.
         hint: Text that is added to the error's message.
 
     Returns:
@@ -78,7 +77,7 @@ def find_experiments(store: Store, names: Sequence[str], hint: str = "") -> list
     latest = store.latest_experiments()
     fingerprints: dict[str, str] = {}
     for name in names:
-        current = current_name(short_name(name))
+        current = short_name(name)
         matches = {
             stored: latest[stored] for stored in sorted(latest) if stored == current or stored.startswith(f"{current}/")
         }
@@ -92,7 +91,7 @@ def find_experiments(store: Store, names: Sequence[str], hint: str = "") -> list
 def find_experiment(store: Store, name: str) -> NamedExperiment:
     """Find the experiment of a name; raise InputError if there is none, or if the name has several panels."""
     experiments = find_experiments(store, [name])
-    if experiments[0].name != current_name(short_name(name)):
+    if experiments[0].name != short_name(name):
         panels = ", ".join(experiment.name for experiment in experiments)
         raise InputError(f"{name} has several panels; use one of {panels}")
     return experiments[0]

@@ -46,11 +46,9 @@ def rerun_commands(name: str, measured: MeasuredExperiment) -> tuple[Command, ..
         measured: The experiment with its runs.
 
     Returns:
-        The commands in their order; none if the experiment's settings were not stored or cannot be read.
+        The commands in their order.
     """
     experiment = measured.summary.experiment
-    if experiment is None:
-        return ()
     commands, in_file = _code(measured), _reachable_file(name, experiment)
     if in_file is None:
         # A panel becomes a separate file.

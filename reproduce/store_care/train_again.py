@@ -31,7 +31,6 @@ from reproduce.execution.tasks import Trained, TrainTask
 from reproduce.outputs.find_runs import NamedExperiment
 from reproduce.store_care.check_files import read_tensors
 from results.records.artifacts import last_epoch_path, vectors_path, weights_path
-from results.records.experiment_summary import OTHER_VERSION
 from results.records.provenance import mixed_versions
 from results.records.records import FoldResult, Provenance
 from results.spec.experiment_spec import Experiment
@@ -197,14 +196,9 @@ def stored_trainings(store: Store, experiment: NamedExperiment) -> list[StoredTr
     Args:
         store: The store.
         experiment: The experiment.
-
-    Raises:
-        InputError: The experiment was stored by another version of the suite.
     """
     summary = store.experiment(experiment.fingerprint)
     settings = summary.experiment
-    if settings is None:
-        raise InputError(f"{experiment.name}: kept with {OTHER_VERSION}; use that version to verify it")
     records = store.experiment_runs(experiment.fingerprint)
     tested = {fingerprint for record in records for fingerprint in record.fold_fingerprints}
     others = {fingerprint for record in records for fingerprint in record.chosen_by}

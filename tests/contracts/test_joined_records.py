@@ -21,7 +21,7 @@ def part(*methods):
     changes = {key: {m: given[m] for m in methods if m in given} for key, given in FIELDS.items()}
     records = tuple(record for record in WHOLE.records if record.method in methods)
     return MeasuredExperiment(
-        WHOLE.summary.model_copy(update={**changes, "settings": settings}),
+        WHOLE.summary.model_copy(update={**changes, "experiment": settings}),
         records,
         searches={key: search for key, search in WHOLE.searches.items() if key[0] in methods},
         cut_off={
@@ -57,8 +57,8 @@ def test_methods_without_a_place_come_last():
 @pytest.mark.parametrize(
     "changes",
     [
-        {"reproductions": 9},
-        {"settings": WHOLE.summary.experiment.model_copy(update={"seed": 1})},
+        {"experiment": WHOLE.summary.experiment.model_copy(update={"reproductions": 9})},
+        {"experiment": WHOLE.summary.experiment.model_copy(update={"seed": 1})},
         {"data": WHOLE.summary.data.model_copy(update={"samples": 5901})},
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 
 from protocols.datasets.dataset import DataError
 from protocols.datasets.dataset_registry import DATASETS, EMBEDDED, open_dataset
-from results.spec.experiment_spec import FEATURES
+from results.spec.data_choice import FEATURES
 from tests.support.image_folders import assert_said, data_request
 
 

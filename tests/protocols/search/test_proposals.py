@@ -10,7 +10,7 @@ from scipy.stats import qmc
 from protocols.search.proposals import Proposals, SamplerError, build_sampler
 from protocols.search.space import SearchParameter, tried
 from results.records.trials import Trial
-from results.spec.experiment_spec import SamplerSettings
+from results.spec.search_settings import SamplerSettings
 from results.values import derive_seed
 
 SPACE = (

@@ -12,7 +12,7 @@ from protocols.splits import named_split
 from reproduce.forecast.plan_trainings import lengths, plan
 from results.records.frames import Timing
 from results.records.trials import TrialsInMemory
-from results.spec.experiment_spec import SamplerSettings
+from results.spec.search_settings import SamplerSettings
 from tests.support.small_problem import TRIPLET, UNTRAINED, small_problem
 
 

@@ -5,8 +5,15 @@ import pytest
 
 from results.statistics.intervals import student_t_interval
 from results.statistics.method_comparison import compare_methods
-from results.statistics.nested_runs import RunKey, SearchKey, by_search, independent_values, search_interval
-from results.statistics.run_values import run_values, values_by_run
+from results.statistics.run_values import (
+    RunKey,
+    SearchKey,
+    by_search,
+    independent_values,
+    run_values,
+    search_interval,
+    values_by_run,
+)
 from tests.support.sample_records import some_run
 
 REPEATS = 3000

@@ -5,7 +5,7 @@ import pytest
 
 from results.records.records import ClassScores
 from results.statistics import same_method
-from results.statistics.nested_runs import SearchKey
+from results.statistics.run_values import SearchKey
 from results.statistics.same_method import (
     COMPARISON,
     PAIRED_T_TEST,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from results.statistics.nested_runs import RunKey
+from results.statistics.run_values import RunKey
 from results.statistics.uncertainty import uncertainty, uncertainty_of_pairs
 from tests.support.page_material import values, with_classes
 
