@@ -20,28 +20,29 @@ def fingerprint_of(value: Any) -> str:
 def derive_seed(*identity: str | int) -> int:
     """Derive a seed from its purpose.
 
-    Args:
-        identity: The purpose, such as ("search", base seed, trial, fold).
-
-    Returns:
-        A number of 63 bits. It is the same on every machine.
+    The purpose is, for example, ("search", base seed, trial, fold). The seed has 63 bits and is the same on every
+    machine.
     """
     return int(fingerprint_of(list(identity))[:16], 16) >> 1
 
 
 class Record(BaseModel):
-    """A frozen value that refuses unknown keys.
-
-    Attributes:
-        later: Names of the fields that were added after the first records of the class were stored. Such a field is
-            not written while it has its default. Records that do not use it therefore keep their old fingerprint.
-    """
+    """A frozen value that refuses unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    later: ClassVar[frozenset[str]] = frozenset()
+
+
+class Spec(Record):
+    """A record that keeps its fingerprint when its class gets another field.
+
+    Attributes:
+        optional: Names of the fields that are not written while they have their default. A new field belongs here.
+    """
+
+    optional: ClassVar[frozenset[str]] = frozenset()
 
     @model_serializer(mode="wrap")
-    def _without_later_defaults(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _without_optional_defaults(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         fields = type(self).model_fields
-        unused = {name for name in self.later if getattr(self, name) == fields[name].default}
+        unused = {name for name in self.optional if getattr(self, name) == fields[name].default}
         return {name: value for name, value in handler(self).items() if name not in unused}

@@ -87,12 +87,7 @@ def set_aside(path: Path) -> Path:
 def write_whole(path: Path, content: str | bytes | memoryview) -> None:
     """Write a file in one step and make its folder. Readers see the old content or the new one, never a part.
 
-    Args:
-        path: The file. It is replaced if it exists.
-        content: The bytes to write; text is written as UTF-8.
-
-    Raises:
-        OSError: The file cannot be written. The old file is kept.
+    A file that exists is replaced, and kept if the new one cannot be written. Text is written as UTF-8.
     """
     make_folder(path.parent)
     partial = partial_name(path)
@@ -107,13 +102,8 @@ def write_whole(path: Path, content: str | bytes | memoryview) -> None:
 def whole_folder(path: Path, beside: Path | None = None) -> Iterator[Path]:
     """Provide an empty folder to fill. It is renamed to `path` when the block ends without an error.
 
-    Args:
-        path: The folder. It must not exist or must be empty; its parent is made.
-        beside: Another path on the same disk. While it is filled, the folder lies beside this path and not beside
-            `path`. None uses `path`.
-
-    Yields:
-        The folder to write to. It is removed if the block raises an error.
+    `path` must not exist or must be empty. While it is filled, the folder lies beside `beside`, another path on the
+    same disk, or beside `path`. It is removed if the block raises an error.
     """
     partial = partial_name(beside or path)
     make_folder(partial)

@@ -22,7 +22,7 @@ from protocols.datasets.split_file import with_split
 from protocols.features.feature_rows import LabelledFeatures, PackedFeatures
 from protocols.progress import Progress
 from protocols.verified_files import FileRecord, record_of, set_damaged_aside, stamp_of
-from results.spec.experiment_spec import FEATURES
+from results.spec.data_choice import FEATURES
 from results.values import fingerprint_of
 from results.whole_files import write_whole
 

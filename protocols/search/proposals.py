@@ -16,7 +16,7 @@ from pydantic import JsonValue
 
 from protocols.search.space import SearchParameter
 from results.records.trials import Trial
-from results.spec.experiment_spec import SamplerSettings
+from results.spec.search_settings import SamplerSettings
 from results.values import derive_seed
 
 

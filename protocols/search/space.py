@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from pydantic import JsonValue, model_validator
 
-from results.spec.experiment_spec import Scale, SearchedRange, check_bounds
+from results.spec.search_settings import Scale, SearchedRange, check_bounds
 from results.values import Record
 
 

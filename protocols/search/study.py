@@ -13,9 +13,9 @@ from protocols.search.proposals import Proposals
 from protocols.search.space import SearchParameter, tried
 from results.records.records import FoldResult
 from results.records.trials import Trial, TrialLog, mean_of
-from results.spec.experiment_spec import SamplerSettings
 from results.spec.mlrc_constants import REPRODUCTIONS, TRIALS
 from results.spec.racing import RACING_VERSION, Race
+from results.spec.search_settings import SamplerSettings
 from results.spec.seeds import search_seed
 from results.spec.training_spec import TRAINING_VERSION, FoldSpec
 from results.values import fingerprint_of

@@ -16,9 +16,8 @@ from torch import nn
 from losses import meaning_of
 from protocols.training.build_method import MethodError, component_class
 from protocols.users_files.sources import SourceError, hashed_name
-from results.spec.nested_components import nested_components
 from results.spec.source_names import SourceName
-from results.spec.training_spec import MethodSpec
+from results.spec.training_spec import MethodSpec, nested_components
 
 SUITE_PACKAGE = "losses"
 """The package of the suite's own classes. A class has its version in the attribute `MEANING`; the default is 1."""

@@ -18,7 +18,7 @@ from protocols.samples import evaluation_batches_of
 from protocols.training.fold_data import FoldData
 from protocols.trunks.embed import embed_crops
 from protocols.trunks.embedding_model import EmbeddingModel
-from results.records.recordings import Recording, Snapshot
+from results.records.artifacts import Recording, Snapshot
 from results.spec.experiment_spec import RecordingSettings
 from results.spec.training_spec import FoldSpec
 from results.values import derive_seed

@@ -33,10 +33,10 @@ def build_page(material: Material) -> BuiltPage:
     missing, compared = missing_runs(material.measured), compared_tables(material)
     figures = _figures(material, compared) if material.records else ()
     summary, classes = material.measured.summary, over_classes(material)
-    settings = {name: value for name, value in summary.written_settings.items() if name != "title"}
+    settings = {name: value for name, value in summary.experiment.without_folder().items() if name != "title"}
     content = PageContent(
         title=summary.title,
-        subtitle=f"{material.name}: which differences between methods are real on {summary.dataset or 'a dataset'}, "
+        subtitle=f"{material.name}: which differences between methods are real on {summary.dataset}, "
         "and the origin of every number.",
         made=material.made,
         missing=missing,

@@ -8,17 +8,15 @@ from functools import cached_property
 from reports.figures.trials import SearchHistory
 from reports.page.content import Command, MethodSource
 from reports.tables.hyperparameters import PublishedNames
-from results.records.artifacts import FigureData
-from results.records.recordings import Recording
+from results.records.artifacts import FigureData, Recording
 from results.records.records import RunRecord
 from results.spec.experiment_spec import Experiment
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.intervals import student_t_interval
 from results.statistics.method_comparison import ComparisonResult
-from results.statistics.nested_runs import ValueKey
 from results.statistics.planning import RunBudget, budget
 from results.statistics.primary_comparison import primary_comparison, primary_score
-from results.statistics.run_values import EmbeddingKind, run_values
+from results.statistics.run_values import EmbeddingKind, ValueKey, run_values
 from results.store.experiment_results import MeasuredExperiment
 
 
@@ -127,7 +125,7 @@ class Material:
         # Independent values: the runs, or the means of the searches.
         repeated = [len(by_run) for by_run in values.values() if len(by_run) > 1]
         records = [record for key in values for record in self.records[key]]
-        score, on_features = primary_score(self.measured), self.measured.summary.is_on_features
+        score, on_features = primary_score(self.measured), self.measured.summary.experiment.trunk.is_input_features
         return budget(len(values), min(repeated, default=1), score, records, on_features=on_features)
 
     @cached_property

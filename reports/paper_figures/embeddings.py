@@ -14,7 +14,7 @@ from reports.figures.spectrum import Spectrum, singular_value_spectrum
 from reports.figures.style import FigureError
 from reports.page.material import Material
 from reports.paper_figures.paper_figure import Materials, PaperFigure
-from results.records.recordings import Recording, Snapshot
+from results.records.artifacts import Recording, Snapshot
 
 QUERIES, NEIGHBOURS = 4, 4
 """Number of queries per dataset, and number of retrieved images per query, which is the paper's."""

@@ -11,7 +11,7 @@ from reports.figures.convergence import Convergence, ConvergencePanel, convergen
 from reports.figures.style import FigureError
 from reports.page.material import Material
 from reports.paper_figures.paper_figure import Materials, may_show_published
-from results.published.figure_values import figure_values
+from results.published.tables import figure_values
 from results.records.records import RunRecord
 from results.store.experiment_results import MeasuredExperiment
 

@@ -19,8 +19,8 @@ _CHOICES = {
 
 
 def epoch_choice(materials: Materials) -> str:
-    """Say how the epochs of the runs were chosen; empty for experiments of another version of the suite."""
-    protocols = dict.fromkeys(material.measured.summary.protocol for material in materials.values())
+    """Say how the epochs of the runs were chosen."""
+    protocols = dict.fromkeys(material.measured.summary.experiment.protocol for material in materials.values())
     return " ".join(_CHOICES[protocol] for protocol in protocols if protocol in _CHOICES)
 
 
@@ -30,7 +30,7 @@ def may_show_published(material: Material, dataset: str) -> bool:
     They may if the runs are on the whole dataset and under the settings of the suite's own file.
     """
     experiment = material.measured.summary.experiment
-    if experiment is None or experiment.dataset.subset or experiment.dataset.name != dataset:
+    if experiment.dataset.subset or experiment.dataset.name != dataset:
         return False
     return not material.deviations
 

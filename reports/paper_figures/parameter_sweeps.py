@@ -11,7 +11,7 @@ from reports.figures.dependence import AxisScale, Dependence, DependencePanel, d
 from reports.figures.style import FigureError
 from reports.page.material import Material
 from reports.paper_figures.paper_figure import Materials, epoch_choice, may_show_published
-from results.published.figure_values import FigureValue, figure_values
+from results.published.tables import FigureValue, figure_values
 from results.spec.experiment_spec import Experiment
 from results.statistics.intervals import student_t_interval
 from results.statistics.run_values import EmbeddingKind, run_values
@@ -205,8 +205,6 @@ def row_setting(material: Material, key: str, target: str) -> object:
         The value; None if the row has no such hyperparameter or setting.
     """
     experiment = material.measured.summary.experiment
-    if experiment is None:
-        raise FigureError(f"{material.name}: its settings are of another version of the suite")
     if target in (given := material.records[key][0].hyperparameters):
         return given[target]
     for variant in experiment.variants:

@@ -13,14 +13,13 @@ from reports.published.eligibility import StoredExperiment, concerns, models_of,
 from results.published.claims_file import Claim
 from results.published.rows import row_origin
 from results.published.tables import PublishedCell, PublishedColumn, PublishedRow, published_table, published_tables
-from results.statistics.claims_verdict import ClaimVerdict, RunsAnswer, runs_answer
 from results.statistics.measured_noise import (
     NamedMeasurements,
     kept_measurements,
     nearest_noise,
     setting_phrase,
 )
-from results.statistics.print_alone import PrintAnswer, print_answer
+from results.statistics.print_alone import ClaimVerdict, PrintAnswer, RunsAnswer, print_answer, runs_answer
 from results.statistics.run_values import EmbeddingKind, run_values
 
 
@@ -128,8 +127,6 @@ def _rank(answer: ExperimentAnswer) -> tuple[bool, int]:
 
 def _experiment_answer(claim: Claim, stored: StoredExperiment) -> ExperimentAnswer | None:
     experiment = stored.measured.summary.experiment
-    if experiment is None:
-        return None
     a, b = claim.a.method, claim.b.method
     conditions = experiment.conditions_of(a)
     if not {a, b} <= set(experiment.rows) or experiment.conditions_of(b) != conditions:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from results.published.tables import PublishedCell, PublishedRow, PublishedTable
-from results.records.experiment_summary import OTHER_VERSION, ExperimentSummary
+from results.records.experiment_summary import ExperimentSummary
 from results.records.records import RunRecord
 from results.spec import mlrc_constants
 from results.spec.experiment_spec import Experiment
@@ -70,7 +70,7 @@ def concerns(table: PublishedTable, name: str, summary: ExperimentSummary) -> bo
     if summary.dataset not in {column.dataset for column in table.columns}:
         return False
     named = name == table.name or name.startswith(f"{table.name}/")
-    return named or (mlrc_constants.is_mlrc_table(table.name) and summary.protocol == "mlrc")
+    return named or (mlrc_constants.is_mlrc_table(table.name) and summary.experiment.protocol == "mlrc")
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,6 @@ def objections(
         Reasons as phrases; empty if the runs can fill the cell.
     """
     experiment, of_mlrc = stored.measured.summary.experiment, mlrc_constants.is_mlrc_table(table.name)
-    if experiment is None:
-        return [OTHER_VERSION]
     experiment = experiment.for_row(cell.key or "")
     trunk = experiment.trunk
     reasons = [] if of_mlrc else list(stored.deviations)

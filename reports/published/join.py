@@ -9,13 +9,11 @@ from dataclasses import dataclass
 
 from reports.published.eligibility import StoredExperiment, concerns, models_of, objections
 from reports.tables.result_notes import choice_notes
-from results.published.precision import published_mean
-from results.published.rows import RowOrigin, row_origin
+from results.published.rows import RowOrigin, published_mean, row_origin
 from results.published.tables import PublishedCell, PublishedColumn, PublishedRow, PublishedTable
 from results.statistics.intervals import Interval
-from results.statistics.nested_runs import RunKey, by_search, search_interval
 from results.statistics.published_verdict import PublishedVerdict, prediction_interval, published_verdict
-from results.statistics.run_values import EmbeddingKind, value_of
+from results.statistics.run_values import EmbeddingKind, RunKey, by_search, search_interval, value_of
 
 COSTS_AND_STRUCTURE = {
     "spectral_decay",

@@ -2,7 +2,7 @@
 
 from reports.published.join import ComparedCell, ComparedRow, ComparedTable
 from reports.tables.table import Cell, Column, Line, NumberFormat, Row, Sheet, Table, Value
-from results.published.precision import PublishedPrecision, precision_of
+from results.published.rows import PublishedPrecision, precision_of
 from results.published.tables import PublishedColumn
 from results.spec.mlrc_constants import HEADLINE_METRICS
 

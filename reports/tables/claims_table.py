@@ -6,10 +6,9 @@ from collections.abc import Iterable, Sequence
 from reports.published.claim_answers import AnsweredClaim, ExperimentAnswer
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value, cell_text
 from results.published.claims_file import Claim
-from results.statistics.claims_verdict import ClaimVerdict
 from results.statistics.method_comparison import MARGIN, ComparedPair
 from results.statistics.planning import MOST_RUNS
-from results.statistics.print_alone import PrintVerdict
+from results.statistics.print_alone import ClaimVerdict, PrintVerdict
 
 _HEADER = (
     *("line", "source", "place", "a", "b", "dataset", "score", "setting", "claimed", "runs_a", "runs_b"),

@@ -18,7 +18,7 @@ NOTHING_TO_CHOOSE = (
 
 def peeking_table(measured: MeasuredExperiment) -> Table:
     """Build the table with one row per method whose runs have test curves and a checkpoint to choose."""
-    titles, metric = measured.summary.methods, measured.summary.peeking_metric
+    titles, metric = measured.summary.methods, measured.summary.experiment.peeking_metric
     by_method = {gain.method: gain for gain in peeking(measured, metric)}
     ordered = [by_method[key] for key in titles if key in by_method and not by_method[key].nothing_to_choose]
     hidden = [title for key, title in titles.items() if key in by_method and by_method[key].nothing_to_choose]

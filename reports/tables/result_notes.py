@@ -5,11 +5,11 @@ from typing import Literal
 
 from reports.wording import joined, listed
 from results.records.experiment_summary import ExperimentSummary
-from results.spec.experiment_spec import OWN_DATA, DrawnSplit, PrimaryScore
+from results.spec.data_choice import OWN_DATA, DrawnSplit
+from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.statistics.cut_off import CutOff, cut_offs
+from results.statistics.cut_off import CutOff, cut_offs, range_ends
 from results.statistics.planning import MOST_RUNS, RunBudget
-from results.statistics.range_ends import range_ends
 from results.statistics.runner_up import RunnerUp, runners_up
 from results.store.experiment_results import MeasuredExperiment
 
@@ -36,7 +36,7 @@ def origin_of_hyperparameters(protocol: str, trials: int) -> str:
 
 def choice_notes(summary: ExperimentSummary) -> tuple[str, ...]:
     """Return a note on hyperparameters that carry a choice on test classes; none if nothing carries one."""
-    return (CARRIED_CHOICE,) if carries_choice(summary.protocol, summary.trials) else ()
+    return (CARRIED_CHOICE,) if carries_choice(summary.experiment.protocol, summary.trials) else ()
 
 
 def budget_text(budget: RunBudget, score: PrimaryScore, unit: Literal["run", "search"] = "run") -> tuple[str, str]:
@@ -97,7 +97,7 @@ def other_methods_notes(measured: MeasuredExperiment) -> list[str]:
 
 def part_notes(measured: MeasuredExperiment) -> list[str]:
     """Say that only a part of the published dataset was used."""
-    if not measured.summary.is_on_a_part:
+    if not measured.summary.experiment.dataset.subset:
         return []
     return [f"Only a part of the dataset was used: {part_of_the_data(measured)}. Scores on the whole of it differ."]
 
@@ -111,8 +111,6 @@ def part_of_the_data(measured: MeasuredExperiment) -> str:
 def trained_part_notes(measured: MeasuredExperiment) -> list[str]:
     """Say that the trunk was frozen or that there was none, and how the embedder differs from MLRC's."""
     experiment, notes = measured.summary.experiment, []
-    if experiment is None:
-        return []
     if experiment.trunk.frozen:
         notes.append(
             f"The trunk {experiment.trunk.name} is frozen: its features were computed once, and only embedder and loss "
@@ -138,8 +136,6 @@ def trained_part_notes(measured: MeasuredExperiment) -> list[str]:
 def split_notes(measured: MeasuredExperiment) -> list[str]:
     """Say that the test classes were drawn at random, or are those of the user's split file."""
     experiment = measured.summary.experiment
-    if experiment is None:
-        return []
     if isinstance(experiment.split, DrawnSplit):
         return [
             f"The test classes are a half of the classes, drawn at random with the seed {experiment.split.seed}. In "
@@ -169,7 +165,7 @@ def race_notes(measured: MeasuredExperiment) -> list[str]:
     """Say that the trials of the searches were raced."""
     experiment = measured.summary.experiment
     searched = measured.summary.trials > 0 and any(record.hyperparameters for record in measured.records)
-    if experiment is None or not experiment.search.racing or not searched:
+    if not experiment.search.racing or not searched:
         return []
     return [
         "The trials of the searches were raced: a trial that was clearly behind the best trial on the same folds got "
@@ -181,14 +177,14 @@ def race_notes(measured: MeasuredExperiment) -> list[str]:
 def look_notes(measured: MeasuredExperiment) -> list[str]:
     """Say that methods could be stopped early, and that runs were added after a look at the results."""
     summary, notes = measured.summary, []
-    if summary.experiment is not None and summary.experiment.first_reproductions is not None:
+    if summary.experiment.first_reproductions is not None:
         notes.append(
             f"Methods that were clearly behind the leader after {summary.experiment.first_reproductions} runs or later "
             f"got no more of the {summary.reproductions} runs. The boundary was computed beforehand. The probability "
             "of a wrong stop or a wrong claim is at most 5 % in all."
         )
-    if summary.known_after:
-        counts = " and ".join(str(count) for count in summary.known_after)
+    if summary.seen_after:
+        counts = " and ".join(str(count) for count in summary.seen_after)
         notes.append(
             f"The number of runs was raised to {summary.reproductions} when the results of {counts} runs were known. "
             "Runs that are added after a look make wrong claims more likely than the tests say."

@@ -6,13 +6,12 @@ from reports.tables.result_notes import origin_of_hyperparameters, result_notes
 from reports.tables.table import PERCENT, Cell, Column, Mark, Row, Sheet, Table, Value, measured_cell
 from results.records.provenance import mixed_versions
 from results.records.records import RunRecord
-from results.spec.experiment_spec import samples_word
+from results.spec.data_choice import samples_word
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.intervals import student_t_interval
 from results.statistics.method_comparison import ComparisonResult
-from results.statistics.nested_runs import search_interval
 from results.statistics.primary_comparison import mixed_trainings, primary_comparison, primary_score
-from results.statistics.run_values import EMBEDDING_KINDS, EmbeddingKind, values_by_run
+from results.statistics.run_values import EMBEDDING_KINDS, EmbeddingKind, search_interval, values_by_run
 from results.store.experiment_results import MeasuredExperiment
 
 ResultColumn = tuple[EmbeddingKind, str]

@@ -37,14 +37,13 @@ def coverage(
     reproduces it. Most rows of methods that are not in the suite are quoted too.
     """
     from reproduce.outputs.covered_rows import covered_rows
-    from results.experiment_names import current_name
     from results.published.tables import published_tables
 
-    if table is not None and current_name(table) not in published_tables():
+    if table is not None and table not in published_tables():
         raise InputError(f"no published table {table!r}; there are {', '.join(published_tables())}")
     rows = covered_rows()
     if table is not None:
-        rows = [row for row in rows if row.table == current_name(table)]
+        rows = [row for row in rows if row.table == table]
     if as_json:
         sys.stdout.write(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
     elif table is not None:

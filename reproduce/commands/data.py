@@ -44,7 +44,7 @@ def check(name: DatasetName, data: DataFolder = None, subset: Subset = False) ->
     from protocols.datasets.dataset import DataRequest, check_listing
     from protocols.datasets.dataset_registry import entry_of, open_dataset
     from protocols.datasets.listing import compare_counts
-    from results.spec.experiment_spec import FEATURES
+    from results.spec.data_choice import FEATURES
     from results.spec.training_spec import ImageSettings
 
     console = output_console()

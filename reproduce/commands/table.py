@@ -13,7 +13,6 @@ from reproduce.commands.options import STORE, Artifacts, StoreAt
 from reproduce.commands.terminal import check_format, output_console, print_table
 from reproduce.errors import InputError
 from reproduce.storage import existing_store_at, opened_store
-from results.experiment_names import current_name
 
 if TYPE_CHECKING:
     from results.store.store import Store
@@ -61,7 +60,6 @@ def table(
     check_format(output)
     if what not in (None, *kinds):
         raise InputError(f"--what {what!r}: use {', '.join(kinds[:-1])} or {kinds[-1]}")
-    name = None if name is None else current_name(name)
     if name is None:
         _list(existing_store_at(store, artifacts))
     elif what == "published" or (what is None and name in published_tables()):

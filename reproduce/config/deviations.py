@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from reproduce.config.experiment_file import load_experiments
 from reproduce.config.strict_yaml import EXPERIMENTS, names_in
-from results.experiment_names import current_name
-from results.records.experiment_summary import OTHER_VERSION, ExperimentSummary
+from results.records.experiment_summary import ExperimentSummary
 from results.spec.experiment_spec import Experiment
 from results.spec.mlrc_constants import is_mlrc_table
 from results.values import Record
@@ -57,8 +56,6 @@ def deviations(name: str, summary: ExperimentSummary) -> tuple[str, ...]:
     in_file = suite_experiment(name)
     if isinstance(in_file, str):
         return (in_file,)
-    if summary.experiment is None:
-        return (OTHER_VERSION,)
     changed = [variant for variant in summary.experiment.variants if variant not in in_file.variants]
     return (
         *(deviation.phrase for deviation in compared(summary.experiment, in_file)),
@@ -68,7 +65,7 @@ def deviations(name: str, summary: ExperimentSummary) -> tuple[str, ...]:
 
 def suite_experiment(name: str) -> Experiment | str:
     """Return the experiment in the suite's own file, given NAME or NAME/PANEL; a phrase says why there is none."""
-    file, _, panel = current_name(name).partition("/")
+    file, _, panel = name.partition("/")
     if file not in names_in(EXPERIMENTS):
         return "the suite has no experiment file of this name"
     experiments = load_experiments(file, {})

@@ -14,8 +14,8 @@ from pydantic import ConfigDict, Field, JsonValue, ValidationError
 from reproduce.config.method_card import card_file, card_names, read_card
 from reproduce.config.strict_yaml import EXPERIMENTS, describe, merged, named_file, names_in, not_finite, read_mapping
 from reproduce.errors import InputError
-from results.experiment_names import current_name
-from results.spec.experiment_spec import AUGMENTATION, Experiment
+from results.spec.data_choice import AUGMENTATION
+from results.spec.experiment_spec import Experiment
 from results.spec.source_names import relative_name
 from results.spec.trunk_spec import WEIGHT_FILES
 from results.values import Record
@@ -230,7 +230,7 @@ def panels_by_size(name: str) -> dict[str, int | None]:
 def _file_and_panel(name: str) -> tuple[Path, str | None]:
     if name.endswith((".yaml", ".yml")):
         return named_file(name, [EXPERIMENTS], "experiment"), None
-    file, slash, panel = current_name(name).rpartition("/")
+    file, slash, panel = name.rpartition("/")
     if not slash:
         return named_file(panel, [EXPERIMENTS], "experiment"), None
     return named_file(file, [EXPERIMENTS], "experiment"), panel

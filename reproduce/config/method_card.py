@@ -14,7 +14,7 @@ from pydantic import Field, JsonValue, model_validator
 
 from reproduce.config.strict_yaml import METHODS, named_file, names_in, read_model
 from reproduce.errors import InputError
-from results.spec.experiment_spec import Bounds, Scale, check_bounds
+from results.spec.search_settings import Bounds, Scale, check_bounds
 from results.spec.source_names import relative_name
 from results.spec.training_spec import Component, WeightedComponent
 from results.values import Record

@@ -10,8 +10,7 @@ import torch
 from protocols.jobs import EvaluateJob, Job, Outcome, TrainJob
 from protocols.verified_files import set_damaged_aside
 from reproduce.execution.tasks import Done, Trained
-from results.records.artifacts import last_epoch_path, vectors_path, weights_path
-from results.records.recordings import recording_path
+from results.records.artifacts import last_epoch_path, recording_path, vectors_path, weights_path
 from results.records.records import FoldResult
 from results.spec.training_spec import FoldSpec
 from results.store.store import Store

@@ -22,28 +22,26 @@ from reproduce.execution.devices import prepare_process, threads_per_training
 from reproduce.execution.executor import Executor
 from reproduce.execution.failed_jobs import HangWatch
 from reproduce.execution.scheduler import Scheduler
-from reproduce.execution.session import Session, data_of
+from reproduce.execution.session import Session
 from reproduce.forecast.plan_trainings import expected_test
 from reproduce.monitoring.observer import Observer, Observers, Tick
 from reproduce.monitoring.progress import RunProgress
 from reproduce.monitoring.time_left import Forecast
 from reproduce.monitoring.trackers import Tracker, Tracking
 from reproduce.storage import open_store
-from results.records.artifacts import weights_path
+from results.records.artifacts import recording_path, weights_path
 from results.records.experiment_summary import ExperimentSummary, StoppedMethod
-from results.records.recordings import recording_path
-from results.spec.experiment_spec import FEATURES, DrawnSplit
+from results.spec.data_choice import FEATURES, DrawnSplit
 from results.statistics.early_stopping import boundary, stopped
-from results.statistics.nested_runs import ValueKey
 from results.statistics.primary_comparison import primary_score
-from results.statistics.run_values import run_values
+from results.statistics.run_values import ValueKey, run_values
 from results.store.experiment_results import MeasuredExperiment
 from results.store.patience import LockWait
 from results.store.store import IncompleteExperimentError, Store
 from results.whole_files import write_whole
 
 
-def known_after(session: Session, store: Store) -> tuple[int, ...]:
+def seen_after(session: Session, store: Store) -> tuple[int, ...]:
     """Return the numbers of runs with which the experiment was complete before, in ascending order.
 
     Somebody who adds runs because of the results is peeking. The suite cannot tell why runs are added, so it notes all
@@ -60,7 +58,7 @@ def known_after(session: Session, store: Store) -> tuple[int, ...]:
             summary = store.experiment(fingerprint)
         except IncompleteExperimentError:
             continue
-        if summary.experiment is None or summary.reproductions >= session.experiment.reproductions:
+        if summary.reproductions >= session.experiment.reproductions:
             continue
         raised = summary.experiment.model_copy(
             update={
@@ -204,8 +202,7 @@ def run(
         keep_sources(session.paths.artifacts)
         forecast = _forecast(session, methods, executor)
         _say_start(session, executor, console)
-        seen = {"known_after": known_after(session, store), "data": data_of(session.problem.dataset)}
-        summary = session.summary().model_copy(update=seen)
+        summary = session.summary().model_copy(update={"seen_after": seen_after(session, store)})
         store.put_experiment(session.fingerprint, session.name, summary)
         store.searches.enlist(session.fingerprint, {key: _identities(study) for key, study in methods.items()})
         # The search samples in this process, so its threads must not depend on the number of workers either.

@@ -28,7 +28,8 @@ from reproduce.errors import InputError
 from reproduce.storage import StoragePaths
 from results.records.experiment_summary import ExperimentData, ExperimentSummary
 from results.records.trials import TrialLog, TrialsInMemory
-from results.spec.experiment_spec import EMBEDDED, DrawnSplit, Experiment, samples_word
+from results.spec.data_choice import EMBEDDED, DrawnSplit, samples_word
+from results.spec.experiment_spec import Experiment
 from results.spec.training_spec import ImageSettings, MethodSpec
 from results.spec.trunk_spec import NO_TRUNK, TrunkSpec
 from results.store.store import IncompleteExperimentError, Store
@@ -116,12 +117,10 @@ class Session:
         """Return the experiment's summary for the store. It is enough to draw the tables without torch."""
         studies = self.studies()
         return ExperimentSummary(
-            title=self.experiment.title,
             methods={card.key: card.title for card in self.cards},
-            trials=self.budget.trials,
-            reproductions=self.budget.reproductions,
             runs={key: study.n_runs for key, study in studies.items()},
-            settings=self.experiment,
+            experiment=self.experiment,
+            data=data_of(self.problem.dataset),
             ranges={key: ranges for key, study in studies.items() if (ranges := searched_ranges(study.method.space))},
         )
 
@@ -311,8 +310,6 @@ def data_of(dataset: Dataset) -> ExperimentData:
 def note_on_data(session: Session, store: Store) -> str | None:
     """Return one line if the store has this experiment with other data only, and None otherwise.
 
-    Experiments of older versions are known by their runs, which count only the test images.
-
     Args:
         session: The opened experiment.
         store: The store with earlier experiments.
@@ -328,16 +325,11 @@ def note_on_data(session: Session, store: Store) -> str | None:
         if summary.dataset != session.experiment.dataset.name:
             continue
         known = summary.data
-        if known is not None:
-            data_fingerprint, counts = known.fingerprint, f"{known.samples:,} {samples} of {known.classes:,} classes"
-        elif runs := store.experiment_runs(fingerprint):
-            data_fingerprint = runs[0].data_fingerprint
-            counts = f"{runs[0].test_images:,} test {samples} of {runs[0].test_classes:,} test classes"
-        else:
+        if known is None:
             continue
-        if data_fingerprint == now.fingerprint:
+        if known.fingerprint == now.fingerprint:
             return None
-        latest = latest or counts
+        latest = latest or f"{known.samples:,} {samples} of {known.classes:,} classes"
     if latest is None:
         return None
     return (

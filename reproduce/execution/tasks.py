@@ -20,8 +20,7 @@ from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.users_files.sources import known_files, remember_files
 from reproduce.monitoring.observer import Tick
-from results.records.artifacts import last_epoch_path, vectors_path
-from results.records.recordings import recording_path
+from results.records.artifacts import last_epoch_path, recording_path, vectors_path
 from results.records.records import FoldResult, RunRecord, TestCurve
 from results.spec.experiment_spec import RecordingSettings
 from results.whole_files import write_whole

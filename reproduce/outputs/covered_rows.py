@@ -54,13 +54,7 @@ def covered_rows() -> list[CoveredRow]:
 
 def _without_runs(name: str, experiment: Experiment) -> StoredExperiment:
     """A shipped experiment as a store would have it, without a run."""
-    summary = ExperimentSummary(
-        title=experiment.title,
-        methods={},
-        trials=experiment.search.trials,
-        reproductions=experiment.reproductions,
-        settings=experiment,
-    )
+    summary = ExperimentSummary(methods={}, runs={}, experiment=experiment)
     return StoredExperiment(name, MeasuredExperiment(summary, ()), mlrc=mlrc_experiment(experiment.dataset.name))
 
 
@@ -90,7 +84,7 @@ def _status(
     reasons: list[list[str]] = [["no shipped experiment has this row"]]
     for stored in shipped:
         experiment = stored.measured.summary.experiment
-        if experiment is None or stored.dataset != cell.dataset or row.key not in experiment.rows:
+        if stored.dataset != cell.dataset or row.key not in experiment.rows:
             continue
         against = objections(table, row, cell, stored, _tested(experiment.for_row(row.key)))
         if not against:

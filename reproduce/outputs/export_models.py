@@ -33,8 +33,7 @@ from reproduce.outputs import load_model
 from reproduce.outputs.find_runs import StoredRun, training_of
 from reproduce.outputs.portable_model import normalized_model, write_onnx, write_program
 from results.records.artifacts import weights_path
-from results.records.experiment_summary import OTHER_VERSION
-from results.spec.experiment_spec import EMBEDDED
+from results.spec.data_choice import EMBEDDED
 from results.spec.source_names import sources_of_training
 from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import NO_TRUNK
@@ -143,8 +142,6 @@ def export_embeddings(store: Store, run: StoredRun, folds: list[int], images: Im
 
 
 def _test_images(run: StoredRun, spec: FoldSpec, images: Images) -> tuple[Dataset, TestData]:
-    if run.summary.experiment is None:
-        raise InputError(f"{run.experiment}: kept with {OTHER_VERSION}; use that version to embed its images")
     choice = run.summary.experiment.dataset
     if choice.name not in EMBEDDED and images.root is None:
         raise InputError(f"{choice.name}: give the folder of its images with --data FOLDER")

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from reproduce.config.strict_yaml import short_name
 from reproduce.errors import InputError
-from results.experiment_names import current_name
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import FoldResult, RunRecord
 from results.spec.training_spec import FoldSpec
@@ -49,11 +48,14 @@ def latest_experiment(store: Store) -> NamedExperiment:
 
 
 def find_experiments(store: Store, names: Sequence[str], hint: str = "") -> list[NamedExperiment]:
-    """Find the latest experiments of some names."""
+    """Find the latest experiments of some names: each a NAME, a NAME/PANEL or the path of an experiment file.
+
+    The name of a file with panels gives all its panels in the store, sorted.
+    """
     latest = store.latest_experiments()
     fingerprints: dict[str, str] = {}
     for name in names:
-        current = current_name(short_name(name))
+        current = short_name(name)
         matches = {
             stored: latest[stored] for stored in sorted(latest) if stored == current or stored.startswith(f"{current}/")
         }
@@ -67,7 +69,7 @@ def find_experiments(store: Store, names: Sequence[str], hint: str = "") -> list
 def find_experiment(store: Store, name: str) -> NamedExperiment:
     """Find the experiment of a name; raise InputError if there is none, or if the name has several panels."""
     experiments = find_experiments(store, [name])
-    if experiments[0].name != current_name(short_name(name)):
+    if experiments[0].name != short_name(name):
         panels = ", ".join(experiment.name for experiment in experiments)
         raise InputError(f"{name} has several panels; use one of {panels}")
     return experiments[0]

@@ -34,8 +34,7 @@ from reproduce.outputs.rerun_commands import rerun_commands
 from reproduce.outputs.search_histories import histories
 from reproduce.outputs.tables import published_names
 from reproduce.storage import StoragePaths, open_store
-from results.records.artifacts import FigureData, figure_data_path, weights_path
-from results.records.recordings import Recording, recording_path
+from results.records.artifacts import FigureData, Recording, figure_data_path, recording_path, weights_path
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import IncompleteExperimentError, Store
 from results.whole_files import file_name, write_whole

@@ -9,7 +9,8 @@ import yaml
 
 from reports.page.content import Command
 from reproduce.config.deviations import compared, suite_experiment
-from results.spec.experiment_spec import EMBEDDED, Experiment
+from results.spec.data_choice import EMBEDDED
+from results.spec.experiment_spec import Experiment
 from results.spec.source_names import SourceName, sources_of_training
 from results.store.experiment_results import MeasuredExperiment
 
@@ -38,11 +39,9 @@ def rerun_commands(name: str, measured: MeasuredExperiment) -> tuple[Command, ..
 
     If the suite has a file for the experiment, options give the differences from this file. If options cannot express
     the differences, the commands contain a complete file, with all defaults, so that it stays exact when defaults
-    change. There are no commands if the experiment's settings were not stored or cannot be read.
+    change.
     """
     experiment = measured.summary.experiment
-    if experiment is None:
-        return ()
     commands, in_file = _code(measured), _reachable_file(name, experiment)
     if in_file is None:
         # A panel becomes a separate file.

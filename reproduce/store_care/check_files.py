@@ -15,8 +15,7 @@ from protocols.trunks.embedding_model import model_of, without_published_weights
 from protocols.trunks.weights import TrunkError
 from protocols.users_files.digest import source_digest
 from protocols.users_files.sources import SourceError
-from results.records.artifacts import FigureData, weights_path
-from results.records.recordings import Recording
+from results.records.artifacts import FigureData, Recording, weights_path
 from results.spec.training_spec import FoldSpec
 from results.store.check_records import CheckedRecords, Finding
 from results.values import fingerprint_of

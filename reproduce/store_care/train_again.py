@@ -31,10 +31,10 @@ from reproduce.execution.tasks import Trained, TrainTask
 from reproduce.outputs.find_runs import NamedExperiment
 from reproduce.store_care.check_files import read_tensors
 from results.records.artifacts import last_epoch_path, vectors_path, weights_path
-from results.records.experiment_summary import OTHER_VERSION
 from results.records.provenance import mixed_versions
 from results.records.records import FoldResult, Provenance
-from results.spec.experiment_spec import EMBEDDED, Experiment
+from results.spec.data_choice import EMBEDDED
+from results.spec.experiment_spec import Experiment
 from results.spec.source_names import sources_of_training
 from results.spec.training_spec import TRAINING_VERSION, FoldSpec, ImageSettings
 from results.spec.trunk_spec import NO_TRUNK, TrunkSpec
@@ -181,8 +181,6 @@ def stored_trainings(store: Store, experiment: NamedExperiment) -> list[StoredTr
     """Return the finished trainings of an experiment: those of its runs, and those of its searches."""
     summary = store.experiment(experiment.fingerprint)
     settings = summary.experiment
-    if settings is None:
-        raise InputError(f"{experiment.name}: kept with {OTHER_VERSION}; use that version to verify it")
     records = store.experiment_runs(experiment.fingerprint)
     tested = {fingerprint for record in records for fingerprint in record.fold_fingerprints}
     others = {fingerprint for record in records for fingerprint in record.chosen_by}

@@ -12,7 +12,7 @@ from functools import cache
 from importlib import resources
 from typing import get_args
 
-from results.published.precision import SpreadKind
+from results.published.rows import SpreadKind
 from results.published.tables import DATASETS, Kind, metric_name
 
 COLUMNS = (
@@ -98,12 +98,7 @@ def _shipped() -> tuple[Claim, ...]:
 def read_claims(text: str, name: str) -> tuple[Claim, ...]:
     """Read a file of claims.
 
-    Args:
-        text: The file's content as CSV with a header.
-        name: Name of the file for messages.
-
-    Raises:
-        ClaimsFileError: A column is missing or unknown, or a line cannot be understood.
+    `name` is the file's name in the messages of `ClaimsFileError`.
     """
     reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")), skipinitialspace=True, strict=True)
     try:

@@ -70,7 +70,7 @@ class PublishedCell:
         dimensions: Of what was tested (MLRC's concatenated embeddings have 512); None where the paper does not say.
         setting: As published; empty where the paper does not say.
         as_published: The number with the paper's digits; empty for a dash.
-        plus_minus: The number behind ±, in the unit of `value`; `results.published.precision` says what it is.
+        plus_minus: The number behind ±, in the unit of `value`; `results.published.rows` says what it is.
         note: What is known about the number.
         source: Where the number was read.
     """
@@ -253,3 +253,44 @@ def _rows(cells: list[PublishedCell]) -> tuple[PublishedRow, ...]:
         by_column = {cell.column: cell for cell in own}
         rows.append(PublishedRow(label, own[0].method, own[0].variant, trunk, size, setting, by_column))
     return tuple(rows)
+
+
+@dataclass(frozen=True)
+class FigureValue:
+    """One value of a published figure.
+
+    Attributes:
+        dataset: Key of the dataset.
+        series: Line of the figure: the key of a method, or the value of the line's hyperparameter; empty for a figure
+            with one line.
+        x: Position on the horizontal axis: an epoch or the value of a hyperparameter.
+        score: The score as a fraction of 1.
+        certainty: How the value is known, such as `read off, +-0.1`.
+        source: Where it was read.
+    """
+
+    dataset: str
+    series: str
+    x: float
+    score: float
+    certainty: str
+    source: str
+
+
+def figure_values(figure: str) -> tuple[FigureValue, ...]:
+    """Return the known values of a published figure, in the order of the file.
+
+    A figure without known values, or an unknown one, gives none.
+    """
+    lines = read_published("figure_values")
+    return tuple(
+        FigureValue(
+            dataset=line["dataset"],
+            series=line["series"],
+            x=float(line["x"]),
+            score=float(line["value"]) / 100,
+            certainty=line["certainty"],
+            source=line["source"],
+        )
+        for line in lines[lines["figure"] == figure].to_dict("records")
+    )

@@ -26,14 +26,10 @@ _SCORES = tuple(f"{kind}_{metric}" for kind in EMBEDDING_KINDS for metric in HEA
 def runs_frame(records: Sequence[RunRecord]) -> pd.DataFrame:
     """Return one row per test evaluation.
 
-    Args:
-        records: The runs.
-
-    Returns:
-        A DataFrame with the columns fingerprint, dataset, method, run, search, seed, dimensions, wall_time (seconds),
-        steps, the scores as `separated_map_at_r`, `concatenated_map_at_r` and so on (fractions of 1), further metrics
-        as `separated_recall@2` and so on, scores after the last epoch as `last_epoch_map_at_r` and so on, commit and
-        device. A metric that a run lacks is empty in its row; one that all runs lack has no column.
+    The columns are fingerprint, dataset, method, run, search, seed, dimensions, wall_time (seconds), steps, the scores
+    as `separated_map_at_r`, `concatenated_map_at_r` and so on (fractions of 1), further metrics as `separated_recall@2`
+    and so on, scores after the last epoch as `last_epoch_map_at_r` and so on, commit and device. A metric that a run
+    lacks is empty in its row; one that all runs lack has no column.
     """
     further = dict.fromkeys(
         f"{kind}_{name}" for kind in EMBEDDING_KINDS for record in records for name in _further(record, kind)
@@ -46,12 +42,8 @@ def runs_frame(records: Sequence[RunRecord]) -> pd.DataFrame:
 def class_scores_frame(records: Iterable[RunRecord]) -> pd.DataFrame:
     """Return one row per run and test class, for the runs that have class scores.
 
-    Args:
-        records: The runs.
-
-    Returns:
-        A DataFrame with the columns fingerprint, dataset, method, run, search, class_rank (from 0), queries (their
-        number), and the scores named as in `runs_frame`.
+    The columns are fingerprint, dataset, method, run, search, class_rank (from 0), queries (their number), and the
+    scores named as in `runs_frame`.
     """
     columns = ["fingerprint", "dataset", "method", "run", "search", "class_rank", "queries", *_SCORES]
     rows: list[dict[str, Any]] = []
@@ -69,11 +61,7 @@ def class_scores_frame(records: Iterable[RunRecord]) -> pd.DataFrame:
 def curves_frame(results: Iterable[FoldResult]) -> pd.DataFrame:
     """Return one row per validation of the trainings.
 
-    Args:
-        results: Results of trainings.
-
-    Returns:
-        A DataFrame with the columns fingerprint, iteration, map_at_r, r_precision, precision_at_1 and loss.
+    The columns are fingerprint, iteration, map_at_r, r_precision, precision_at_1 and loss.
     """
     rows = [{"fingerprint": result.fingerprint, **point.model_dump()} for result in results for point in result.curve]
     return pd.DataFrame(rows, columns=["fingerprint", "iteration", "map_at_r", "r_precision", "precision_at_1", "loss"])
@@ -82,11 +70,7 @@ def curves_frame(results: Iterable[FoldResult]) -> pd.DataFrame:
 def test_curves_frame(curves: Iterable[TestCurve]) -> pd.DataFrame:
     """Return one row per test along the trainings.
 
-    Args:
-        curves: Test curves of trainings.
-
-    Returns:
-        A DataFrame with the columns fingerprint, iteration, precision_at_1, r_precision and map_at_r.
+    The columns are fingerprint, iteration, precision_at_1, r_precision and map_at_r.
     """
     rows = [
         {"fingerprint": curve.fingerprint, "iteration": point.iteration, **point.scores.model_dump()}

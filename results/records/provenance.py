@@ -33,15 +33,7 @@ _DECIDING = {"torch", "pytorch-metric-learning", "pillow", "torchvision", "effic
 
 
 def provenance(device: str, threads: int) -> Provenance:
-    """Describe the origin of a number that is finished now.
-
-    Args:
-        device: The device that computed it.
-        threads: Number of threads that computed it.
-
-    Returns:
-        The origin, with the commit of this checkout, the package versions and the time of the call in UTC.
-    """
+    """Describe the origin of a number that is finished now."""
     commit, dirty = _commit()
     return Provenance(
         commit=commit,
@@ -59,12 +51,8 @@ def provenance(device: str, threads: int) -> Provenance:
 def mixed_versions(provenances: Iterable[Provenance]) -> dict[str, list[str]]:
     """Packages that decide numbers and that these origins have in more than one version.
 
-    Args:
-        provenances: Origins of the runs of one table.
-
-    Returns:
-        By package, its versions, sorted; empty if all runs were made with the same ones. A package that an origin does
-        not name, because it was not installed, does not count as a version.
+    The result has the sorted versions by package. A package that an origin does not name, because it was not installed,
+    does not count as a version.
     """
     versions: dict[str, set[str]] = {}
     for provenance in provenances:

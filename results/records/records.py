@@ -5,7 +5,7 @@ A record that is written as JSON and read again is unchanged.
 
 from typing import ClassVar, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import JsonValue
 
 from results.values import Record, fingerprint_of
 
@@ -42,11 +42,9 @@ class Provenance(Record):
         cpu_count: Number of CPU cores of the machine.
         threads: Number of threads that computed the number.
         host_system: Operating system and processor type.
-        processor: Name of the processor with family and model; empty in records from before it was kept.
+        processor: Name of the processor with family and model; empty if it is not known.
         finished_at: Time in UTC, ISO 8601.
     """
-
-    later: ClassVar[frozenset[str]] = frozenset({"processor"})
 
     commit: str
     tree_dirty: bool
@@ -55,8 +53,8 @@ class Provenance(Record):
     cpu_count: int
     threads: int
     host_system: str
+    processor: str
     finished_at: str
-    processor: str = ""
 
 
 class FoldResult(Record):
@@ -113,8 +111,7 @@ class FoldResult(Record):
     def objective(self) -> float:
         """Value that the search maximises: MAP@R on the validation classes, or 0 for a training with `nan`.
 
-        Raises:
-            ValueError: The training has no validation classes.
+        A training without validation classes has none, which is a ValueError.
         """
         if self.best_map_at_r is None:
             raise ValueError("a training without validation classes has no objective")
@@ -205,26 +202,19 @@ class RunRecord(Record):
         test_images: Number of test images.
         wall_time: Duration of the trainings and of the evaluation in seconds, summed.
         flags: Warnings for readers, such as a fold whose training diverged.
-        steps: Iterations up to the models' checkpoints, summed over folds; None in old records.
-        iterations: Iterations up to the end of the trainings, summed over folds; None in old records.
+        steps: Iterations up to the models' checkpoints, summed over folds; None if they were not recorded.
+        iterations: Iterations up to the end of the trainings, summed over folds; None likewise.
         metrics_separated: Further metrics of the experiment by name (`recall@2`, `nmi`, ...), mean over folds.
         metrics_concatenated: The same metrics of the concatenated embeddings.
-        class_scores: Scores of each test class; None in old records.
+        class_scores: Scores of each test class; None if they were not recorded.
         chosen_by: Fingerprints of the trainings that chose the epoch of the models, one per fold (protocol
-            `standard`); empty if nothing was chosen, and in old records.
+            `standard`); empty if nothing was chosen.
         last_epoch: Test scores after the last epoch of the same trainings, mean over folds (protocol `standard`). None
-            for the untrained trunk, for a training that diverged, and in old records. Shown beside the scores of the
-            chosen epoch, never instead of them.
-        training_version: The `TRAINING_VERSION` of the trainings; 1 in old records.
+            for other protocols, for the untrained trunk and for a training that diverged. Shown beside the scores of
+            the chosen epoch, never instead of them.
+        training_version: The `TRAINING_VERSION` of the trainings.
         provenance: Origin of the scores.
     """
-
-    later: ClassVar[frozenset[str]] = frozenset(
-        {
-            *("metrics_separated", "metrics_concatenated", "class_scores", "steps", "iterations"),
-            *("search", "chosen_by", "last_epoch", "training_version", "study"),
-        }
-    )
 
     fingerprint: str
     protocol: str
@@ -233,6 +223,8 @@ class RunRecord(Record):
     method: str
     hyperparameters: dict[str, JsonValue]
     run: int
+    search: int
+    study: str | None
     seed: int
     fold_fingerprints: tuple[str, ...]
     fold_scores: tuple[Scores, ...]
@@ -242,17 +234,15 @@ class RunRecord(Record):
     test_classes: int
     test_images: int
     wall_time: float
-    flags: tuple[str, ...] = ()
-    steps: int | None = None
-    iterations: int | None = None
-    metrics_separated: dict[str, float] = Field(default={})
-    metrics_concatenated: dict[str, float] = Field(default={})
-    class_scores: ClassScores | None = None
-    chosen_by: tuple[str, ...] = ()
-    last_epoch: Scores | None = None
-    search: int = 0
-    study: str | None = None
-    training_version: int = 1
+    flags: tuple[str, ...]
+    steps: int | None
+    iterations: int | None
+    metrics_separated: dict[str, float]
+    metrics_concatenated: dict[str, float]
+    class_scores: ClassScores | None
+    chosen_by: tuple[str, ...]
+    last_epoch: Scores | None
+    training_version: int
     provenance: Provenance
 
     @property
@@ -271,13 +261,7 @@ def run_fingerprint(
 ) -> str:
     """Return the fingerprint of a test evaluation.
 
-    Args:
-        fold_fingerprints: Fingerprints of the trainings, in the order of the folds.
-        metrics: Names of further metrics, in any order.
-        chosen_by: Fingerprints of the trainings that chose the epoch of the models, in the order of the folds.
-
-    Returns:
-        A hash of the arguments and of `EVALUATION_VERSION`.
+    The fingerprints of trainings are in the order of the folds; the further metrics can be in any order.
     """
     further = [sorted(metrics)] if metrics else []
     choice = [{"chosen_by": list(chosen_by)}] if chosen_by else []

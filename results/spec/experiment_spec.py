@@ -1,18 +1,23 @@
 """The specification of an experiment: the methods that are compared, the dataset, and the settings."""
 
-import math
 from collections.abc import Mapping
 from copy import deepcopy
-from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import ConfigDict, Field, FiniteFloat, JsonValue, model_validator
+from pydantic import ConfigDict, Field, JsonValue, model_validator
 
-from results.experiment_names import first_name
-from results.spec.mlrc_constants import FOLDS, REPRODUCTIONS, TRIALS
+from results.spec.data_choice import AUGMENTATION, FEATURES, DataChoice, DrawnSplit
+from results.spec.mlrc_constants import FOLDS, REPRODUCTIONS
+from results.spec.search_settings import SearchSettings, check_bounds
 from results.spec.training_spec import ImageSettings, TrainingSettings
 from results.spec.trunk_spec import NO_TRUNK, EmbedderSpec, TrunkSpec
-from results.values import Record, canonical_json, fingerprint_of
+from results.values import Record, Spec, canonical_json, fingerprint_of
+
+FEWEST_FIRST_REPRODUCTIONS = 3
+"""Fewest runs before the first look. After two, a method that varies far more than the others is stopped too often."""
+
+MOST_REPRODUCTIONS = 1000
+"""A larger number is a slip of the keyboard, and its trainings could not even be listed."""
 
 ROW_CONDITIONS = (
     *("trunk", "embedding_size", "images", "training", "embedder_bias", "embedder"),
@@ -26,12 +31,7 @@ _OF_ALL_ROWS = ("trunk.name", "trunk.weights", "trunk.frozen")
 def with_conditions(settings: Mapping[str, Any], changes: Mapping[str, JsonValue]) -> dict[str, Any]:
     """Return an experiment's settings with the conditions of one row.
 
-    Args:
-        settings: The settings as nested mappings.
-        changes: New values by dotted key, such as `training.batch_size`.
-
-    Raises:
-        ValueError: A row cannot replace this setting.
+    The changes are by dotted key, such as `training.batch_size`. A setting that a row cannot replace is a ValueError.
     """
     changed = deepcopy(dict(settings))
     for key, value in changes.items():
@@ -50,103 +50,55 @@ def with_conditions(settings: Mapping[str, Any], changes: Mapping[str, JsonValue
     return changed
 
 
-FEATURES = "features"
-"""Name of the dataset that is a file of features, without images and without a trunk."""
-
-EMBEDDED = frozenset({"glyphs"})
-"""Names of the datasets that need no folder."""
-
-OWN_DATA = ("folder", FEATURES)
-"""Names of the datasets that a user brings, which nobody published."""
-
-AUGMENTATION = ("area", "ratio", "flip", "augmentation")
-"""Settings of the crops for training. A frozen trunk gets the centre crop of each image, once."""
-
-
-def samples_word(dataset: str) -> str:
-    """Return what a dataset consists of, for people: rows, if it is a file of features, else images."""
-    return "rows" if dataset == FEATURES else "images"
-
-
-def with_no_trunk(values: dict[str, Any]) -> dict[str, Any]:
-    """Fill in the trunk of an experiment on features if its file names none.
-
-    Args:
-        values: The experiment, as read from its file.
-
-    Returns:
-        The same values, with the trunk `none` where the dataset has features and no images.
-    """
-    dataset = values.get("dataset")
-    name = dataset.get("name") if isinstance(dataset, dict) else getattr(dataset, "name", None)
-    if name != FEATURES or "trunk" in values:
-        return values
-    return {**values, "trunk": TrunkSpec(name=NO_TRUNK, weights=NO_TRUNK)}
-
-
-def check_feature_settings(dataset: str, trunk: TrunkSpec, images: ImageSettings) -> None:
-    """Refuse settings that have no effect on features, and a trunk for a dataset that has no images.
-
-    Args:
-        dataset: Name of the dataset.
-        trunk: The trunk of the experiment.
-        images: The transforms of the images.
-
-    Raises:
-        ValueError: A setting has no effect, or dataset and trunk do not fit.
-    """
-    if dataset == FEATURES:
-        if trunk.model_copy(update={"width": None}) != TrunkSpec(name=NO_TRUNK, weights=NO_TRUNK):
-            raise ValueError("dataset features has no images for a trunk; remove the key trunk")
-        if images != ImageSettings():
-            raise ValueError("dataset features has no images; remove the settings of images")
-    elif trunk.name == NO_TRUNK:
-        raise ValueError(f"trunk none is for dataset features; name a trunk for the images of {dataset}")
-    elif trunk.width is not None:
-        raise ValueError("trunk: width is set by the suite; remove it")
-    if trunk.frozen:
-        for key in AUGMENTATION:
-            if getattr(images, key) != ImageSettings.model_fields[key].default:
-                raise ValueError(
-                    f"images: {key} has no effect on a frozen trunk, since there is no augmentation; remove it"
-                )
-
-
-class DrawnSplit(Record):
-    """Halves of the classes that are drawn at random, for class names whose order means something.
+class Variant(Record):
+    """A further row for a method card, with some hyperparameters set instead of searched; for ablations.
 
     Attributes:
-        seed: Decides the halves.
+        of: Key of the card.
+        key: Key of the row.
+        title: Title of the row.
+        set: Values of the hyperparameters, by target.
     """
 
-    seed: int = Field(ge=0)
+    of: str
+    key: str
+    title: str
+    set: dict[str, JsonValue]
 
 
-class DataChoice(Record):
-    """The dataset of an experiment.
+class ProxySettings(Spec):
+    """Training of losses that have their own learning rate. Papers give it as a multiple of the network's rate.
 
     Attributes:
-        name: Name of the dataset.
-        root: Folder of its images, usually given with --data; None for an embedded dataset.
-        subset: Whether the folder holds only a part of the published dataset.
-        skip_broken_images: Whether to leave out images that cannot be decoded.
-        split: File with the classes, or the images, for training and for the test; None takes `split.csv` in the
-            folder, if there is one. Only for images and features of one's own.
+        lr_multiplier: Learning rate of the loss divided by that of the network.
+        warmup_passes: Passes over the training images with a frozen trunk.
+        warmup_steps: Steps with a frozen trunk, instead of `warmup_passes`.
     """
 
-    later = frozenset({"split"})
+    optional = frozenset({"warmup_steps"})
 
-    name: str
-    root: Path | None = None
-    subset: bool = False
-    skip_broken_images: bool = False
-    split: Path | None = None
+    lr_multiplier: float = Field(gt=0)
+    warmup_passes: int = Field(default=0, ge=0)
+    warmup_steps: int | None = Field(default=None, ge=0)
 
-    @model_validator(mode="after")
-    def _split_is_for_users_data(self) -> "DataChoice":
-        if self.split is not None and self.name not in OWN_DATA:
-            raise ValueError(f"dataset {self.name} has its publisher's classes; remove the key split of dataset")
-        return self
+
+class PrimaryScore(Spec):
+    """The score that decides which method is better. All pairs of methods are tested in it, and no other score is.
+
+    Attributes:
+        metric: The metric.
+        embeddings: Kind of the tested embeddings.
+        test: Test of the pairs. `moderated t` uses all runs and borrows variance from the other methods; `paired t`
+            uses matched runs only; `Welch t` uses all runs and borrows nothing.
+        margin: Methods that differ by less than this many percentage points count as equal.
+    """
+
+    optional = frozenset({"test", "margin"})
+
+    metric: Literal["map_at_r", "r_precision", "precision_at_1"] = "map_at_r"
+    embeddings: Literal["separated", "concatenated"] = "concatenated"
+    test: Literal["moderated t", "paired t", "Welch t"] = "moderated t"
+    margin: float = Field(default=0.5, gt=0)
 
 
 class RecordingSettings(Record):
@@ -174,174 +126,7 @@ class RecordingSettings(Record):
         return self
 
 
-Scale = Literal["linear", "log", "int", "int_log", "choice"]
-
-_AT_AN_END = 0.01
-"""Part of a range that counts as its end, on its scale. Samplers propose the ends themselves up to rounding."""
-
-
-class SearchedRange(Record):
-    """The range in which an experiment searched one hyperparameter.
-
-    Attributes:
-        scale: The scale, not `choice`.
-        low: Lower end, included.
-        high: Upper end, included.
-    """
-
-    scale: Scale
-    low: float
-    high: float
-
-    def end_at(self, value: float) -> Literal["lowest", "highest"] | None:
-        """Tell at which end of the range a value lies; None if it lies between them."""
-        if self.scale in ("int", "int_log"):
-            return "lowest" if value <= self.low else "highest" if value >= self.high else None
-        low, high, place = (math.log(v) if self.scale == "log" else v for v in (self.low, self.high, value))
-        margin = _AT_AN_END * (high - low)
-        return "lowest" if place <= low + margin else "highest" if place >= high - margin else None
-
-
-def check_bounds(scale: Scale, low: float, high: float) -> None:
-    """Refuse bounds that a scale cannot have.
-
-    Args:
-        scale: The scale; not `choice`, which has no bounds.
-        low: Lower end of the range.
-        high: Upper end of the range.
-
-    Raises:
-        ValueError: The bounds do not fit the scale.
-    """
-    if "log" in scale and low <= 0:
-        raise ValueError("a log scale needs low > 0")
-    if scale in ("int", "int_log") and not (float(low).is_integer() and float(high).is_integer()):
-        raise ValueError(f"scale {scale} needs whole numbers as low and high")
-
-
-FEWEST_FIRST_REPRODUCTIONS = 3
-"""Fewest runs before the first look. After two, a method that varies far more than the others is stopped too often."""
-
-
-MOST_REPRODUCTIONS, MOST_TRIALS, MOST_SEARCHES = 1000, 10_000, 100
-"""Largest budgets. A larger number is a slip of the keyboard, and its trainings could not even be listed."""
-
-
-class SamplerSettings(Record):
-    """The search's sampler. All arguments of the default are explicit, since defaults of Optuna change with releases.
-
-    Attributes:
-        name: Class of `optuna.samplers`. MLRC's is a Gaussian process.
-        arguments: Further arguments of the class.
-        startup_trials: Number of trials before the sampler uses the results of earlier trials.
-        startup: How the startup trials are drawn.
-        deterministic_objective: Whether the Gaussian process assumes an objective without noise.
-    """
-
-    later = frozenset({"arguments"})
-
-    name: str = "GPSampler"
-    arguments: dict[str, JsonValue] = Field(default={})
-    startup_trials: int = 5
-    startup: Literal["scrambled_sobol"] = "scrambled_sobol"
-    deterministic_objective: bool = False
-
-
-class Bounds(Record):
-    """A search range that replaces the range of the method card."""
-
-    low: FiniteFloat
-    high: FiniteFloat
-
-    @model_validator(mode="after")
-    def _ordered(self) -> "Bounds":
-        if self.low >= self.high:
-            raise ValueError("needs low < high")
-        return self
-
-
-class Variant(Record):
-    """A further row for a method card, with some hyperparameters set instead of searched; for ablations.
-
-    Attributes:
-        of: Key of the card.
-        key: Key of the row.
-        title: Title of the row.
-        set: Values of the hyperparameters, by target.
-    """
-
-    of: str
-    key: str
-    title: str
-    set: dict[str, JsonValue]
-
-
-class SearchSettings(Record):
-    """The hyperparameter search.
-
-    Attributes:
-        trials: Number of settings tried per method; 0 takes the published values of each method.
-        bounds: MLRC's search ranges: `initial` at the start of its search, `widened` at the end.
-        sampler: The sampler.
-        ranges: Search ranges of this experiment, by method and hyperparameter.
-        published: Name of the published values that are used where nothing is searched; None takes those for the
-            dataset. MLRC published other values for batches of 256.
-        network_lr: Range in which the learning rate of trunk and embedder is searched for every method, on a log scale;
-            None takes that of the training settings.
-        searches: How often each method is searched, each time from other seeds. The reproductions are made for every
-            search.
-        racing: Whether a trial that is clearly behind the best trial on the same folds gets no more folds
-            (`results.spec.racing`). MLRC trains every trial on all folds.
-    """
-
-    later = frozenset({"ranges", "published", "searches", "network_lr", "racing"})
-
-    trials: int = Field(default=TRIALS, ge=0, le=MOST_TRIALS)
-    bounds: Literal["widened", "initial"] = "widened"
-    sampler: SamplerSettings = SamplerSettings()
-    ranges: dict[str, dict[str, Bounds]] = Field(default={})
-    published: str | None = None
-    searches: int = Field(default=1, ge=1, le=MOST_SEARCHES)
-    racing: bool = False
-    network_lr: Bounds | None = None
-
-
-class ProxySettings(Record):
-    """Training of losses that have their own learning rate. Papers give it as a multiple of the network's rate.
-
-    Attributes:
-        lr_multiplier: Learning rate of the loss divided by that of the network.
-        warmup_passes: Passes over the training images with a frozen trunk.
-        warmup_steps: Steps with a frozen trunk, instead of `warmup_passes`.
-    """
-
-    later = frozenset({"warmup_steps"})
-
-    lr_multiplier: float = Field(gt=0)
-    warmup_passes: int = Field(default=0, ge=0)
-    warmup_steps: int | None = Field(default=None, ge=0)
-
-
-class PrimaryScore(Record):
-    """The score that decides which method is better. All pairs of methods are tested in it, and no other score is.
-
-    Attributes:
-        metric: The metric.
-        embeddings: Kind of the tested embeddings.
-        test: Test of the pairs. `moderated t` uses all runs and borrows variance from the other methods; `paired t`
-            uses matched runs only; `Welch t` uses all runs and borrows nothing.
-        margin: Methods that differ by less than this many percentage points count as equal.
-    """
-
-    later = frozenset({"test", "margin"})
-
-    metric: Literal["map_at_r", "r_precision", "precision_at_1"] = "map_at_r"
-    embeddings: Literal["separated", "concatenated"] = "concatenated"
-    test: Literal["moderated t", "paired t", "Welch t"] = "moderated t"
-    margin: float = Field(default=0.5, gt=0)
-
-
-class Experiment(Record):
+class Experiment(Spec):
     """A comparison of methods on one dataset under equal conditions.
 
     An experiment file holds one experiment or, as panels, several.
@@ -380,7 +165,7 @@ class Experiment(Record):
     """
 
     model_config = ConfigDict(validate_by_name=True, validate_by_alias=True)
-    later = frozenset(
+    optional = frozenset(
         {
             *("split", "embedder_bias", "proxies", "settings", "metrics", "test_curves", "normalization"),
             *("conditions", "primary", "peeking_metric", "first_reproductions", "recordings"),
@@ -417,44 +202,36 @@ class Experiment(Record):
 
     @model_validator(mode="before")
     @classmethod
-    def _without_trunk(cls, values: Any) -> Any:
-        """Fill in the trunk of a dataset of features, which has none."""
-        return with_no_trunk(values) if isinstance(values, dict) else values
+    def _read_short_forms(cls, values: Any) -> Any:
+        """Read `reproductions: {first: 3, at most: 10}`, and fill in the trunk of features, which have none."""
+        if not isinstance(values, dict):
+            return values
+        if isinstance(looks := values.get("reproductions"), dict):
+            if set(looks) != {"first", "at most"}:
+                raise ValueError("reproductions takes a number, or `first` and `at most`")
+            values = {**values, "reproductions": looks["at most"], "first_reproductions": looks["first"]}
+        dataset = values.get("dataset")
+        name = dataset.get("name") if isinstance(dataset, dict) else getattr(dataset, "name", None)
+        return {"trunk": TrunkSpec(name=NO_TRUNK, weights=NO_TRUNK), **values} if name == FEATURES else values
 
     @model_validator(mode="after")
     def _settings_have_an_effect(self) -> "Experiment":
-        check_feature_settings(self.dataset.name, self.trunk, self.images)
+        _check_input(self.dataset.name, self.trunk, self.images)
         if self.search.network_lr is not None:
             check_bounds("log", self.search.network_lr.low, self.search.network_lr.high)
-        if self.proxies is not None and self.search.network_lr is not None:
-            raise ValueError("search: network_lr has no fixed rate for proxies: lr_multiplier to multiply; remove one")
+            if self.proxies is not None:
+                raise ValueError(
+                    "search: network_lr has no fixed rate for proxies: lr_multiplier to multiply; remove one"
+                )
         if self.embedder.init == "pca" and not self.embedder_bias:
             raise ValueError("embedder: init: pca needs the bias, which centres the features; remove embedder_bias")
-        return self
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_looks(cls, values: Any) -> Any:
-        """Read `reproductions: {first: 3, at most: 10}`."""
-        if isinstance(values, dict) and isinstance(looks := values.get("reproductions"), dict):
-            if set(looks) != {"first", "at most"}:
-                raise ValueError("reproductions takes a number, or `first` and `at most`")
-            return {**values, "reproductions": looks["at most"], "first_reproductions": looks["first"]}
-        return values
-
-    @model_validator(mode="after")
-    def _looks_are_possible(self) -> "Experiment":
+        if self.recordings is not None and self.recordings.images == "validation" and self.protocol == "standard":
+            raise ValueError("recordings: protocol standard has no validation images in its final training")
         if self.first_reproductions is not None:
             if self.first_reproductions >= self.reproductions:
                 raise ValueError("needs fewer first reproductions than reproductions at most")
             if self.search.searches > 1:
                 raise ValueError("reproductions cannot be stopped early if the search is repeated; set searches to 1")
-        return self
-
-    @model_validator(mode="after")
-    def _recorded_images_exist(self) -> "Experiment":
-        if self.recordings is not None and self.recordings.images == "validation" and self.protocol == "standard":
-            raise ValueError("recordings: protocol standard has no validation images in its final training")
         return self
 
     @property
@@ -465,11 +242,7 @@ class Experiment(Record):
     def for_row(self, row: str) -> "Experiment":
         """Return the experiment with the conditions of one row, and without those of other rows.
 
-        Args:
-            row: Key of a method or variant.
-
-        Raises:
-            ValueError: A key of the row's conditions does not exist, or its value is wrong.
+        A condition that does not exist, or whose value is wrong, is a ValueError.
         """
         if not self.conditions:
             return self
@@ -491,14 +264,31 @@ class Experiment(Record):
     def fingerprint(self, name: str, data_fingerprint: str) -> str:
         """Return the key of this experiment in the store: a hash of everything that could change its table.
 
-        Args:
-            name: The experiment's name. A renamed experiment counts under its first name, so that its rows are found.
-            data_fingerprint: Fingerprint of the dataset. The paths of images and split are not part of the hash.
+        The paths of images and split are not part of the hash.
         """
         left_out = dict.fromkeys(("title", "methods", "variants", "peeking_metric"), True)
         settings = self.model_dump(mode="json", exclude={**left_out, "dataset": {"root", "split"}})
-        return fingerprint_of([first_name(name), data_fingerprint, settings])
+        return fingerprint_of([name, data_fingerprint, settings])
 
     def without_folder(self) -> dict[str, Any]:
         """Return the experiment as JSON values, without the folder of its images, which differs between machines."""
         return self.model_dump(mode="json", exclude={"dataset": {"root"}})
+
+
+def _check_input(dataset: str, trunk: TrunkSpec, images: ImageSettings) -> None:
+    """Refuse settings that have no effect on features, and a trunk for a dataset that has no images."""
+    if dataset == FEATURES:
+        if trunk.model_copy(update={"width": None}) != TrunkSpec(name=NO_TRUNK, weights=NO_TRUNK):
+            raise ValueError("dataset features has no images for a trunk; remove the key trunk")
+        if images != ImageSettings():
+            raise ValueError("dataset features has no images; remove the settings of images")
+    elif trunk.name == NO_TRUNK:
+        raise ValueError(f"trunk none is for dataset features; name a trunk for the images of {dataset}")
+    elif trunk.width is not None:
+        raise ValueError("trunk: width is set by the suite; remove it")
+    if trunk.frozen:
+        for key in AUGMENTATION:
+            if getattr(images, key) != ImageSettings.model_fields[key].default:
+                raise ValueError(
+                    f"images: {key} has no effect on a frozen trunk, since there is no augmentation; remove it"
+                )

@@ -53,11 +53,7 @@ class Race:
     def is_behind(self, scores: Sequence[float]) -> bool:
         """Return whether a trial gets no more folds.
 
-        Args:
-            scores: Its scores on the first folds, fractions of 1.
-
-        Returns:
-            True if it is clearly behind. False if it was trained on all folds, or if no trial is complete yet.
+        It is not if it was trained on all folds, or if no trial is complete yet.
         """
         if not self.complete or len(scores) >= len(self.best):
             return False
@@ -72,9 +68,6 @@ class Race:
         It is the best trial's score plus the trial's mean difference on the same folds. The plain mean of the trial's
         folds would favour trials that stopped after an easy fold. For a trial that is behind it is always below the
         best trial's score. It is at least 0.
-
-        Args:
-            scores: The trial's scores on the first folds, fractions of 1.
         """
         return max(0.0, float(np.mean(self.best)) + self._lead(scores))
 
@@ -110,15 +103,8 @@ class RacedTrial:
 def raced(trials: Sequence[Sequence[float]], folds: int) -> list[RacedTrial]:
     """Race trials in order.
 
-    Args:
-        trials: Scores by trial and fold, fractions of 1. Scores behind the fold of a stop are ignored.
-        folds: Number of folds of a complete trial.
-
-    Returns:
-        The trials in the same order.
-
-    Raises:
-        ValueError: A trial lacks the score of a fold that it needs.
+    `trials` are scores by trial and fold, fractions of 1. Scores behind the fold of a stop are ignored. A trial that
+    lacks the score of a fold that it needs is a ValueError.
     """
     outcomes: list[RacedTrial] = []
     race = Race(())

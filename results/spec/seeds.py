@@ -14,21 +14,11 @@ Purpose = Literal["search", "reproduction", "calibration"]
 def search_seed(seed: int, search: int) -> int:
     """Return the seed that all seeds of one search and of its reproductions derive from.
 
-    Args:
-        seed: The experiment's seed.
-        search: Number of the search, from 0. The first search has the experiment's seed itself.
+    The first search has the experiment's seed itself.
     """
     return seed if search == 0 else derive_seed(seed, "searches", search)
 
 
 def training_seed(seed: int, search: int, purpose: Purpose, number: int, fold: int) -> int:
-    """Return the seed of a training.
-
-    Args:
-        seed: The experiment's seed.
-        search: Number of the search, from 0.
-        purpose: What the training is for.
-        number: Number of the trial or of the reproduction in its search, from 0.
-        fold: Number of the fold, from 0.
-    """
+    """Return the seed of a training."""
     return derive_seed(search_seed(seed, search), purpose, number, fold)

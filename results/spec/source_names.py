@@ -8,8 +8,7 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from results.spec.nested_components import nested_components
-from results.spec.training_spec import FoldSpec, MethodSpec
+from results.spec.training_spec import FoldSpec, MethodSpec, nested_components
 
 _NAME = re.compile(r"(?P<source>.+):(?P<attribute>[^\W\d]\w*)(?: \(sha256 (?P<digest>[0-9a-f]{16})\))?")
 
@@ -50,9 +49,7 @@ class SourceName:
 def relative_name(name: str, folder: Path) -> str:
     """Return a name of a card or an experiment file with its path taken relative to the file's folder.
 
-    Args:
-        name: A name of any kind. Plain names and modules stay as they are.
-        folder: The folder that contains the card or the experiment file.
+    Plain names and modules stay as they are.
     """
     parsed = SourceName.parse(name)
     return name if parsed is None else str(parsed.relative_to(folder))

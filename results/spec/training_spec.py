@@ -1,20 +1,58 @@
 """The specification of one training: a `FoldSpec` holds everything that decides the training's outcome."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from results.spec.nested_components import nested_components, renamed_components
 from results.spec.trunk_spec import EmbedderSpec, TrunkSpec
-from results.values import Record, fingerprint_of
+from results.values import Record, Spec, fingerprint_of
 
 TRAINING_VERSION = 2
 """Version of the training. Raise it with every change that alters outcomes: old results then no longer match.
 
 Version 1 used slower kernels on a CPU (memory layout, optimizer), which round differently.
 """
+
+
+KINDS = ("loss", "miner", "regularizer", "distance", "reducer")
+"""The kinds of components that a method can have."""
+
+
+def nested_components(arguments: Mapping[str, JsonValue]) -> Iterator[tuple[str, dict[str, JsonValue]]]:
+    """Find the components among arguments, and those among their arguments; each with the name of its argument.
+
+    Such an argument is a dictionary with one key: `{"component": {"kind": ..., "name": ..., "arguments": ...}}`. A
+    component without a name, of an unknown kind or with an unknown key is a ValueError.
+    """
+    for key, value in arguments.items():
+        if not isinstance(value, dict) or set(value) != {"component"}:
+            continue
+        nested = value["component"]
+        if not isinstance(nested, dict) or not isinstance(nested.get("name"), str):
+            raise ValueError(f"the component in argument {key!r} needs the name of a class, as in {{name: LpDistance}}")
+        if unknown := sorted(nested.keys() - {"kind", "name", "arguments"}):
+            raise ValueError(f"the component in argument {key!r} takes kind, name and arguments, not {unknown[0]!r}")
+        if nested.get("kind", "loss") not in KINDS:
+            raise ValueError(f"the component in argument {key!r} has kind {nested['kind']!r}; use {', '.join(KINDS)}")
+        inner = nested.get("arguments", {})
+        if not isinstance(inner, dict):
+            raise ValueError(f"the arguments of the component in argument {key!r} must be keys and values")
+        yield key, nested
+        yield from nested_components(inner)
+
+
+def renamed_components(arguments: Mapping[str, JsonValue], rename: Callable[[str], str]) -> dict[str, JsonValue]:
+    """Return a copy of arguments in which all components have new names."""
+    renamed = dict(arguments)
+    for key, value in arguments.items():
+        if isinstance(value, dict) and set(value) == {"component"} and isinstance(nested := value["component"], dict):
+            inner = nested.get("arguments", {})
+            assert isinstance(inner, dict)
+            names = {**nested, "name": rename(str(nested["name"]))}
+            renamed[key] = {"component": {**names, "arguments": renamed_components(inner, rename)} if inner else names}
+    return renamed
 
 
 class Component(Record):
@@ -25,16 +63,11 @@ class Component(Record):
 
     @model_validator(mode="after")
     def _nested_components_have_names(self) -> Self:
-        for _ in nested_components(self.arguments):
-            pass  # The iteration checks each of them.
+        list(nested_components(self.arguments))  # The iteration checks each of them.
         return self
 
     def renamed(self, rename: Callable[[str], str]) -> Self:
-        """Return a copy with new names of the class and of all components that are arguments.
-
-        Args:
-            rename: Function that takes a name and returns the new one.
-        """
+        """Return a copy with new names of the class and of all components that are arguments."""
         return self.model_copy(
             update={"name": rename(self.name), "arguments": renamed_components(self.arguments, rename)}
         )
@@ -46,7 +79,7 @@ class WeightedComponent(Component):
     weight: float
 
 
-class MethodSpec(Record):
+class MethodSpec(Spec):
     """A method with a value for every hyperparameter.
 
     Attributes:
@@ -66,7 +99,7 @@ class MethodSpec(Record):
         lr: Learning rate of trunk and embedder; None takes that of the training settings.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"versions", "warmup_steps", "embedder", "lr"})
+    optional = frozenset({"versions", "warmup_steps", "embedder", "lr"})
 
     name: str
     loss: Component | None
@@ -87,7 +120,7 @@ class MethodSpec(Record):
         return self.loss is not None or self.embedder is not None
 
 
-class ImageSettings(Record):
+class ImageSettings(Spec):
     """Transforms of an image before the trunk (specification, section 3).
 
     Attributes:
@@ -101,7 +134,7 @@ class ImageSettings(Record):
         augmentation: `faithful` resizes each crop with Pillow. `device` resizes a whole batch on the network's device.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"evaluation_resize", "augmentation"})
+    optional = frozenset({"evaluation_resize", "augmentation"})
 
     resize: int | None = Field(default=256, ge=1)
     crop: int = Field(default=227, ge=1)
@@ -140,7 +173,7 @@ class StepSchedule(Record):
     factor: float = Field(gt=0, lt=1)
 
 
-class TrainingSettings(Record):
+class TrainingSettings(Spec):
     """Length, optimizer and precision of one training (specification, sections 5 and 6).
 
     Attributes:
@@ -157,7 +190,7 @@ class TrainingSettings(Record):
         precision: `amp` computes trunk and embedder in mixed precision on a GPU.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"schedule", "clip_value", "clip_norm", "precision"})
+    optional = frozenset({"schedule", "clip_value", "clip_norm", "precision"})
 
     batch_size: int = Field(default=32, ge=1)
     iterations_per_epoch: int | None = Field(default=100, ge=1)
@@ -175,7 +208,7 @@ class TrainingSettings(Record):
         return self.iterations_per_epoch or max(1, training_images // self.batch_size)
 
 
-class FoldSpec(Record):
+class FoldSpec(Spec):
     """Everything that decides the outcome of one training.
 
     There is no field for test classes, since the search must not see them.
@@ -202,7 +235,7 @@ class FoldSpec(Record):
         embedder: Hidden layers and start of the embedder.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"embedder_bias", "checkpoint_epoch", "normalization", "embedder"})
+    optional = frozenset({"embedder_bias", "checkpoint_epoch", "normalization", "embedder"})
 
     training_version: int = TRAINING_VERSION
     dataset: str

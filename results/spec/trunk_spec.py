@@ -1,10 +1,10 @@
 """The network of a training: its trunk with the input format, and the embedder behind it."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, FiniteFloat, model_validator
 
-from results.values import Record
+from results.values import Record, Spec
 
 PRETRAINED = "pretrained"
 """The weights that a library, or a user's file, gives a trunk."""
@@ -43,7 +43,7 @@ class InputFormat(Record):
         return self
 
 
-class TrunkSpec(Record):
+class TrunkSpec(Spec):
     """The trunk, its weights, its input, and which part of its batch normalization trains.
 
     Attributes:
@@ -62,7 +62,7 @@ class TrunkSpec(Record):
         width: Number of features of an image where there is no trunk; None for a trunk, which has its own number.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"pooling", "input_format", "batch_norm_momentum", "frozen", "width"})
+    optional = frozenset({"pooling", "input_format", "batch_norm_momentum", "frozen", "width"})
 
     name: str
     weights: str = "imagenet"

@@ -67,13 +67,7 @@ class WrongClaims:
 def simulated_runs(setting: SimulatedTables, tables: int, generator: np.random.Generator) -> Numbers:
     """Draw runs around 0.
 
-    Args:
-        setting: The kind of table.
-        tables: Number of tables.
-        generator: Source of the random numbers.
-
-    Returns:
-        Values of shape (tables, methods, runs), with NaN for runs that a method does not have.
+    The values have the shape (tables, methods, runs), with NaN for runs that a method does not have.
     """
     shape = (tables, setting.methods, setting.runs)
     if setting.kind == "heavy tails":
@@ -102,18 +96,8 @@ def wrong_claims(
 ) -> WrongClaims:
     """Count the tables with wrong claims.
 
-    Args:
-        setting: The kind of table.
-        tables: Number of tables.
-        generator: Source of the random numbers.
-        gap: True difference between the first and the second half of the methods. With 0 all methods are equal; with
-            `margin`, "equal" is wrong between the halves.
-        margin: Margin of equality.
-        alpha: Level of the table.
-        test: The test.
-
-    Returns:
-        The shares.
+    `gap` is the true difference between the first and the second half of the methods. With 0 all methods are equal;
+    with `margin`, "equal" is wrong between the halves.
     """
     first, second = pairs_of(setting.methods)
     truth = _halves(setting.methods, gap)
@@ -131,15 +115,7 @@ def wrong_claims(
 def power(setting: SimulatedTables, tables: int, seed: int, gap: float, alpha: float = 0.05) -> dict[str, float]:
     """Compute the share of true differences that are called better, for every test on the same tables.
 
-    Args:
-        setting: The kind of table.
-        tables: Number of tables.
-        seed: Seed of the random numbers.
-        gap: True difference between the first and the second half of the methods.
-        alpha: Level of the table.
-
-    Returns:
-        The share by name of the test.
+    `gap` is the true difference between the first and the second half of the methods.
     """
     first, second = pairs_of(setting.methods)
     truth = _halves(setting.methods, gap)

@@ -123,16 +123,7 @@ def _class_means(records: Sequence[RunRecord], metric: str, kind: EmbeddingKind)
 def scores_by_class(records: Sequence[RunRecord], metric: str, kind: EmbeddingKind) -> tuple[Array, Array]:
     """Return the scores of every run on every test class.
 
-    Args:
-        records: Runs of one method, with class scores.
-        metric: One of the headline metrics.
-        kind: Kind of the tested embeddings.
-
-    Returns:
-        The numbers of queries (classes,) and the scores (runs, classes), fractions of 1.
-
-    Raises:
-        ValueError: As `class_interval`.
+    The result has the numbers of queries (classes,) and the scores (runs, classes), fractions of 1.
     """
     if metric not in Scores.model_fields:
         raise ValueError(f"class scores hold {', '.join(Scores.model_fields)}, not {metric}")

@@ -1,10 +1,12 @@
-"""Trainings that were cut off: they ended at the largest number of epochs while validation was still at its best.
+"""Limits that the trainings and the searches of an experiment ran into: more epochs or wider ranges could help.
 
-Early stopping did not end such a training, so more epochs could raise its score. A comparison of such trainings is
-also a comparison of the methods' speed of learning.
+A training is cut off if it ended at the largest number of epochs while validation was still at its best. Early stopping
+did not end it, so more epochs could raise its score, and a comparison of such trainings is also one of the methods'
+speed of learning. A setting at an end of the range that was searched could be better in a wider range.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 from results.records.records import RunRecord
 from results.store.experiment_results import MeasuredExperiment
@@ -35,12 +37,8 @@ class CutOff:
 def cut_offs(measured: MeasuredExperiment) -> list[CutOff]:
     """Count the trainings that were cut off.
 
-    Args:
-        measured: The experiment. Without its trainings and their counts, only runs whose trainings were all cut off
-            can be seen, from the iterations in their records.
-
-    Returns:
-        The counts of the methods with a cut-off training, in the order of the experiment.
+    Methods without a cut-off training are left out. Without trainings and their counts, only runs whose trainings were
+    all cut off can be seen, from the iterations in their records.
     """
     counts = []
     for method in measured.summary.methods:
@@ -67,7 +65,44 @@ def _seen(measured: MeasuredExperiment, record: RunRecord) -> int:
 def _longest(measured: MeasuredExperiment, method: str, trainings: int) -> int | None:
     """Iterations of trainings that ran for all epochs; None if they depend on the number of images."""
     experiment = measured.summary.experiment
-    training = None if experiment is None else experiment.for_row(method).training
-    if training is None or training.iterations_per_epoch is None:
+    training = experiment.for_row(method).training
+    if training.iterations_per_epoch is None:
         return None
     return trainings * training.max_epochs * training.iterations_per_epoch
+
+
+@dataclass(frozen=True)
+class RangeEnd:
+    """A hyperparameter whose best value lies at an end of its range.
+
+    Attributes:
+        method: Key of the method.
+        target: The hyperparameter, such as `optimizer.lr`.
+        end: The end.
+        value: Value of that end.
+        found: Number of searches that found it.
+        searches: Number of the method's searches.
+    """
+
+    method: str
+    target: str
+    end: Literal["lowest", "highest"]
+    value: float
+    found: int
+    searches: int
+
+
+def range_ends(measured: MeasuredExperiment) -> list[RangeEnd]:
+    """Find the hyperparameters whose best value lies at an end of the range that was searched."""
+    ends = []
+    for method in measured.summary.methods:
+        settings = {run.search: run.hyperparameters for run in measured.records if run.method == method}
+        for target, searched in measured.summary.ranges.get(method, {}).items():
+            values = [setting.get(target) for setting in settings.values()]
+            found = [searched.end_at(value) for value in values if isinstance(value, int | float)]
+            ends += [
+                RangeEnd(method, target, end, value, found.count(end), len(settings))
+                for end, value in (("lowest", searched.low), ("highest", searched.high))
+                if end in found
+            ]
+    return ends

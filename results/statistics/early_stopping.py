@@ -50,18 +50,8 @@ def boundary(
 ) -> Boundary:
     """Compute the boundary from simulated experiments of equally good methods, with a fixed seed.
 
-    Args:
-        methods: Number of methods, at least two.
-        first: Runs of every method before the first look, at least `FEWEST_FIRST_REPRODUCTIONS`.
-        at_most: Largest number of runs, larger than `first`. There is no look after the last run.
-        error: Probability that any method is stopped.
-        experiments: Number of simulated experiments of each kind.
-
-    Returns:
-        The boundary.
-
-    Raises:
-        ValueError: There is no look, or there is nothing to compare.
+    `error` is the probability that any method is stopped. There is no look after the last run. With fewer than two
+    methods, or without a look, a ValueError says so.
     """
     if methods < 2 or not FEWEST_FIRST_REPRODUCTIONS <= first < at_most:
         raise ValueError(
@@ -82,12 +72,7 @@ def _simulated(methods: int, first: int, at_most: int, kind: RunsKind, experimen
 def smallest_p(values: Numbers, first: int) -> Numbers:
     """Return the smallest p value of a method against the leader, over all looks.
 
-    Args:
-        values: Values of shape (experiments, methods, runs).
-        first: Number of runs before the first look.
-
-    Returns:
-        One p value per experiment.
+    `values` has the shape (experiments, methods, runs).
     """
     looks = [p_against_leader(values[..., :runs]).min(axis=-1) for runs in range(first, values.shape[-1])]
     return np.asarray(np.min(looks, axis=0))
@@ -96,11 +81,7 @@ def smallest_p(values: Numbers, first: int) -> Numbers:
 def p_against_leader(values: Numbers) -> Numbers:
     """Test every method against the one with the highest mean, with variances moderated by all methods.
 
-    Args:
-        values: Values of shape (experiments, methods, runs).
-
-    Returns:
-        p values of shape (experiments, methods); 1 for the leader.
+    `values` has the shape (experiments, methods, runs), the result (experiments, methods) with 1 for the leader.
     """
     means, variances, degrees = values.mean(axis=-1), values.var(axis=-1, ddof=1), values.shape[-1] - 1
     prior = cautious_prior(variances, np.full(variances.shape, float(degrees)))
@@ -118,12 +99,7 @@ def p_against_leader(values: Numbers) -> Numbers:
 def stopped(methods: Mapping[str, RunValues], limit: Boundary) -> tuple[StoppedMethod, ...]:
     """Find the methods that are behind the leader beyond the boundary.
 
-    Args:
-        methods: Values by run of the methods that still get runs, by method. All have the same number of runs.
-        limit: The boundary.
-
-    Returns:
-        The methods to stop, in the given order.
+    All methods have the same number of runs.
     """
     if len(methods) < 2:
         return ()

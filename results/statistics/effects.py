@@ -36,12 +36,7 @@ class Effect:
 def paired_effect(differences: Sequence[float], confidence: float = 0.95) -> Effect | None:
     """Compute Cohen's d_z of paired differences.
 
-    Args:
-        differences: Differences of matched runs.
-        confidence: Confidence level of the interval, a fraction of 1.
-
-    Returns:
-        The effect size; None with fewer than two differences, or if they do not vary.
+    None with fewer than two differences, or if they do not vary.
     """
     n = len(differences)
     if n < 2 or (spread := float(np.std(differences, ddof=1))) <= negligible(differences):
@@ -54,13 +49,7 @@ def paired_effect(differences: Sequence[float], confidence: float = 0.95) -> Eff
 def unpaired_effect(a: Sequence[float], b: Sequence[float], confidence: float = 0.95) -> Effect | None:
     """Compute Hedges' g of a minus b. The interval assumes equal variances.
 
-    Args:
-        a: Values of method a.
-        b: Values of method b.
-        confidence: Confidence level of the interval, a fraction of 1.
-
-    Returns:
-        The effect size; None if a method has fewer than two values, or if neither method varies.
+    None if a method has fewer than two values, or if neither method varies.
     """
     if min(len(a), len(b)) < 2:
         return None

@@ -60,14 +60,9 @@ def student_t_interval(values: Sequence[float], confidence: float = 0.95) -> Int
 def half_width_of(parts: Sequence[tuple[float, float]], confidence: float = 0.95) -> float:
     """Compute the half width of an interval whose variance has several independently estimated parts.
 
-    The degrees of freedom are Satterthwaite's (Biometrics Bulletin 2(6), 1946).
-
-    Args:
-        parts: The parts of the variance of the mean, each with its degrees of freedom. A part may be negative.
-        confidence: Confidence level, a fraction of 1.
-
-    Returns:
-        The half width; 0 if the parts do not add up to a positive variance.
+    Each part of the variance of the mean has its degrees of freedom; a part may be negative. The degrees of freedom are
+    Satterthwaite's (Biometrics Bulletin 2(6), 1946). The half width is 0 if the parts do not add up to a positive
+    variance.
     """
     variance = sum(part for part, _ in parts)
     if variance <= 0:

@@ -55,23 +55,15 @@ def nearest_noise(
 
     Nearest is the same whole dataset, then a part of it, then another dataset with ImageNet weights, then any other.
     Among equally near ones it is the one with the most degrees of freedom. Experiments on features, such as those of a
-    frozen trunk, come last: their runs vary less than those that train a network.
-
-    Args:
-        candidates: Experiments with runs.
-        dataset: Key of the dataset of the printed values.
-        metric: Name of the metric.
-        kind: Kind of the tested embeddings.
-
-    Returns:
-        The deviation; None if no candidate has repeated runs with this metric.
+    frozen trunk, come last: their runs vary less than those that train a network. None if no candidate has repeated
+    runs with this metric.
     """
     nearest: MeasuredNoise | None = None
     best: tuple[bool, bool, bool, bool, int] | None = None
     for candidate in candidates:
         variance, degrees = _variance(candidate.measured.records, metric, kind)
         experiment = candidate.measured.summary.experiment
-        if experiment is None or degrees < _FEWEST_DEGREES or variance == 0:
+        if degrees < _FEWEST_DEGREES or variance == 0:
             continue
         same = experiment.dataset.name == dataset
         trunk = experiment.trunk
@@ -103,8 +95,6 @@ def kept_measurements() -> tuple[NamedMeasurements, ...]:
 def setting_phrase(measured: MeasuredExperiment) -> str:
     """Describe an experiment by dataset, trunk, image size and protocol."""
     experiment = measured.summary.experiment
-    if experiment is None:
-        return "its settings are not known"
     dataset = f"a part of {experiment.dataset.name}" if experiment.dataset.subset else experiment.dataset.name
     trunk, protocol = experiment.trunk, f"protocol {experiment.protocol}"
     if trunk.name == NO_TRUNK:

@@ -57,12 +57,7 @@ class Prior:
 def limma_prior(variances: npt.ArrayLike, degrees: npt.ArrayLike) -> Prior:
     """Estimate the prior as limma's `fitFDist`, from the moments of the logarithms of the variances.
 
-    Args:
-        variances: Variances over runs, methods on the last axis.
-        degrees: Their degrees of freedom, the number of runs less 1.
-
-    Returns:
-        The prior.
+    The methods are on the last axis.
     """
     s2, d = np.broadcast_arrays(np.asarray(variances, dtype=float), np.asarray(degrees, dtype=float))
     informative = d > 0
@@ -82,13 +77,6 @@ def cautious_prior(variances: npt.ArrayLike, degrees: npt.ArrayLike) -> Prior:
     The limit follows from the sample variance of the log variances, taken as a multiple of a chi-squared variable with
     its first two moments. Runs without any variation, such as those of an untrained trunk, say nothing about the others
     and are left out. With fewer than three informative methods nothing is borrowed.
-
-    Args:
-        variances: Variances over runs, methods on the last axis.
-        degrees: Their degrees of freedom, the number of runs less 1.
-
-    Returns:
-        The prior, with at most `STRONGEST_PRIOR` degrees.
     """
     s2, d = np.broadcast_arrays(np.asarray(variances, dtype=float), np.asarray(degrees, dtype=float))
     median = _median(s2, (d > 0) & (s2 > 0))[..., None]
@@ -106,14 +94,8 @@ def cautious_prior(variances: npt.ArrayLike, degrees: npt.ArrayLike) -> Prior:
 def squeezed(variances: npt.ArrayLike, degrees: npt.ArrayLike, prior: Prior) -> tuple[Numbers, Numbers]:
     """Draw variances towards the prior variance, as limma's `squeezeVar`.
 
-    Args:
-        variances: Variances over runs, methods on the last axis. Those without degrees of freedom are not read.
-        degrees: Their degrees of freedom.
-        prior: The prior of each table.
-
-    Returns:
-        The moderated variances, and their degrees of freedom: d0 + d, but not more than all runs together have. A
-        method with one run gets the prior variance with d0 degrees; both are 0 if nothing is borrowed.
+    The result has the moderated variances and their degrees of freedom: d0 + d, but not more than all runs together
+    have. A method with one run gets the prior variance with d0 degrees; both are 0 if nothing is borrowed.
     """
     s2, d = np.broadcast_arrays(np.asarray(variances, dtype=float), np.asarray(degrees, dtype=float))
     own = np.where(d > 0, s2, 0.0)

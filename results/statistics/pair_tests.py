@@ -16,22 +16,12 @@ from results.statistics.moderated import Numbers, Prior, cautious_prior, squeeze
 
 
 def t_quantile(p: float, degrees: float) -> float:
-    """Return the value that a t variable stays below with probability `p`, as `scipy.stats.t.ppf`.
-
-    Args:
-        p: The probability.
-        degrees: Degrees of freedom, more than 0.
-    """
+    """Return the value that a t variable stays below with probability `p`, as `scipy.stats.t.ppf`."""
     return float(special.stdtrit(degrees, p))
 
 
 def t_tail(t: float, degrees: float) -> float:
-    """Return the probability that a t variable is above `t`, as `scipy.stats.t.sf`.
-
-    Args:
-        t: The value.
-        degrees: Degrees of freedom, more than 0.
-    """
+    """Return the probability that a t variable is above `t`, as `scipy.stats.t.sf`."""
     return float(special.stdtr(degrees, -t))
 
 
@@ -71,11 +61,8 @@ class PairDifferences:
     def p_equal(self, margin: float) -> Numbers:
         """Compute the p values of two one-sided tests (Schuirmann 1987).
 
-        Args:
-            margin: The methods count as equal if their true means differ by less, in the unit of the values.
-
-        Returns:
-            The larger of the two p values; NaN without a test.
+        The methods count as equal if their true means differ by less than the margin, in the unit of the values. NaN
+        without a test.
         """
         room = margin - np.abs(self.difference)
         varied = self.error > 0
@@ -93,15 +80,8 @@ def moderated_t(values: Numbers, prior: Callable[[Numbers, Numbers], Prior] = ca
     """Test with moderated variances. All runs are used, and matched runs are treated as independent.
 
     Runs that share seeds correlate weakly, and a positive correlation only makes this test more careful. A method with
-    one run is tested with the prior variance, if there is one.
-
-    Args:
-        values: The values.
-        prior: Estimate of the prior from variances and degrees of freedom.
-
-    Returns:
-        The differences, with Satterthwaite's degrees of freedom, at most those of all runs that vary. Where nothing is
-        borrowed, the test is Welch's.
+    one run is tested with the prior variance, if there is one. The degrees of freedom are Satterthwaite's, at most
+    those of all runs that vary. Where nothing is borrowed, the test is Welch's.
     """
     means, variances, counts = _moments(values)
     return moderated_t_of_moments(means, variances, counts, prior)
@@ -197,14 +177,7 @@ def equal_p(pairs: PairDifferences, margin: float) -> Numbers:
 
 
 def holm_adjusted(p_values: npt.ArrayLike) -> Numbers:
-    """Adjust p values by Holm's method along the last axis. NaN is no test and is not counted.
-
-    Args:
-        p_values: The p values of one family of tests.
-
-    Returns:
-        The adjusted p values, in the same order.
-    """
+    """Adjust p values by Holm's method along the last axis. NaN is no test and is not counted."""
     p = np.asarray(p_values, dtype=float)
     order = np.argsort(p, axis=-1)
     tests = np.count_nonzero(~np.isnan(p), axis=-1)[..., None]
@@ -219,14 +192,8 @@ def holm_adjusted(p_values: npt.ArrayLike) -> Numbers:
 def smallest_detectable(error: Numbers, degrees: Numbers, alpha: float, undecided: int) -> Numbers:
     """Compute the smallest true difference that would be called better with a probability of 80 %.
 
-    Args:
-        error: Standard errors of the differences.
-        degrees: Degrees of freedom.
-        alpha: Level of the whole table.
-        undecided: Number of pairs that Holm's method still corrects for.
-
-    Returns:
-        (t(1 - level / 2) + t(0.8)) times the standard error, in the unit of the error.
+    It is (t(1 - level / 2) + t(0.8)) times the standard error, where the level is corrected for the `undecided` pairs
+    of the table.
     """
     level = SHARE_OF_BETTER * alpha / max(undecided, 1)
     quantiles = special.stdtrit(degrees, 1 - level / 2) + special.stdtrit(degrees, POWER)
@@ -236,13 +203,7 @@ def smallest_detectable(error: Numbers, degrees: Numbers, alpha: float, undecide
 def smallest_of_simulated(pairs: PairDifferences, alpha: float, undecided: int) -> float:
     """Compute `smallest_detectable` from simulated pairs without true differences, with the spread of their errors.
 
-    Args:
-        pairs: Simulated pairs.
-        alpha: Level of the whole table.
-        undecided: Number of pairs that Holm's method corrects for.
-
-    Returns:
-        The true difference with which 80 % of these pairs would be called better.
+    It is the true difference with which 80 % of these pairs would be called better.
     """
     level = SHARE_OF_BETTER * alpha / undecided
     needed = special.stdtrit(pairs.degrees, 1 - level / 2) * pairs.error - pairs.difference

@@ -10,7 +10,7 @@ import numpy as np
 
 from results.records.records import FoldResult, Scores, TestCurve, TestPoint
 from results.statistics.intervals import Interval
-from results.statistics.nested_runs import RunKey, search_interval
+from results.statistics.run_values import RunKey, search_interval
 from results.store.experiment_results import MeasuredExperiment
 
 
@@ -87,17 +87,8 @@ class Peeking:
 def peeking(measured: MeasuredExperiment, metric: str = "map_at_r") -> list[Peeking]:
     """Compute the gain from peeking for each method.
 
-    A run is used if all of its trainings have test scores along the training and at the chosen checkpoint.
-
-    Args:
-        measured: The experiment, with trainings and test curves.
-        metric: One of the headline metrics; it chooses the checkpoint and is the score.
-
-    Returns:
-        The gains in the order of the methods' first runs. Methods without a usable run are left out.
-
-    Raises:
-        ValueError: The metric is not a headline metric.
+    A run is used if all of its trainings have test scores along the training and at the chosen checkpoint. Methods
+    without a usable run are left out. The headline metric chooses the checkpoint and is the score.
     """
     if metric not in Scores.model_fields:
         raise ValueError(f"test curves hold {', '.join(Scores.model_fields)}, not {metric}")

@@ -48,16 +48,9 @@ def budget(
 ) -> RunBudget:
     """Compute what an experiment can see in its primary score.
 
-    Args:
-        methods: Number of methods, at least two.
-        runs: Runs of each method.
-        score: The primary score.
-        records: Runs of the experiment. The deviation from run to run is theirs, or that of the experiments in
-            `results/measured` if no method has two runs that differ.
-        on_features: Whether trainings see features and no images. Their runs vary less.
-
-    Returns:
-        The budget, with differences as fractions of 1. The difference of interest is the margin of equality.
+    The deviation from run to run is that of the records, or that of the experiments in `results/measured` if no method
+    has two runs that differ. Runs on features vary less. Differences are fractions of 1; the difference of interest is
+    the margin of equality.
     """
     own = run_deviation(run_values(records, score.metric, score.embeddings))
     deviation = own or measured_deviation(score.metric, score.embeddings, on_features=on_features)
@@ -71,14 +64,6 @@ def smallest_difference(methods: int, runs: int, alpha: float = ALPHA) -> float:
 
     The pair is corrected for all pairs, as the first step of Holm's method does. The runs are normal and vary equally.
     Tables are simulated with a fixed seed, since the number of borrowed degrees of freedom varies between tables.
-
-    Args:
-        methods: Number of methods, at least two.
-        runs: Runs of each method, at least two.
-        alpha: Level of the table.
-
-    Returns:
-        The difference.
     """
     generator = np.random.default_rng(0)
     pairs = len(pairs_of(methods)[0])
@@ -93,14 +78,7 @@ def smallest_difference(methods: int, runs: int, alpha: float = ALPHA) -> float:
 def runs_for(methods: int, difference: float, alpha: float = ALPHA) -> int | None:
     """Return the number of runs of each method that a difference takes.
 
-    Args:
-        methods: Number of methods, at least two.
-        difference: True difference in run-to-run deviations.
-        alpha: Level of the table.
-
-    Returns:
-        The smallest number of runs with which the difference is called better with a probability of 80 %; None if it is
-        larger than `MOST_RUNS`.
+    `difference` is in run-to-run deviations. None if more than `MOST_RUNS` are needed.
     """
     low, high = 1, 2
     while smallest_difference(methods, high, alpha) > difference:
@@ -119,11 +97,7 @@ def runs_for(methods: int, difference: float, alpha: float = ALPHA) -> int | Non
 def run_deviation(methods: Mapping[str, RunValues]) -> float | None:
     """Return the standard deviation from run to run, pooled over the methods.
 
-    Args:
-        methods: Values by run, by method.
-
-    Returns:
-        The deviation in the unit of the values; None if no method has two runs that differ.
+    None if no method has two runs that differ.
     """
     return _pooled(methods.values())
 
@@ -134,20 +108,11 @@ def measured_deviation(
 ) -> float:
     """Return the run-to-run deviation of the experiments in `results/measured`, pooled over all their methods.
 
-    Args:
-        metric: One of the headline metrics.
-        kind: Kind of the tested embeddings.
-        on_features: Whether to take the experiments on features; otherwise those that train a network.
-
-    Returns:
-        The deviation, a fraction of 1.
-
-    Raises:
-        ValueError: No such experiment has two runs of a method.
+    It is a fraction of 1, from the experiments on features or from those that train a network.
     """
     measured: list[RunValues] = []
     for kept in kept_measurements():
-        if kept.measured.summary.is_on_features == on_features:
+        if kept.measured.summary.experiment.trunk.is_input_features == on_features:
             measured += run_values(kept.measured.records, metric, kind).values()
     deviation = _pooled(measured)
     if deviation is None:

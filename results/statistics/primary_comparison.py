@@ -12,11 +12,7 @@ from results.store.experiment_results import MeasuredExperiment
 def mixed_trainings(runs: Sequence[RunRecord]) -> str | None:
     """Say that runs of one table were trained by different versions of the training.
 
-    Args:
-        runs: The runs of the table.
-
-    Returns:
-        The sentence; None if all runs have the same version.
+    None if all runs have the same version.
     """
     by_version: dict[int, set[str]] = {}
     for run in runs:
@@ -30,15 +26,10 @@ def mixed_trainings(runs: Sequence[RunRecord]) -> str | None:
 def primary_score(measured: MeasuredExperiment) -> PrimaryScore:
     """Return the experiment's primary score.
 
-    Args:
-        measured: The experiment with its runs.
-
-    Returns:
-        The score that the experiment names, else MAP@R: of the concatenated embeddings, or of the only one.
+    It is the score that the experiment names, else MAP@R: of the concatenated embeddings, or of the only one.
     """
     experiment = measured.summary.experiment
-    named = None if experiment is None else experiment.primary
-    return named or default_score(measured.records)
+    return experiment.primary or default_score(measured.records)
 
 
 def planned_score(experiment: Experiment) -> PrimaryScore:
@@ -64,8 +55,7 @@ def primary_comparison(measured: MeasuredExperiment) -> ComparisonResult | None:
 def level_of(measured: MeasuredExperiment) -> float:
     """Return the level of the comparison. It is lower if methods may be stopped early, which costs a part of it."""
     experiment = measured.summary.experiment
-    stops = experiment is not None and experiment.first_reproductions is not None
-    return final_alpha() if stops else ALPHA
+    return ALPHA if experiment.first_reproductions is None else final_alpha()
 
 
 def comparison_on(
@@ -77,15 +67,7 @@ def comparison_on(
 ) -> ComparisonResult | None:
     """Compare methods on a score.
 
-    Args:
-        score: The score.
-        records: Runs of any methods.
-        methods: The compared methods by key, in order. Methods without runs are left out.
-        alpha: Bound of the probability of a wrong claim.
-        constant: Methods with one run that stands for all.
-
-    Returns:
-        The comparison of all pairs; None without runs.
+    Methods without runs are left out; None without any run.
     """
     values = run_values([record for record in records if record.method in methods], score.metric, score.embeddings)
     if not values:

@@ -1,8 +1,9 @@
-"""What two printed numbers show without any run: whether their difference is larger than the noise of the runs.
+"""What two printed numbers show of a claim, and what runs show of it.
 
-If two methods are equal, the printed difference is t-distributed around 0 with the error s sqrt(1/n_a + 1/n_b), for n_a
-and n_b runs with the deviation s. A difference is beyond the noise if it is larger than t times this error. Of equal
-methods 5 % are, whatever n_a and n_b are (tests/results/statistics/test_print_alone.py simulates this).
+The print alone shows whether a difference is larger than the noise of the runs. If two methods are equal, the printed
+difference is t-distributed around 0 with the error s sqrt(1/n_a + 1/n_b), for n_a and n_b runs with the deviation s. A
+difference is beyond the noise if it is larger than t times this error. Of equal methods 5 % are, whatever n_a and n_b
+are (tests/results/statistics/test_print_alone.py simulates this).
 
 A value without a stated number of runs counts as one run. If it has a ±, it counts as two, the fewest that have one.
 A ± without a stated meaning is read as the standard error of the mean. This reading gives the most noise: a standard
@@ -10,13 +11,15 @@ deviation or a confidence interval with the same number means less.
 """
 
 import math
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from results.published.claims_file import Claim, ClaimedValue
 from results.statistics.measured_noise import MeasuredNoise
+from results.statistics.method_comparison import ComparedPair, RunValues, compare_methods
 from results.statistics.pair_tests import t_quantile
-from results.statistics.planning import runs_for
+from results.statistics.planning import run_deviation, runs_for
 from results.statistics.published_verdict import deviation_of_interval
 
 PrintVerdict = Literal["within noise", "beyond noise", "no deviation known"]
@@ -54,11 +57,6 @@ def print_answer(claim: Claim, measured: MeasuredNoise | None, confidence: float
     """Judge a claim by its printed numbers.
 
     The deviation is that of the printed ±, if there is one. Else it is a measured one.
-
-    Args:
-        claim: The claim.
-        measured: Deviation of the nearest measured setting; None if there is none.
-        confidence: 1 minus the probability that equal methods are called beyond noise.
     """
     runs_a, runs_b = fewest_runs(claim.a), fewest_runs(claim.b)
     printed = printed_deviation(claim)
@@ -89,15 +87,7 @@ def fewest_runs(side: ClaimedValue) -> int:
 def noise_of(deviation: float, degrees: int, runs_a: int, runs_b: int, confidence: float = 0.95) -> float:
     """Compute the difference that two equal methods exceed with a probability of 1 - confidence.
 
-    Args:
-        deviation: Estimated standard deviation between runs.
-        degrees: Degrees of freedom of the estimate.
-        runs_a: Number of runs behind one mean.
-        runs_b: Number of runs behind the other mean.
-        confidence: Confidence level, a fraction of 1.
-
-    Returns:
-        t s sqrt(1/n_a + 1/n_b), in the unit of the deviation.
+    It is t s sqrt(1/n_a + 1/n_b), in the unit of the deviation s.
     """
     t = t_quantile((1 + confidence) / 2, degrees)
     return t * deviation * math.sqrt(1 / runs_a + 1 / runs_b)
@@ -106,9 +96,8 @@ def noise_of(deviation: float, degrees: int, runs_a: int, runs_b: int, confidenc
 def printed_deviation(claim: Claim) -> tuple[float, int] | None:
     """Return the deviation between runs that the ± of the claim gives, pooled over its values.
 
-    Returns:
-        The deviation in percentage points and its degrees of freedom; None if no value has a ±, or if only one has and
-        its meaning or its number of runs is not stated.
+    It is in percentage points. None if no value has a ±, or if only one has and its meaning or its number of runs is
+    not stated.
     """
     sides = (claim.a, claim.b)
     stated = [side for side in sides if side.plus_minus is not None and _is_stated(side, claim)]
@@ -134,3 +123,68 @@ def _deviation(side: ClaimedValue, claim: Claim) -> float:
     if claim.spread == "95 % interval" and side.runs is not None:
         return deviation_of_interval(plus_minus, runs)
     return plus_minus * math.sqrt(runs)
+
+
+ClaimVerdict = Literal["holds", "contradicted", "cannot tell", "not run"]
+"""`holds`: a is better. `contradicted`: b is better, or the two are equal and the claimed difference is larger."""
+
+
+@dataclass(frozen=True)
+class RunsAnswer:
+    """What the runs of one experiment show about a claim. Differences are fractions of 1.
+
+    Attributes:
+        verdict: The verdict; never `not run`.
+        pair: Method a compared with method b; its differences are a minus b.
+        methods: Number of methods of the comparison, for whose pairs the verdict is corrected.
+        runs_needed: Runs of each method with which a true difference of the claimed size is found with a probability
+            of 80 %; None if more than 1,000, or if the deviation is not known.
+        claimed: Whether the claimed difference lies in the interval of the difference, or where the interval lies; None
+            without an interval.
+    """
+
+    verdict: ClaimVerdict
+    pair: ComparedPair
+    methods: int
+    runs_needed: int | None
+    claimed: Literal["inside", "smaller than claimed", "larger than claimed"] | None
+
+
+def runs_answer(
+    methods: Mapping[str, RunValues], a: str, b: str, claimed: float, constant: Collection[str] = ()
+) -> RunsAnswer:
+    """Judge a claim by runs.
+
+    `methods` has the values of all methods of the experiment under equal conditions, fractions of 1. Methods in
+    `constant` have one run that stands for all.
+    """
+    # The pair's own methods come first, so that its difference is a minus b.
+    ordered = {name: methods[name] for name in dict.fromkeys((a, b, *methods))}
+    result = compare_methods(ordered, constant=constant)
+    pair = result.pair(a, b)
+    deviation = run_deviation(ordered)
+    return RunsAnswer(
+        _verdict(pair, claimed, result.margin),
+        pair,
+        len(ordered),
+        runs_for(len(ordered), round(claimed / deviation, 2)) if deviation else None,
+        _claimed_size(pair, claimed),
+    )
+
+
+def _verdict(pair: ComparedPair, claimed: float, margin: float) -> ClaimVerdict:
+    if pair.verdict == "a better":
+        return "holds"
+    if pair.verdict == "b better" or (pair.verdict == "equal" and claimed > margin):
+        return "contradicted"
+    return "cannot tell"
+
+
+def _claimed_size(
+    pair: ComparedPair, claimed: float
+) -> Literal["inside", "smaller than claimed", "larger than claimed"] | None:
+    if pair.low is None or pair.high is None:
+        return None
+    if pair.high < claimed:
+        return "smaller than claimed"
+    return "larger than claimed" if pair.low > claimed else "inside"

@@ -58,20 +58,10 @@ def prediction_interval(
     """Compute where the published mean must lie if our runs reproduce it faithfully.
 
     With one search the half width is t s sqrt(1/n + 1/m), where s pools the variances of our runs and, if its deviation
-    is known, of the published runs. With several searches our unit is the mean of a search. The published mean is
-    one more search. Its number of runs may be smaller than that of our searches; the missing variance between runs is
-    added, with degrees of freedom by Satterthwaite's formula.
-
-    Args:
-        ours: Values of our runs, for each search.
-        published: The published mean, in the same unit.
-        confidence: Confidence level, a fraction of 1.
-
-    Returns:
-        The interval around our mean; None if neither our runs nor the paper show how much runs vary.
-
-    Raises:
-        ValueError: There is no run.
+    is known, of the published runs. With several searches our unit is the mean of a search. The published mean is one
+    more search. Its number of runs may be smaller than that of our searches; the missing variance between runs is
+    added, with degrees of freedom by Satterthwaite's formula. None if neither our runs nor the paper show how much runs
+    vary.
     """
     searches = [np.asarray(runs, dtype=float) for runs in ours if len(runs)]
     if not searches:
@@ -96,15 +86,9 @@ def published_verdict(
 ) -> PublishedVerdict:
     """Compare our runs with a published mean.
 
-    Args:
-        ours: Values of our runs, for each search; None if nothing was run.
-        published: The published mean, in the same unit; None if the paper prints a dash.
-        confidence: Confidence level of the prediction interval, a fraction of 1.
-
-    Returns:
-        `inside`: the value lies inside our prediction interval. `above`, `below`: the prediction interval lies above
-        or below the value. `no interval`: a single run has no interval, and the paper does not say how much runs vary.
-        `not run`, `not published`: there is nothing to compare.
+    `inside`: the value lies inside our prediction interval. `above`, `below`: the prediction interval lies above or
+    below the value. `no interval`: a single run has no interval, and the paper does not say how much runs vary. `not
+    run`, `not published`: there is nothing to compare.
     """
     if ours is None:
         return "not run"
@@ -119,13 +103,7 @@ def published_verdict(
 
 
 def deviation_of_interval(half_width: float, runs: int, confidence: float = 0.95) -> float:
-    """Return the standard deviation of runs from the half width of their Student-t interval.
-
-    Args:
-        half_width: Half width of the interval of the mean.
-        runs: Number of runs, at least 2.
-        confidence: Confidence level of the interval, a fraction of 1.
-    """
+    """Return the standard deviation of runs from the half width of their Student-t interval."""
     return half_width * math.sqrt(runs) / t_quantile((1 + confidence) / 2, runs - 1)
 
 

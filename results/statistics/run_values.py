@@ -1,10 +1,15 @@
-"""Values of a metric by run, with keys that match the runs of two methods."""
+"""Values of a metric by run, with keys that match the runs of two methods.
 
-from collections.abc import Iterable
-from typing import Literal
+The runs of one search share what the search found and are alike, so where searches are repeated, a search counts once.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Literal, NamedTuple
+
+import numpy as np
 
 from results.records.records import RunRecord, Scores
-from results.statistics.nested_runs import RunKey, ValueKey, independent_values
+from results.statistics.intervals import Interval, student_t_interval
 
 EmbeddingKind = Literal["separated", "concatenated"]
 """`separated` is the mean over the folds' models, `concatenated` their ensemble."""
@@ -12,21 +17,33 @@ EmbeddingKind = Literal["separated", "concatenated"]
 EMBEDDING_KINDS: tuple[EmbeddingKind, ...] = ("separated", "concatenated")
 
 
+class RunKey(NamedTuple):
+    """Key of a run: dataset, base seed, number of the reproduction, number of its search. Equal keys match."""
+
+    dataset: str
+    seed: int
+    run: int
+    search: int = 0
+
+
+class SearchKey(NamedTuple):
+    """Key of a search that was repeated. Searches of two methods with equal keys match."""
+
+    dataset: str
+    seed: int
+    search: int
+
+
+ValueKey = RunKey | SearchKey
+"""What a value belongs to: a run, or a search with all its runs."""
+
+
 def value_of(record: RunRecord, metric: str = "map_at_r", kind: EmbeddingKind = "concatenated") -> float:
     """Return the value of a metric in a run.
 
-    Args:
-        record: The run.
-        metric: One of the headline metrics, a further metric that the run was evaluated with, or
-            `total_training_steps`: iterations up to the end of a training, mean over the run's trainings, as in Table 3
-            of the Chance Constraints paper.
-        kind: Kind of the tested embeddings.
-
-    Returns:
-        The value in the unit of the records: a fraction of 1 for the headline metrics.
-
-    Raises:
-        ValueError: The run has no such value.
+    The metric is a headline metric, a further metric that the run was evaluated with, or `total_training_steps`:
+    iterations up to the end of a training, mean over the run's trainings, as in Table 3 of the Chance Constraints
+    paper. A run without such a value is refused with a ValueError.
     """
     if metric in Scores.model_fields:
         return float(getattr(getattr(record, kind), metric))
@@ -44,19 +61,8 @@ def run_values(
     """Return the independent values of a metric by method, for intervals and tests.
 
     Runs of one search are independent given the setting that it found. If a method's search was repeated, the runs of
-    one search are alike and only the searches are independent: a search then counts once, with the mean of its runs
-    (`nested_runs`).
-
-    Args:
-        records: Runs of one or more methods.
-        metric: As in `value_of`.
-        kind: Kind of the tested embeddings.
-
-    Returns:
-        Values by run or by search, by method. The methods are in the order of their first runs.
-
-    Raises:
-        ValueError: A method has the same run twice, or a run has no such metric.
+    one search are alike and only the searches are independent: a search then counts once, with the mean of its runs.
+    The methods are in the order of their first runs.
     """
     by_method = values_by_run(records, metric, kind)
     return {method: independent_values(values) for method, values in by_method.items()}
@@ -74,3 +80,31 @@ def values_by_run(
             raise ValueError(f"{record.method} has {record.name} of seed {record.seed} on {record.dataset} twice")
         method_values[key] = value_of(record, metric, kind)
     return values
+
+
+def by_search(values: Mapping[RunKey, float]) -> dict[SearchKey, list[float]]:
+    """Group the values of a method's runs by search."""
+    groups: dict[SearchKey, list[float]] = {}
+    for key, value in values.items():
+        groups.setdefault(SearchKey(key.dataset, key.seed, key.search), []).append(value)
+    return groups
+
+
+def independent_values(values: Mapping[RunKey, float]) -> dict[ValueKey, float]:
+    """Return the values that intervals and tests may treat as independent.
+
+    They are the values themselves if they belong to one search, else the mean of each search.
+    """
+    groups = by_search(values)
+    if len(groups) < 2:
+        return {key: value for key, value in values.items()}  # noqa: C416 - a dictionary of the wider type
+    return {key: float(np.mean(runs)) for key, runs in groups.items()}
+
+
+def search_interval(values: Mapping[RunKey, float], confidence: float = 0.95) -> Interval:
+    """Compute a method's mean and its interval over runs, or over searches if its search was repeated.
+
+    `n` of the interval is the number of runs.
+    """
+    interval = student_t_interval(list(independent_values(values).values()), confidence)
+    return Interval(interval.mean, interval.half_width, len(values))

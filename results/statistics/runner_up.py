@@ -56,12 +56,8 @@ class RunnerUp:
 def runners_up(measured: MeasuredExperiment) -> list[RunnerUp]:
     """Compare the two best trials of each search.
 
-    Args:
-        measured: The experiment with its trainings and the scores of its trials.
-
-    Returns:
-        The comparisons in the order of the experiment. Searches with fewer than two trials, and settings with fewer
-        than two reproductions that have validation scores, are left out.
+    Searches with fewer than two trials, and settings with fewer than two reproductions that have validation scores, are
+    left out.
     """
     compared = []
     for method in measured.summary.methods:
@@ -78,12 +74,7 @@ def runners_up(measured: MeasuredExperiment) -> list[RunnerUp]:
 def validation_scores(measured: MeasuredExperiment, runs: Sequence[RunRecord]) -> list[float]:
     """Return the validation MAP@R of runs, each the mean over its folds.
 
-    Args:
-        measured: The experiment with its trainings.
-        runs: Some of its runs.
-
-    Returns:
-        Fractions of 1; runs with a training that is not known or has no validation score are left out.
+    Runs with a training that is not known or has no validation score are left out.
     """
     means = []
     for run in runs:

@@ -15,8 +15,7 @@ from scipy import stats
 from results.records.records import RunRecord
 from results.statistics.class_bootstrap import scores_by_class
 from results.statistics.method_comparison import ALPHA, compare_methods
-from results.statistics.nested_runs import RunKey, SearchKey, ValueKey, independent_values
-from results.statistics.run_values import EmbeddingKind
+from results.statistics.run_values import EmbeddingKind, RunKey, SearchKey, ValueKey, independent_values
 
 T_TEST, PAIRED_T_TEST, COMPARISON = "t-test over runs", "paired t-test over runs", "the suite's comparison"
 MOST_SPLITS = 2_000
@@ -60,15 +59,7 @@ def variance_components(
 ) -> VarianceComponents:
     """Estimate the components of variance by the analysis of variance of a nested design.
 
-    Args:
-        runs: Scores of the runs by search, fractions of 1; equally many runs of each search.
-        records: The runs with their class scores.
-        metric: One of the headline metrics.
-        kind: Kind of the tested embeddings.
-
-    Raises:
-        ValueError: There are fewer than two searches, or fewer than two runs of a search, or numbers differ; or a run
-            has no class scores.
+    Every search has equally many runs, at least two. The class scores of the records give the part of the classes.
     """
     values = _table(runs)
     within = float(values.var(axis=1, ddof=1).mean())
@@ -80,12 +71,6 @@ def search_variance_interval(runs: Mapping[SearchKey, Sequence[float]]) -> tuple
     """Return a 95 % interval of the variance between searches, by Williams (Biometrika 49, 1962).
 
     It is for normal searches and normal runs, and a little too wide where runs vary as much as searches.
-
-    Args:
-        runs: As in `variance_components`.
-
-    Raises:
-        ValueError: As `variance_components`.
     """
     values = _table(runs)
     searches, repeats = values.shape
@@ -104,14 +89,6 @@ def wrong_calls(runs: Mapping[SearchKey, Sequence[float]], searches: int, seed: 
 
     The t-tests take all runs of a side as independent, as papers do. The suite's comparison takes the runs if a side
     has one search, and else the means of the searches.
-
-    Args:
-        runs: Scores of the runs by search, fractions of 1; equally many runs of each search.
-        searches: Searches on each side.
-        seed: Seed of the splits.
-
-    Raises:
-        ValueError: As `variance_components`, or two sides need more searches than there are.
     """
     values = _table(runs)
     splits = list(_splits(len(values), searches, np.random.default_rng(seed)))

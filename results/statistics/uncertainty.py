@@ -4,7 +4,7 @@ The model is crossed and random: the difference of two methods in run r on class
 Other runs and other classes could have been drawn, so both levels belong to the interval of the difference. The
 variance of the mean is V_run + V_class - V_rest. V_run is estimated from the means of runs, V_class from the means of
 classes. Both contain the variance of the rest, so it is subtracted once. Where searches were repeated, they take the
-place of runs, as in `nested_runs`. Degrees of freedom are Satterthwaite's. With few runs the sum has more degrees of
+place of runs, as in `run_values`. Degrees of freedom are Satterthwaite's. With few runs the sum has more degrees of
 freedom than the runs and could get a narrower interval than they have; then the wider one counts.
 """
 
@@ -20,8 +20,7 @@ import numpy.typing as npt
 from results.records.records import RunRecord
 from results.statistics.class_bootstrap import scores_by_class
 from results.statistics.intervals import half_width_of
-from results.statistics.nested_runs import RunKey, SearchKey
-from results.statistics.run_values import EmbeddingKind
+from results.statistics.run_values import EmbeddingKind, RunKey, SearchKey
 
 _Array = npt.NDArray[np.float64]
 ClassScoresByRun = Mapping[RunKey, _Array]
@@ -73,19 +72,8 @@ def uncertainty_of_pairs(
 ) -> list[Uncertainty]:
     """Compute the uncertainty of every pair of methods by source.
 
-    Args:
-        records: Runs by method, with class scores.
-        metric: One of the headline metrics.
-        kind: Kind of the tested embeddings.
-        confidence: Confidence level of the intervals, a fraction of 1.
-        constant: Methods with one run that stands for all, because every other would be equal. They count as if they
-            had been run as often as the others.
-
-    Returns:
-        The differences of each method with every later one.
-
-    Raises:
-        ValueError: A run has no class scores, or methods were tested on different classes.
+    The result has each method with every later one. Methods in `constant` have one run that stands for all, and count
+    as if they had been run as often as the others.
     """
     scores: dict[str, dict[RunKey, _Array]] = {}
     queries: _Array | None = None
@@ -109,16 +97,8 @@ def uncertainty(
 ) -> Uncertainty:
     """Compute the uncertainty of a difference by source.
 
-    Args:
-        names: Names of the methods.
-        a: Class scores of method a by run.
-        b: Class scores of method b by run.
-        queries: Number of queries of each class (classes,). Classes are weighted with it, as in the scores.
-        confidence: Confidence level of the intervals, a fraction of 1.
-
-    Returns:
-        The half widths. Runs are matched if at least two runs (or two searches, where both methods have several) have
-        equal numbers.
+    `a` and `b` are class scores by run, and `queries` (classes,) weights the classes as in the scores. Runs are matched
+    if at least two runs (or two searches, where both methods have several) have equal numbers.
     """
     used = queries > 0
     weights = queries[used] / queries[used].sum()

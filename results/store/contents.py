@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 
 import sqlalchemy as sa
 
-from results.experiment_names import current_name
 from results.store.schema import EXPERIMENT_RUNS, EXPERIMENTS, FAILURES, FOLD_RESULTS, RUNS
 
 _LATEST_FAILURES = 5
@@ -16,7 +15,7 @@ class StartedExperiment:
     """An experiment in a store.
 
     Attributes:
-        name: Its current name.
+        name: Its name.
         fingerprint: Its fingerprint.
         last_started: Time of its last start in UTC, ISO 8601.
         runs: Number of its runs with test scores.
@@ -102,7 +101,7 @@ def _experiments(connection: sa.Connection) -> tuple[StartedExperiment, ...]:
     columns = (EXPERIMENTS.c.name, EXPERIMENTS.c.fingerprint, EXPERIMENTS.c.last_started)
     rows = connection.execute(sa.select(*columns).order_by(EXPERIMENTS.c.last_started.desc()))
     return tuple(
-        StartedExperiment(current_name(name), fingerprint, last_started, counts.get(fingerprint, 0))
+        StartedExperiment(name, fingerprint, last_started, counts.get(fingerprint, 0))
         for name, fingerprint, last_started in rows
     )
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 from pydantic import ValidationError
 
-from results.experiment_names import current_name
 from results.records.experiment_summary import ExperimentSummary
 from results.records.frames import Timing
 from results.records.records import EVALUATION_VERSION, FoldResult, RunRecord, TestCurve
@@ -256,10 +255,9 @@ class Store:
     def experiments(self) -> pd.DataFrame:
         """Return all started experiments, one row each, the latest first.
 
-        Columns: fingerprint, name, settings (JSON), last_started. The name is the experiment's current name.
+        Columns: fingerprint, name, settings (JSON), last_started.
         """
-        frame = self._database.frame(sa.select(EXPERIMENTS).order_by(EXPERIMENTS.c.last_started.desc()))
-        return frame.assign(name=frame["name"].map(lambda name: current_name(str(name))))
+        return self._database.frame(sa.select(EXPERIMENTS).order_by(EXPERIMENTS.c.last_started.desc()))
 
     def latest_experiments(self) -> dict[str, str]:
         """Return the fingerprint of the latest experiment of each name, by name, the latest first."""
@@ -289,7 +287,7 @@ class Store:
                 raise unreadable(ExperimentSummary, error, self.url) from error
             lacking = ", ".join(sorted({str(complaint["loc"][0]) for complaint in complaints}))
             raise IncompleteExperimentError(
-                f"experiment {current_name(row.name)!r} in {self.url} was kept without its {lacking}; start it again "
+                f"experiment {row.name!r} in {self.url} was kept without its {lacking}; start it again "
                 "with `reproduce run`, which trains nothing twice"
             ) from error
 

@@ -47,7 +47,7 @@ def joined(parts: Sequence[MeasuredExperiment], order: Sequence[str]) -> Measure
             "methods": {key: titles[key] for key in keys},
             "runs": {key: planned[key] for key in keys if key in planned},
             "ranges": {key: ranges[key] for key in keys if key in ranges},
-            "settings": None if settings is None else settings.model_copy(update={"methods": tuple(keys)}),
+            "experiment": settings.model_copy(update={"methods": tuple(keys)}),
         }
     )
     searches = {name: search for part in parts for name, search in part.searches.items()}
@@ -61,7 +61,9 @@ def joined(parts: Sequence[MeasuredExperiment], order: Sequence[str]) -> Measure
 def _conditions(part: MeasuredExperiment) -> dict[str, JsonValue]:
     """What all parts have in common: the summary without its methods."""
     content: dict[str, JsonValue] = part.summary.model_dump(mode="json", exclude={"methods", "runs", "ranges"})
-    content["settings"] = {key: value for key, value in part.summary.written_settings.items() if key != "methods"}
+    content["experiment"] = {
+        key: value for key, value in part.summary.experiment.without_folder().items() if key != "methods"
+    }
     return content
 
 

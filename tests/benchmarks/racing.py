@@ -18,9 +18,9 @@ from protocols.search.proposals import Proposals
 from protocols.search.space import SearchParameter
 from results.records.provenance import provenance
 from results.records.trials import Trial, mean_of
-from results.spec.experiment_spec import SamplerSettings
 from results.spec.mlrc_constants import FOLDS
 from results.spec.racing import Race, raced
+from results.spec.search_settings import SamplerSettings
 from results.store.experiment_results import FOLDER
 from results.store.store import Store
 from results.values import fingerprint_of

@@ -25,9 +25,8 @@ from results.records.records import RunRecord
 from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.method_comparison import ALPHA
-from results.statistics.nested_runs import SearchKey, by_search
 from results.statistics.primary_comparison import primary_score
-from results.statistics.run_values import values_by_run
+from results.statistics.run_values import SearchKey, by_search, values_by_run
 from results.statistics.same_method import search_variance_interval, variance_components, wrong_calls
 from results.store.experiment_results import FOLDER, MeasuredExperiment
 from results.whole_files import write_whole

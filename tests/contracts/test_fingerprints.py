@@ -20,7 +20,9 @@ from reproduce.config.method_on_dataset import open_method
 from reproduce.execution.session import problem_of
 from results.records.records import run_fingerprint
 from results.records.trials import TrialsInMemory
-from results.spec.experiment_spec import DataChoice, Experiment, SamplerSettings
+from results.spec.data_choice import DataChoice
+from results.spec.experiment_spec import Experiment
+from results.spec.search_settings import SamplerSettings
 from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import TrunkSpec
 from results.store.experiment_results import MeasuredExperiment

@@ -21,7 +21,7 @@ def part(*methods):
     changes = {key: {m: given[m] for m in methods if m in given} for key, given in FIELDS.items()}
     records = tuple(record for record in WHOLE.records if record.method in methods)
     return MeasuredExperiment(
-        WHOLE.summary.model_copy(update={**changes, "settings": settings}),
+        WHOLE.summary.model_copy(update={**changes, "experiment": settings}),
         records,
         searches={key: search for key, search in WHOLE.searches.items() if key[0] in methods},
         cut_off={
@@ -57,8 +57,8 @@ def test_methods_without_a_place_come_last():
 @pytest.mark.parametrize(
     "changes",
     [
-        {"reproductions": 9},
-        {"settings": WHOLE.summary.experiment.model_copy(update={"seed": 1})},
+        {"experiment": WHOLE.summary.experiment.model_copy(update={"reproductions": 9})},
+        {"experiment": WHOLE.summary.experiment.model_copy(update={"seed": 1})},
         {"data": WHOLE.summary.data.model_copy(update={"samples": 5901})},
     ],
 )
@@ -77,7 +77,6 @@ def test_unequal_runs_of_a_shared_method_are_refused():
             joined([part("contrastive", "triplet"), changed], METHODS)
 
 
-@pytest.mark.slow
 def test_the_command_prints_the_joined_record(tmp_path):
     files = [tmp_path / "a.json", tmp_path / "b.json"]
     for file, methods in zip(files, [METHODS[6:], METHODS[:6]], strict=True):

@@ -46,7 +46,7 @@ def finished(name, experiment):
                 iterations=10,
             )
         )
-    summary = ExperimentSummary(title=name, methods=titles, trials=0, reproductions=1, settings=experiment)
+    summary = ExperimentSummary(methods=titles, runs={}, experiment=experiment)
     measured = MeasuredExperiment(summary, tuple(records))
     return Material(name, measured, deviations=deviations(name, summary))
 

@@ -10,8 +10,7 @@ from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.tasks import carry_out
 from reproduce.outputs.page import gather
 from reproduce.storage import open_store, storage_paths
-from results.records.artifacts import weights_path
-from results.records.recordings import Recording, recording_path
+from results.records.artifacts import Recording, recording_path, weights_path
 from results.spec.experiment_spec import RecordingSettings
 from tests.support.sample_records import some_summary
 from tests.support.scheduling import Observer, reproduction

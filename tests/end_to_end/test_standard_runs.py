@@ -14,7 +14,7 @@ from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.tasks import EvaluateTask
 from results.records.artifacts import last_epoch_path, weights_path
 from results.records.trials import TrialsInMemory
-from results.spec.experiment_spec import SamplerSettings
+from results.spec.search_settings import SamplerSettings
 from results.store.store import Store
 from tests.support.scheduling import Observer
 from tests.support.small_problem import COSFACE, UNTRAINED, small_problem

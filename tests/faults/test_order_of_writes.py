@@ -16,8 +16,14 @@ from protocols.users_files.sources import keep_sources, remember_files
 from reproduce.execution.local import InProcess
 from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.tasks import write_tensors
-from results.records.artifacts import FigureData, figure_data_path, vectors_path, weights_path
-from results.records.recordings import Recording, recording_path
+from results.records.artifacts import (
+    FigureData,
+    Recording,
+    figure_data_path,
+    recording_path,
+    vectors_path,
+    weights_path,
+)
 from results.spec.experiment_spec import RecordingSettings
 from results.spec.training_spec import ImageSettings
 from results.spec.trunk_spec import TrunkSpec

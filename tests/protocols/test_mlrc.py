@@ -17,7 +17,7 @@ from protocols.splits import from_ranges, mlrc_split
 from results.records.provenance import provenance
 from results.records.records import FoldResult, RunRecord, Scores
 from results.records.trials import TrialLog, TrialsInMemory
-from results.spec.experiment_spec import SamplerSettings
+from results.spec.search_settings import SamplerSettings
 from results.spec.training_spec import FoldSpec, MethodSpec
 from results.spec.trunk_spec import TrunkSpec
 from tests.support.toys import (
@@ -79,6 +79,7 @@ def _record(job: EvaluateJob) -> RunRecord:
         hyperparameters=job.hyperparameters,
         run=job.run,
         search=job.search,
+        study=job.study,
         seed=job.seed,
         fold_fingerprints=tuple(spec.fingerprint for spec in job.specs),
         fold_scores=(score,) * len(job.specs),
@@ -88,6 +89,15 @@ def _record(job: EvaluateJob) -> RunRecord:
         test_classes=8,
         test_images=32,
         wall_time=1.0,
+        flags=job.flags,
+        steps=job.steps,
+        iterations=job.iterations,
+        metrics_separated={},
+        metrics_concatenated={},
+        class_scores=None,
+        chosen_by=job.chosen_by,
+        last_epoch=None,
+        training_version=job.specs[0].training_version,
         provenance=provenance("cpu", 1),
     )
 

@@ -4,7 +4,8 @@ from typing import get_args
 
 from protocols.protocol_registry import PROTOCOLS
 from protocols.splits import SPLITS
-from results.spec.experiment_spec import DrawnSplit, Experiment
+from results.spec.data_choice import DrawnSplit
+from results.spec.experiment_spec import Experiment
 
 
 def test_an_experiment_can_name_every_protocol_and_no_other():

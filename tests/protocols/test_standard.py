@@ -16,7 +16,7 @@ from protocols.standard import foreseeable, kinds, standard, trainings_of
 from protocols.training.train_fold import train_fold
 from results.records.records import CurvePoint, FoldResult
 from results.records.trials import TrialsInMemory
-from results.spec.experiment_spec import SamplerSettings
+from results.spec.search_settings import SamplerSettings
 from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import TrunkSpec
 from tests.support.toys import CONTRASTIVE, IMAGES, UNTRAINED, made_up_result, pattern_dataset, same_weights, settings

@@ -51,7 +51,7 @@ def changed(settings: dict[str, Any], /, **changes: Any) -> dict[str, Any]:
 def experiment(
     name: str, settings: dict[str, Any], records: list[RunRecord], deviations: tuple[str, ...] = ()
 ) -> StoredExperiment:
-    summary = some_summary(title=name, trials=50, reproductions=10, settings=settings)
+    summary = some_summary(title=name, settings=settings)
     measured = MeasuredExperiment(summary, tuple(records))
     return StoredExperiment(name, measured, deviations, mlrc_experiment(summary.dataset))
 

@@ -89,7 +89,7 @@ def sample_content(name: str = "quickstart", **changes: object) -> PageContent:
             ),
         ),
         "galleries": (sample_gallery(),),
-        "protocol": protocol_facts(experiment.summary.written_settings),
+        "protocol": protocol_facts(experiment.summary.experiment.without_folder()),
         "origins": origins_of(experiment, methods),
         "commands": (
             Command("make quickstart", "Everything on this page, from nothing:"),

@@ -21,14 +21,29 @@ def some_provenance() -> Provenance:
         cpu_count=2,
         threads=1,
         host_system="Linux x86_64",
+        processor="",
         finished_at="2026-01-01T00:00:00+00:00",
     )
 
 
-def some_summary(**changes: Any) -> ExperimentSummary:
-    """A started experiment whose settings were not kept."""
-    fields: dict[str, Any] = {"title": "Some experiment", "methods": {}, "trials": 2, "reproductions": 3}
-    return ExperimentSummary.model_validate({**fields, **changes})
+def some_summary(
+    settings: dict[str, Any] | None = None, trials: int | None = None, **changes: Any
+) -> ExperimentSummary:
+    """A started experiment; `settings`, `title`, `trials` and `reproductions` are those of its file."""
+    summary: dict[str, Any] = {"methods": {}, "runs": {}, **changes}
+    experiment: dict[str, Any] = {
+        "title": "Some experiment",
+        "dataset": {"name": "glyphs"},
+        "methods": list(summary["methods"]) or ["triplet"],
+        "trunk": {"name": "small_conv", "weights": "random"},
+        "search": {"trials": 2},
+        "reproductions": 3,
+        **(settings or {}),
+    }
+    experiment |= {key: summary.pop(key) for key in ("title", "reproductions") if key in summary}
+    if trials is not None:
+        experiment["search"] = {**experiment["search"], "trials": trials}
+    return ExperimentSummary.model_validate({"experiment": experiment, **summary})
 
 
 def put_incomplete_experiment(store: Store, fingerprint: str, name: str) -> None:
@@ -92,6 +107,8 @@ def some_run(method: str = "triplet", run: int = 0, separated: float = 0.5, **ch
         "method": method,
         "hyperparameters": {"loss.margin": 0.1},
         "run": run,
+        "search": 0,
+        "study": None,
         "seed": 0,
         "fold_fingerprints": tuple(f"{method}-{run}-{fold}" for fold in range(4)),
         "fold_scores": tuple(scores(separated) for _ in range(4)),
@@ -101,6 +118,15 @@ def some_run(method: str = "triplet", run: int = 0, separated: float = 0.5, **ch
         "test_classes": 104,
         "test_images": 1498,
         "wall_time": 12.0,
+        "flags": (),
+        "steps": None,
+        "iterations": None,
+        "metrics_separated": {},
+        "metrics_concatenated": {},
+        "class_scores": None,
+        "chosen_by": (),
+        "last_epoch": None,
+        "training_version": 1,
         "provenance": some_provenance(),
     }
     return RunRecord(**{**fields, **changes})

@@ -115,20 +115,19 @@ def limits(material: Material) -> str:
 
 
 def _part_of_the_data(material: Material) -> Iterator[str]:
-    if material.measured.summary.is_on_a_part:
+    if material.measured.summary.experiment.dataset.subset:
         yield f"a part of the dataset, {part_of_the_data(material.measured)}"
 
 
 def small_budget(material: Material) -> list[str]:
     """Name the parts of the protocol's budget that were not used in full, such as `3 of 10 reproductions`."""
     summary = material.measured.summary
-    if summary.protocol not in ("mlrc", ""):
+    if summary.experiment.protocol != "mlrc":
         return []
-    folds = summary.experiment.folds if summary.experiment is not None else mlrc_constants.FOLDS
     parts = (
         (summary.trials, mlrc_constants.TRIALS, "trials"),
         (summary.reproductions, mlrc_constants.REPRODUCTIONS, "reproductions"),
-        (folds, mlrc_constants.FOLDS, "folds"),
+        (summary.experiment.folds, mlrc_constants.FOLDS, "folds"),
     )
     # No trials mean published hyperparameters. This is not a small search.
     return [f"{count} of {full} {unit}" for count, full, unit in parts if count < full and (count or unit != "trials")]

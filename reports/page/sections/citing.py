@@ -6,7 +6,7 @@ from importlib import metadata
 from reports.page.content import Command
 from reports.page.material import Material
 from reports.wording import counted, runs
-from results.spec.experiment_spec import samples_word
+from results.spec.data_choice import samples_word
 
 _PACKAGE = "metric-learning-reproductions"
 
@@ -46,8 +46,7 @@ def _paragraph(material: Material) -> str:
     first = next(iter(material.records.values()))[0]
     protocol = {
         "mlrc": "with the protocol of A Metric Learning Reality Check (Musgrave et al., 2020)",
-        "": "with the suite's protocol",
-    }.get(summary.protocol, f"with the suite's protocol '{summary.protocol}'")
+    }.get(summary.experiment.protocol, f"with the suite's protocol '{summary.experiment.protocol}'")
     count = "one method" if len(material.records) == 1 else f"{len(material.records)} methods"
     sentences = [f"We tested {count} on {first.dataset} {protocol}, using {_PACKAGE}{_commits(material)}."]
     counts = sorted({len(own) for own in material.records.values()})
@@ -57,7 +56,7 @@ def _paragraph(material: Material) -> str:
             f"Hyperparameters were searched with {counted(summary.trials, 'trial')} per method on validation classes, "
             f"and the setting found was trained again with new seeds ({repeated} per method)."
         )
-        if summary.experiment is not None and summary.experiment.search.racing:
+        if summary.experiment.search.racing:
             sentences.append("Trials that were clearly behind the best trial on the same folds got no more folds.")
     else:
         sentences.append(f"Hyperparameters were not searched; there are {repeated} per method.")

@@ -12,7 +12,7 @@ from reports.published.eligibility import StoredExperiment, concerns
 from reports.published.join import ComparedCell, ComparedRow, ComparedTable, join
 from reports.published.layout import metric_title
 from reports.wording import runs
-from results.published.precision import published_mean
+from results.published.rows import published_mean
 from results.published.tables import PublishedCell, PublishedColumn, published_table, published_tables
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.published_verdict import PublishedMean

@@ -104,7 +104,7 @@ def _curves(material: Material) -> Iterator[Drawn]:
 
 
 def _test_curves(material: Material) -> Iterator[Drawn]:
-    metric = material.measured.summary.peeking_metric
+    metric = material.measured.summary.experiment.peeking_metric
     name, unit = f"test {HEADLINE_METRICS[metric]}", "run" if material.folds == 1 else "fold"
     shown = []
     for key, records in material.records.items():
@@ -159,9 +159,7 @@ def _batch_sizes(material: Material) -> Iterator[Drawn]:
     this = material.measured.summary.experiment
     for measured in material.panels.values():
         other = measured.summary.experiment
-        if this is None or other is None or not measured.records:
-            continue
-        if _with_batch_size(other, this.training.batch_size) != this:
+        if not measured.records or _with_batch_size(other, this.training.batch_size) != this:
             continue
         by_method = panels.setdefault(other.dataset.name, {})
         for key, runs in run_values(measured.records, score.metric, score.kind).items():

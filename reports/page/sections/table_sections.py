@@ -21,9 +21,8 @@ from reports.wording import capitalized, origin_of_mean
 from results.records.records import RunRecord
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.intervals import Interval
-from results.statistics.nested_runs import by_search
 from results.statistics.published_verdict import published_verdict
-from results.statistics.run_values import values_by_run
+from results.statistics.run_values import by_search, values_by_run
 
 
 def scores_table(

@@ -10,7 +10,7 @@ from scipy.stats import qmc
 from protocols.search.proposals import Proposals, SamplerError, build_sampler
 from protocols.search.space import SearchParameter, tried
 from results.records.trials import Trial
-from results.spec.experiment_spec import SamplerSettings
+from results.spec.search_settings import SamplerSettings
 from results.values import derive_seed
 
 SPACE = (
@@ -82,7 +82,6 @@ def test_a_search_that_is_filled_again_proposes_what_a_kept_study_of_optuna_woul
         study.tell(asked, trial.score)
 
 
-@pytest.mark.slow
 def test_the_gaussian_process_finds_better_settings_than_the_start() -> None:
     scores = [trial.score or 0.0 for trial in _go_on([], 25, SamplerSettings())]
     assert max(scores[5:]) > max(scores[:5])

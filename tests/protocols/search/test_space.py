@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
 from protocols.search.space import SearchParameter, searched_ranges, tried
-from results.spec.experiment_spec import SearchedRange
+from results.spec.search_settings import SearchedRange
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from protocols.search.space import SearchParameter
 from protocols.search.study import Budget, Study
 from protocols.splits import mlrc_split
 from results.records.trials import TrialLog, TrialsInMemory
-from results.spec.experiment_spec import SamplerSettings
+from results.spec.search_settings import SamplerSettings
 from results.spec.training_spec import ImageSettings, TrainingSettings
 from results.spec.trunk_spec import TrunkSpec
 from results.values import derive_seed

@@ -13,7 +13,7 @@ from protocols.training.embedding_recorder import EmbeddingRecorder
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embed import embed
 from protocols.trunks.embedding_model import trained_model
-from results.records.recordings import Recording
+from results.records.artifacts import Recording
 from results.spec.experiment_spec import RecordingSettings
 from results.spec.training_spec import Component, MethodSpec
 from tests.support.toys import CONTRASTIVE, PROXIES, UNTRAINED, pattern_dataset, same_weights, settings, toy_fold

@@ -2,14 +2,12 @@
 
 from dataclasses import replace
 
-import pytest
-
 from reports.page.build import build_page
 from reports.page.material import Material
 from reports.page.render import figure_groups, render_page
 from tests.support.measured_experiment import with_trainings
 from tests.support.page_material import A, B, C, figure_data, material, search, values
-from tests.support.published_world import MLRC, changed, runs_of
+from tests.support.published_world import MLRC, changed
 from tests.support.sample_records import some_summary
 
 
@@ -118,18 +116,3 @@ def test_panels_that_differ_in_batch_size_alone_are_drawn_together():
     assert drawn.view is not None
     alone = Material("file/16", panels["16"], panels={"16": panels["16"], "other": panels["other"]})
     assert not [one for one in build_page(alone).figures if one.name == "batch_size"]
-
-
-@pytest.mark.parametrize("settings", [{**MLRC, "a key of tomorrow": {"x": 1}}, None])
-def test_settings_that_are_not_kept_or_cannot_be_read_end_no_page(settings):
-    runs = {"contrastive": runs_of("contrastive", [0.59, 0.60, 0.605])}
-    whole = material(runs, titles={"contrastive": "Contrastive"}, name="mlrc_cub200")
-    summary = whole.measured.summary.model_dump() | {"settings": settings}
-    measured = replace(whole.measured, summary=some_summary(**summary))
-    content = build_page(replace(whole, measured=measured, panels={"one": measured})).content
-    facts = {name: value for group in content.protocol for name, value in group.items}
-    assert facts.get("protocol") == (None if settings is None else "mlrc")
-    compared = [verdict for verdict in content.verdicts if verdict.sentence.startswith("Not compared")]
-    assert len(compared) == (0 if settings is None else 1)
-    assert all("settings of another version of the suite" in verdict.detail for verdict in compared)
-    assert content.subtitle.count("a dataset" if settings is None else "cub200") >= 1

@@ -340,7 +340,7 @@ def test_methods_without_a_run_have_a_row_that_says_so():
 
 
 def test_the_protocol_is_shown_setting_by_setting():
-    settings = measured().summary.written_settings
+    settings = measured().summary.experiment.without_folder()
     facts = {group.title: dict(group.items) for group in protocol_facts(settings)}
     assert facts["Training"]["optimizer lr"] == "0.001"
     assert facts["Search"]["sampler startup"] == "scrambled_sobol"

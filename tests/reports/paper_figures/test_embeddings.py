@@ -8,7 +8,7 @@ import pytest
 from reports.figures.style import FigureError, png_of
 from reports.figures.trials import Parameter, SearchHistory, TrialPoint
 from reports.paper_figures.embeddings import EMBEDDING_FIGURES
-from results.records.recordings import Recording, Snapshot
+from results.records.artifacts import Recording, Snapshot
 from tests.support.page_material import figure_data, material, values
 
 DRAW = {figure.name: figure.draw for figure in EMBEDDING_FIGURES}

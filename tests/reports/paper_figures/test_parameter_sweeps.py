@@ -129,11 +129,3 @@ def test_the_note_tells_runs_and_choice_of_the_epoch():
 def test_what_cannot_be_drawn_is_refused_in_one_line(points, message):
     with pytest.raises(FigureError, match=message):
         ALPHA.draw({"": sweep(points)})
-
-
-def test_settings_of_another_version_are_refused():
-    old = sweep(GRID)
-    summary = old.measured.summary.model_copy(update={"settings": None})
-    unreadable = type(old)("some", type(old.measured)(summary, old.measured.records))
-    with pytest.raises(FigureError, match="some: its settings are of another version of the suite"):
-        ALPHA.draw({"": unreadable})

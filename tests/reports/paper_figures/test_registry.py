@@ -5,8 +5,7 @@ import pytest
 from reports.paper_figures.parameter_sweeps import SweepFigure
 from reports.paper_figures.registry import PAPER_FIGURES
 from reproduce.config.experiment_file import load_experiments
-from results.published.figure_values import figure_values
-from results.published.tables import read_published
+from results.published.tables import figure_values, read_published
 
 FIGURES = list(PAPER_FIGURES.values())
 SWEEPS = [figure for figure in FIGURES if isinstance(figure.scores, SweepFigure)]

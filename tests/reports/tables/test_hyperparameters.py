@@ -7,7 +7,7 @@ from scipy import stats
 
 from reports.tables.formats import to_markdown
 from reports.tables.hyperparameters import hyperparameters
-from results.spec.experiment_spec import SearchedRange
+from results.spec.search_settings import SearchedRange
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.measured_experiment import VALUES, measured, read, with_trainings
 from tests.support.sample_records import some_run

@@ -16,7 +16,7 @@ from reports.tables.result_notes import (
 )
 from reports.tables.result_table import result_cells, table_of
 from results.records.trials import SearchTrials
-from results.spec.experiment_spec import SearchedRange
+from results.spec.search_settings import SearchedRange
 from results.statistics.intervals import student_t_interval
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.experiment_files import load_experiment
@@ -50,7 +50,7 @@ def test_raced_searches_are_named_below_the_table_and_on_the_page():
     plain = measured()
     assert race_notes(plain) == []
     settings = load_experiment("quickstart", {"search.racing": True})
-    raced = replace(plain, summary=plain.summary.model_copy(update={"settings": settings}))
+    raced = replace(plain, summary=plain.summary.model_copy(update={"experiment": settings}))
     (note,) = race_notes(raced)
     assert "a trial that was clearly behind the best trial on the same folds got no more folds" in note
     assert note in table_of(raced).notes
@@ -61,7 +61,7 @@ def test_raced_searches_are_named_below_the_table_and_on_the_page():
 def with_settings(overrides, **changes):
     plain = measured(**changes)
     settings = load_experiment("quickstart", overrides)
-    return replace(plain, summary=plain.summary.model_copy(update={"settings": settings}))
+    return replace(plain, summary=plain.summary.model_copy(update={"experiment": settings}))
 
 
 def test_a_drawn_split_is_named_below_the_table():

@@ -48,7 +48,7 @@ def test_methods_without_class_scores_are_named():
 
 def test_rows_under_conditions_of_their_own_are_in_no_pair():
     world = kept()
-    settings = {**world.summary.written_settings, "with": {"contrastive": {"training.max_epochs": 3}}}
+    settings = {**world.summary.experiment.without_folder(), "with": {"contrastive": {"training.max_epochs": 3}}}
     apart = some_summary(methods=world.summary.methods, settings=settings)
     assert apart.left_out, "the settings are read"
     frame = read(uncertainty_table(MeasuredExperiment(apart, world.records)))

@@ -41,7 +41,6 @@ def test_one_table_names_files_and_sources(say):
     text = say("proxy_isa_table1").out
     assert "proxy_isa_table1/cub200" in text
     assert "Qian et al., ICCV 2019" in text
-    assert say("proxygml_table2").out == say("proxy_gml_table2").out, "old names stay"
 
 
 def test_an_unknown_table_is_one_line(say):

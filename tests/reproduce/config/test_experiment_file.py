@@ -10,7 +10,7 @@ from reproduce.config.experiment_file import experiment_names, load_experiments
 from reproduce.config.method_card import card_names
 from reproduce.config.strict_yaml import short_name
 from reproduce.errors import InputError
-from results.spec.experiment_spec import EMBEDDED
+from results.spec.data_choice import EMBEDDED
 from tests.support.experiment_files import load_experiment
 from tests.support.panels import PANELS, table_file
 

@@ -82,15 +82,15 @@ def test_nobody_is_stopped_within_the_boundary(say, monkeypatch):
 def test_runs_that_are_added_to_known_results_are_disclosed(say, tmp_path):
     (tmp_path / "looks.yaml").write_text(yaml.safe_dump({**SETTINGS, "reproductions": 2}))
     assert say("run", "looks.yaml", "--workers", "1").code == 0
-    assert stored()[0].known_after == ()
+    assert stored()[0].seen_after == ()
     raised = say("run", "looks.yaml", "--workers", "1", "--reproductions", "3")
     assert "2 trainings made" in raised.out
-    assert stored()[0].known_after == (2,)
+    assert stored()[0].seen_after == (2,)
     note = "The number of runs was raised to 3 when the results of 2 runs were known."
     assert note in " ".join(say("table", "looks").out.split())
     fewer = say("run", "looks.yaml", "--workers", "1", "--reproductions", "2")
     assert fewer.code == 0
-    assert stored()[0].known_after == ()
+    assert stored()[0].seen_after == ()
 
 
 @pytest.mark.parametrize(

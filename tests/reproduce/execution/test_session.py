@@ -96,8 +96,8 @@ def test_a_session_has_the_experiments_problem(where):
     assert problem.dataset.n_classes >= 200
     assert [card.key for card in opened.cards] == list(quickstart().methods)
     kept = opened.summary().model_dump(mode="json")
-    assert list(kept) == ["title", "methods", "trials", "reproductions", "runs", "settings", "ranges"]
-    assert kept["settings"] == opened.experiment.without_folder()
+    assert list(kept) == ["methods", "runs", "experiment", "stopped", "seen_after", "data", "ranges"]
+    assert kept["experiment"] == opened.experiment.without_folder()
     assert "untrained" not in kept["ranges"]
     assert kept["ranges"]["contrastive"] == {
         "loss.pos_margin": {"scale": "linear", "low": -0.2, "high": 2.0},

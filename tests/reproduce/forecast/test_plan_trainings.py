@@ -13,7 +13,7 @@ from protocols.splits import named_split
 from reproduce.forecast.plan_trainings import Length, lengths, plan, typical_share, work_of_test
 from results.records.frames import Timing
 from results.records.trials import TrialsInMemory
-from results.spec.experiment_spec import SamplerSettings
+from results.spec.search_settings import SamplerSettings
 from results.spec.trunk_spec import TrunkSpec
 from tests.support.small_problem import TRIPLET, UNTRAINED, small_problem
 

@@ -1,4 +1,4 @@
-"""Finds stored experiments by NAME, NAME/PANEL, path, file with panels and former name."""
+"""Finds stored experiments by NAME, NAME/PANEL, path, and file with panels."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from reproduce.outputs.find_runs import find_experiment, find_experiments, find_
 from results.store.store import Store
 from tests.support.sample_records import some_run, some_summary
 
-NAMES = ("quickstart", "both/wide", "both/small", "proxygml_table2/cub", "quickstart_too")
+NAMES = ("quickstart", "both/wide", "both/small", "proxy_gml_table2/cub", "quickstart_too")
 
 
 @pytest.fixture
@@ -32,7 +32,6 @@ def names(experiments):
         (["both/wide"], ["both/wide"]),
         (["folder/both.yml/wide"], ["both/wide"]),
         (["both/wide", "both", "quickstart"], ["both/wide", "both/small", "quickstart"]),
-        (["proxygml_table2"], ["proxy_gml_table2/cub"]),
         (["proxy_gml_table2/cub"], ["proxy_gml_table2/cub"]),
     ],
 )

@@ -4,8 +4,7 @@ import pytest
 
 from reports.published.claim_answers import claimed_cells
 from results.published.claims_file import COLUMNS, ClaimsFileError, read_claims, shipped_claims
-from results.published.precision import precision_of
-from results.published.rows import row_origin
+from results.published.rows import precision_of, row_origin
 from results.published.tables import published_table
 
 HEADER = "source,place,a,b,dataset,score,value_a,value_b,difference,runs,plus_minus,plus_minus_kind\n"

@@ -1,6 +1,6 @@
 """Values that were read off the papers' figures."""
 
-from results.published.figure_values import figure_values
+from results.published.tables import figure_values
 
 
 def test_the_bars_of_proxy_gml_are_complete():

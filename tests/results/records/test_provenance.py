@@ -10,10 +10,9 @@ import pytest
 
 from results.records import provenance as origin
 from results.records.provenance import mixed_versions, processor
-from results.records.records import Provenance
 from tests.support.sample_records import some_provenance
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -53,14 +52,6 @@ def test_machine_and_versions_are_told(fresh_commit):
         assert made.versions[package] == metadata.version(package)
     assert "python" in made.versions
     assert made.processor == processor()
-
-
-def test_a_record_from_before_processors_were_kept_is_unchanged():
-    old = some_provenance()
-    assert old.processor == ""
-    assert "processor" not in old.model_dump(mode="json")
-    new = old.model_copy(update={"processor": "Z80"})
-    assert Provenance.model_validate(new.model_dump(mode="json")).processor == "Z80"
 
 
 def test_a_tree_is_dirty_from_the_first_change_on(elsewhere):

@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from results.records.recordings import Recording, Snapshot, recording_path
-from results.spec.experiment_spec import DataChoice, Experiment, RecordingSettings
+from results.records.artifacts import Recording, Snapshot, recording_path
+from results.spec.data_choice import DataChoice
+from results.spec.experiment_spec import Experiment, RecordingSettings
 from results.spec.trunk_spec import TrunkSpec
 
 TRUNK = TrunkSpec(name="small_conv", weights="random")

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from results.spec.experiment_spec import DataChoice, DrawnSplit, Experiment
+from results.spec.data_choice import DataChoice, DrawnSplit
+from results.spec.experiment_spec import Experiment
 from results.spec.trunk_spec import TrunkSpec
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from results.statistics.claims_verdict import runs_answer
+from results.statistics.print_alone import runs_answer
 
 DEVIATION = 0.006
 

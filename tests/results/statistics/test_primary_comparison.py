@@ -11,9 +11,11 @@ from tests.support.sample_page import measured as kept
 def compared(**settings):
     world = kept()
     summary = type(world.summary).model_validate(
-        {**world.summary.model_dump(mode="json"), "settings": {**world.summary.written_settings, **settings}}
+        {
+            **world.summary.model_dump(mode="json"),
+            "experiment": {**world.summary.experiment.without_folder(), **settings},
+        }
     )
-    assert summary.experiment is not None, "the settings are read"
     return primary_comparison(MeasuredExperiment(summary, world.records))
 
 

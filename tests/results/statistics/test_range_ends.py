@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from results.spec.experiment_spec import SearchedRange
-from results.statistics.range_ends import RangeEnd, range_ends
+from results.spec.search_settings import SearchedRange
+from results.statistics.cut_off import RangeEnd, range_ends
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.sample_records import some_run, some_summary
 

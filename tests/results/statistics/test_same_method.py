@@ -5,7 +5,7 @@ import pytest
 
 from results.records.records import ClassScores
 from results.statistics import same_method
-from results.statistics.nested_runs import SearchKey
+from results.statistics.run_values import SearchKey
 from results.statistics.same_method import (
     COMPARISON,
     PAIRED_T_TEST,
@@ -47,6 +47,7 @@ def test_searches_that_find_the_same_have_no_variance_of_their_own(monkeypatch):
     assert min(found) == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("of_search", [0.0, 0.5 * RUN, SEARCH])
 def test_the_interval_covers_the_variance_of_the_simulated_searches(of_search):
     generator = np.random.default_rng(7)

@@ -12,7 +12,7 @@ from tests.support.sample_records import some_result, some_run, some_spec, some_
 def store(tmp_path):
     """Two experiments, of which one has runs; trainings of three groups, of which one has no validation classes."""
     store = Store(f"sqlite:///{tmp_path / 'store.sqlite'}", tmp_path / "artifacts")
-    store.put_experiment("a" * 32, "proxygml_table1", some_summary())
+    store.put_experiment("a" * 32, "proxy_gml_table1", some_summary())
     store.put_experiment("b" * 32, "second", some_summary())
     for seed, (dataset, score, status) in enumerate(
         [("glyphs", 0.5, "ok"), ("glyphs", 0.7, "nan"), ("cub200", 0.2, "ok"), ("Zoo", None, "ok")]

@@ -13,7 +13,7 @@ from protocols.search.study import Budget, Study
 from reproduce.execution.failed_jobs import ATTEMPTS
 from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.tasks import EvaluateTask, Trained
-from results.spec.experiment_spec import SamplerSettings
+from results.spec.search_settings import SamplerSettings
 from results.store.store import Store
 from tests.support.sample_records import some_result, some_run
 from tests.support.scheduling import Observer

@@ -2,7 +2,7 @@
 
 import pytest
 
-from results.spec.nested_components import nested_components, renamed_components
+from results.spec.training_spec import nested_components, renamed_components
 
 ARGUMENTS = {
     "margin": 0.1,

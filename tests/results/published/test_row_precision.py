@@ -2,8 +2,7 @@
 
 import pytest
 
-from results.published.precision import PublishedPrecision, precision_of, published_mean
-from results.published.rows import row_origin
+from results.published.rows import PublishedPrecision, precision_of, published_mean, row_origin
 from results.published.tables import published_table, published_tables, read_published
 from results.statistics.intervals import student_t_interval
 

@@ -1,0 +1,61 @@
+"""The dataset of an experiment."""
+
+from pathlib import Path
+
+from pydantic import Field, model_validator
+
+from results.values import Record, Spec
+
+FEATURES = "features"
+"""Name of the dataset that is a file of features, without images and without a trunk."""
+
+EMBEDDED = frozenset({"glyphs"})
+"""Names of the datasets that need no folder."""
+
+OWN_DATA = ("folder", FEATURES)
+"""Names of the datasets that a user brings, which nobody published."""
+
+AUGMENTATION = ("area", "ratio", "flip", "augmentation")
+"""Settings of the crops for training. A frozen trunk gets the centre crop of each image, once."""
+
+
+def samples_word(dataset: str) -> str:
+    """Return what a dataset consists of, for people: rows, if it is a file of features, else images."""
+    return "rows" if dataset == FEATURES else "images"
+
+
+class DrawnSplit(Record):
+    """Halves of the classes that are drawn at random, for class names whose order means something.
+
+    Attributes:
+        seed: Decides the halves.
+    """
+
+    seed: int = Field(ge=0)
+
+
+class DataChoice(Spec):
+    """The dataset of an experiment.
+
+    Attributes:
+        name: Name of the dataset.
+        root: Folder of its images, usually given with --data; None for an embedded dataset.
+        subset: Whether the folder holds only a part of the published dataset.
+        skip_broken_images: Whether to leave out images that cannot be decoded.
+        split: File with the classes, or the images, for training and for the test; None takes `split.csv` in the
+            folder, if there is one. Only for images and features of one's own.
+    """
+
+    optional = frozenset({"split"})
+
+    name: str
+    root: Path | None = None
+    subset: bool = False
+    skip_broken_images: bool = False
+    split: Path | None = None
+
+    @model_validator(mode="after")
+    def _split_is_for_users_data(self) -> "DataChoice":
+        if self.split is not None and self.name not in OWN_DATA:
+            raise ValueError(f"dataset {self.name} has its publisher's classes; remove the key split of dataset")
+        return self

@@ -1,0 +1,110 @@
+"""The hyperparameter search of an experiment: its budget, its sampler and its ranges."""
+
+import math
+from typing import Literal
+
+from pydantic import Field, FiniteFloat, JsonValue, model_validator
+
+from results.spec.mlrc_constants import TRIALS
+from results.values import Record, Spec
+
+MOST_TRIALS, MOST_SEARCHES = 10_000, 100
+"""Largest budgets. A larger number is a slip of the keyboard, and its trainings could not even be listed."""
+
+Scale = Literal["linear", "log", "int", "int_log", "choice"]
+
+_AT_AN_END = 0.01
+"""Part of a range that counts as its end, on its scale. Samplers propose the ends themselves up to rounding."""
+
+
+class SearchedRange(Record):
+    """The range in which an experiment searched one hyperparameter.
+
+    Attributes:
+        scale: The scale, not `choice`.
+        low: Lower end, included.
+        high: Upper end, included.
+    """
+
+    scale: Scale
+    low: float
+    high: float
+
+    def end_at(self, value: float) -> Literal["lowest", "highest"] | None:
+        """Tell at which end of the range a value lies; None if it lies between them."""
+        if self.scale in ("int", "int_log"):
+            return "lowest" if value <= self.low else "highest" if value >= self.high else None
+        low, high, place = (math.log(v) if self.scale == "log" else v for v in (self.low, self.high, value))
+        margin = _AT_AN_END * (high - low)
+        return "lowest" if place <= low + margin else "highest" if place >= high - margin else None
+
+
+def check_bounds(scale: Scale, low: float, high: float) -> None:
+    """Refuse bounds that a scale cannot have."""
+    if "log" in scale and low <= 0:
+        raise ValueError("a log scale needs low > 0")
+    if scale in ("int", "int_log") and not (float(low).is_integer() and float(high).is_integer()):
+        raise ValueError(f"scale {scale} needs whole numbers as low and high")
+
+
+class Bounds(Record):
+    """A search range that replaces the range of the method card."""
+
+    low: FiniteFloat
+    high: FiniteFloat
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "Bounds":
+        if self.low >= self.high:
+            raise ValueError("needs low < high")
+        return self
+
+
+class SamplerSettings(Spec):
+    """The search's sampler. All arguments of the default are explicit, since defaults of Optuna change with releases.
+
+    Attributes:
+        name: Class of `optuna.samplers`. MLRC's is a Gaussian process.
+        arguments: Further arguments of the class.
+        startup_trials: Number of trials before the sampler uses the results of earlier trials.
+        startup: How the startup trials are drawn.
+        deterministic_objective: Whether the Gaussian process assumes an objective without noise.
+    """
+
+    optional = frozenset({"arguments"})
+
+    name: str = "GPSampler"
+    arguments: dict[str, JsonValue] = Field(default={})
+    startup_trials: int = 5
+    startup: Literal["scrambled_sobol"] = "scrambled_sobol"
+    deterministic_objective: bool = False
+
+
+class SearchSettings(Spec):
+    """The hyperparameter search.
+
+    Attributes:
+        trials: Number of settings tried per method; 0 takes the published values of each method.
+        bounds: MLRC's search ranges: `initial` at the start of its search, `widened` at the end.
+        sampler: The sampler.
+        ranges: Search ranges of this experiment, by method and hyperparameter.
+        published: Name of the published values that are used where nothing is searched; None takes those for the
+            dataset. MLRC published other values for batches of 256.
+        network_lr: Range in which the learning rate of trunk and embedder is searched for every method, on a log scale;
+            None takes that of the training settings.
+        searches: How often each method is searched, each time from other seeds. The reproductions are made for every
+            search.
+        racing: Whether a trial that is clearly behind the best trial on the same folds gets no more folds
+            (`results.spec.racing`). MLRC trains every trial on all folds.
+    """
+
+    optional = frozenset({"ranges", "published", "searches", "network_lr", "racing"})
+
+    trials: int = Field(default=TRIALS, ge=0, le=MOST_TRIALS)
+    bounds: Literal["widened", "initial"] = "widened"
+    sampler: SamplerSettings = SamplerSettings()
+    ranges: dict[str, dict[str, Bounds]] = Field(default={})
+    published: str | None = None
+    searches: int = Field(default=1, ge=1, le=MOST_SEARCHES)
+    racing: bool = False
+    network_lr: Bounds | None = None
