@@ -26,8 +26,8 @@ from reproduce.commands.store import app as store_app
 from reproduce.commands.table import table
 from reproduce.commands.verify import verify
 from reproduce.errors import InputError
-from results.store.database import without_passwords
 from results.store.patience import StoreError
+from results.store.urls import without_passwords
 
 app = typer.Typer(
     name="reproduce",

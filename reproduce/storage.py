@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reproduce.errors import InputError
-from results.store.database import shown_url
 from results.store.patience import StoreError
+from results.store.urls import shown_url
 
 if TYPE_CHECKING:
     from results.store.store import Store
