@@ -8,6 +8,7 @@ it was lost.
 This module imports little, so that the handler is in place before the long imports.
 """
 
+import multiprocessing
 import os
 import signal
 import sys
@@ -107,6 +108,18 @@ def kept_from_children() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def end_with_parent() -> None:
+    """Start a thread that ends this process as soon as its parent has ended. Call it in a worker when it starts."""
+    threading.Thread(target=_wait_for_parent, daemon=True).start()
+
+
+def _wait_for_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _handle(number: int, _frame: FrameType | None) -> None:

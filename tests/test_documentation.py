@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from protocols.datasets.dataset_registry import DATASETS, EMBEDDED, DatasetEntry
+from protocols.datasets.dataset_registry import DATASETS, DatasetEntry
 from protocols.datasets.glyphs import ALPHABET
 from protocols.evaluation.evaluate_run import evaluate_run
 from protocols.evaluation.test_data import test_data as data_for_testing
@@ -23,6 +23,7 @@ from reproduce.errors import InputError
 from reproduce.execution.session import open_session
 from reproduce.outputs.new_method import write_method
 from reproduce.storage import storage_paths
+from results.spec.data_choice import EMBEDDED
 from results.store.experiment_results import MeasuredExperiment
 from tests.benchmarks.bench_record import BenchRecord
 from tests.benchmarks.kept_tables import pages_with_tables, with_tables

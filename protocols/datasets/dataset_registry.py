@@ -16,8 +16,6 @@ from protocols.datasets.listing import root_of
 from protocols.datasets.publication import CARS196, CUB200, INSHOP, SOP, Publication
 from protocols.datasets.sop import list_sop
 
-EMBEDDED = frozenset({"glyphs"})
-
 
 class _Lister(Protocol):
     def __call__(self, root: Path, *, subset: bool) -> ImageListing: ...

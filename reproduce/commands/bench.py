@@ -35,13 +35,7 @@ def bench(device: Device = "auto", store: StoreAt = STORE) -> None:
 
 
 def show_rates(rates: Sequence[MachineRate], device: str, console: Console) -> None:
-    """Print the rates of a machine.
-
-    Args:
-        rates: The rates.
-        device: The device that they were measured on.
-        console: Where the table is printed.
-    """
+    """Print the rates of a machine."""
     table = Table(title=f"this machine, device {device}")
     for name in ("what", "rate", "how it was measured"):
         table.add_column(name, justify="right" if name == "rate" else "left")

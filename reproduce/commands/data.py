@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from protocols.datasets.dataset import ImageListing
     from protocols.datasets.dataset_registry import DatasetEntry
     from protocols.datasets.listing import CountComparison
+    from protocols.datasets.publication import Archive, Publication
+    from reproduce.monitoring.bars import Bars
 
 app = typer.Typer(name="data", help="Fetch a dataset, check it, or decode its images in advance.", no_args_is_help=True)
 
@@ -72,7 +74,6 @@ def check(name: DatasetName, data: DataFolder = None, subset: Subset = False) ->
 
 
 def _listed(entry: DatasetEntry, folder: Path, console: Console) -> ImageListing:
-    """List the dataset's images in the folder. If images are missing, print the first of them before the error."""
     from protocols.datasets.listing import MissingImagesError
 
     assert entry.lister is not None
@@ -104,7 +105,6 @@ def fetch(name: DatasetName, to: Annotated[Path, typer.Option("--to", help="Fold
     If the publisher does not allow a direct download, the command says which files you need and where to get them.
     """
     from protocols.datasets.dataset_registry import entry_of
-    from reproduce.fetch_dataset import fetch_dataset, is_whole
     from reproduce.monitoring.bars import Bars
 
     console = output_console()
@@ -118,6 +118,60 @@ def fetch(name: DatasetName, to: Annotated[Path, typer.Option("--to", help="Fold
                 fetch_dataset(name, entry, to, bars)
         counts = entry.publication.counts
     return say(console, f"{to}: {name} is complete, {counts.images:,} images of {counts.classes:,} classes")
+
+
+def is_whole(entry: DatasetEntry, folder: Path) -> bool:
+    """Return whether the folder contains the complete published dataset."""
+    from protocols.datasets.dataset import DataError
+    from protocols.datasets.listing import check_counts
+
+    assert entry.lister is not None
+    assert entry.publication is not None
+    try:
+        check_counts(entry.lister(folder), entry.publication.counts)
+    except DataError:
+        return False
+    return True
+
+
+def fetch_dataset(name: str, entry: DatasetEntry, to: Path, bars: Bars) -> None:
+    """Download, verify and unpack a dataset's archives.
+
+    Archives that are already in the folder are verified, but not downloaded again. Archives that cannot be downloaded
+    directly can be put there by hand.
+    """
+    from protocols import download
+    from protocols.datasets.listing import check_counts
+
+    assert entry.lister is not None
+    assert entry.publication is not None
+    missing = []
+    for archive in entry.publication.archives:
+        file = to / archive.name
+        if file.is_file():
+            download.verify(file, md5=archive.md5, size=archive.size)
+        elif archive.url is None:
+            missing.append(archive.name)
+        else:
+            _download(archive, archive.url, entry.publication, file, bars)
+    if missing:
+        raise InputError(
+            f"{name}: download {' and '.join(missing)} by hand from {entry.publication.page}, put them into {to}, "
+            "and run the same command again"
+        )
+    for archive in entry.publication.archives:
+        if download.is_archive(archive.name):
+            download.unpack(to / archive.name, to / archive.folder, bars.of(f"unpacking {archive.name}"))
+    check_counts(entry.lister(to), entry.publication.counts)
+
+
+def _download(archive: Archive, url: str, publication: Publication, file: Path, bars: Bars) -> None:
+    from protocols import download
+
+    try:
+        download.download(url, file, md5=archive.md5, size=archive.size, progress=bars.of(archive.name))
+    except download.DownloadError as error:
+        raise InputError(f"{error}; or put {archive.name} from {publication.page} into {file.parent}") from error
 
 
 @app.command()
@@ -168,7 +222,6 @@ def _pixels(text: str) -> int | None:
 
 @contextmanager
 def _data_errors_as_input_errors() -> Iterator[None]:
-    """Turn errors about the data into input errors, which the command line prints as one line."""
     from protocols.datasets.dataset import DataError
     from protocols.download import DownloadError
     from protocols.images.decoding import BrokenImageError

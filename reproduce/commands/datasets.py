@@ -23,7 +23,7 @@ def datasets() -> None:
 
 def show_datasets(datasets: Mapping[str, DatasetEntry], console: Console) -> None:
     """Print the datasets, one per line."""
-    from protocols.datasets.dataset_registry import EMBEDDED
+    from results.spec.data_choice import EMBEDDED
 
     table = Table(title="datasets")
     for name in ("dataset", "what", "classes", "images", "needs"):

@@ -1,13 +1,22 @@
 """`reproduce export`: writes models, test embeddings and results for other tools."""
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from reproduce.commands.options import STORE, Artifacts, Cache, Device, StoreAt
 from reproduce.commands.terminal import output_console, say
+from reproduce.errors import InputError
 from reproduce.storage import opened_store
+from results.whole_files import whole_folder
+
+if TYPE_CHECKING:
+    from results.store.store import Store
+
+FORMATS = ("parquet", "csv")
 
 app = typer.Typer(
     name="export",
@@ -43,7 +52,6 @@ def model(
     FOLDER/load_model.py IMAGES` embeds image files with this model; it needs torch, numpy and Pillow only.
     """
     from reproduce.outputs.export_models import export_model
-    from reproduce.outputs.export_tables import new_folder
     from reproduce.outputs.find_runs import find_run
 
     opened = opened_store(store, artifacts)
@@ -78,7 +86,6 @@ def embeddings(
     from reproduce.execution.devices import check_device, prepare_process
     from reproduce.monitoring.bars import Bars
     from reproduce.outputs.export_models import Images, export_embeddings
-    from reproduce.outputs.export_tables import new_folder
     from reproduce.outputs.find_runs import find_run
     from reproduce.storage import storage_paths
 
@@ -118,12 +125,47 @@ def runs(
     artifacts: Artifacts = None,
 ) -> None:
     """Write all results of the store as tables: runs, folds, curves, test points, class scores."""
-    from reproduce.outputs.export_tables import export_tables, new_folder
-
     opened = opened_store(store, artifacts)
     with new_folder(to) as folder:
         export_tables(opened, output, folder)
     _say_written(to)
+
+
+@contextmanager
+def new_folder(to: Path) -> Iterator[Path]:
+    """Give a temporary folder to write into, and rename it to `to` when everything is written.
+
+    After an error there is no folder `to`, so an export is never incomplete.
+    """
+    target = to.absolute()
+    with ExitStack() as stack:
+        try:
+            if target.exists() and any(target.iterdir()):
+                raise InputError(f"--to {to}: the folder is not empty; give a new folder")
+            folder = stack.enter_context(whole_folder(target))
+        except OSError as error:
+            raise InputError(f"--to {to}: cannot be written ({error.strerror}); choose another folder") from error
+        yield folder
+
+
+def export_tables(store: "Store", form: str, folder: Path) -> None:
+    """Write the store's runs, folds, curves, test points and class scores as `runs.parquet`, `runs.csv` and so on."""
+    if form not in FORMATS:
+        raise InputError(f"--format {form!r}: use {' or '.join(FORMATS)}")
+    frames = {"folds": store.folds()}
+    if frames["folds"].empty:
+        raise InputError(f"{store.url}: there is no finished training yet; make some with `reproduce run`")
+    frames |= {
+        "runs": store.runs(),
+        "curves": store.curves(),
+        "test_points": store.test_points(),
+        "class_scores": store.class_scores(),
+    }
+    for name, frame in frames.items():
+        if form == "parquet":
+            frame.to_parquet(folder / f"{name}.parquet", index=False)
+        else:
+            frame.to_csv(folder / f"{name}.csv", index=False)
 
 
 def _say_written(to: Path) -> None:

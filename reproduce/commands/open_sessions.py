@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from reproduce.commands.options import Choices
+from reproduce.commands.terminal import say
 from reproduce.errors import InputError
 from reproduce.monitoring.bars import Bars
 
@@ -17,28 +18,10 @@ if TYPE_CHECKING:
     from results.spec.experiment_spec import Experiment
 
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
-from reproduce.commands.terminal import say
-
-if TYPE_CHECKING:
-    from results.spec.experiment_spec import Experiment
-
-
 def suitable_panels(name: str, experiments: Mapping[str, Experiment], console: Console) -> dict[str, Experiment]:
     """Keep the panel that suits the images if the file chooses by their size, and say which one and why.
 
-    Args:
-        name: Name or path of the experiment file.
-        experiments: The file's experiments by their names in the store, with the folders of their images.
-        console: Where the choice is printed.
-
-    Returns:
-        The chosen panel; all experiments if the file does not choose, or if a folder is missing.
-
-    Raises:
-        InputError: The images cannot be listed or no panel suits them.
+    All experiments are kept if the file does not choose, or if a folder is missing.
     """
     from protocols.datasets.dataset import DataError
     from protocols.datasets.folder import list_folder
@@ -69,34 +52,44 @@ def suitable_panels(name: str, experiments: Mapping[str, Experiment], console: C
     raise InputError(f"{name}: no panel is for images of {side:.0f} pixels; name one of {', '.join(limits)}")
 
 
+def checked(name: str, experiment: Experiment) -> Experiment:
+    """Return an experiment whose dataset, trunk and metrics exist; users' metrics get the hashes of their sources.
+
+    Methods are checked when their cards are opened (`checked_card`).
+    """
+    from protocols.datasets.dataset import DataError
+    from protocols.datasets.dataset_registry import entry_of
+    from protocols.metrics.metric_registry import check_metric_names
+    from protocols.trunks.trunk_registry import trunk_entry
+    from protocols.trunks.weights import TrunkError
+    from protocols.users_files.sources import hashed_name
+    from results.spec.trunk_spec import NO_TRUNK
+
+    key = "dataset"
+    try:
+        entry_of(experiment.dataset.name)
+        key = "trunk"
+        if experiment.trunk.name != NO_TRUNK:
+            trunk_entry(experiment.trunk)
+        key = "metrics"
+        check_metric_names(experiment.metrics)
+    except (DataError, TrunkError, ValueError) as error:
+        raise InputError(f"{name}: key {key!r}: {error}") from error
+    return experiment.model_copy(update={"metrics": tuple(hashed_name(metric) for metric in experiment.metrics)})
+
+
 def open_sessions(
     name: str, choices: Choices, where: StoragePaths, console: Console, *, plan: bool, device: str = "cpu"
 ) -> Iterator[Session]:
     """Open the experiments of a file one after another, with the progress for weights, images and features.
 
-    A panel whose images have no folder is left out with a message, as long as another panel can be run.
-
-    Args:
-        name: Name of an experiment that comes with the suite, or path of a file; `/panel` behind it selects a panel.
-        choices: What the command line changes about the experiments.
-        where: Paths of the store, the checkpoints and the decoded images.
-        console: Where the progress is shown.
-        plan: Open the experiments only for a plan, which needs neither images nor weights.
-        device: cpu, cuda or cuda:N, which computes the features of a frozen trunk.
-
-    Yields:
-        One session per experiment.
-
-    Raises:
-        InputError: An experiment cannot be opened, or no panel has a folder of images.
+    A panel whose images have no folder is left out with a message, as long as another panel can be run. A `plan` needs
+    neither images nor weights.
     """
-    from reproduce.config.experiment_file import check_names, load_experiments, with_settled_metrics
+    from reproduce.config.experiment_file import load_experiments
     from reproduce.execution.session import needs_folder, open_session
 
-    loaded = load_experiments(name, choices.overrides())
-    for key, experiment in loaded.items():
-        check_names(key, experiment)
-        loaded[key] = with_settled_metrics(experiment)
+    loaded = {key: checked(key, experiment) for key, experiment in load_experiments(name, choices.overrides()).items()}
     datasets = {experiment.dataset.name for experiment in loaded.values()}
     located = {key: _located(experiment, choices, datasets) for key, experiment in loaded.items()}
     located = suitable_panels(name, located, console)

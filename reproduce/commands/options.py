@@ -28,44 +28,6 @@ DataFolders = Annotated[
 ]
 Subset = Annotated[bool, typer.Option("--subset", help="Accept a folder with only a part of the published dataset.")]
 Skip = Annotated[bool, typer.Option("--skip-broken-images", help="Leave out images that cannot be decoded.")]
-Methods = Annotated[
-    str | None, typer.Option("--methods", help="Methods or paths of method cards, separated by commas.")
-]
-Trials = Annotated[int | None, typer.Option("--trials", help="Number of search trials per method.")]
-Reproductions = Annotated[
-    int | None, typer.Option("--reproductions", help="How often the best setting is trained again with a new seed.")
-]
-Searches = Annotated[
-    int | None,
-    typer.Option("--searches", help="How often each method's search is repeated from other seeds, each with its runs."),
-]
-Racing = Annotated[
-    bool,
-    typer.Option(
-        "--racing",
-        help="Give no more folds to a trial of the search that is clearly behind the best trial on the same folds. "
-        "MLRC trains every trial on all folds.",
-    ),
-]
-Folds = Annotated[int | None, typer.Option("--folds", help="How many of the four folds to train.")]
-Seed = Annotated[int | None, typer.Option("--seed", help="Base seed; all other seeds derive from it.")]
-ImageSize = Annotated[
-    int | None, typer.Option("--image-size", help="Side of the crop in pixels; the resize before it scales with it.")
-]
-Trunk = Annotated[
-    str | None,
-    typer.Option(
-        "--trunk", help="Another trunk with its own weights: a name of the suite, timm:MODEL, or ./my_trunk.py:build."
-    ),
-]
-Frozen = Annotated[
-    bool,
-    typer.Option("--frozen", help="Keep the trunk as it is: compute its features once and train only the embedder."),
-]
-Epochs = Annotated[int | None, typer.Option("--epochs", help="Largest number of epochs of a training.")]
-LearningRate = Annotated[float | None, typer.Option("--lr", help="Learning rate of the network.")]
-BatchSize = Annotated[int | None, typer.Option("--batch-size", help="Images per batch.")]
-EmbeddingSize = Annotated[int | None, typer.Option("--embedding-size", help="Dimensions of one fold's embedding.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Start without a question, even if the run takes more than an hour.")]
 Weights = Annotated[
     Path | None, typer.Option("--weights", help="File with the trunk's weights, or the folder that holds it.")
@@ -132,25 +94,57 @@ STORE = "runs/store.sqlite"
 
 @dataclass(frozen=True)
 class Choices:
-    """What the command line can change about an experiment. The fields are documented by their options above."""
+    """What the command line can change about an experiment."""
 
     data: DataFolders = None
     subset: Subset = False
     skip_broken_images: Skip = False
-    methods: Methods = None
-    trials: Trials = None
-    reproductions: Reproductions = None
-    searches: Searches = None
-    racing: Racing = False
-    folds: Folds = None
-    seed: Seed = None
-    image_size: ImageSize = None
-    trunk: Trunk = None
-    frozen: Frozen = False
-    epochs: Epochs = None
-    lr: LearningRate = None
-    batch_size: BatchSize = None
-    embedding_size: EmbeddingSize = None
+    methods: Annotated[
+        str | None, typer.Option("--methods", help="Methods or paths of method cards, separated by commas.")
+    ] = None
+    trials: Annotated[int | None, typer.Option("--trials", help="Number of search trials per method.")] = None
+    reproductions: Annotated[
+        int | None, typer.Option("--reproductions", help="How often the best setting is trained again with a new seed.")
+    ] = None
+    searches: Annotated[
+        int | None,
+        typer.Option(
+            "--searches", help="How often each method's search is repeated from other seeds, each with its runs."
+        ),
+    ] = None
+    racing: Annotated[
+        bool,
+        typer.Option(
+            "--racing",
+            help="Give no more folds to a trial of the search that is clearly behind the best trial on the same folds. "
+            "MLRC trains every trial on all folds.",
+        ),
+    ] = False
+    folds: Annotated[int | None, typer.Option("--folds", help="How many of the four folds to train.")] = None
+    seed: Annotated[int | None, typer.Option("--seed", help="Base seed; all other seeds derive from it.")] = None
+    image_size: Annotated[
+        int | None,
+        typer.Option("--image-size", help="Side of the crop in pixels; the resize before it scales with it."),
+    ] = None
+    trunk: Annotated[
+        str | None,
+        typer.Option(
+            "--trunk",
+            help="Another trunk with its own weights: a name of the suite, timm:MODEL, or ./my_trunk.py:build.",
+        ),
+    ] = None
+    frozen: Annotated[
+        bool,
+        typer.Option(
+            "--frozen", help="Keep the trunk as it is: compute its features once and train only the embedder."
+        ),
+    ] = False
+    epochs: Annotated[int | None, typer.Option("--epochs", help="Largest number of epochs of a training.")] = None
+    lr: Annotated[float | None, typer.Option("--lr", help="Learning rate of the network.")] = None
+    batch_size: Annotated[int | None, typer.Option("--batch-size", help="Images per batch.")] = None
+    embedding_size: Annotated[
+        int | None, typer.Option("--embedding-size", help="Dimensions of one fold's embedding.")
+    ] = None
     weights: Weights = None
 
     def overrides(self) -> dict[str, Any]:
@@ -175,18 +169,9 @@ class Choices:
         }
 
     def root_of(self, dataset: str, all_datasets: set[str]) -> Path | None:
-        """Return the folder that `--data` gives for a dataset.
+        """Return the folder that `--data` gives for a dataset; None if it gives none.
 
-        Args:
-            dataset: Name of the dataset.
-            all_datasets: Names of all datasets of the experiment's file. If it is only one, its name may be left out
-                in `--data`.
-
-        Returns:
-            The folder; None if `--data` gives none for this dataset.
-
-        Raises:
-            InputError: A folder is given without one of the names, although there are several datasets.
+        If the experiment's file has only one dataset, its name may be left out in `--data`.
         """
         folders: dict[str, Path] = {}
         for item in self.data or []:

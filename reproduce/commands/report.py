@@ -8,7 +8,6 @@ import typer
 from reproduce.commands.options import STORE, Artifacts, StoreAt
 from reproduce.commands.terminal import output_console, say
 from reproduce.errors import InputError
-from reproduce.quick_imports import quick_imports
 
 StoredNames = Annotated[
     list[str] | None,
@@ -30,10 +29,9 @@ def report(
 
     Each panel of an experiment gets its own page: panels differ in dataset or settings, so they are not compared.
     """
-    with quick_imports():
-        from reproduce.outputs.find_runs import find_experiments, latest_experiment
-        from reproduce.outputs.page import write_page
-        from reproduce.storage import existing_store, storage_paths
+    from reproduce.outputs.find_runs import find_experiments, latest_experiment
+    from reproduce.outputs.page import write_page
+    from reproduce.storage import existing_store, storage_paths
 
     where = storage_paths(store, artifacts, None, None)
     opened = existing_store(where)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+import typer
 
 from reproduce.commands.open_sessions import open_sessions
 from reproduce.commands.options import (
@@ -30,7 +33,6 @@ from reproduce.commands.options import (
 from reproduce.commands.terminal import output_console, say
 from reproduce.errors import InputError
 from reproduce.monitoring.time_left import in_words
-from reproduce.quick_imports import quick_imports
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,17 +41,6 @@ if TYPE_CHECKING:
     from reproduce.execution.run_experiment import Finished
     from reproduce.execution.session import Session
     from reproduce.storage import StoragePaths
-
-
-import sys
-from typing import TYPE_CHECKING
-
-import typer
-from rich.console import Console
-
-if TYPE_CHECKING:
-    from reproduce.execution.session import Session
-
 
 LONG_SECONDS = 3600.0
 """A run that is expected to take longer asks first."""
@@ -61,44 +52,30 @@ _SHORTER_ON_IMAGES = ", or --frozen; the experiment folder_small is made for you
 def ask_before_run(session: Session, device: str, workers: int, *, yes: bool, console: Console) -> None:
     """Say the forecast of the trainings to do, as `plan` estimates them. Nothing is said if all are in the store.
 
-    Args:
-        session: The opened experiment.
-        device: cpu, cuda or cuda:N.
-        workers: How many trainings run at the same time.
-        yes: Whether to start without a question.
-        console: Where the forecast is printed.
-
-    Raises:
-        typer.Exit: The user does not want to start.
+    A long run asks on a terminal, unless `yes`; typer.Exit is raised if the user does not want to start.
     """
-    from reproduce.forecast import plan_trainings
-    from reproduce.forecast.rates import REMEDY, expected_rates, training_rows_word
+    from reproduce.forecast.plan_trainings import plan, seconds_to_do
+    from reproduce.forecast.rates import REMEDY, expected_rates, rows_word
     from reproduce.storage import existing_store
 
     store = existing_store(session.paths)
     # All timings of a large store take seconds to read, so they are read only if something is left to do.
-    to_do = sum(method.to_do for method in plan_trainings.plan(session, store, []))
+    to_do = sum(method.to_do for method in plan(session, store))
     if not to_do:
         return
     timings = store.timings() if store else []
-    plans = plan_trainings.plan(session, store, timings)
     rates = expected_rates(session.problem, timings, device)
-    known = None if isinstance(rates, str) else rates
-    each = [method.seconds_to_do(known) for method in plans]
-    durations = [seconds for seconds in each if seconds is not None]
-    if len(durations) < len(each):
+    if isinstance(rates, str):
         say(console, f"{to_do} trainings to do; how long they take is not known ({rates}); ask `plan`, and {REMEDY}")
         return
-    least, typical, most = (sum(parts) / workers for parts in zip(*durations, strict=True))
-    each_second = (
-        "" if isinstance(rates, str) else f"{rates.training:,.0f} {training_rows_word(session.problem)} a second"
-    )
-    source = "" if isinstance(rates, str) else f"; {each_second}, {rates.source}"
-    if known is not None and any(method.has_own_rates(known) for method in plans):
-        source += "; a method with trainings in the store has their rate"
+    plans = plan(session, store, timings)
+    least, typical, most = seconds_to_do(plans, rates, workers)
+    own = any(method.has_own_rates(rates) for method in plans)
     say(
         console,
-        f"{to_do} trainings to do, forecast: about {in_words(typical)} ({in_words(least)} to {in_words(most)}{source})",
+        f"{to_do} trainings to do, forecast: about {in_words(typical)} ({in_words(least)} to {in_words(most)}; "
+        f"{rates.training:,.0f} {rows_word(session.problem)} a second, {rates.source}"
+        f"{'; a method with trainings in the store has their rate' if own else ''})",
     )
     if typical > LONG_SECONDS and not yes:
         say(console, _SHORTER + ("." if session.problem.trunk.is_input_features else f"{_SHORTER_ON_IMAGES}."))
@@ -129,12 +106,11 @@ def run(
     Before the first training the run says how long it will take, and asks on a terminal if that is more than an hour.
     You can stop a run with Ctrl-C at any time; the same command continues it.
     """
-    with quick_imports():
-        from reproduce.commands.terminal import show_table
-        from reproduce.execution import run_experiment
-        from reproduce.execution.devices import check_device, default_workers
-        from reproduce.monitoring.trackers import open_trackers
-        from reproduce.storage import storage_paths
+    from reproduce.commands.terminal import show_table
+    from reproduce.execution import run_experiment
+    from reproduce.execution.devices import check_device, default_workers
+    from reproduce.monitoring.trackers import open_trackers
+    from reproduce.storage import storage_paths
 
     console = output_console()
     check_workers(workers)
@@ -165,7 +141,6 @@ def run(
 
 
 def _say_other_data(session: Session, console: Console) -> None:
-    """Say it in one line if the data differ from those of the experiment's earlier runs."""
     from reproduce.execution.session import note_on_data
     from reproduce.storage import existing_store
 
@@ -175,7 +150,6 @@ def _say_other_data(session: Session, console: Console) -> None:
 
 
 def _write_page(finished: Finished, seconds: float, session: Session) -> str:
-    """Write the page, and return the last lines of a run: the number of trainings, and the paths of table and page."""
     from reproduce.outputs.page import page_or_reason
 
     files = ", ".join(str(path) for path in finished.files)
@@ -187,7 +161,6 @@ def _write_page(finished: Finished, seconds: float, session: Session) -> str:
 def _local_factory(
     device: str, workers: int | None, *, cuda_graphs: bool, processes_only: bool
 ) -> Callable[[], Executor]:
-    """Return a function that opens an executor on this machine; it is called once per experiment of a file."""
     from reproduce.execution.devices import check_device, default_workers
     from reproduce.execution.local import open_executor
 
@@ -202,7 +175,8 @@ def _cluster_factory(
 ) -> Callable[[], Executor]:
     """Return a function that opens an executor on a cluster. What is not installed or misspelt fails at once."""
     from reproduce.execution.clusters.ray import RayCluster, import_ray
-    from reproduce.execution.clusters.slurm import SlurmArrays, import_submitit, read_slurm_settings
+    from reproduce.execution.clusters.slurm import SlurmArrays, import_submitit
+    from reproduce.execution.clusters.slurm_job import read_slurm_settings
 
     if slurm is None:
         assert ray is not None

@@ -58,8 +58,6 @@ def table(
 
     kinds = ["published", *KINDS]
     check_format(output)
-    if what == "printed":  # The former name of this kind.
-        what = "published"
     if what not in (None, *kinds):
         raise InputError(f"--what {what!r}: use {', '.join(kinds[:-1])} or {kinds[-1]}")
     if name is None:

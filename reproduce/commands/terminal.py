@@ -21,12 +21,7 @@ _MAX_HEAD_WIDTH = 32
 
 
 def show_table(table: Table, console: Console) -> None:
-    """Print a table. A table that is too wide is split into parts that fit; each part repeats the row heads.
-
-    Args:
-        table: The table to print.
-        console: Where it is printed; its width decides where the table is split.
-    """
+    """Print a table. A table that is too wide is split into parts that fit; each part repeats the row heads."""
     for columns in _parts(table, console.width):
         drawn = TerminalTable(title=Text(table.title, style="table.title"))
         # Long heads are broken over several lines; numbers never are.
@@ -51,16 +46,9 @@ def show_table(table: Table, console: Console) -> None:
 
 
 def _parts(table: Table, width: int) -> list[list[int]]:
-    """Split the columns of a table into parts that fit into the console beside the row heads.
+    """Split the columns of a table into parts that fit into the console beside the row heads; return their indices.
 
     A group of columns stays together if it fits. A table without columns gives one empty part.
-
-    Args:
-        table: The table to split.
-        width: Width of the console in characters.
-
-    Returns:
-        The indices of the columns of each part.
     """
     part_width = width - _heads_width(table)
     parts: list[list[int]] = [[]]
@@ -87,7 +75,6 @@ def _heads_width(table: Table) -> int:
 
 
 def _column_width(table: Table, index: int) -> int:
-    """Return the width of a column, with its border and spaces."""
     cells = [_plain_text(line.cells[index]) for line in table.lines]
     return 3 + max(len(text) for text in (*_title(table.columns[index]).splitlines(), *cells))
 
@@ -114,11 +101,7 @@ def _styled_text(cell: Cell, *, styled: bool) -> Text:
 
 
 def check_format(name: str) -> None:
-    """Refuse a format that tables do not have.
-
-    Raises:
-        InputError: There is no such format; the message lists the formats.
-    """
+    """Refuse a format that tables do not have."""
     from reports.tables.formats import WRITERS
 
     formats = ["terminal", *WRITERS]

@@ -19,17 +19,7 @@ BoundsChoice = Literal["widened", "initial"]
 
 
 def load_card(name: str) -> MethodCard:
-    """Load a method card and check it.
-
-    Args:
-        name: Name of a card, or path of its file.
-
-    Returns:
-        The card.
-
-    Raises:
-        InputError: There is no such card, or its classes do not accept its arguments.
-    """
+    """Load a method card, given its name or its file, and check that its classes accept its arguments."""
     path = card_file(name)
     card = read_card(path)
     if path.parent != METHODS:
@@ -46,15 +36,7 @@ def load_card(name: str) -> MethodCard:
 def load_variant(variant: Variant) -> MethodCard:
     """Load the card of a variant's method and apply the variant's settings.
 
-    Args:
-        variant: A method under another key, with some settings fixed.
-
-    Returns:
-        The card with the variant's key, title and settings. Fixed hyperparameters are no longer searched, and
-        published values are removed.
-
-    Raises:
-        InputError: There is no such card, or its classes do not accept the settings.
+    Fixed hyperparameters are no longer searched, and published values are removed.
     """
     card = load_card(variant.of)
     if "optimizer.lr" in variant.set:
@@ -101,10 +83,7 @@ def _not_shadowed(name: str) -> str:
 def open_card(card: MethodCard, dataset: str = "", bounds: BoundsChoice = "widened") -> OpenMethod:
     """Return the card's method with its default settings and its search space on a dataset.
 
-    Args:
-        card: The method card.
-        dataset: Key of the dataset; the empty string gives the general ranges.
-        bounds: `widened` for MLRC's final search ranges, `initial` for those before any was widened.
+    The empty string in place of a dataset gives the general ranges.
     """
     spec = MethodSpec(
         name=card.key,
@@ -123,7 +102,6 @@ def open_card(card: MethodCard, dataset: str = "", bounds: BoundsChoice = "widen
 
 
 def _parameter(card: MethodCard, target: str, dataset: str, bounds: BoundsChoice) -> SearchParameter:
-    """Return the search range of one hyperparameter on a dataset."""
     searched = card.search[target]
     low, high = searched.bounds_on(dataset, bounds)
     return SearchParameter(

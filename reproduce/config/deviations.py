@@ -48,15 +48,10 @@ class Deviation:
 
 
 def deviations(name: str, summary: ExperimentSummary) -> tuple[str, ...]:
-    """How an experiment was run differently from the suite's file of its name, as phrases.
+    """Say in phrases how an experiment was run differently from the suite's file of its name.
 
-    Args:
-        name: the experiment's name in the store, NAME or NAME/PANEL.
-        summary: what the store kept of it.
-
-    Returns:
-        Phrases, empty if nothing differs that decides what a number is. Further or fewer methods, the number of
-        reproductions and of searches, the seed and a subset of the dataset are no deviations.
+    Only what decides a number counts: further or fewer methods, the number of reproductions and of searches, the seed
+    and a subset of the dataset are no deviations.
     """
     in_file = suite_experiment(name)
     if isinstance(in_file, str):
@@ -69,11 +64,7 @@ def deviations(name: str, summary: ExperimentSummary) -> tuple[str, ...]:
 
 
 def suite_experiment(name: str) -> Experiment | str:
-    """The experiment in the suite's own file; a phrase that says why there is none.
-
-    Args:
-        name: NAME or NAME/PANEL.
-    """
+    """Return the experiment in the suite's own file, given NAME or NAME/PANEL; a phrase says why there is none."""
     file, _, panel = name.partition("/")
     if file not in names_in(EXPERIMENTS):
         return "the suite has no experiment file of this name"
@@ -85,18 +76,14 @@ def suite_experiment(name: str) -> Experiment | str:
 
 
 def mlrc_experiment(dataset: str) -> Experiment | None:
-    """The suite's own experiment for MLRC's table on a dataset; None if MLRC has no table on it.
-
-    Args:
-        dataset: Key of the dataset, such as `cars196`.
-    """
+    """Return the suite's own experiment for MLRC's table on a dataset; None if MLRC has no table on it."""
     name = f"mlrc_{dataset}"
     experiment = suite_experiment(name) if is_mlrc_table(name) else None
     return experiment if isinstance(experiment, Experiment) else None
 
 
 def compared(stored: Experiment, in_file: Experiment) -> tuple[Deviation, ...]:
-    """The settings that differ, of those that decide what a number is, sorted by key."""
+    """Return the settings that differ, of those that decide what a number is, sorted by key."""
     ours, theirs = dict(_flat(stored)), dict(_flat(in_file))
     return tuple(
         Deviation(key, ours.get(key), theirs.get(key))

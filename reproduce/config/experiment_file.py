@@ -1,29 +1,23 @@
 """Reads experiment files (reproduce/experiments/*.yaml): the methods, the dataset and the settings of a comparison.
 
-Files are read without torch, so that tables can compare a stored experiment with its file. `check_names` checks that
-the dataset, the trunk and the metrics exist.
+Files are read without torch, so that tables can compare a stored experiment with its file. `commands.open_sessions`
+checks that the dataset, the trunk and the metrics exist.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from pydantic import ConfigDict, Field, JsonValue, ValidationError
 
-from protocols.datasets.dataset import DataError
-from protocols.datasets.dataset_registry import entry_of
-from protocols.metrics.metric_registry import check_metric_names
-from protocols.trunks.trunk_registry import trunk_entry
-from protocols.trunks.weights import TrunkError
-from protocols.users_files.sources import hashed_name
 from reproduce.config.method_card import card_file, card_names, read_card
 from reproduce.config.strict_yaml import EXPERIMENTS, describe, merged, named_file, names_in, not_finite, read_mapping
 from reproduce.errors import InputError
 from results.spec.data_choice import AUGMENTATION
 from results.spec.experiment_spec import Experiment
 from results.spec.source_names import relative_name
-from results.spec.trunk_spec import NO_TRUNK, WEIGHT_FILES
+from results.spec.trunk_spec import WEIGHT_FILES
 from results.values import Record
 
 _WITHOUT_WEIGHTS = frozenset({"small_conv"})
@@ -57,63 +51,60 @@ def with_overrides(settings: Mapping[str, Any], overrides: Mapping[str, Any]) ->
 
 
 def _replaced(settings: Mapping[str, Any], keys: list[str], value: object) -> dict[str, Any]:
-    """Replace one value in nested mappings, without changing them."""
     first, *others = keys
     return {**settings, first: _replaced(settings[first], others, value) if others else value}
 
 
 def _resized(images: Mapping[str, Any], crop: int) -> dict[str, Any]:
-    """Set the crop, and scale the resizes before it."""
     resizes = {key: images.get(key) for key in ("resize", "evaluation_resize")}
     scaled = {key: round(side * crop / images["crop"]) for key, side in resizes.items() if side is not None}
     return {**images, **scaled, "crop": crop}
 
 
+def _with_folder(text: str, folder: Path) -> str:
+    return str(folder / text)
+
+
+def _card(text: str, folder: Path) -> str:
+    return str(folder / text) if text.endswith((".yaml", ".yml")) else text
+
+
+def _weights(text: str, folder: Path) -> str:
+    return str(folder / text) if Path(text).suffix in WEIGHT_FILES else text
+
+
+_PATHS: dict[str, Callable[[str, Path], str]] = {
+    "methods.*": _card,
+    "variants.*.of": _card,
+    "sweeps.*.of": _card,
+    "metrics.*": relative_name,
+    "dataset.root": _with_folder,
+    "dataset.split": _with_folder,
+    "trunk.name": relative_name,
+    "trunk.weights": _weights,
+}
+"""Places of paths in an experiment file; `*` stands for every entry of a list."""
+
+
 def with_paths(content: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Return keys and values of an experiment file with its paths joined to the file's folder.
+    """Return the keys and values of an experiment file with its paths joined to the file's folder.
 
-    Args:
-        content: Keys and values, as read. Values of a wrong type stay as they are; the validation refuses them.
-        folder: The folder of the experiment file.
+    Values of a wrong type stay as they are; the validation refuses them.
     """
-    changed = dict(content)
-    if isinstance(methods := content.get("methods"), list):
-        changed["methods"] = [_card(method, folder) for method in methods]
-    if isinstance(metrics := content.get("metrics"), list):
-        changed["metrics"] = [relative_name(name, folder) if isinstance(name, str) else name for name in metrics]
-    if isinstance(dataset := content.get("dataset"), dict):
-        changed["dataset"] = {**dataset, **_joined(dataset, ("root", "split"), folder)}
-    if isinstance(trunk := content.get("trunk"), dict):
-        changed["trunk"] = _trunk(trunk, folder)
-    for key in ("variants", "sweeps"):
-        if isinstance(rows := content.get(key), list):
-            changed[key] = [_row(row, folder) for row in rows]
-    return changed
+    for place, join in _PATHS.items():
+        content = _joined_at(content, place.split("."), join, folder)
+    return content
 
 
-def _row(row: Any, folder: Path) -> Any:
-    """Join the path of the card in `of` of a variant or sweep."""
-    return {**row, "of": _card(row["of"], folder)} if isinstance(row, dict) and "of" in row else row
-
-
-def _joined(values: dict[str, Any], keys: tuple[str, ...], folder: Path) -> dict[str, str]:
-    """Join the paths under some keys to a folder."""
-    return {key: str(folder / values[key]) for key in keys if isinstance(values.get(key), str)}
-
-
-def _card(name: Any, folder: Path) -> Any:
-    """Join the path of a card to a folder; the name of a card stays as it is."""
-    return str(folder / name) if isinstance(name, str) and name.endswith((".yaml", ".yml")) else name
-
-
-def _trunk(trunk: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Join the path of a trunk's file, and that of its weights, to a folder."""
-    changed = dict(trunk)
-    if isinstance(name := trunk.get("name"), str):
-        changed["name"] = relative_name(name, folder)
-    if isinstance(weights := trunk.get("weights"), str) and Path(weights).suffix in WEIGHT_FILES:
-        changed["weights"] = str(folder / weights)
-    return changed
+def _joined_at(value: Any, place: list[str], join: Callable[[str, Path], str], folder: Path) -> Any:
+    if not place:
+        return join(value, folder) if isinstance(value, str) else value
+    key, *rest = place
+    if key == "*" and isinstance(value, list):
+        return [_joined_at(entry, rest, join, folder) for entry in value]
+    if isinstance(value, dict) and key in value:
+        return {**value, key: _joined_at(value[key], rest, join, folder)}
+    return value
 
 
 class Sweep(Record):
@@ -139,14 +130,6 @@ def with_sweeps(path: Path, where: str, content: Mapping[str, Any]) -> dict[str,
 
     The variant of one combination has a key such as `proxy_anchor__loss.alpha_4`. Values of the `grid` become
     hyperparameters of the variant, values of `with` become conditions of its row.
-
-    Args:
-        path: The experiment file, for messages.
-        where: Prefix of the panel in messages.
-        content: Keys and values of the experiment.
-
-    Raises:
-        InputError: A sweep is wrong, or it varies nothing.
     """
     content = dict(content)
     sweeps = content.pop("sweeps", None) or []
@@ -183,36 +166,6 @@ def _rows(sweep: Sweep) -> Iterator[tuple[dict[str, Any], dict[str, JsonValue]]]
             "set": {**sweep.set, **{name: chosen[name] for name in sweep.grid}},
         }
         yield variant, {name: chosen[name] for name in sweep.conditions}
-
-
-def check_names(name: str, experiment: Experiment) -> None:
-    """Check that the dataset, the trunk and the metrics of an experiment exist.
-
-    Methods are checked when their cards are opened (`checked_card`).
-
-    Args:
-        name: The experiment's name, for the message.
-        experiment: The experiment, as read from its file.
-
-    Raises:
-        InputError: A name is unknown. The message is one line with the key, the unknown name and the known names.
-    """
-    key = "dataset"
-    try:
-        entry_of(experiment.dataset.name)
-        key = "trunk"
-        if experiment.trunk.name != NO_TRUNK:
-            trunk_entry(experiment.trunk)
-        key = "metrics"
-        check_metric_names(experiment.metrics)
-    except (DataError, TrunkError, ValueError) as error:
-        raise InputError(f"{name}: key {key!r}: {error}") from error
-
-
-def with_settled_metrics(experiment: Experiment) -> Experiment:
-    """Return a checked experiment with the hashes of their sources in the names of users' metrics."""
-    metrics = tuple(hashed_name(metric) for metric in experiment.metrics)
-    return experiment if metrics == experiment.metrics else experiment.model_copy(update={"metrics": metrics})
 
 
 PANEL_BY_SIZE = "panel_by_image_size"
@@ -261,15 +214,8 @@ def load_experiments(name: str, overrides: Mapping[str, Any]) -> dict[str, Exper
 def panels_by_size(name: str) -> dict[str, int | None]:
     """Return the panels of a file that are run for images up to a size, smaller sizes first.
 
-    Args:
-        name: Name or path of the file. With `/panel` behind it nothing has to be chosen.
-
-    Returns:
-        For each panel, by its name in the store, the largest median of the images' shorter sides in pixels; None is for
-        images of any size. Empty if the file does not choose by size.
-
-    Raises:
-        InputError: The file cannot be read, or the key is wrong.
+    The size is the largest median of the images' shorter sides in pixels; None is for images of any size. The result is
+    empty if the file does not choose by size, or if `name` selects a panel.
     """
     path, selected = _file_and_panel(name)
     content = read_mapping(path)
@@ -291,7 +237,6 @@ def _file_and_panel(name: str) -> tuple[Path, str | None]:
 
 
 def _methods_named(content: Any) -> set[str]:
-    """Return the keys of the methods and variants that the keys and values of a file or a panel name."""
     if not isinstance(content, dict):
         return set()
     methods, variants = content.get("methods"), content.get("variants")
@@ -303,15 +248,6 @@ def _methods_named(content: Any) -> set[str]:
 def _validated(
     path: Path, where: str, content: dict[str, Any], overrides: Mapping[str, Any], named: set[str]
 ) -> Experiment:
-    """Return the experiment with the overrides.
-
-    Args:
-        path: The file, for messages.
-        where: The panel's prefix in messages.
-        content: Keys and values of the experiment.
-        overrides: New values by dotted key.
-        named: Keys of all methods that the file names, those of other panels included.
-    """
     content = with_sweeps(path, where, content)
     try:
         experiment = Experiment.model_validate(content)
@@ -327,7 +263,6 @@ def _validated(
 
 
 def _check_rows(path: Path, where: str, experiment: Experiment, named: set[str]) -> None:
-    """Refuse settings, ranges and conditions of rows that do not exist, and conditions that a row cannot have."""
     # A method can be the path of a card.
     rows = {*experiment.rows, *(Path(method).stem for method in experiment.methods)}
     # Panels share the settings of their file, so these may name methods of another panel.

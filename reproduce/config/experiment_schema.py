@@ -46,7 +46,6 @@ def experiment_schema() -> str:
 
 
 def _optional(schema: dict[str, Any]) -> dict[str, Any]:
-    """Remove the lists of required keys of a schema and of its definitions."""
     definitions = {name: _optional(part) for name, part in schema.get("$defs", {}).items()}
     kept = {key: value for key, value in schema.items() if key != "required"}
     return {**kept, "$defs": definitions} if definitions else kept

@@ -68,12 +68,7 @@ class SearchRange(Record):
         return self
 
     def bounds_on(self, dataset: str, bounds: Literal["widened", "initial"]) -> tuple[float | None, float | None]:
-        """Return the lowest and the highest value on a dataset; both are None for choices.
-
-        Args:
-            dataset: Key of the dataset.
-            bounds: `widened` for MLRC's final ranges, `initial` for those before any was widened.
-        """
+        """Return the lowest and the highest value on a dataset; both are None for choices."""
         dataset_bounds = self.datasets.get(dataset)
         if bounds == "initial":
             dataset_bounds = self.initial.get(dataset, dataset_bounds)
@@ -156,11 +151,7 @@ class MethodCard(Record):
     notes: str | None = None
 
     def with_names(self, rename: Callable[[str], str]) -> Self:
-        """Return the card with new names of its classes, nested ones included.
-
-        Args:
-            rename: Function that takes a name and returns the new one.
-        """
+        """Return the card with new names of its classes, nested ones included."""
         parts = {"loss": self.loss, "miner": self.miner, "embedding_regularizer": self.embedding_regularizer}
         return self.model_copy(update={key: part and part.renamed(rename) for key, part in parts.items()})
 
@@ -171,11 +162,7 @@ def card_file(name: str) -> Path:
 
 
 def read_card(path: Path) -> MethodCard:
-    """Read a card's file without building the card's classes.
-
-    Raises:
-        InputError: The file is not a valid card.
-    """
+    """Read a card's file without building the card's classes."""
     card = read_model(path, MethodCard)
     if card.key != path.stem:
         raise InputError(f"{path}: key {card.key!r} must be the file's name {path.stem!r}")

@@ -21,13 +21,6 @@ def check_protocol(experiment: Experiment, card: MethodCard) -> None:
 
     In the final training of protocol `standard` there are no validation classes. CCP starts a new problem when the
     validation score stops rising, so it would never leave its first problem.
-
-    Args:
-        experiment: The experiment with its protocol.
-        card: The method card.
-
-    Raises:
-        InputError: The protocol is `standard`, and the loss acts on validation scores.
     """
     if experiment.protocol == "standard" and _acts_on_validation(card):
         raise InputError(
@@ -48,15 +41,7 @@ NETWORK_LR = "optimizer.lr"
 
 
 def open_method(experiment: Experiment, card: MethodCard) -> OpenMethod:
-    """Return a card's method with the settings and the search space of an experiment.
-
-    Args:
-        experiment: The experiment.
-        card: The method card.
-
-    Raises:
-        InputError: The method does not accept a setting, or the protocol cannot run the method.
-    """
+    """Return a card's method with the settings and the search space of an experiment."""
     opened = open_card(card, experiment.dataset.name, experiment.search.bounds)
     given = given_hyperparameters(experiment, card)
     searched = () if experiment.search.trials == 0 else opened.space
@@ -101,7 +86,6 @@ def _with_ranges(
 
 
 def _network_lr(experiment: Experiment, card: MethodCard) -> tuple[SearchParameter, ...]:
-    """Return the search range of the network's learning rate, if the experiment searches it and the method trains."""
     bounds = experiment.search.network_lr
     if bounds is None or card.loss is None or experiment.search.trials == 0:
         return ()
@@ -113,10 +97,6 @@ def given_hyperparameters(experiment: Experiment, card: MethodCard) -> dict[str,
 
     Later values replace earlier ones: published values if the experiment searches nothing, the learning rate of the
     proxies, and the experiment's settings for this method.
-
-    Args:
-        experiment: The experiment.
-        card: The method card.
     """
     given: dict[str, JsonValue] = {}
     if experiment.search.trials == 0:
@@ -128,11 +108,7 @@ def given_hyperparameters(experiment: Experiment, card: MethodCard) -> dict[str,
 
 
 def published_hyperparameters(experiment: Experiment, card: MethodCard) -> dict[str, JsonValue]:
-    """Return the values that the method's source published, by target.
-
-    Raises:
-        InputError: The card has no published values of the name that the experiment gives.
-    """
+    """Return the values that the method's source published, by target."""
     name = experiment.search.published
     if name is not None and card.published and name not in card.published:
         known_names = ", ".join(card.published)

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
 from yaml.nodes import MappingNode, Node, ScalarNode
 
 from reproduce.errors import InputError
@@ -130,7 +129,6 @@ class _Check:
 
 
 def _check_keys(node: MappingNode) -> None:
-    """Refuse keys that are not text, and a key that stands twice."""
     seen = set()
     for key, _ in node.value:
         if not isinstance(key, ScalarNode):
@@ -165,15 +163,7 @@ METHODS = Path(__file__).parent.parent / "methods"
 
 
 def read_model(path: Path, model: type[M]) -> M:
-    """Read a file and validate its content.
-
-    Args:
-        path: The YAML file.
-        model: The class of the content.
-
-    Raises:
-        InputError: The file cannot be read or is not valid; the message names the key.
-    """
+    """Read a file and validate its content; raise InputError with the key that is wrong."""
     content = read_mapping(path)
     try:
         read = model.model_validate(content)
@@ -218,7 +208,7 @@ def describe(error: ValidationError) -> str:
     return "; ".join(map(_described, errors[:_MOST_ERRORS])) + more
 
 
-def _described(first: ErrorDetails) -> str:
+def _described(first: Any) -> str:
     key = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         text = f"unknown key {key!r}; remove it or correct its spelling"
@@ -233,7 +223,6 @@ def _described(first: ErrorDetails) -> str:
 
 
 def _shortened(value: Any) -> str:
-    """Return a value as it is written in Python, cut after some characters."""
     text = repr(value)
     return text if len(text) <= _LONGEST_VALUE else text[:_LONGEST_VALUE] + "..."
 
@@ -255,16 +244,7 @@ def _key_not_finite(value: Any) -> list[str] | None:
 
 
 def named_file(name: str, folders: Sequence[Path], what: str) -> Path:
-    """Find the file of an experiment or a card.
-
-    Args:
-        name: A name, or the path of a .yaml file.
-        folders: Folders to search for NAME.yaml; the first match counts.
-        what: The kind of file, for the message.
-
-    Raises:
-        InputError: There is no such file; the message lists the known names.
-    """
+    """Find NAME.yaml in the first of the folders that has it, or take the path of a .yaml file."""
     if name.endswith((".yaml", ".yml")):
         path = Path(name)
         if not path.is_file():

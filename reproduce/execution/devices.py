@@ -24,8 +24,7 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 def keep_freed_memory() -> bool:
     """Let this process keep freed memory, up to `MOST_KEPT` and what lies between blocks in use.
 
-    Returns:
-        Whether it does; only glibc can be told so.
+    Only glibc can be told so; the result says whether it was.
     """
     if platform.libc_ver()[0] != "glibc":
         return False
@@ -34,13 +33,7 @@ def keep_freed_memory() -> bool:
 
 
 def check_device(device: str) -> str:
-    """Check that a device can be used.
-
-    Args:
-        device: cpu, cuda, cuda:N, or auto for cuda if there is a GPU and cpu otherwise.
-
-    Returns:
-        The name of the device.
+    """Return a device that can be used; `auto` is cuda if there is a GPU and cpu otherwise.
 
     Raises:
         InputError: The name is wrong, or this machine has no such device.
@@ -83,9 +76,7 @@ def threads_per_training() -> int:
 def prepare_process(device: str, threads: int | None = None) -> None:
     """Set the number of threads in a process that trains, how it keeps memory, and a GPU's deterministic kernels.
 
-    Args:
-        device: cpu, cuda or cuda:N.
-        threads: Threads per training; `threads_per_training()` if None.
+    Without a number of threads it is `threads_per_training()`.
     """
     torch.set_num_threads(threads or threads_per_training())
     keep_freed_memory()

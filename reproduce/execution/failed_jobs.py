@@ -16,7 +16,7 @@ from reproduce.errors import InputError, WorkFailedError
 from reproduce.execution.tasks import Done
 from reproduce.execution.track import MethodTrack
 from reproduce.forecast.plan_trainings import Length, lengths
-from reproduce.forecast.rates import Rates, images_of_training
+from reproduce.forecast.rates import work_of
 from reproduce.monitoring.observer import Tick
 from reproduce.monitoring.time_left import in_words
 from results.records.frames import Timing
@@ -52,10 +52,6 @@ class HangWatch:
     the slowest rate of the method's trainings in this run; without any, at the slowest of all methods. Stored trainings
     do not count, since another machine may have made them. Nothing hangs until one training has trained up to a
     validation, nor before `LEAST_SECONDS`.
-
-    Args:
-        factor: The multiple of the forecast, above 1.
-        clock: Gives the time in seconds.
     """
 
     def __init__(self, factor: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -69,11 +65,7 @@ class HangWatch:
     ) -> "dict[Future[Done], str]":
         """Note the progress since the last look, and return the trainings that hang now, each with the reason.
 
-        A training is returned again only after another time of silence.
-
-        Args:
-            running: All tasks that were submitted and are not finished.
-            ticks: The progress that was reported since the last look.
+        A training is returned again only after another time of silence. `running` has all tasks that are not finished.
         """
         before, self._looked = self._looked, self._clock()
         self._watched += min(self._looked - before, _LONGEST_GAP)
@@ -101,7 +93,7 @@ class HangWatch:
         by_method = self._seconds_per_image
         known = [by_method[method]] if method in by_method else by_method.values()
         seconds = [each for trainings in known for each in trainings.values()]
-        return signs.longest.seconds(Rates(1 / max(seconds), "of this run")) if seconds else None
+        return signs.longest.work * max(seconds) if seconds else None
 
     def _note(self, tick: Tick, future: "Future[Done]", track: MethodTrack, job: TrainJob, before: float) -> None:
         if future not in self._signs:
@@ -111,8 +103,8 @@ class HangWatch:
         signs.last = self._watched
         seconds = self._looked - signs.begun
         if tick.iterations and seconds > 0:
-            images = images_of_training(Timing(job.spec, tick.iterations, seconds), track.problem)
-            self._seconds_per_image[track.method][job.fingerprint] = seconds / images
+            work = work_of(Timing(job.spec, tick.iterations, seconds), track.problem)
+            self._seconds_per_image[track.method][job.fingerprint] = seconds / work
 
 
 ATTEMPTS = 3
@@ -125,27 +117,14 @@ def described(job: Job) -> str:
 
 
 class FailedJobs:
-    """Counts the failures of jobs in this run, and stores them.
-
-    Args:
-        store: Where the failures are stored.
-    """
+    """Counts the failures of jobs in this run, and stores them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._attempts: dict[str, int] = {}
 
     def add(self, method: str, job: Job, error: BaseException) -> None:
-        """Store a failure. Return if the job may be tried again.
-
-        Args:
-            method: Key of the method.
-            job: The training or test.
-            error: Why it failed.
-
-        Raises:
-            WorkFailedError: The job must not be tried again, or has failed too often.
-        """
+        """Store a failure. Return if the job may be tried again; raise WorkFailedError if not."""
         description, reason = described(job), _reason(error)
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             raise WorkFailedError(

@@ -24,10 +24,6 @@ def has_checkpoint(artifacts: Path, spec: FoldSpec) -> bool:
     """Return whether the checkpoint of a training exists and can be read.
 
     Damaged files are set aside together with the weights, so that the training is made again with all its files.
-
-    Args:
-        artifacts: Folder of the checkpoints.
-        spec: The training.
     """
     weights = weights_path(artifacts, spec)
     files = (weights, vectors_path(weights), last_epoch_path(weights), recording_path(weights))
@@ -40,13 +36,7 @@ def has_checkpoint(artifacts: Path, spec: FoldSpec) -> bool:
 
 
 def report_difference(called: str, stored: FoldResult, repeated: FoldResult) -> None:
-    """Say in one line if a training that was made again for its checkpoint has another result than the stored one.
-
-    Args:
-        called: Name of the training in the message.
-        stored: The stored result, which stays.
-        repeated: The result of the repeated training.
-    """
+    """Say in one line if a training that was made again for its checkpoint has another result than the stored one."""
     if _outcome(stored) != _outcome(repeated):
         _LOG.warning(
             "%s: trained again for its checkpoint, with another result (MAP@R %s after %d iterations, stored is %s "
@@ -76,11 +66,7 @@ def _can_be_read(path: Path) -> bool:
 
 
 class JobOutcomes:
-    """The outcomes of jobs in a store.
-
-    Args:
-        store: The store.
-    """
+    """The outcomes of jobs in a store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -97,16 +83,7 @@ class JobOutcomes:
         return result if tested or has_checkpoint(self._store.artifacts, job.spec) else None
 
     def put(self, method: str, job: Job, done: Done) -> Outcome:
-        """Store what an executor made of a job.
-
-        Args:
-            method: Key of the method, for messages.
-            job: The training or test.
-            done: What the executor returned.
-
-        Returns:
-            The outcome.
-        """
+        """Store what an executor made of a job."""
         if not isinstance(done, Trained):
             self._store.put_run(done)
             return done

@@ -20,25 +20,8 @@ from reproduce.execution.tasks import Done, Task, carry_out
 from reproduce.monitoring.observer import Tick
 
 
-def end_with_parent() -> None:
-    """Start a thread that ends this process as soon as its parent has ended. Call it in a worker when it starts."""
-    threading.Thread(target=_wait_for_parent, daemon=True).start()
-
-
-def _wait_for_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
 class InProcess:
-    """Carries out one task after another in this process.
-
-    Args:
-        device: cpu, cuda or cuda:N.
-        cuda_graphs: Whether trainings record their networks as CUDA graphs.
-    """
+    """Carries out one task after another in this process."""
 
     workers = 1
     capacity = 1
@@ -77,11 +60,6 @@ class LocalProcesses:
     """Carries out tasks in several processes on this machine.
 
     Each process has a pool of its own. So a process that dies costs its own task a retry, and no other task.
-
-    Args:
-        device: cpu, cuda or cuda:N.
-        workers: Number of processes.
-        cuda_graphs: Whether trainings record their networks as CUDA graphs.
     """
 
     def __init__(self, device: str, workers: int, *, cuda_graphs: bool = False) -> None:
@@ -133,7 +111,6 @@ class LocalProcesses:
                 return self._pools[number].submit(_carry_out_in_worker, task)
 
     def _pass_on(self, future: "Future[Done]", ended: "Future[Done]") -> None:
-        """Set the outcome of a task on the future that was returned for it."""
         reason = self._reasons.pop(future, "the process of this task ended; the system may have had too little memory")
         if ended.cancelled():
             future.cancel()
@@ -209,10 +186,9 @@ _worker: dict[str, Any] = {}
 
 
 def _start_worker(queue: Any, device: str, cuda_graphs: bool) -> None:
-    """Set up a worker process when it starts."""
     # Ctrl-C reaches the whole process group, but only the parent process decides which workers end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_with_parent()
+    interrupts.end_with_parent()
     _worker.update(queue=queue, device=device, cuda_graphs=cuda_graphs)
     prepare_process(device)
 
@@ -222,13 +198,9 @@ def _carry_out_in_worker(task: Task) -> Done:
 
 
 def open_executor(device: str, workers: int, *, cuda_graphs: bool = False, processes_only: bool = False) -> Executor:
-    """Return an executor on this machine.
+    """Return an executor on this machine: one worker is this process, more are as many local processes.
 
-    Args:
-        device: cpu, cuda or cuda:N.
-        workers: 1 for an executor in this process; more for as many local processes.
-        cuda_graphs: Whether trainings record their networks as CUDA graphs.
-        processes_only: Whether one worker is a process of its own too, so that its trainings can be ended.
+    `processes_only` makes one worker a process of its own too, so that its trainings can be ended.
     """
     if workers == 1 and not processes_only:
         return InProcess(device, cuda_graphs=cuda_graphs)

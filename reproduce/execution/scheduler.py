@@ -77,19 +77,12 @@ class Scheduler:
     def run(
         self, protocols: Mapping[str, Work[list[RunRecord]]], studies: Mapping[str, tuple[str, ...]] | None = None
     ) -> dict[str, list[RunRecord]]:
-        """Run the protocols to their end.
+        """Run the protocols to their end, and return the runs of every method.
 
-        Args:
-            protocols: The protocols by the methods' keys.
-            studies: Names of the studies that the methods' searches write to, by the methods' keys. A method starts
-                when no other run works on its studies.
-
-        Returns:
-            The runs of every method, by the method's key.
+        A method starts when no other run works on its `studies`, which its search writes to.
 
         Raises:
             WorkFailedError: A job cannot be done; everything finished before is in the store.
-            StoreError: The store cannot be read or written.
             KeyboardInterrupt: Somebody asked this process to stop.
         """
         names, self._next_look = studies or {}, 0.0
@@ -115,7 +108,6 @@ class Scheduler:
         return self._finished
 
     def _look_at_other_runs(self) -> None:
-        """Start the methods that no other run searches for, and queue the jobs that others had taken again."""
         if time.monotonic() < self._next_look:
             return
         for track in list(self._not_started):
@@ -280,7 +272,6 @@ class Scheduler:
             self.executor.restart()
 
     def _store(self, track: MethodTrack, job: Job, done: Done) -> None:
-        """Store a new outcome. If it is the last one that the protocol waits for, continue the protocol."""
         outcome = self._outcomes.put(track.method, job, done)
         self._shared.end_job(job)
         if track.awaited(job.fingerprint):
@@ -296,7 +287,6 @@ class Scheduler:
                 self._outcomes.put(track.method, job, future.result())
 
     def _add_awaited(self, track: MethodTrack, job: Job, outcome: Outcome, *, from_store: bool) -> None:
-        """Add the outcome of a job that the protocol waits for, and continue the protocol if it was the last one."""
         for index in track.awaited(job.fingerprint):
             self._add_outcome(track, index, outcome, from_store=from_store)
         if not track.has_all_outcomes:
@@ -308,7 +298,6 @@ class Scheduler:
             self._finish(track, stop.value)
 
     def _add_outcome(self, track: MethodTrack, index: int, outcome: Outcome, *, from_store: bool) -> None:
-        """Add the outcome of a job to its track, list a run under the experiment, and inform the observer."""
         track.outcomes[index] = outcome
         if isinstance(outcome, RunRecord) and self.experiment is not None:
             job = track.jobs[index]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from protocols.datasets.dataset import DataError, DataRequest, Dataset
-from protocols.datasets.dataset_registry import DATASETS, EMBEDDED, open_dataset
+from protocols.datasets.dataset_registry import DATASETS, open_dataset
 from protocols.datasets.stand_in import stand_in
 from protocols.features.feature_rows import LabelledFeatures
 from protocols.features.frozen_features import FrozenTrunk, with_features, with_noise
@@ -28,7 +28,7 @@ from reproduce.errors import InputError
 from reproduce.storage import StoragePaths
 from results.records.experiment_summary import ExperimentData, ExperimentSummary
 from results.records.trials import TrialLog, TrialsInMemory
-from results.spec.data_choice import DrawnSplit, samples_word
+from results.spec.data_choice import EMBEDDED, DrawnSplit, samples_word
 from results.spec.experiment_spec import Experiment
 from results.spec.training_spec import ImageSettings, MethodSpec
 from results.spec.trunk_spec import NO_TRUNK, TrunkSpec

@@ -31,8 +31,7 @@ class TrainTask:
     """A training and the images that it may see, or their features.
 
     Attributes:
-        job: The training.
-        data: Images of its training and validation classes.
+        data: Images of the job's training and validation classes.
         weights: File for the best checkpoint; None keeps no checkpoint.
         observed_on: Test images for a curve of test scores; the training itself cannot see them. None for no curve.
         recordings: Embeddings to keep in a file beside the weights; None keeps none.
@@ -49,12 +48,7 @@ class TrainTask:
 
 @dataclass(frozen=True)
 class Trained:
-    """The outcome of a training.
-
-    Attributes:
-        result: The result of the training.
-        test_curve: Test scores during the training; None if the task had no test images.
-    """
+    """The outcome of a training, with a curve of test scores if the task had test images."""
 
     result: FoldResult
     test_curve: TestCurve | None
@@ -62,13 +56,7 @@ class Trained:
 
 @dataclass(frozen=True)
 class FigureInputs:
-    """The inputs of figure data that a test evaluation does not have.
-
-    Attributes:
-        train: Training images of the first fold, or their features.
-        class_names: Names of all classes.
-        path: File of the figure data.
-    """
+    """What figure data need and a test does not: training images of the first fold, class names and their file."""
 
     train: Samples
     class_names: tuple[str, ...]
@@ -80,8 +68,6 @@ class EvaluateTask:
     """A test evaluation.
 
     Attributes:
-        job: The test evaluation.
-        data: The test images.
         weights: Files with the checkpoints, one per fold.
         figure_inputs: Inputs of the figure data; None writes none.
         sources: Files with users' classes and metrics, by the hash of their source.
@@ -101,19 +87,7 @@ Done = Trained | RunRecord
 def carry_out(task: Task, device: str, report: Callable[[Tick], None], *, cuda_graphs: bool = False) -> Done:
     """Carry out a task and write its files. Each file is written completely or not at all.
 
-    Args:
-        task: A training or a test evaluation.
-        device: cpu, cuda or cuda:N.
-        report: Called with the progress of a training at its beginning and at each of its validations.
-        cuda_graphs: Whether a training records its network as a CUDA graph.
-
-    Returns:
-        The result of a training, with its curve of test scores if there is one; the record of a test evaluation.
-
-    Raises:
-        SplitError: A training would see a test class, or a test would score a class that was trained on.
-        MethodError: The method's loss or miner cannot be built.
-        OSError: A checkpoint cannot be read or written.
+    `report` gets the progress of a training at its beginning and at each of its validations.
     """
     remember_files(task.sources)
     return _train(task, device, report, cuda_graphs) if isinstance(task, TrainTask) else _evaluate(task, device)
@@ -171,15 +145,7 @@ def _read_tensors(path: Path) -> Any:
 
 
 def write_tensors(path: Path, tensors: Any) -> None:
-    """Write tensors in the format of `torch.save`, completely or not at all.
-
-    Args:
-        path: The file to write.
-        tensors: A state dict or another object that `torch.save` takes.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
+    """Write tensors in the format of `torch.save`, completely or not at all."""
     # The buffer in memory is needed because torch reports a full disk as an internal error of its file writer.
     buffer = io.BytesIO()
     torch.save(tensors, buffer)

@@ -39,9 +39,5 @@ class MethodTrack:
         return [i for i, job in enumerate(self.jobs) if i not in self.outcomes and job.fingerprint == fingerprint]
 
     def next_jobs(self) -> list[Job]:
-        """Give the outcomes to the protocol, and return the jobs that it needs next.
-
-        Raises:
-            StopIteration: The protocol is finished; the value is its runs.
-        """
+        """Give the outcomes to the protocol, and return the jobs that it needs next; StopIteration has its runs."""
         return self.work.send([self.outcomes[index] for index in range(len(self.jobs))])

@@ -4,6 +4,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,12 +15,20 @@ from protocols.datasets.stand_in import NoiseImages
 from protocols.images.crops import training_batch
 from protocols.images.packed_images import LabelledImages
 from protocols.metrics.retrieval import normalized, retrieval_scores
+from protocols.problem import Problem
+from protocols.training.train_fold import train_fold
+from protocols.trunks.embedding_model import without_published_weights
+from protocols.trunks.weights import TrunkError
 from reproduce.config.experiment_file import load_experiments
 from reproduce.execution.devices import prepare_process
 from reproduce.execution.session import open_session
-from reproduce.forecast.rates import measured_rates
+from reproduce.forecast.rates import ANY_METHOD, operations
 from reproduce.storage import StoragePaths
 from results.spec.training_spec import ImageSettings
+
+_SMALL_BATCH = 8
+_QUICK_OPERATIONS = 2e9
+"""A CPU needs less than a second for a batch with fewer operations in its forward pass."""
 
 
 @dataclass(frozen=True)
@@ -28,14 +37,14 @@ class BenchSizes:
 
     Attributes:
         experiments: Experiments of the suite whose trainings are timed, on noise instead of photographs.
-        seconds: About how long augmentation and retrieval are measured, each.
+        seconds: About how long each part is measured, a training about twice as long.
         queries: Number of embeddings of the retrieval. Default: the test images of CUB-200-2011.
         dimensions: Size of the embeddings.
         mebibytes: Size of the file that is written.
     """
 
     experiments: tuple[str, ...] = ("quickstart", "cub200_small", "mlrc_cub200_efficientnet")
-    seconds: float = 3.0
+    seconds: float = 4.0
     queries: int = 5924
     dimensions: int = 512
     mebibytes: int = 256
@@ -43,13 +52,7 @@ class BenchSizes:
 
 @dataclass(frozen=True)
 class MachineRate:
-    """One measured rate.
-
-    Attributes:
-        what: What was measured.
-        rate: The rate with its unit, or the reason why there is none.
-        note: How it was measured.
-    """
+    """What was measured, its rate with the unit, and how it was measured or why there is no rate."""
 
     what: str
     rate: str
@@ -57,40 +60,58 @@ class MachineRate:
 
 
 def measure_machine(where: StoragePaths, device: str, sizes: BenchSizes = BenchSizes()) -> Iterator[MachineRate]:
-    """Measure the rates of this machine, one after another.
-
-    Args:
-        where: Paths of the store; the file is written beside it.
-        device: cpu, cuda or cuda:N.
-        sizes: The sizes of the measurements.
-
-    Yields:
-        Each rate as soon as it is measured.
-
-    Raises:
-        InputError: An experiment cannot be opened, or the folder of the store cannot be made.
-    """
-    for name in sizes.experiments:
-        yield from training_rates(name, where, device)
+    """Measure the rates of this machine, and yield each as soon as it is known."""
     prepare_process(device)
+    for name in sizes.experiments:
+        yield from training_rates(name, where, device, sizes)
     yield augmentation_rate(sizes)
     yield retrieval_rate(sizes)
     yield disk_rate(where.artifacts.parent, sizes)
 
 
-def training_rates(name: str, where: StoragePaths, device: str) -> Iterator[MachineRate]:
-    """Measure the training of an experiment's first method, with random weights and without its images."""
+def training_rates(name: str, where: StoragePaths, device: str, sizes: BenchSizes) -> Iterator[MachineRate]:
+    """Measure the training of an experiment's panels, with random weights and without its images."""
     for key, experiment in load_experiments(name, {}).items():
-        session = open_session(key, experiment, where, None, outline=True)
-        rates = measured_rates(session.problem, device)
-        batch, size = experiment.training.batch_size, experiment.images.crop
-        what = f"training, {experiment.trunk.name} at {size} pixels"
-        if isinstance(rates, str):
-            yield MachineRate(what, "not measured", rates)
+        problem = open_session(key, experiment, where, None, outline=True).problem
+        what = f"training, {experiment.trunk.name} at {experiment.images.crop} pixels"
+        try:
+            batch, seconds = _seconds_of_step(problem, device, 2 * sizes.seconds)
+        except TrunkError as error:
+            yield MachineRate(what, "not measured", str(error))
             continue
-        steps = f"{rates.training / batch:.3g} steps/s"
-        note = f"batches of {batch}: {rates.training:.3g} images/s, for `plan {key} --rate {rates.training:.3g}`"
-        yield MachineRate(what, steps, note)
+        rate = f"{batch / seconds:.3g}"
+        note = f"batches of {batch}: {rate} images/s, for `plan {key} --rate {rate}`"
+        yield MachineRate(what, f"{1 / seconds:.3g} steps/s", note)
+
+
+class _EnoughError(Exception):
+    """The measurement has taken its time."""
+
+
+def _seconds_of_step(problem: Problem, device: str, seconds: float) -> tuple[int, float]:
+    """Train for some seconds without validations; return the batch size and the mean duration of a step.
+
+    Large networks on a CPU get small batches.
+    """
+    spec, batch = problem.fold_specs(ANY_METHOD, "calibration", 0)[0], problem.training.batch_size
+    if device == "cpu" and batch * operations(spec) > _QUICK_OPERATIONS:
+        batch = min(batch, _SMALL_BATCH)
+    epochs = 10**6
+    training = spec.training.model_copy(update={"batch_size": batch, "iterations_per_epoch": 1, "max_epochs": epochs})
+    # A training that takes its last checkpoint needs no validations.
+    changes = {"training": training, "validation_classes": (), "checkpoint_epoch": epochs}
+    spec = without_published_weights(spec).model_copy(update=changes)
+    moments: list[float] = []
+
+    def note(_: object) -> None:
+        moments.append(time.perf_counter())
+        # Three: before the first step, after it (which warms up), and after a second one.
+        if len(moments) >= 3 and moments[-1] - moments[0] > seconds:
+            raise _EnoughError
+
+    with suppress(_EnoughError):
+        train_fold(spec, problem.training_data(spec), device=device, record=note)
+    return batch, (moments[-1] - moments[1]) / (len(moments) - 2)
 
 
 def augmentation_rate(sizes: BenchSizes) -> MachineRate:
@@ -131,7 +152,6 @@ def disk_rate(folder: Path, sizes: BenchSizes) -> MachineRate:
 
 
 def _seconds_each(work: Callable[[], object], seconds: float) -> float:
-    """Return the mean duration of a call, over calls that take about `seconds`, after one call to warm up."""
     work()
     started, calls = time.perf_counter(), 0
     while not calls or time.perf_counter() - started < seconds:

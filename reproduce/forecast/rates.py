@@ -1,138 +1,129 @@
-"""The speed of the machine that a plan is for: given, from the store, from a table of machines, or measured shortly."""
+"""How fast a machine trains: by the trainings in the store, as given, or by a small table of machines."""
 
-import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+from torch import nn
 
 from protocols.problem import Problem
-from protocols.samples import Samples
-from protocols.splits import as_ranges, from_ranges
-from protocols.training.fold_data import FoldData
-from protocols.trunks.embedding_model import without_published_weights
+from protocols.splits import from_ranges
+from protocols.training.torch_state import device_name
+from protocols.trunks.embedding_model import model_of, without_published_weights
 from protocols.trunks.weights import TrunkError
-from reproduce.execution.devices import prepare_process
-from reproduce.forecast.machine_rates import MACHINES, evaluated_per_second, machine_of, operations, rows_per_second
 from results.records.frames import Timing
 from results.spec.training_spec import Component, FoldSpec, MethodSpec
 
 EVALUATION_SPEED = 3
 """How many times as fast evaluation is assumed to be as training."""
 
-UNKNOWN = "the store has no training with this trunk and these images"
-UNKNOWN_FEATURES = "the store has no training on such features"
-REMEDY = "give --gpu h100|a100|4090|cpu, or --rate IMAGES_PER_SECOND, or measure for some seconds with --measure"
+REMEDY = "give --gpu h100|a100|4090|cpu, or --rate IMAGES_PER_SECOND; `bench` measures the rate of this machine"
 
-_MEASURED_SECONDS = 8.0
-_MEASURED_BATCH = 8
-_QUICK_OPERATIONS = 2e9
-"""A batch with fewer operations in its forward pass is measured as it is; a CPU needs less than a second for it."""
+ANY_METHOD = MethodSpec(name="any", loss=Component(name="ContrastiveLoss"), samples_per_class=0)
 
-_ANY_METHOD = MethodSpec(name="any", loss=Component(name="ContrastiveLoss"), samples_per_class=0)
+_RESNET50_OPERATIONS = 8.18e9
+"""Floating point operations of ResNet-50's forward pass at 224 pixels: two for each of the 4.09 billion multiplications
+and additions that torchvision's documentation gives."""
+
+_FEATURE_STEPS = 5
+"""How many times as many steps per second a training on features makes. It computes no trunk."""
 
 
 @dataclass(frozen=True)
 class Rates:
-    """The speed of a machine. Where a training gets features, their rows take the place of images.
+    """The speed of a machine.
 
     Attributes:
-        training: Images per second in training.
-        source: How the rate was obtained, for people.
-        here: Whether it is the speed of this machine.
-        evaluated: Measured images per second in evaluation; None assumes `EVALUATION_SPEED` times those of training.
-        comparisons: Pairs of embeddings that the retrieval of a validation compares per second. Infinite: the time of
-            the retrieval is part of `evaluated`.
+        training: Images per second in training; rows per second where trainings read features.
+        source: Where the rate comes from, for people.
+        here: Whether it was measured on this machine.
     """
 
     training: float
     source: str
     here: bool = False
-    evaluated: float | None = None
-    comparisons: float = math.inf
-
-    @property
-    def evaluation(self) -> float:
-        """Images per second in evaluation."""
-        return EVALUATION_SPEED * self.training if self.evaluated is None else self.evaluated
-
-    @property
-    def evaluation_in_words(self) -> str:
-        """How many times as fast as training evaluation is, and whether that is assumed."""
-        times = f"{self.evaluation / self.training:.0f} times as fast"
-        return f"evaluation is assumed to be {times}" if self.evaluated is None else f"evaluation is {times}"
 
 
-def training_rows_word(problem: Problem) -> str:
-    """Return what a training of the problem reads, for people: images, or rows of features."""
+@dataclass(frozen=True)
+class Machine:
+    """A kind of machine in the table.
+
+    Attributes:
+        resnet50: Images per second in training of ResNet-50 at 224 pixels, in float32 (TF32 on a GPU); on a CPU with
+            one thread.
+        steps: Most optimizer steps per second, estimated. Small networks on a GPU wait for the start of kernels.
+        source: Source of `resnet50`.
+    """
+
+    resnet50: float
+    steps: float
+    source: str = "estimated"
+
+
+MACHINES = {
+    "h100": Machine(1700, 60),
+    "a100": Machine(938, 50, "from NVIDIA DeepLearningExamples, ResNet50 v1.5 for PyTorch, 1 x A100 80GB, TF32"),
+    "4090": Machine(700, 60),
+    "cpu": Machine(3, 200),
+}
+
+
+def rows_word(problem: Problem) -> str:
+    """Return what trainings read, for people: images, or rows of features."""
     return "rows of features" if problem.trunk.is_input_features else "images"
 
 
 def given_rates(training: float) -> Rates:
-    """Return the rates of a machine whose training rate is given with --rate, in images per second."""
+    """Return the rate that was given with --rate."""
     return Rates(training, "as given with --rate")
 
 
 def machine_rates(name: str, problem: Problem) -> Rates | str:
-    """Return the rates of a machine of the table, or the reason why they are not known.
+    """Return the rate of a machine of the table, or the reason why it is not known.
 
-    Args:
-        name: A key of `MACHINES`.
-        problem: The problem, with trunk, images and batch size.
+    ResNet-50's rate is scaled by the operations of the trunk. Networks with many small operations per weight, such as
+    EfficientNet, are slower than this says.
     """
-    machine, spec = MACHINES[name], problem.fold_specs(_ANY_METHOD, "calibration", 0)[0]
+    machine, batch = MACHINES[name], problem.training.batch_size
+    if problem.trunk.is_input_features:
+        steps = _FEATURE_STEPS * machine.steps
+        return Rates(steps * batch, f"for {name}: {steps:.0f} optimizer steps a second (estimated)")
     try:
-        rate, evaluated = rows_per_second(machine, spec), evaluated_per_second(machine, spec)
+        rate = machine.resnet50 * _RESNET50_OPERATIONS / operations(problem.fold_specs(ANY_METHOD, "calibration", 0)[0])
     except TrunkError as error:
         return str(error)
-    if machine.measured_for(spec) is not None:
-        source = f"for {name}: measured on {machine.measured_on}"
-        return Rates(rate, source, evaluated=evaluated, comparisons=machine.comparisons)
-    if problem.trunk.is_input_features:
-        return Rates(rate, f"for {name}: {machine.steps:.0f} optimizer steps a second (estimated)")
-    source = "estimated" if machine.source == "estimated" else f"from {machine.source}"
-    return Rates(rate, f"for {name}: ResNet-50's rate ({source}), scaled by the operations of this trunk")
+    source = f"for {name}: ResNet-50's rate ({machine.source}), scaled by the operations of this trunk"
+    return Rates(min(rate, machine.steps * batch), source)
 
 
 def stored_rates(problem: Problem, stored: Sequence[Timing]) -> Rates | str:
-    """Return the rates of the stored trainings with the same trunk, crop and precision, or why there are none.
+    """Return the rate of the stored trainings with the same trunk, crop and precision, or why there is none.
 
     Trainings on the same dataset count; if there are none, those on other datasets, without their validations.
-
-    Args:
-        problem: The problem, with trunk and images.
-        stored: Timings of all trainings in the store.
     """
     alike = [timing for timing in stored if timing.iterations > 0 and _is_alike(timing.spec, problem)]
-    name = problem.dataset.name
-    same = [timing for timing in alike if timing.spec.dataset == name]
+    same = [timing for timing in alike if timing.spec.dataset == problem.dataset.name]
     timings = same or alike
     if not timings:
-        return UNKNOWN_FEATURES if problem.trunk.is_input_features else UNKNOWN
-    seconds = sum(timing.seconds for timing in timings)
-    work = sum(images_of_training(timing, problem if same else None) for timing in timings)
-    on = name if same else "other datasets"
+        trained = "on such features" if problem.trunk.is_input_features else "with this trunk and these images"
+        return f"the store has no training {trained}"
+    work = sum(work_of(timing, problem if same else None) for timing in timings)
+    on = problem.dataset.name if same else "other datasets"
     count = "1 training" if len(timings) == 1 else f"{len(timings)} trainings"
-    return Rates(work / seconds, f"from {count} on {on} in the store", here=True)
+    return Rates(work / sum(timing.seconds for timing in timings), f"from {count} on {on} in the store", here=True)
 
 
 def expected_rates(problem: Problem, stored: Sequence[Timing], device: str) -> Rates | str:
-    """Return the rates of the stored trainings; without any that are alike, those of the table for this machine.
-
-    Args:
-        problem: The problem.
-        stored: Timings of all stored trainings.
-        device: cpu, cuda or cuda:N.
-
-    Returns:
-        The rates, or the reason why they are unknown.
-    """
+    """Return the rate of the stored trainings; before the first one, that of the table for this machine."""
     rates = stored_rates(problem, stored)
-    machine = machine_of(device)
-    if isinstance(rates, Rates) or machine is None:
-        return rates
-    return machine_rates(machine, problem)
+    return rates if isinstance(rates, Rates) else table_rates(problem, device) or rates
+
+
+def table_rates(problem: Problem, device: str) -> Rates | str | None:
+    """Return the rate of the table for a device of this machine; None if the table lacks it."""
+    name = device_name(torch.device(device)).lower()
+    machine = next((key for key in MACHINES if key in name), None)
+    return None if machine is None else machine_rates(machine, problem)
 
 
 def _is_alike(spec: FoldSpec, problem: Problem) -> bool:
@@ -142,12 +133,10 @@ def _is_alike(spec: FoldSpec, problem: Problem) -> bool:
     return same_trunk and same_precision and spec.images.crop == problem.images.crop
 
 
-def images_of_training(timing: Timing, problem: Problem | None) -> float:
-    """Count the images of a training, in units of images that are trained on.
+def work_of(timing: Timing, problem: Problem | None) -> float:
+    """Return the work of a training as far as it has come, in images that are trained on.
 
-    Args:
-        timing: The training, as far as it has come.
-        problem: The problem with its images, to count the images of its validations too; None leaves them out.
+    The images of its validations count a third each; without the problem they are not known and are left out.
     """
     spec, trained = timing.spec, timing.iterations * timing.spec.training.batch_size
     if problem is None:
@@ -155,93 +144,23 @@ def images_of_training(timing: Timing, problem: Problem | None) -> float:
     images = problem.dataset.images
     steps = spec.training.steps_per_epoch(len(images.of_classes(from_ranges(spec.train_classes))))
     validations = 1 + timing.iterations // (steps * spec.training.validate_every)
-    validated = validations * len(images.of_classes(from_ranges(spec.validation_classes)))
-    return trained + validated / EVALUATION_SPEED
+    return trained + validations * len(images.of_classes(from_ranges(spec.validation_classes))) / EVALUATION_SPEED
 
 
-class _EnoughError(Exception):
-    """The measurement has taken its time."""
+def operations(spec: FoldSpec) -> float:
+    """Count the floating point operations of a trunk's convolutions and linear layers in one image's forward pass."""
+    model = model_of(without_published_weights(spec)).eval()
+    counts: list[int] = []
 
+    def count(layer: nn.Module, _: object, output: torch.Tensor) -> None:
+        weight = layer.weight
+        assert isinstance(weight, torch.Tensor)
+        counts.append(2 * output.numel() * weight[0].numel())
 
-def measured_rates(problem: Problem, device: str) -> Rates | str:
-    """Measure the rate of this machine in some seconds, with small batches; return the reason if that fails.
-
-    Args:
-        problem: The problem, with trunk and images.
-        device: cpu, cuda or cuda:N.
-    """
-    from protocols.training.train_fold import train_fold  # Only a measurement trains.
-
-    prepare_process(device)
-    spec = without_published_weights(problem.fold_specs(_ANY_METHOD, "calibration", 0)[0])
-    data = problem.training_data(spec)
-    few, ranks = _few(data.validation)
-    try:
-        batch = measured_batch(problem, spec, device)
-    except TrunkError as error:
-        return str(error)
-    short = {"batch_size": batch, "iterations_per_epoch": 1, "max_epochs": 100, "validate_every": 1, "patience": 100}
-    training = spec.training.model_copy(update=short)
-    spec = spec.model_copy(update={"training": training, "validation_classes": as_ranges(ranks)})
-    moments: list[float] = []
-    started = time.perf_counter()
-
-    def note(*_: object) -> None:
-        moments.append(time.perf_counter())
-        # Three: before the first step, after it (which warms up), and after a second one.
-        if len(moments) >= 3 and moments[-1] - started > _MEASURED_SECONDS:
-            raise _EnoughError
-
-    try:
-        train_fold(spec, FoldData(data.train, few), device=device, observe=note)
-    except _EnoughError:
-        pass
-    except TrunkError as error:
-        return str(error)
-    seconds = (moments[-1] - moments[1]) / (len(moments) - 2)
-    source = f"measured now on {device} with {problem.dataset.name}"
-    if problem.dataset.fingerprint == "stand-in":
-        source = f"measured now on {device} with noise in place of {problem.dataset.name}'s images"
-    rate = (batch + len(few) / EVALUATION_SPEED) / seconds
-    return Rates(rate, source, here=True, comparisons=compared_per_second(device))
-
-
-def compared_per_second(device: str, count: int = 4000) -> float:
-    """Measure how many pairs of embeddings with 128 dimensions a retrieval compares per second.
-
-    Args:
-        device: cpu, cuda or cuda:N.
-        count: Number of embeddings that are compared with one another.
-    """
-    from protocols.metrics.retrieval import normalized, retrieval_scores
-
-    generator = torch.Generator().manual_seed(0)
-    embeddings = normalized(torch.randn(count, 128, generator=generator)).to(device)
-    labels = torch.arange(count) % (count // 50)
-    seconds = []
-    for _ in range(3):
-        started = time.perf_counter()
-        retrieval_scores(embeddings, labels)
-        seconds.append(time.perf_counter() - started)
-    return count * count / min(seconds)
-
-
-def measured_batch(problem: Problem, spec: FoldSpec, device: str) -> int:
-    """Return the batch size of a measurement: that of the problem, except for large networks on a CPU.
-
-    Args:
-        problem: The problem.
-        spec: One of its trainings.
-        device: cpu, cuda or cuda:N.
-    """
-    batch = problem.training.batch_size
-    if device != "cpu" or problem.trunk.is_input_features or batch * operations(spec) < _QUICK_OPERATIONS:
-        return batch
-    return min(batch, _MEASURED_BATCH)
-
-
-def _few(images: Samples, count: int = _MEASURED_BATCH) -> tuple[Samples, Sequence[int]]:
-    """Return some of the images, with at least two of a class, and the ranks of their classes."""
-    order = images.labels.argsort(kind="stable")[:count]
-    few = images.select(order)
-    return few, tuple(sorted(set(few.labels.tolist())))
+    for layer in model.trunk.modules():
+        if isinstance(layer, nn.Conv2d | nn.Linear):
+            layer.register_forward_hook(count)
+    # torch's own counter would import torch's compiler, which takes longer than the rest of a plan.
+    with torch.inference_mode():
+        model.trunk(torch.zeros(1, model.channels, spec.images.crop, spec.images.crop))
+    return float(sum(counts))

@@ -19,11 +19,7 @@ _LINE_SECONDS = 30.0
 
 
 class Bars:
-    """Shows one bar per task on a terminal, and elsewhere a line every 30 s. Use it as a context manager.
-
-    Args:
-        console: Where the bars are shown.
-    """
+    """Shows one bar per task on a terminal, and elsewhere a line every 30 s. Use it as a context manager."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -47,13 +43,9 @@ class Bars:
         self._progress.stop()
 
     def of(self, what: str) -> "Progress":
-        """Add a task. Its bar appears with the first progress; without a terminal, its first line after a second.
+        """Add a task, and return a function that takes the amounts done and in total and moves its bar.
 
-        Args:
-            what: Text beside the bar.
-
-        Returns:
-            A function that takes the amounts done and in total, and moves the bar.
+        The bar appears with the first progress; without a terminal, the first line after a second.
         """
         if not self._console.is_terminal:
             return _Lines(self._console, what)

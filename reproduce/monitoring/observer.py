@@ -8,12 +8,7 @@ from protocols.jobs import Job, Outcome
 
 @dataclass(frozen=True)
 class Tick:
-    """The progress of a running training.
-
-    Attributes:
-        fingerprint: Fingerprint of the training.
-        iterations: Number of iterations that are done.
-    """
+    """The progress of a running training: its fingerprint, and the iterations that are done."""
 
     fingerprint: str
     iterations: int
@@ -23,21 +18,12 @@ class Observer(Protocol):
     """Gets the outcomes of jobs and the progress of trainings from the scheduler."""
 
     def job_done(self, method: str, job: Job, outcome: Outcome, *, from_store: bool) -> None:
-        """Handle the outcome of a job.
-
-        Args:
-            method: Key of the method.
-            job: The training or test evaluation.
-            outcome: Its outcome.
-            from_store: Whether the outcome was in the store before this run.
-        """
+        """Handle the outcome of a job of a method; `from_store` if it was in the store before this run."""
 
     def spared(self, method: str, fingerprints: list[str]) -> None:
         """Handle that trainings are not needed, because a trial of a raced search is clearly behind.
 
-        Args:
-            method: Key of the method.
-            fingerprints: Fingerprints of these trainings. Idle workers may have started or finished some of them.
+        Idle workers may have started or finished some of them.
         """
 
     def ticks(self, ticks: list[Tick]) -> None:
@@ -45,11 +31,7 @@ class Observer(Protocol):
 
 
 class Observers:
-    """Passes everything on to several observers, in order.
-
-    Args:
-        observers: The observers.
-    """
+    """Passes everything on to several observers, in order."""
 
     def __init__(self, *observers: Observer) -> None:
         self.observers = observers

@@ -16,11 +16,7 @@ from results.records.records import FoldResult, RunRecord
 class RunProgress:
     """Shows the progress of a run as an observer of the scheduler. Use it as a context manager around the run.
 
-    Args:
-        console: Where the progress is shown.
-        forecast: Counts trainings and estimates the time left.
-        titles: Titles of the methods by key.
-        folds: Number of folds of a trial or run; a log gets one line per trial or run.
+    A log gets a line per trial or run, that is, per number of folds.
     """
 
     def __init__(self, console: Console, forecast: Forecast, titles: dict[str, str], folds: int) -> None:

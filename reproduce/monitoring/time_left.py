@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from statistics import fmean
 
 
 @dataclass
@@ -20,6 +21,7 @@ class Forecast:
         tests: Number of tests of each method.
         expected_test: Seconds that a test is expected to take before the first one has ended; None if unknown.
         tested: Number of finished tests of each method.
+        durations: Seconds of the finished trainings of each method, as far as they are known.
     """
 
     totals: dict[str, int]
@@ -29,31 +31,21 @@ class Forecast:
     tests: dict[str, int] = field(default_factory=dict)
     expected_test: float | None = None
     tested: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    _durations: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    durations: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     _tests_seconds: float = 0.0
 
     def finished(self, method: str, seconds: float, *, now: bool) -> None:
-        """Count a finished training.
+        """Count a finished training of so many seconds, made now or found in the store; 0 if its time is unknown.
 
-        Args:
-            method: Key of the method.
-            seconds: Duration of the training; 0 if it is unknown. Durations from the store count too, although they
-                may come from another machine.
-            now: Whether the training was made in this run; False if it was in the store.
+        Durations from the store count too, although they may come from another machine.
         """
         self.done[method] += 1
         if seconds > 0:
-            self._durations[method].append(seconds)
-        if now:
-            self.made_now += 1
+            self.durations[method].append(seconds)
+        self.made_now += now
 
     def test_finished(self, method: str, seconds: float) -> None:
-        """Count a finished test, made in this run or found in the store.
-
-        Args:
-            method: Key of the method.
-            seconds: Duration of the test.
-        """
+        """Count a finished test, made in this run or found in the store."""
         self.tested[method] += 1
         self._tests_seconds += seconds
 
@@ -72,25 +64,17 @@ class Forecast:
 
         Tests count 0 as long as nothing is known of their duration.
         """
-        all_durations = [seconds for durations in self._durations.values() for seconds in durations]
-        left = {method: max(0, total - self.done[method]) for method, total in self.totals.items()}
-        seconds = self._tests_left()
-        if not any(left.values()):
-            return seconds / self.workers
-        if not all_durations:
-            return None
-        mean = sum(all_durations) / len(all_durations)
-        for method, count in left.items():
-            durations = self._durations[method]
-            seconds += count * (sum(durations) / len(durations) if durations else mean)
-        return seconds / self.workers
-
-    def _tests_left(self) -> float:
-        """Seconds of the remaining tests, one after another."""
-        count = sum(max(0, total - self.tested[method]) for method, total in self.tests.items())
+        tests_left = sum(max(0, total - self.tested[method]) for method, total in self.tests.items())
         n_tested = sum(self.tested.values())
-        each = self._tests_seconds / n_tested if n_tested else self.expected_test
-        return count * (each or 0.0)
+        seconds = tests_left * ((self._tests_seconds / n_tested if n_tested else self.expected_test) or 0.0)
+        known = [each for durations in self.durations.values() for each in durations]
+        for method, total in self.totals.items():
+            if total <= self.done[method]:
+                continue
+            if not known:
+                return None
+            seconds += (total - self.done[method]) * fmean(self.durations[method] or known)
+        return seconds / self.workers
 
 
 def in_words(seconds: float | None) -> str:

@@ -53,11 +53,7 @@ class Tracker(Protocol):
 
 
 class TensorBoard:
-    """Writes event files, in one folder per report. A folder that exists is not written again.
-
-    Args:
-        folder: Folder for the reports' folders.
-    """
+    """Writes event files, in one folder per report. A folder that exists is not written again."""
 
     def __init__(self, folder: Path) -> None:
         from torch.utils.tensorboard import SummaryWriter
@@ -110,18 +106,7 @@ class WeightsAndBiases:
 
 
 def open_trackers(names: Sequence[str], store: str) -> dict[str, Tracker]:
-    """Open the trackers of `--track`.
-
-    Args:
-        names: Names of the trackers.
-        store: URL of the store; TensorBoard's files are written beside it.
-
-    Returns:
-        The trackers by name.
-
-    Raises:
-        InputError: A name is unknown, or a package is not installed.
-    """
+    """Open the trackers of `--track`."""
     factories: Mapping[str, Callable[[], Tracker]] = {
         "tensorboard": lambda: TensorBoard(beside(store) / "tensorboard"),
         "wandb": WeightsAndBiases,
@@ -138,13 +123,7 @@ def open_trackers(names: Sequence[str], store: str) -> dict[str, Tracker]:
 
 
 class Tracking:
-    """An observer that reports new trainings and tests to trackers.
-
-    Args:
-        experiment: Name of the experiment.
-        trackers: Trackers by name; a tracker that fails is removed from this dictionary.
-        console: Where failures are printed.
-    """
+    """An observer that reports new trainings and tests to trackers. One that fails is removed from the dictionary."""
 
     def __init__(self, experiment: str, trackers: dict[str, Tracker], console: Console) -> None:
         self.experiment, self.trackers, self.console = experiment, trackers, console
@@ -176,14 +155,7 @@ class Tracking:
 
 
 def report_of(experiment: str, method: str, job: Job, outcome: Outcome) -> JobReport:
-    """Return the report of a job's outcome.
-
-    Args:
-        experiment: Name of the experiment.
-        method: Key of the method.
-        job: The training or test evaluation.
-        outcome: Its outcome.
-    """
+    """Return the report of a job's outcome."""
     group = f"{experiment}/{method}"
     if isinstance(job, TrainJob):
         assert isinstance(outcome, FoldResult)

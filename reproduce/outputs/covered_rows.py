@@ -84,7 +84,7 @@ def _status(
     reasons: list[list[str]] = [["no shipped experiment has this row"]]
     for stored in shipped:
         experiment = stored.measured.summary.experiment
-        if stored.dataset != cell.dataset or row.key not in _keys(experiment):
+        if stored.dataset != cell.dataset or row.key not in experiment.rows:
             continue
         against = objections(table, row, cell, stored, _tested(experiment.for_row(row.key)))
         if not against:
@@ -94,10 +94,5 @@ def _status(
     return "not runnable", "; ".join(fewest)
 
 
-def _keys(experiment: Experiment) -> tuple[str, ...]:
-    return (*experiment.methods, *(variant.key for variant in experiment.variants))
-
-
 def _tested(experiment: Experiment) -> TestedModels:
-    """What the runs of a trained method would test."""
     return TestedModels(1 if experiment.protocol == "standard" else experiment.folds, experiment.embedding_size)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from losses.plugin import Normalization
 from protocols.datasets.dataset import DataError, DataRequest, Dataset
-from protocols.datasets.dataset_registry import EMBEDDED, open_dataset
+from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.feature_files import FEATURES_FILE, LABELS_TABLE
 from protocols.evaluation.evaluate_run import embed_test, normalization_of
 from protocols.evaluation.test_data import TestData, test_data
@@ -33,6 +33,7 @@ from reproduce.outputs import load_model
 from reproduce.outputs.find_runs import StoredRun, training_of
 from reproduce.outputs.portable_model import normalized_model, write_onnx, write_program
 from results.records.artifacts import weights_path
+from results.spec.data_choice import EMBEDDED
 from results.spec.source_names import sources_of_training
 from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import NO_TRUNK
@@ -40,24 +41,11 @@ from results.store.store import Store
 
 
 def export_model(store: Store, run: StoredRun, fold: int, folder: Path, *, onnx: bool = False) -> float:
-    """Write the best model of a fold.
+    """Write the best model of a fold, counted from 0, and return the largest difference to the suite's embeddings.
 
     The files are `model.pt2`, the model as torch's exported program, with normalization; `model.json`, its description;
     `model.pt`, its plain state dict; and `load_model.py`, a script that embeds images with it and needs no part of this
-    suite. A model of features has no script.
-
-    Args:
-        store: The store that holds the run.
-        run: The run.
-        fold: Number of the fold, counted from 0.
-        folder: Folder to write into.
-        onnx: Whether to write `model.onnx` too, in float32.
-
-    Returns:
-        The largest difference between an entry of the suite's embeddings and the exported model's, for random inputs.
-
-    Raises:
-        InputError: The run has no such fold, its weights or a package are missing, or the exported model differs.
+    suite. A model of features has no script. `onnx` adds `model.onnx`, in float32.
     """
     spec, result = training_of(run, fold)
     normalization = _normalization(store, spec)
@@ -91,7 +79,6 @@ def export_model(store: Store, run: StoredRun, fold: int, folder: Path, *, onnx:
 
 
 def _normalization(store: Store, spec: FoldSpec) -> Normalization:
-    """Return the normalisation of a training's embeddings; raise InputError if its loss cannot be loaded."""
     remember_kept_sources(store.artifacts, sources_of_training(spec))
     try:
         return normalization_of(spec)
@@ -125,16 +112,6 @@ def export_embeddings(store: Store, run: StoredRun, folds: list[int], images: Im
     row: the folder is a dataset of features. With several folds, the embeddings are those of their ensemble, and
     `fold_0.npy` and so on hold those of each fold's model. `labels.npy` (n,) holds the class ranks and `classes.json`
     their names. `is_query.npy` (n,) marks the queries, if the dataset defines them.
-
-    Args:
-        store: The store that holds the run.
-        run: The run.
-        folds: Numbers of the folds, counted from 0.
-        images: The images, and how they are embedded.
-        folder: Folder to write into.
-
-    Raises:
-        InputError: A fold is unknown, its weights are missing, or the images are not those of the run's test.
     """
     specs = [training_of(run, fold)[0] for fold in folds]
     weights = [kept_weights(store, run, spec) for spec in specs]
@@ -165,7 +142,6 @@ def export_embeddings(store: Store, run: StoredRun, folds: list[int], images: Im
 
 
 def _test_images(run: StoredRun, spec: FoldSpec, images: Images) -> tuple[Dataset, TestData]:
-    """Open the run's dataset with the experiment's settings, and return it with its test images."""
     choice = run.summary.experiment.dataset
     if choice.name not in EMBEDDED and images.root is None:
         raise InputError(f"{choice.name}: give the folder of its images with --data FOLDER")
@@ -208,7 +184,6 @@ def _origin(run: StoredRun) -> dict[str, Any]:
 
 
 def _write_labels(path: Path, dataset: Dataset, data: TestData) -> None:
-    """Write the file name, if it is known, and the class name of each test image."""
     tested = np.flatnonzero(np.isin(dataset.images.labels, np.unique(data.images.labels)))
     classes = [dataset.class_names[rank] for rank in data.images.labels]
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -228,16 +203,7 @@ def _write_json(path: Path, content: dict[str, Any]) -> None:
 
 
 def kept_weights(store: Store, run: StoredRun, spec: FoldSpec) -> dict[str, Tensor]:
-    """Load the state dict of a fold's best checkpoint.
-
-    Args:
-        store: The store that holds the run.
-        run: The run, which is named in messages.
-        spec: The fold's training.
-
-    Raises:
-        InputError: The checkpoint is missing or cannot be read.
-    """
+    """Load the state dict of a fold's best checkpoint."""
     path = weights_path(store.artifacts, spec)
     if not path.is_file():
         raise InputError(

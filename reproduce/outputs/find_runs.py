@@ -13,12 +13,7 @@ from results.store.store import Store
 
 @dataclass(frozen=True)
 class NamedExperiment:
-    """The latest experiment of a name.
-
-    Attributes:
-        name: NAME or NAME/PANEL.
-        fingerprint: Fingerprint of the experiment in the store.
-    """
+    """The latest experiment of a name, NAME or NAME/PANEL, with its fingerprint in the store."""
 
     name: str
     fingerprint: str
@@ -26,14 +21,7 @@ class NamedExperiment:
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run with test scores.
-
-    Attributes:
-        experiment: Name of the experiment.
-        summary: The experiment's summary.
-        record: The run's record.
-        trainings: The run's trainings by fold.
-    """
+    """A run with test scores: its experiment, its record and its trainings by fold."""
 
     experiment: str
     summary: ExperimentSummary
@@ -60,19 +48,9 @@ def latest_experiment(store: Store) -> NamedExperiment:
 
 
 def find_experiments(store: Store, names: Sequence[str], hint: str = "") -> list[NamedExperiment]:
-    """Find the latest experiments of some names.
+    """Find the latest experiments of some names: each a NAME, a NAME/PANEL or the path of an experiment file.
 
-    Args:
-        store: The store.
-        names: Each is a NAME, a NAME/PANEL or the path of an experiment file. The name of a file with panels
-            gives all its panels in the store.
-        hint: Text that is added to the error's message.
-
-    Returns:
-        The experiments in the order of `names`, without duplicates; panels are sorted.
-
-    Raises:
-        InputError: The store has no experiment of one of the names; the message lists those that it has.
+    The name of a file with panels gives all its panels in the store, sorted.
     """
     latest = store.latest_experiments()
     fingerprints: dict[str, str] = {}
@@ -98,18 +76,7 @@ def find_experiment(store: Store, name: str) -> NamedExperiment:
 
 
 def find_run(store: Store, name: str, method: str, run: int, search: int = 0) -> StoredRun:
-    """Find a run of the latest experiment of a name.
-
-    Args:
-        store: The store.
-        name: Name of the experiment.
-        method: Key of the method.
-        run: Number of the run, counted from 0 in every search.
-        search: Number of the search, counted from 0.
-
-    Raises:
-        InputError: There is no such experiment, method or run; the message lists those that exist.
-    """
+    """Find a run of the latest experiment of a name. Runs are counted from 0 in every search."""
     experiment = find_experiment(store, name)
     records = store.experiment_runs(experiment.fingerprint)
     if not records:

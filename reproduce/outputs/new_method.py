@@ -59,17 +59,9 @@ class $cls(nn.Module):
 
 
 def write_method(name: str, folder: Path) -> tuple[Path, Path]:
-    """Write a commented card and a loss of about twenty lines.
+    """Write a commented card and a loss of about twenty lines; return both files.
 
-    Args:
-        name: Key of the method. It names both files and, in CamelCase, the class.
-        folder: Folder for the files.
-
-    Returns:
-        The card and the file of the loss.
-
-    Raises:
-        InputError: The name cannot be used, a file exists already, or the folder does not exist.
+    The key of the method names both files and, in CamelCase, the class.
     """
     if not (name.isidentifier() and name.isascii()):
         raise InputError(f"{name}: use letters, digits and underscores for the name of a method, such as my_loss")

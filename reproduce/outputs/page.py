@@ -1,27 +1,38 @@
 """Writes an experiment's page and figures from its store and its folder of artifacts, without torch.
 
-What draws the page is imported when a page is drawn: a run whose page is current does not wait for it.
+A run that is called again leaves its page as it is while the fingerprint beside the page is the same: that of the
+page's material, and of the code and the packages that draw it. What draws a page is imported only then.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
+import numpy as np
+import yaml
+from pydantic import BaseModel
+
+import reports
+import results
 from reports.page.content import MethodSource
 from reports.page.material import Material
 from reproduce.config.deviations import deviations, mlrc_experiment
 from reproduce.config.method_card import suite_card
 from reproduce.errors import InputError
-from reproduce.outputs.page_inputs import forget, is_current, page_fingerprint, remember
 from reproduce.outputs.rerun_commands import rerun_commands
 from reproduce.outputs.search_histories import histories
 from reproduce.outputs.tables import published_names
-from reproduce.quick_imports import quick_imports
 from reproduce.storage import StoragePaths, open_store
 from results.records.artifacts import FigureData, Recording, figure_data_path, recording_path, weights_path
 from results.store.experiment_results import MeasuredExperiment
@@ -31,25 +42,15 @@ from results.whole_files import file_name, write_whole
 if TYPE_CHECKING:
     from reports.page.sections.drawn_figure import Drawn
 
-import re
-import subprocess
-
-import yaml
-
 _ROOT = Path(__file__).resolve().parents[2]
 _PUBLIC = re.compile(r"https://(?:www\.)?(?:github\.com|gitlab\.com|codeberg\.org)/[\w./-]+")
 """Addresses whose commits have pages at ADDRESS/commit/COMMIT. None of them has a name or a password in it."""
 
 
 def repository_address(checkout: Path = _ROOT) -> str:
-    """Return the address of the repository.
+    """Return the address of the repository: `repository-code` of `CITATION.cff`, or else where it was cloned from.
 
-    Args:
-        checkout: The folder with `CITATION.cff`.
-
-    Returns:
-        `repository-code` of `CITATION.cff`; if it is not set, the address from which the checkout was cloned. Empty if
-        neither is a public address on GitHub, GitLab or Codeberg.
+    It is empty if neither is a public address on GitHub, GitLab or Codeberg.
     """
     address = _cited(checkout) or _cloned_from(checkout)
     address = address.strip().removesuffix("/").removesuffix(".git")
@@ -73,28 +74,17 @@ def _cloned_from(checkout: Path) -> str:
 
 
 _PAGE = "index.html"
+_INPUTS = "inputs.sha256"
+"""File beside a page: the fingerprint of what it shows, and the names of the page's files."""
+_PACKAGES = ("matplotlib", "numpy", "scipy", "pandas", "scikit-learn", "jinja2", "pillow")
 _UNREADABLE = (OSError, ValueError, KeyError, EOFError, BadZipFile)
 
 
 def write_page(name: str, fingerprint: str, store: Store, where: StoragePaths, folder: Path) -> Path:
-    """Write the page of an experiment, and its figures as PNG and SVG.
+    """Write the page of an experiment, and its figures as PNG and SVG; return the file of the page.
 
     The page is `folder`/NAME/index.html, and the figures are in `folder`/NAME/figures. The slash of a panel's name
     becomes an underscore. The page is written completely or not at all. Figures of an earlier page are replaced.
-
-    Args:
-        name: The experiment's name in the store.
-        fingerprint: The experiment's fingerprint.
-        store: The store.
-        where: Paths of the store and the artifacts.
-        folder: Folder for pages.
-
-    Returns:
-        The file of the page.
-
-    Raises:
-        StoreError: The store cannot be read.
-        InputError: The page cannot be written.
     """
     return _draw(gather(name, fingerprint, store, where), folder / file_name(name))
 
@@ -108,36 +98,35 @@ def current_page(name: str, fingerprint: str, store: Store, where: StoragePaths,
 
 
 def _draw(material: Material, page_folder: Path) -> Path:
-    with quick_imports():
-        from reports.page.render import render_page
-        from reproduce.outputs.quick_drawing import build_quickly
+    from reports.page.build import build_page
+    from reports.page.render import render_page
 
-    built = build_quickly(material)
-    page = page_folder / _PAGE
+    page, inputs = page_folder / _PAGE, page_folder / _INPUTS
+    built = build_page(material)
     try:
-        forget(page_folder)
+        # A page that is not written to its end counts as outdated.
+        inputs.unlink(missing_ok=True)
         figures = _write_figures(built.figures, page_folder / "figures")
         write_whole(page, render_page(built.content))
-        remember(page_folder, page_fingerprint(material), [_PAGE, *(f"figures/{name}" for name in figures)])
+        names = [_PAGE, *(f"figures/{name}" for name in figures)]
+        write_whole(inputs, "\n".join([page_fingerprint(material), *names]) + "\n")
     except OSError as error:
         reason = f"{page_folder}: cannot be written ({error.strerror or error})"
         raise InputError(f"{reason}; choose another folder with --to") from error
     return page
 
 
+def is_current(page_folder: Path, fingerprint: str) -> bool:
+    """Return whether a folder holds the page of this fingerprint, with all its figures."""
+    try:
+        written, *names = (page_folder / _INPUTS).read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return False
+    return written == fingerprint and all((page_folder / name).is_file() for name in names)
+
+
 def gather(name: str, fingerprint: str, store: Store, where: StoragePaths) -> Material:
-    """Collect the material of an experiment's page from the store and the folder of artifacts.
-
-    Args:
-        name: The experiment's name in the store.
-        fingerprint: The experiment's fingerprint.
-        store: The store.
-        where: Paths of the store and the artifacts.
-
-    Raises:
-        StoreError: The store cannot be read.
-        InputError: A file of the suite cannot be read.
-    """
+    """Collect the material of an experiment's page from the store and the folder of artifacts."""
     measured = MeasuredExperiment.from_store(store, fingerprint, trainings=True)
     studies = store.searches.of_experiment(fingerprint)
     figure_data, unreadable = _figure_data(measured, store.artifacts)
@@ -196,7 +185,6 @@ def _recordings(measured: MeasuredExperiment, artifacts: Path) -> tuple[dict[str
 
 
 def _panels(name: str, store: Store) -> dict[str, MeasuredExperiment]:
-    """Return the latest experiments of all panels of the same file, by panel."""
     file, slash, _ = name.partition("/")
     if not slash:
         return {}
@@ -218,13 +206,62 @@ def _origin_line(fingerprint: str) -> str:
 
 
 def _write_figures(figures: tuple[Drawn, ...], folder: Path) -> list[str]:
-    """Write the files of the figures, remove those of an earlier page, and return the names of the files."""
     folder.mkdir(parents=True, exist_ok=True)
     names = {figure.name for figure in figures if figure.svg is not None}
     for path in folder.iterdir():
         if path.suffix in (".svg", ".png") and path.stem not in names:
             path.unlink()
     return [name for figure in figures for name in figure.save(folder)]
+
+
+def page_fingerprint(material: Material, folders: tuple[Path, ...] | None = None) -> str:
+    """Return a hash of all that a page shows, but its date, and of all that draws it.
+
+    The code, the templates and the published values are in `folders`; None takes those of the suite.
+    """
+    digest = hashlib.sha256()
+    for field in fields(material):
+        if field.name != "made":
+            for part in (field.name.encode(), *_parts(getattr(material, field.name))):
+                digest.update(len(part).to_bytes(8, "big") + part)
+    for folder in folders if folders is not None else _suite_folders():
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                digest.update(path.relative_to(folder).as_posix().encode() + hashlib.sha256(path.read_bytes()).digest())
+    for package in _PACKAGES:
+        digest.update(f"{package} {metadata.version(package)}".encode())
+    return digest.hexdigest()
+
+
+def _suite_folders() -> tuple[Path, ...]:
+    rooms = [Path(path) for room in (reports, results) for path in room.__path__]
+    return (*rooms, Path(__file__).parent)
+
+
+def _parts(value: Any) -> Iterator[bytes]:
+    """Yield a value as bytes that are equal in every process for equal values."""
+    if isinstance(value, BaseModel):
+        yield value.model_dump_json().encode()
+    elif isinstance(value, np.ndarray):
+        yield f"{value.dtype} {value.shape}".encode()
+        yield np.ascontiguousarray(value).tobytes()
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield field.name.encode()
+            yield from _parts(getattr(value, field.name))
+    elif isinstance(value, Mapping):
+        yield f"mapping of {len(value)}".encode()
+        for key, item in value.items():
+            yield repr(key).encode()
+            yield from _parts(item)
+    elif isinstance(value, tuple | list):
+        yield f"sequence of {len(value)}".encode()
+        for item in value:
+            yield from _parts(item)
+    elif isinstance(value, AbstractSet):
+        yield repr(sorted(value, key=repr)).encode()
+    else:
+        yield repr(value).encode()
 
 
 def page_or_reason(name: str, fingerprint: str, where: StoragePaths) -> str:

@@ -57,19 +57,7 @@ def draw_figure(
 ) -> DrawnFigure:
     """Draw a figure and write it as PNG, SVG and, for a figure of scores, the scores as CSV.
 
-    Args:
-        figure: The figure.
-        store: The store.
-        where: Paths of the store and the artifacts.
-        folder: Folder for the files, which have the figure's name.
-        experiment: Name of a stored experiment that takes the place of the figure's own.
-
-    Returns:
-        The files and the caption.
-
-    Raises:
-        InputError: The store has no runs for the figure, the runs do not fit it, or a file cannot be written.
-        StoreError: The store cannot be read.
+    A stored `experiment` takes the place of the figure's own.
     """
     materials = figure_materials(figure, store, where, experiment)
     try:
@@ -84,18 +72,7 @@ def draw_figure(
 def figure_materials(
     figure: PaperFigure, store: Store, where: StoragePaths, experiment: str | None = None
 ) -> dict[str, Material]:
-    """Collect the experiments of a figure that have runs, by panel; the key is empty for a file without panels.
-
-    Args:
-        figure: The figure.
-        store: The store.
-        where: Paths of the store and the artifacts.
-        experiment: Name of a stored experiment that takes the place of the figure's own.
-
-    Raises:
-        InputError: The store has no runs for the figure.
-        StoreError: The store cannot be read.
-    """
+    """Collect the experiments of a figure that have runs, by panel; the key is empty for a file without panels."""
     # The material of a page has the searches, whose import takes seconds; the list of figures needs none.
     from reproduce.outputs.page import gather
 

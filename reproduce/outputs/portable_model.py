@@ -55,13 +55,7 @@ class NormalizedModel(nn.Module):
 
 
 def normalized_model(spec: FoldSpec, weights: dict[str, Tensor], normalization: Normalization) -> NormalizedModel:
-    """Build the model of a finished training on the CPU, in evaluation mode.
-
-    Args:
-        spec: The specification of the training. A frozen trunk becomes a part of the model.
-        weights: State dict of the trained model, with that of a frozen trunk.
-        normalization: Normalization of its embeddings.
-    """
+    """Build the model of a finished training on the CPU, in evaluation mode. A frozen trunk becomes a part of it."""
     spec = without_published_weights(with_trunk(spec))
     embeds_features = spec.trunk.is_input_features
     shape = (trunk_width(spec.trunk),) if embeds_features else (_CHANNELS, spec.images.crop, spec.images.crop)
@@ -72,32 +66,17 @@ def normalized_model(spec: FoldSpec, weights: dict[str, Tensor], normalization: 
 def write_program(model: NormalizedModel, path: Path) -> float:
     """Write a model with `torch.export`, read it again and compare its embeddings with those of the suite.
 
-    Args:
-        model: The model on the CPU.
-        path: The file to write, `*.pt2`.
-
-    Returns:
-        The largest difference between two entries of the embeddings of random inputs.
-
-    Raises:
-        InputError: The difference is larger than `TOLERANCE`.
+    The result is the largest difference between two entries of the embeddings of random inputs. InputError is raised if
+    it is larger than `TOLERANCE`.
     """
     torch.export.save(_program(model), path)
     return _checked_difference(model, torch.export.load(path).module(), "torch.export")
 
 
 def write_onnx(model: NormalizedModel, path: Path) -> float:
-    """Write a model as ONNX, run it with ONNX Runtime and compare its embeddings with those of the suite.
+    """Write a float32 model as ONNX, run it with ONNX Runtime and compare, as `write_program` does.
 
-    Args:
-        model: The model on the CPU, in float32.
-        path: The file to write, `*.onnx`. Its input is `inputs`, its output `embeddings`.
-
-    Returns:
-        The largest difference between two entries of the embeddings of random inputs.
-
-    Raises:
-        InputError: A package of the extra `onnx` is missing, or the difference is larger than `TOLERANCE`.
+    Its input is `inputs`, its output `embeddings`.
     """
     try:
         import onnxruntime

@@ -7,9 +7,9 @@ from typing import Any
 
 import yaml
 
-from protocols.datasets.dataset_registry import EMBEDDED
 from reports.page.content import Command
 from reproduce.config.deviations import compared, suite_experiment
+from results.spec.data_choice import EMBEDDED
 from results.spec.experiment_spec import Experiment
 from results.spec.source_names import SourceName, sources_of_training
 from results.store.experiment_results import MeasuredExperiment
@@ -40,13 +40,6 @@ def rerun_commands(name: str, measured: MeasuredExperiment) -> tuple[Command, ..
     If the suite has a file for the experiment, options give the differences from this file. If options cannot express
     the differences, the commands contain a complete file, with all defaults, so that it stays exact when defaults
     change.
-
-    Args:
-        name: The experiment's name in the store.
-        measured: The experiment with its runs.
-
-    Returns:
-        The commands in their order.
     """
     experiment = measured.summary.experiment
     commands, in_file = _code(measured), _reachable_file(name, experiment)
@@ -95,7 +88,6 @@ def _reachable_file(name: str, experiment: Experiment) -> Experiment | None:
 
 
 def _arguments(experiment: Experiment, in_file: Experiment) -> list[str]:
-    """Return the options for the settings that differ from the file, and for the folder of images."""
     arguments = [] if experiment.dataset.name in EMBEDDED else ["--data", "FOLDER"]
     for option, value_of in _OPTIONS.items():
         if value_of(experiment) != value_of(in_file):

@@ -28,9 +28,7 @@ def compared_with_runs(name: str, store: Store | None) -> ComparedTable:
 def stored_experiments(store: Store, table: PublishedTable | None = None) -> list[StoredExperiment]:
     """Return the experiments of a store, the latest first, with the runs of all methods of all starts.
 
-    Args:
-        store: The store.
-        table: Leave out experiments that cannot have runs for this published table; None keeps all.
+    Given a published table, those that cannot have runs for it are left out.
     """
     stored = []
     for row in store.experiments().itertuples():

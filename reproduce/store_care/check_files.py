@@ -29,14 +29,10 @@ _DIGEST = re.compile(r"[0-9a-f]{16}")
 
 
 def owner_of(name: Path) -> str | None:
-    """Return what a file belongs to.
+    """Return what a file, named from the folder of artifacts, belongs to.
 
-    Args:
-        name: Path of the file below the folder of artifacts.
-
-    Returns:
-        The fingerprint of a training or of a test evaluation, or the hash of a user's source; None if the suite writes
-        no file of this name.
+    That is the fingerprint of a training or of a test evaluation, or the hash of a user's source; None if the suite
+    writes no file of this name.
     """
     folder, *below = name.parts
     if folder == SOURCES and len(below) > 1 and _DIGEST.fullmatch(below[0]) and ".." not in below:
@@ -64,13 +60,7 @@ _UNREADABLE = (
 def check_files(records: CheckedRecords, artifacts: Path, progress: Progress | None = None) -> list[Finding]:
     """Load every file in the folder of artifacts, and look for the checkpoints of all test evaluations.
 
-    Args:
-        records: The whole records of the store.
-        artifacts: Folder of the checkpoints.
-        progress: Called with the number of files that were loaded, and of all files.
-
-    Returns:
-        What is damaged, missing or foreign.
+    What is damaged, missing or foreign is returned.
     """
     findings = list(_missing_checkpoints(records, artifacts))
     files = sorted(path for path in artifacts.rglob("*") if path.is_file())

@@ -33,24 +33,14 @@ _LARGEST_MANIFEST = 64 << 20
 
 
 class Member(Record):
-    """A file in the zip file.
-
-    Attributes:
-        size: Its size in bytes.
-        sha256: The SHA-256 of its content.
-    """
+    """Size in bytes and hash of a file in the zip file."""
 
     size: int = Field(ge=0)
     sha256: str = Field(pattern="^[0-9a-f]{64}$")
 
 
 class Manifest(Record):
-    """The list of the members of a store's file.
-
-    Attributes:
-        format: Version of the file's layout.
-        members: The members by name.
-    """
+    """The version of the layout of a store's file, and its members by name."""
 
     format: int
     members: dict[str, Member]
@@ -59,20 +49,9 @@ class Manifest(Record):
 def export_store(
     where: StoragePaths, file: Path, *, checkpoints: bool = False, progress: Progress | None = None
 ) -> int:
-    """Write records, searches and the data of pages of a store into one file.
+    """Write records, searches and the data of pages of a store into one file; return its size in bytes.
 
-    Args:
-        where: Paths of the store; only read.
-        file: The file to write. It must not exist; it is complete or not there.
-        checkpoints: Whether to add the checkpoints, which the tables do not need.
-        progress: Called with the number of files that were added, and of all files.
-
-    Returns:
-        The size of the file in bytes.
-
-    Raises:
-        InputError: The file exists, or the store is damaged.
-        OSError: The file cannot be written.
+    The file must not exist; it is complete or not there. The tables do not need the checkpoints.
     """
     if file.exists():
         raise InputError(f"{file}: exists already; choose another name")
@@ -98,18 +77,9 @@ def import_store(
     progress: Progress | None = None,
     lock_wait: LockWait | None = None,
 ) -> Merged:
-    """Check a file that `export_store` wrote, and merge what it holds into a store.
+    """Check a file that `export_store` wrote, and merge what it holds into a store, as `merge_stores` does.
 
-    Args:
-        file: The file.
-        into: Paths of the store; it is made if there is none.
-        keep_first: Whether to keep the store's version where the two disagree.
-        progress: Called with the number of files that were copied, and of all files.
-        lock_wait: As in `merge_stores`.
-
-    Raises:
-        InputError: The file is damaged or not of this kind. Nothing was written.
-        ConflictError: As `merge_stores`.
+    Nothing is written if the file is damaged or not of this kind.
     """
     with _one_line(file), tempfile.TemporaryDirectory() as folder:
         unpacked = Path(folder)
@@ -155,7 +125,6 @@ def _copy(source: IO[bytes], write: Callable[[bytes], object], limit: int | None
 
 
 def _unpack(archive: zipfile.ZipFile, folder: Path) -> None:
-    """Unpack the members that the manifest lists, and compare them with it."""
     manifest = _read_manifest(archive)
     for name in manifest.members:
         path = Path(name)
@@ -185,7 +154,6 @@ def _read_manifest(archive: zipfile.ZipFile) -> Manifest:
 
 @contextmanager
 def _one_line(file: Path) -> Iterator[None]:
-    """Turn what a damaged or foreign file raises into one line."""
     try:
         yield
     except (zipfile.BadZipFile, KeyError, ValidationError, EOFError, NotImplementedError, RuntimeError) as error:

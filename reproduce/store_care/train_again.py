@@ -13,7 +13,7 @@ from typing import Any
 from torch import Tensor
 
 from protocols.datasets.dataset import DataError, DataRequest, Dataset
-from protocols.datasets.dataset_registry import EMBEDDED, open_dataset
+from protocols.datasets.dataset_registry import open_dataset
 from protocols.features.frozen_features import FrozenTrunk, with_features
 from protocols.images.decoding import BrokenImageError
 from protocols.jobs import TrainJob
@@ -33,6 +33,7 @@ from reproduce.store_care.check_files import read_tensors
 from results.records.artifacts import last_epoch_path, vectors_path, weights_path
 from results.records.provenance import mixed_versions
 from results.records.records import FoldResult, Provenance
+from results.spec.data_choice import EMBEDDED
 from results.spec.experiment_spec import Experiment
 from results.spec.source_names import sources_of_training
 from results.spec.training_spec import TRAINING_VERSION, FoldSpec, ImageSettings
@@ -65,14 +66,7 @@ class Comparison:
 def compare_training(
     stored: FoldResult, again: FoldResult, stored_weights: Path | None, new_weights: Path
 ) -> Comparison:
-    """Compare two results of the same specification.
-
-    Args:
-        stored: The stored result.
-        again: The result of the repeated training.
-        stored_weights: The stored checkpoint; None if the training keeps none.
-        new_weights: The checkpoint of the repeated training.
-    """
+    """Compare two results of the same specification, and their checkpoints if the stored one should have some."""
     differences = [*_different_fields(stored, again)]
     compared = stored_weights is not None and stored_weights.is_file()
     if stored_weights is not None and not compared:
@@ -173,14 +167,7 @@ class Sample:
 
 
 def draw_sample(trainings: Iterable[StoredTraining], store: Store, size: int, seed: int) -> Sample:
-    """Draw trainings at random. The same seed draws the same ones from an unchanged store.
-
-    Args:
-        trainings: The trainings of the experiments.
-        store: The store, which has the copies of users' sources.
-        size: Number of trainings to draw; fewer if there are fewer.
-        seed: Seed of the draw.
-    """
+    """Draw trainings at random. The same seed draws the same ones from an unchanged store."""
     by_fingerprint = {training.spec.fingerprint: training for training in trainings}
     ordered = [by_fingerprint[fingerprint] for fingerprint in sorted(by_fingerprint)]
     for training in ordered:
@@ -191,12 +178,7 @@ def draw_sample(trainings: Iterable[StoredTraining], store: Store, size: int, se
 
 
 def stored_trainings(store: Store, experiment: NamedExperiment) -> list[StoredTraining]:
-    """Return the finished trainings of an experiment: those of its runs, and those of its searches.
-
-    Args:
-        store: The store.
-        experiment: The experiment.
-    """
+    """Return the finished trainings of an experiment: those of its runs, and those of its searches."""
     summary = store.experiment(experiment.fingerprint)
     settings = summary.experiment
     records = store.experiment_runs(experiment.fingerprint)
@@ -221,14 +203,7 @@ def _is_of_this_version(spec: FoldSpec) -> bool:
 
 
 class DataAgain:
-    """Opens the data of stored trainings again, each dataset once.
-
-    Args:
-        root_of: Function that returns the folder of a dataset's images; None for no folder.
-        cache: Folder of decoded images.
-        device: cpu, cuda or cuda:N, which computes the features of a frozen trunk.
-        progress: Called with the number of decoded images.
-    """
+    """Opens the data of stored trainings again, each dataset once. `root_of` gives the folder of a dataset."""
 
     def __init__(
         self, root_of: Callable[[str], Path | None], cache: Path, device: str, progress: Progress | None = None
@@ -237,11 +212,7 @@ class DataAgain:
         self._opened: dict[tuple[str, ImageSettings, TrunkSpec | None], Dataset] = {}
 
     def of(self, training: StoredTraining) -> FoldData:
-        """Return the images, or features, that a training saw.
-
-        Raises:
-            InputError: The images are missing or are not those that the training saw.
-        """
+        """Return the images, or features, that a training saw; raise InputError if they are missing or others."""
         spec = training.spec
         key = (spec.dataset, spec.images, spec.trunk if spec.trunk.frozen else None)
         try:
@@ -272,16 +243,7 @@ class DataAgain:
 
 
 def check_weights(spec: FoldSpec, weights: Path | None, fetching: Progress | None = None) -> None:
-    """Find the trunk's weights, and download them if they are missing.
-
-    Args:
-        spec: The training.
-        weights: File with the trunk's weights, or its folder; None searches them.
-        fetching: Called with the downloaded part of the weights.
-
-    Raises:
-        InputError: The weights are missing, or are not those of the training.
-    """
+    """Find the trunk's weights, and download them if they are missing; raise InputError if they are others."""
     if spec.trunk.name == NO_TRUNK:
         return
     try:
@@ -302,21 +264,7 @@ def train_again(
     executor: Executor,
     progress: Progress | None = None,
 ) -> Iterator[tuple[StoredTraining, Comparison]]:
-    """Make trainings again and compare each with the stored one.
-
-    Args:
-        trainings: The trainings.
-        data: Their data.
-        artifacts: Folder of the stored checkpoints, which is only read.
-        executor: Carries out the trainings; it is closed at the end.
-        progress: Called with the number of trainings that are done, and of all trainings.
-
-    Yields:
-        Each training with its comparison, in the given order.
-
-    Raises:
-        WorkFailedError: A training cannot be made again.
-    """
+    """Make trainings again in the given order, and compare each with the stored one. The executor is closed."""
     with closing(executor), tempfile.TemporaryDirectory() as folder:
         futures, new_files = [], []
         for training in trainings:

@@ -9,6 +9,9 @@ from results.values import Record, Spec
 FEATURES = "features"
 """Name of the dataset that is a file of features, without images and without a trunk."""
 
+EMBEDDED = frozenset({"glyphs"})
+"""Names of the datasets that need no folder."""
+
 OWN_DATA = ("folder", FEATURES)
 """Names of the datasets that a user brings, which nobody published."""
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from protocols.trunks.bn_inception import BNInception
-from reproduce.execution.clusters.slurm import read_slurm_settings
+from reproduce.execution.clusters.slurm_job import read_slurm_settings
 from tests.support import image_folders
 from tests.support.documentation import PAGES, ROOT, all_commands, blocks, files_to_save
 from tests.support.feature_files import some_features, write_features

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reproduce.hidden_packages import hidden_package
+from reproduce.__main__ import hidden_package
 
 ROOT = Path(__file__).resolve().parents[2]
 

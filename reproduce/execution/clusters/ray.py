@@ -7,84 +7,21 @@ numbers equal those of a run without Ray (on the same kind of processor).
 """
 
 import logging
-import math
 import os
 import socket
-from collections.abc import Sequence
 from concurrent.futures import Future, InvalidStateError
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from reproduce.errors import InputError, WorkFailedError
-from reproduce.execution.clusters.ray_shared_folders import check_nodes
+from reproduce.execution.clusters.nodes import environment_of_workers, first_line, outcome_of
+from reproduce.execution.clusters.ray_nodes import Room, check_nodes, room_in, usable_nodes
 from reproduce.execution.devices import prepare_process, threads_per_training
-from reproduce.execution.executor import WorkerDiedError, environment_of_workers, first_line, outcome_of
+from reproduce.execution.executor import WorkerDiedError
 from reproduce.execution.tasks import Done, Task
 from reproduce.monitoring.observer import Tick
-
-Node = dict[str, Any]
-"""A node in the form of Ray's list: `Alive`, `NodeID`, `NodeManagerAddress`, `NodeManagerHostname`, `Resources`."""
-
-
-@dataclass(frozen=True)
-class Room:
-    """The capacity of a cluster for trainings.
-
-    Attributes:
-        device: cpu or cuda.
-        workers: How many trainings run at the same time.
-        gpu_share: Part of a GPU that each training gets; 0 on CPUs.
-    """
-
-    device: str
-    workers: int
-    gpu_share: float
-
-
-def usable_nodes(nodes: Sequence[Node], device: str, threads: int) -> list[Node]:
-    """Return the nodes that can run a training with this number of threads; for cuda they need a GPU as well."""
-    return [
-        node
-        for node in nodes
-        if node["Alive"] and _amount(node, "CPU") >= threads and (device == "cpu" or _amount(node, "GPU") >= 1)
-    ]
-
-
-def room_in(nodes: Sequence[Node], device: str, workers: int | None, threads: int) -> Room:
-    """Apply `--device` and `--workers` to the nodes of a cluster.
-
-    If there are more workers than GPUs, each GPU is shared by the same number of trainings, rounded up.
-
-    Args:
-        nodes: The nodes of the cluster.
-        device: cpu, cuda, or auto for cuda if a node has a GPU.
-        workers: Trainings at the same time; None for one per GPU, or on CPUs for as many as the cores allow.
-        threads: Threads of one training.
-
-    Raises:
-        InputError: The device is unknown, or no node can run a training on it.
-    """
-    if device not in ("auto", "cpu", "cuda"):
-        raise InputError(f"device {device!r}: with --ray use cpu, cuda or auto; Ray chooses which GPU")
-    if device == "auto":
-        device = "cuda" if usable_nodes(nodes, "cuda", threads) else "cpu"
-    usable = usable_nodes(nodes, device, threads)
-    if not usable:
-        wanted = f"{threads} core(s)" + (" and a GPU" if device == "cuda" else "")
-        raise InputError(f"--ray: no node of the cluster has {wanted} for a training on {device}")
-    if device == "cpu":
-        return Room(device, workers or sum(int(_amount(node, "CPU")) // threads for node in usable), 0)
-    gpus = sum(int(_amount(node, "GPU")) for node in usable)
-    workers = workers or gpus
-    return Room(device, workers, 1 / math.ceil(workers / gpus))
-
-
-def _amount(node: Node, resource: str) -> float:
-    return float(node["Resources"].get(resource, 0))
-
 
 _LOCAL = "local"
 _REACH_SECONDS = 10
@@ -169,11 +106,7 @@ class RayCluster:
         self._next_progress = self._mailbox.take.remote()
 
     def submit(self, task: Task) -> "Future[Done]":
-        """Give the task to Ray, which starts it when there is room.
-
-        Raises:
-            BrokenProcessPool: The connection to the cluster is lost.
-        """
+        """Give the task to Ray, which starts it when there is room."""
         if not self._ray.is_initialized():
             # Without this check Ray would start a new cluster.
             raise self._fail_unfinished(ConnectionError("the connection is closed"))
@@ -238,11 +171,7 @@ class RayCluster:
             self._ray.cancel(ref, force=True)
 
     def restart(self) -> None:
-        """Connect again after the cluster was lost. Unfinished tasks must be submitted again.
-
-        Raises:
-            WorkFailedError: The cluster cannot be reached.
-        """
+        """Connect again after the cluster was lost. Unfinished tasks must be submitted again."""
         self.close()
         try:
             self._connect()

@@ -15,90 +15,27 @@ import sys
 import time
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from typing import Any, ClassVar
 from uuid import uuid4
 
 from reproduce.errors import InputError
-from reproduce.execution.clusters.slurm_batch import SlurmBatch, outcome_path, progress_path
-from reproduce.execution.devices import threads_per_training
-from reproduce.execution.executor import (
-    WorkerDiedError,
+from reproduce.execution.clusters.nodes import (
     cannot_import,
+    check_kind_of_device,
     code_version,
     environment_of_workers,
     first_line,
     mark,
 )
+from reproduce.execution.clusters.slurm_job import SlurmBatch, SlurmSettings, outcome_path, progress_path
+from reproduce.execution.devices import threads_per_training
+from reproduce.execution.executor import WorkerDiedError
 from reproduce.execution.tasks import Done, Task
 from reproduce.monitoring.observer import Tick
 from reproduce.storage import StoragePaths
-
-SHORTEST_MINUTES = 15
-"""submitit takes a pre-emption in the last ten minutes for the time limit, so limits near that are refused."""
-
-_EXAMPLE = "--slurm partition=gpu,time=240,gpus=1,mem=16"
-
-
-@dataclass(frozen=True)
-class SlurmSettings:
-    """What each job asks for.
-
-    Attributes:
-        time: Limit in minutes.
-        partition: Name of the partition; None for the cluster's default.
-        gpus: GPUs per job, 0 or 1.
-        cpus: Cores per job; None for as many as a training has threads.
-        mem: Memory per job in GB; None for the cluster's default.
-        batch: Trainings per job, one after another.
-    """
-
-    time: int
-    partition: str | None = None
-    gpus: int = 0
-    cpus: int | None = None
-    mem: int | None = None
-    batch: int = 1
-
-
-_LEAST = {"time": SHORTEST_MINUTES, "gpus": 0, "cpus": 1, "mem": 1, "batch": 1}
-
-
-def read_slurm_settings(text: str) -> SlurmSettings:
-    """Read the value of `--slurm`.
-
-    Args:
-        text: `key=value` pairs, separated by commas.
-
-    Raises:
-        InputError: A key or a value is wrong, or `time` is missing.
-    """
-    known = [field.name for field in fields(SlurmSettings)]
-    values: dict[str, str] = {}
-    for pair in text.split(","):
-        key, equals, value = (part.strip() for part in pair.partition("="))
-        if not equals or not value or key not in known:
-            raise InputError(f"--slurm: {pair.strip()!r} is not one of {'=, '.join(known)}=; for example {_EXAMPLE}")
-        if key in values:
-            raise InputError(f"--slurm: {key} is given twice")
-        values[key] = value
-    if "time" not in values:
-        raise InputError(f"--slurm: time= is missing, the limit of a job in minutes; for example {_EXAMPLE}")
-    numbers = {key: _number(key, values[key]) for key in _LEAST if key in values}
-    if numbers.get("gpus", 0) > 1:
-        raise InputError(f"--slurm: gpus={values['gpus']}: a training uses one GPU; use gpus=0 or gpus=1")
-    return SlurmSettings(partition=values.get("partition"), **numbers)
-
-
-def _number(key: str, value: str) -> int:
-    # A longer number is no sensible request, and int() refuses very long ones.
-    number = int(value) if value.isascii() and value.isdecimal() and len(value) < 8 else -1
-    if number < _LEAST[key]:
-        raise InputError(f"--slurm: {key}={value}: use a whole number, at least {_LEAST[key]}")
-    return number
-
 
 JOBS = 32
 """Jobs at the same time without --workers."""
@@ -128,17 +65,7 @@ class _Member:
 
 
 class SlurmArrays:
-    """Carries out tasks as jobs of a SLURM cluster. A thread submits them and collects their outcomes.
-
-    Args:
-        settings: What each job asks for.
-        device: cpu, cuda, or auto for cuda if the jobs ask for a GPU.
-        workers: Jobs at the same time, waiting ones included; None for `JOBS`.
-        where: The cache and the artifacts, which all nodes must share.
-
-    Raises:
-        InputError: The settings do not fit, or this machine cannot submit jobs; the message is one line.
-    """
+    """Carries out tasks as jobs of a SLURM cluster. A thread submits them and collects their outcomes."""
 
     cluster: ClassVar[str] = "slurm"
     """Name of submitit's executor; tests use its local one."""
@@ -241,7 +168,6 @@ class SlurmArrays:
             future.set_exception(WorkerDiedError(reason))
 
     def _watch(self) -> None:
-        """Submit waiting tasks and collect outcomes until the executor is closed."""
         while not self._closed.wait(_POLL_SECONDS):
             self._submit_waiting()
             self._end_hanging()
@@ -352,8 +278,7 @@ def import_submitit() -> Any:
 
 
 def _checked_device(device: str, settings: SlurmSettings) -> str:
-    if device not in ("auto", "cpu", "cuda"):
-        raise InputError(f"device {device!r}: with --slurm use cpu, cuda or auto; SLURM chooses which GPU")
+    check_kind_of_device(device, "--slurm")
     if device == "cuda" and not settings.gpus:
         raise InputError("--device cuda: the jobs ask for no GPU; add gpus=1 to --slurm")
     return "cuda" if settings.gpus and device != "cpu" else "cpu"

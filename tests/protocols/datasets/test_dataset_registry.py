@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from protocols.datasets.dataset import DataError
-from protocols.datasets.dataset_registry import DATASETS, EMBEDDED, open_dataset
-from results.spec.data_choice import FEATURES
+from protocols.datasets.dataset_registry import DATASETS, open_dataset
+from results.spec.data_choice import EMBEDDED, FEATURES
 from tests.support.image_folders import assert_said, data_request
 
 

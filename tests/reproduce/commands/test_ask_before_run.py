@@ -50,7 +50,7 @@ def questions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_short_run_only_says_its_forecast(session: Session) -> None:
     text = said(session)
     assert "48 trainings to do, forecast: about " in text
-    assert "images a second, for cpu: measured on" in text
+    assert "images a second, for cpu: ResNet-50's rate (estimated)" in text
     assert "folder_small is made" not in text
 
 
@@ -82,7 +82,7 @@ def test_a_run_on_features_speaks_of_features(tmp_path: Path, questions: list[st
     where = storage_paths(str(tmp_path / "store.sqlite"), None, None, None)
     ((name, experiment),) = load_experiments(str(tmp_path / "mine.yaml"), {}).items()
     text = said(open_session(name, experiment, where, None))
-    assert "rows of features a second, for cpu: measured on" in text
+    assert "rows of features a second, for cpu: 1000 optimizer steps" in text
     assert "Shorter: " in text
     assert "image" not in text
     assert "--frozen" not in text

@@ -18,10 +18,10 @@ from PIL import Image
 from protocols.images.crops import evaluation_batch
 from protocols.images.packed_images import LabelledImages
 from protocols.images.packing import pack_files
+from reproduce.commands.export import new_folder
 from reproduce.errors import InputError
 from reproduce.outputs import export_models as exporting_models
 from reproduce.outputs import load_model
-from reproduce.outputs.export_tables import new_folder
 from reproduce.outputs.find_runs import find_run
 from results.spec.training_spec import ImageSettings
 from results.store.store import Store

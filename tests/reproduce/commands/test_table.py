@@ -189,11 +189,11 @@ def test_deviations_contain_settings_but_not_free_choices(own_files):
     assert deviations("nir_table1", summary(whole)) == ("the suite has no experiment file of this name",)
 
 
-@pytest.mark.parametrize("file", experiment_names())
-def test_no_experiment_of_the_suite_deviates_from_its_file(file):
+def test_no_experiment_of_the_suite_deviates_from_its_file():
     """Every experiment is compared in its stored form, after a round trip through JSON."""
-    for name, one in load_experiments(file, {}).items():
-        assert deviations(name, summary(json.loads(json.dumps(one.without_folder())))) == ()
+    for file in experiment_names():
+        for name, one in load_experiments(file, {}).items():
+            assert deviations(name, summary(json.loads(json.dumps(one.without_folder())))) == (), name
 
 
 @pytest.mark.parametrize("key", sorted(Experiment.model_fields))
@@ -301,7 +301,6 @@ def test_unknown_names_give_one_line_with_the_known_names(say, store):
     assert "no experiment 'nonsense'" in line
     for known in ("quickstart", *published_tables()):
         assert known in line
-    assert refusal(say("quickstart", "--what", "printed")) == refusal(say("quickstart", "--what", "published"))
     line = refusal(say("quickstart", "--what", "published"))
     assert "no published table 'quickstart'" in line
     assert "nir_table5" in line

@@ -8,7 +8,8 @@ import pytest
 
 from protocols.jobs import TrainJob
 from reproduce.execution.clusters.ray import RayCluster
-from reproduce.execution.clusters.slurm import SlurmArrays, SlurmSettings
+from reproduce.execution.clusters.slurm import SlurmArrays
+from reproduce.execution.clusters.slurm_job import SlurmSettings
 from reproduce.execution.executor import WorkerDiedError
 from reproduce.execution.local import LocalProcesses
 from reproduce.execution.tasks import TrainTask

@@ -67,7 +67,7 @@ def watched(problem):
 def test_the_longest_training_has_all_epochs(problem, watched):
     (_, longest) = lengths(problem, problem.fold_specs(TRIPLET, "search", 0)[:1])
     assert longest.iterations == 6
-    assert longest.trained + longest.validated / EVALUATION_SPEED == pytest.approx(watched.images(2))
+    assert longest.work == pytest.approx(watched.images(2))
 
 
 def test_nothing_hangs_until_a_training_has_shown_its_rate(watched):

@@ -57,7 +57,7 @@ def test_twice_the_workers_take_half_the_time(totals, finished):
 def test_time_left_lies_between_the_shortest_and_the_longest_training(totals, finished):
     forecast = after(totals, 1, finished)
     left, to_do = forecast.seconds_left(), forecast.total - forecast.n_done
-    seconds = [duration for durations in forecast._durations.values() for duration in durations]
+    seconds = [duration for durations in forecast.durations.values() for duration in durations]
     if left:
         assert min(seconds) * to_do * (1 - 1e-9) <= left <= max(seconds) * to_do * (1 + 1e-9)
 

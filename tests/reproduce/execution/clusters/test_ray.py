@@ -14,9 +14,10 @@ import torch
 
 from protocols.jobs import TrainJob
 from reproduce.errors import InputError
+from reproduce.execution.clusters.nodes import CodeVersion, code_version, environment_of_workers
 from reproduce.execution.clusters.ray import RayCluster
 from reproduce.execution.devices import threads_per_training
-from reproduce.execution.executor import CodeVersion, WorkerDiedError, code_version, environment_of_workers
+from reproduce.execution.executor import WorkerDiedError
 from reproduce.execution.local import InProcess, LocalProcesses
 from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.tasks import TrainTask
@@ -232,9 +233,7 @@ def test_a_lost_cluster_breaks_the_pool_until_it_is_restarted(tmp_path):
 @with_ray
 def test_a_node_that_does_not_see_a_folder_is_named(tmp_path, monkeypatch):
     # On a node whose folder is a different one, the file that was made here does not exist.
-    monkeypatch.setattr(
-        "reproduce.execution.clusters.ray_shared_folders.mark", lambda folder: folder / ".seen-elsewhere"
-    )
+    monkeypatch.setattr("reproduce.execution.clusters.ray_nodes.mark", lambda folder: folder / ".seen-elsewhere")
     with pytest.raises(InputError) as error:
         cluster(tmp_path, workers=1)
     assert f"node {socket.gethostname()} (" in str(error.value)
@@ -259,7 +258,7 @@ def test_a_node_that_cannot_import_the_suite_is_named(tmp_path, monkeypatch):
 @with_ray
 def test_a_node_with_other_code_is_named(tmp_path, monkeypatch):
     other = CodeVersion("another hash", code_version().origin)
-    monkeypatch.setattr("reproduce.execution.clusters.ray_shared_folders.code_version", lambda: other)
+    monkeypatch.setattr("reproduce.execution.clusters.ray_nodes.code_version", lambda: other)
     with pytest.raises(
         InputError, match=r"node .* has other code \(its files of the suite are not those of this run\)"
     ):

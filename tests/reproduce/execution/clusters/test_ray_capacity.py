@@ -3,7 +3,7 @@
 import pytest
 
 from reproduce.errors import InputError
-from reproduce.execution.clusters.ray import Room, room_in, usable_nodes
+from reproduce.execution.clusters.ray_nodes import Room, room_in, usable_nodes
 
 
 def node(name="n", alive=True, **resources):

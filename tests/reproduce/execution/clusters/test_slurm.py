@@ -14,7 +14,8 @@ import torch
 
 from protocols.jobs import TrainJob
 from reproduce.errors import InputError
-from reproduce.execution.clusters.slurm import SlurmArrays, SlurmSettings
+from reproduce.execution.clusters.slurm import SlurmArrays
+from reproduce.execution.clusters.slurm_job import SlurmSettings
 from reproduce.execution.devices import threads_per_training
 from reproduce.execution.executor import WorkerDiedError
 from reproduce.execution.local import InProcess, LocalProcesses

@@ -6,9 +6,10 @@ import pytest
 
 from protocols.jobs import TrainJob
 from reproduce.errors import InputError
-from reproduce.execution.clusters import slurm_batch
-from reproduce.execution.clusters.slurm_batch import SlurmBatch, outcome_path, progress_path
-from reproduce.execution.executor import CodeVersion, WorkerDiedError, code_version, mark
+from reproduce.execution.clusters import slurm_job
+from reproduce.execution.clusters.nodes import CodeVersion, code_version, mark
+from reproduce.execution.clusters.slurm_job import SlurmBatch, outcome_path, progress_path
+from reproduce.execution.executor import WorkerDiedError
 from reproduce.execution.tasks import Trained, TrainTask
 from tests.support.small_problem import TRIPLET, small_problem
 
@@ -77,7 +78,7 @@ def test_at_the_time_limit_the_option_is_named_and_the_other_tasks_are_left(tmp_
     def ends_in_the_middle(task, device, report):
         return submitit_errors.UncompletedJobError("Job not requeued because: timed-out too many times.")
 
-    monkeypatch.setattr(slurm_batch, "outcome_of", ends_in_the_middle)
+    monkeypatch.setattr(slurm_job, "outcome_of", ends_in_the_middle)
     member = batch(tmp_path)
     member()
     first, second = outcomes(member)
@@ -92,7 +93,7 @@ class PickyError(Exception):
 
 
 def test_an_error_that_cannot_be_unpickled_keeps_its_name_and_message(tmp_path, monkeypatch):
-    monkeypatch.setattr(slurm_batch, "outcome_of", lambda *_: PickyError("one", "two"))
+    monkeypatch.setattr(slurm_job, "outcome_of", lambda *_: PickyError("one", "two"))
     member = batch(tmp_path)
     member()
     for outcome in outcomes(member):

@@ -3,7 +3,7 @@
 import pytest
 
 from reproduce.errors import InputError
-from reproduce.execution.clusters.slurm import SlurmSettings, read_slurm_settings
+from reproduce.execution.clusters.slurm_job import SlurmSettings, read_slurm_settings
 
 
 def test_pairs_are_read_and_the_rest_has_defaults():

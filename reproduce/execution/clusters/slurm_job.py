@@ -1,4 +1,4 @@
-"""One member of a SLURM job array: a batch of tasks that a node carries out one after another.
+"""A job of a SLURM cluster: what it asks for, and the batch of tasks that it carries out one after another.
 
 Each outcome is a file of its own in a shared folder. A job that is pre-empted is requeued; it starts again, leaves out
 the tasks whose outcomes are there, and restarts the task that was interrupted. A training is a pure function, so the
@@ -8,15 +8,13 @@ numbers stay the same.
 import pickle
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from reproduce.errors import InputError
-from reproduce.execution.devices import prepare_process
-from reproduce.execution.executor import (
+from reproduce.execution.clusters.nodes import (
     CodeVersion,
-    WorkerDiedError,
     code_version,
     difference,
     first_line,
@@ -24,9 +22,67 @@ from reproduce.execution.executor import (
     outcome_of,
     unseen_folder,
 )
+from reproduce.execution.devices import prepare_process
+from reproduce.execution.executor import WorkerDiedError
 from reproduce.execution.tasks import Done, Task
 from reproduce.monitoring.observer import Tick
 from results.whole_files import write_whole
+
+SHORTEST_MINUTES = 15
+"""submitit takes a pre-emption in the last ten minutes for the time limit, so limits near that are refused."""
+
+_EXAMPLE = "--slurm partition=gpu,time=240,gpus=1,mem=16"
+
+
+@dataclass(frozen=True)
+class SlurmSettings:
+    """What each job asks for.
+
+    Attributes:
+        time: Limit in minutes.
+        partition: Name of the partition; None for the cluster's default.
+        gpus: GPUs per job, 0 or 1.
+        cpus: Cores per job; None for as many as a training has threads.
+        mem: Memory per job in GB; None for the cluster's default.
+        batch: Trainings per job, one after another.
+    """
+
+    time: int
+    partition: str | None = None
+    gpus: int = 0
+    cpus: int | None = None
+    mem: int | None = None
+    batch: int = 1
+
+
+_LEAST = {"time": SHORTEST_MINUTES, "gpus": 0, "cpus": 1, "mem": 1, "batch": 1}
+
+
+def read_slurm_settings(text: str) -> SlurmSettings:
+    """Read the value of `--slurm`, `key=value` pairs separated by commas; raise InputError if one is wrong."""
+    known = [field.name for field in fields(SlurmSettings)]
+    values: dict[str, str] = {}
+    for pair in text.split(","):
+        key, equals, value = (part.strip() for part in pair.partition("="))
+        if not equals or not value or key not in known:
+            raise InputError(f"--slurm: {pair.strip()!r} is not one of {'=, '.join(known)}=; for example {_EXAMPLE}")
+        if key in values:
+            raise InputError(f"--slurm: {key} is given twice")
+        values[key] = value
+    if "time" not in values:
+        raise InputError(f"--slurm: time= is missing, the limit of a job in minutes; for example {_EXAMPLE}")
+    numbers = {key: _number(key, values[key]) for key in _LEAST if key in values}
+    if numbers.get("gpus", 0) > 1:
+        raise InputError(f"--slurm: gpus={values['gpus']}: a training uses one GPU; use gpus=0 or gpus=1")
+    return SlurmSettings(partition=values.get("partition"), **numbers)
+
+
+def _number(key: str, value: str) -> int:
+    # A longer number is no sensible request, and int() refuses very long ones.
+    number = int(value) if value.isascii() and value.isdecimal() and len(value) < 8 else -1
+    if number < _LEAST[key]:
+        raise InputError(f"--slurm: {key}={value}: use a whole number, at least {_LEAST[key]}")
+    return number
 
 
 @dataclass(frozen=True)
@@ -78,7 +134,6 @@ class SlurmBatch:
         return DelayedSubmission(self)
 
     def _unusable(self) -> InputError | None:
-        """Return the reason why this node must not train, if there is one."""
         node = f"--slurm: node {socket.gethostname()}"
         for path in self.marks:
             if not path.exists():

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from reproduce.execution import executor as module
-from reproduce.execution.executor import CodeVersion, code_version, difference
+from reproduce.execution.clusters import nodes as module
+from reproduce.execution.clusters.nodes import CodeVersion, code_version, difference
 
 
 def with_torch(version: CodeVersion, torch: str) -> CodeVersion:
@@ -26,7 +26,7 @@ def test_a_changed_file_is_noticed(tmp_path, monkeypatch):
     loss, page = tmp_path / "losses" / "a.py", tmp_path / "reports" / "page.py"
     loss.write_text("margin = 1\n")
     page.write_text("width = 1\n")
-    monkeypatch.setattr(module, "_ROOT", tmp_path)
+    monkeypatch.setattr(module, "_CHECKOUT", tmp_path)
     before = code_version()
     page.write_text("width = 2\n")
     assert difference(before, code_version()) == ""

@@ -3,7 +3,8 @@
 import pytest
 import yaml
 
-from reproduce.config.experiment_file import check_names, experiment_names, load_experiments
+from reproduce.commands.open_sessions import checked
+from reproduce.config.experiment_file import experiment_names, load_experiments
 from reproduce.errors import InputError
 from tests.support.command_line import TINY, ask
 
@@ -21,10 +22,10 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("file", experiment_names())
-def test_every_name_in_the_suites_files_is_known(file):
-    for name, experiment in load_experiments(file, {}).items():
-        check_names(name, experiment)
+def test_every_name_in_the_suites_files_is_known():
+    for file in experiment_names():
+        for name, experiment in load_experiments(file, {}).items():
+            assert checked(name, experiment) == experiment
 
 
 @pytest.mark.parametrize(("changes", "said"), WRONG)
@@ -33,7 +34,7 @@ def test_an_unknown_name_gives_one_line_with_experiment_and_key(tmp_path, change
     path.write_text(yaml.safe_dump({**yaml.safe_load(TINY), **changes}))
     (experiment,) = load_experiments(str(path), {}).values()
     with pytest.raises(InputError) as error:
-        check_names("mine", experiment)
+        checked("mine", experiment)
     assert str(error.value).startswith(f"mine: {said}")
     assert "\n" not in str(error.value)
 

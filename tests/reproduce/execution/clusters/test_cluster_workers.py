@@ -7,7 +7,7 @@ from pathlib import Path
 from protocols.jobs import TrainJob
 from protocols.splits import SplitError
 from protocols.trunks.weights import WEIGHTS_VARIABLE
-from reproduce.execution.executor import environment_of_workers, first_line, mark, outcome_of, unseen_folder
+from reproduce.execution.clusters.nodes import environment_of_workers, first_line, mark, outcome_of, unseen_folder
 from reproduce.execution.tasks import Trained, TrainTask
 from tests.support.small_problem import TRIPLET, small_problem
 
@@ -22,7 +22,7 @@ def test_workers_get_the_modules_weights_and_threads_of_this_process(tmp_path, m
     assert variables["TORCH_HOME"] == str(tmp_path / "home")
     assert variables["OMP_NUM_THREADS"] == variables["MKL_NUM_THREADS"] == "3"
     places = variables["PYTHONPATH"].split(os.pathsep)
-    assert places[0] == str(Path(__file__).resolve().parents[3])
+    assert places[0] == str(Path(__file__).resolve().parents[4])
     assert str(tmp_path) in places
     assert os.path.dirname(os.__file__) not in places
     monkeypatch.delenv(WEIGHTS_VARIABLE)
