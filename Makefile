@@ -8,7 +8,7 @@ PIP := $(RUN) -m pip --disable-pip-version-check install
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: quickstart example test test-fast test-long test-cluster test-faults check docs diagrams bench bench-racing bench-gpu calibrate clean
+.PHONY: quickstart example test test-fast test-long test-cluster test-faults check docs diagrams bench bench-racing bench-gpu calibrate mutants durations clean
 
 quickstart: $(VENV)/runtime.stamp
 	$(RUN) -m reproduce run quickstart $(ARGS)
@@ -19,14 +19,14 @@ example: $(VENV)/runtime.stamp
 	cp docs/_build/example/quickstart/index.html docs/example.html
 
 test: $(VENV)/dev.stamp check docs
-	$(RUN) -m pytest -n 2 --dist loadfile
+	$(RUN) -m pytest -n 2 --dist worksteal
 
 test-fast: $(VENV)/dev.stamp
-	$(RUN) -m pytest -m "not slow and not long and not faults and not cluster"
+	$(RUN) -m pytest -n 2 --dist worksteal -m "not slow and not long and not faults and not cluster" $(ARGS)
 
-# Whole runs that take minutes, such as all commands of the docs. CI runs it after `make test`.
+# Whole runs, simulations of coverage, every card in every experiment. CI runs it after `make test`.
 test-long: $(VENV)/dev.stamp
-	$(RUN) -m pytest -m long -n 2 --durations 5 $(ARGS)
+	$(RUN) -m pytest -m long -n 2 --dist worksteal --durations 5 $(ARGS)
 
 # Nodes of Ray, jobs of SLURM's local executor and a PostgreSQL server; some are killed. CI runs it after `make test`.
 test-cluster: $(VENV)/dev.stamp
@@ -46,7 +46,7 @@ docs: $(VENV)/dev.stamp
 	$(RUN) -m sphinx --builder html --nitpicky --fail-on-warning --keep-going --quiet docs docs/_build/html
 
 # The drawings are kept beside their sources, so that only who changes one needs Graphviz.
-diagrams: docs/images/rooms.svg docs/images/way_of_a_number.svg docs/images/way_of_a_hyperparameter.svg
+diagrams: docs/images/rooms.svg docs/images/way_of_a_number.svg
 
 docs/images/%.svg: docs/images/%.dot
 	dot -Tsvg $< -o $@
@@ -81,6 +81,14 @@ $(VENV)/runtime.stamp: requirements.lock pyproject.toml | $(VENV)/bin/python
 $(VENV)/dev.stamp: requirements-dev.lock $(VENV)/runtime.stamp
 	$(PIP) -r requirements-dev.lock
 	touch $@
+
+# Measures every test that `make test` runs; those above half a second are `slow` afterwards.
+durations: $(VENV)/dev.stamp
+	$(RUN) -m pytest -p tests.support.durations $(ARGS)
+
+# Changes core modules in small ways and counts how often their fast tests notice; ARGS names modules or an option.
+mutants: $(VENV)/dev.stamp
+	$(RUN) -m tests.mutants $(ARGS)
 
 clean:
 	rm -rf $(VENV) docs/_build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

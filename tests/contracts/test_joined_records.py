@@ -77,7 +77,6 @@ def test_unequal_runs_of_a_shared_method_are_refused():
             joined([part("contrastive", "triplet"), changed], METHODS)
 
 
-@pytest.mark.slow
 def test_the_command_prints_the_joined_record(tmp_path):
     files = [tmp_path / "a.json", tmp_path / "b.json"]
     for file, methods in zip(files, [METHODS[6:], METHODS[:6]], strict=True):

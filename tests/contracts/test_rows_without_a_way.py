@@ -2,12 +2,10 @@
 
 import re
 
-from reproduce.outputs.covered_rows import CoveredRow, covered_rows
+from reproduce.outputs.covered_rows import CoveredRow
 from results.published.rows import RowOrigin, row_origin
 from results.published.tables import PublishedRow, published_table, published_tables
-from tests.support.published_files import ROOT
-
-COVERED = covered_rows()
+from tests.support.published_files import ROOT, covered
 
 
 def origins() -> list[tuple[str, PublishedRow, RowOrigin]]:
@@ -26,12 +24,12 @@ def entries() -> list[str]:
 
 
 def not_runnable() -> list[CoveredRow]:
-    return [row for row in COVERED if row.status == "not runnable"]
+    return [row for row in covered() if row.status == "not runnable"]
 
 
 def test_a_measured_row_is_runnable_or_the_data_say_why_not() -> None:
     measured = {(name, row.label) for name, row, origin in origins() if origin.kind == "measured"}
-    statuses = {row.status for row in COVERED if (row.table, row.label) in measured}
+    statuses = {row.status for row in covered() if (row.table, row.label) in measured}
     assert "method not in the suite" not in statuses
     for row in not_runnable():
         reasons = {

@@ -268,7 +268,6 @@ def test_an_unknown_format_is_one_line(say, here):
         assert known in line
 
 
-@pytest.mark.slow
 def test_a_full_disk_gives_one_line_and_the_run_can_continue_afterwards(say, here):
     """With different limits, trainings, trials and runs meet the full disk."""
     arguments = ("run", "tiny.yaml", "--methods", "contrastive", "--workers", "1", "--store", "s.sqlite")

@@ -104,6 +104,8 @@ BY_MAKE = [
     "make test-cluster",
     "make check",
     "make docs",
+    "make durations",
+    "make mutants",
     "make calibrate",
 ]
 BY_PIP = [f"pip install -e '.[{extra}]'" for extra in ("torchvision", "faiss-gpu", "ray", "slurm", "postgres")]

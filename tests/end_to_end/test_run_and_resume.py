@@ -14,8 +14,6 @@ from results.store.store import Store
 from tests.support.command_line import TINY, ask, command, in_background, reproduce
 from tests.support.processes import group_members
 
-pytestmark = pytest.mark.slow
-
 TRAININGS = 2 + 2 * (2 + 1)
 """Untrained: one run of two folds; contrastive: two trials and one reproduction of two folds."""
 
@@ -235,4 +233,3 @@ def test_a_repeated_search_adds_to_the_first_one(tmp_path):
     assert "Every method was searched 2 times" in reproduce(tmp_path, "table", "tiny", "--format", "markdown").out
     doubt = pd.read_csv(io.StringIO(reproduce(tmp_path, "table", "tiny", "--what", "doubt", "--format", "csv").out))
     assert doubt.empty, "a single method has no pair"
-    assert "page:" in repeated.out

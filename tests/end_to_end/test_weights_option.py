@@ -47,7 +47,6 @@ def refused(answer: Answer) -> str:
     return answer.err
 
 
-@pytest.mark.slow
 def test_without_weights_and_network_the_error_is_one_line(here: Path) -> None:
     done = subprocess.run(
         command("run", "inception.yaml"), cwd=here, env=environment(), capture_output=True, text=True, timeout=120
@@ -66,7 +65,6 @@ def test_missing_and_unneeded_weights_files_give_one_line(say, here: Path, name:
     assert not (here / "runs" / "store.sqlite").exists()
 
 
-@pytest.mark.slow
 def test_a_plan_needs_neither_images_nor_weights(say, here: Path) -> None:
     experiment = (here / "inception.yaml").read_text().replace("{name: glyphs}", "{name: cub200}")
     (here / "birds.yaml").write_text(experiment)
@@ -100,7 +98,6 @@ def test_a_plan_without_torchvision_counts_trainings_but_gives_no_times(
     assert "images a second" in " ".join(say("plan", "resnet.yaml", "--rate", "50").out.split())
 
 
-@pytest.mark.slow
 def test_trainings_with_the_users_weights_file_record_its_name(say, here: Path) -> None:
     torch.manual_seed(0)
     torch.save(BNInception().state_dict(), here / "own.pth")

@@ -9,8 +9,6 @@ import pytest
 from tests.support.command_line import reproduce
 from tests.support.killed_runs import EXPERIMENT, KilledRun, table
 
-pytestmark = pytest.mark.slow
-
 VICTIMS = ("parent", "worker", "writer")
 KILLS, SHORT = 50, 2
 WRITES = 24

@@ -16,7 +16,6 @@ from tests.support.power_cuts import CutRun, lose_unsynced
 from tests.support.tiny_run import FOLDERS, striped_images
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.faults,
     pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs the open files in /proc"),
 ]

@@ -20,7 +20,6 @@ def folder(tiny_run: Path, tmp_path: Path) -> Path:
     shutil.copytree(tiny_run / "runs", tmp_path / "runs")
     (tmp_path / "images").symlink_to(tiny_run / "images")
     shutil.copyfile(tiny_run / "tiny.yaml", tmp_path / "tiny.yaml")
-    shutil.rmtree(tmp_path / "runs" / "reports")
     protect(tmp_path)
     return tmp_path
 

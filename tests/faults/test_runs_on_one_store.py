@@ -10,8 +10,6 @@ import pytest
 from tests.support.command_line import reproduce
 from tests.support.runs_at_once import TRAININGS, assert_equal_work, interrupt, made, start_run, write_experiment
 
-pytestmark = pytest.mark.slow
-
 SQLITE = "runs/store.sqlite"
 
 

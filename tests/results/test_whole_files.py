@@ -1,12 +1,13 @@
 """Files and folders that are whole or absent: interrupted writes, full disks, several writers at once."""
 
 import re
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from results.whole_files import file_name, partial_name, whole_folder, write_whole
+from results.whole_files import file_name, is_sound, partial_name, set_aside, whole_folder, write_whole
 
 
 def test_a_file_is_written_with_its_folder(tmp_path):
@@ -90,3 +91,39 @@ def test_a_folder_can_be_filled_elsewhere(tmp_path):
 @pytest.mark.parametrize("name", ["../../etc/x", "a/b", "..", "", "ä b", "tiny"])
 def test_names_stay_in_their_folder(name):
     assert re.fullmatch(r"[\w-][\w.-]*", file_name(name))
+
+
+def test_damaged_files_are_set_aside_under_the_first_free_number(tmp_path):
+    path = tmp_path / "file"
+    for number in (1, 2):
+        path.write_text(str(number))
+        assert set_aside(path) == tmp_path / f"file.damaged-{number}"
+    assert not path.exists()
+    assert [(tmp_path / f"file.damaged-{number}").read_text() for number in (1, 2)] == ["1", "2"]
+    assert set_aside(path) == tmp_path / "file.damaged-3", "a file that is gone is no error"
+    assert not (tmp_path / "file.damaged-3").exists()
+
+
+def test_an_archive_is_sound_if_it_has_members_with_their_content(tmp_path):
+    path = tmp_path / "archive.zip"
+    assert not is_sound(path)
+    with zipfile.ZipFile(path, "w"):
+        pass
+    assert not is_sound(path), "it is empty"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("member", b"content of the member")
+    assert is_sound(path)
+    path.write_bytes(path.read_bytes().replace(b"content", b"Content"))
+    assert not is_sound(path)
+
+
+def test_a_folder_may_be_made_by_two_at_once(tmp_path, monkeypatch):
+    made = Path.mkdir
+
+    def after_another(self, *args, **options):
+        made(self)
+        made(self, *args, **options)
+
+    monkeypatch.setattr(Path, "mkdir", after_another)
+    write_whole(tmp_path / "new" / "file", "text")
+    assert (tmp_path / "new" / "file").read_text() == "text"

@@ -55,24 +55,40 @@ main()
 """
 
 
+# Drawing a page takes longer than a tiny experiment.
+_WITHOUT_PAGE = """
+import reproduce.outputs.page as page
+page.page_or_reason = lambda *_: "page: not drawn"
+from reproduce.__main__ import main
+main()
+"""
+
+
 class Answer(NamedTuple):
     code: int
     out: str
     err: str
 
 
-def ask(*arguments: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Answer:
-    """The command line in this process: exit code and what was printed."""
-    monkeypatch.setattr(sys, "argv", ["reproduce", *arguments])
+def ask(
+    *arguments: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, page: bool = False
+) -> Answer:
+    """The command line in this process: exit code and what was printed. `page`: whether a run draws its page."""
     capsys.readouterr()
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "argv", ["reproduce", *arguments])
+        if arguments[:1] == ("run",) and not page:
+            patch.setattr("reproduce.outputs.page.page_or_reason", lambda *_: "page: not drawn")
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
     printed = capsys.readouterr()
     return Answer(int(ended.value.code or 0), printed.out, printed.err)
 
 
-def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "reproduce", *arguments]
+def command(*arguments: str, page: bool = False) -> list[str]:
+    """The words that start the command line in a process. `page`: whether a run draws its page."""
+    without_page = arguments[:1] == ("run",) and not page
+    return [sys.executable, *(["-c", _WITHOUT_PAGE] if without_page else ["-m", "reproduce"]), *arguments]
 
 
 def interruptible(arguments: list[str]) -> list[str]:
@@ -89,10 +105,10 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
 
 
-def reproduce(folder: Path, *arguments: str) -> Answer:
-    """`python -m reproduce` in a folder."""
+def reproduce(folder: Path, *arguments: str, page: bool = False) -> Answer:
+    """`python -m reproduce` in a folder. `page`: whether a run draws its page."""
     done = subprocess.run(
-        command(*arguments), cwd=folder, env=environment(), capture_output=True, text=True, timeout=300
+        command(*arguments, page=page), cwd=folder, env=environment(), capture_output=True, text=True, timeout=300
     )
     return Answer(done.returncode, done.stdout, done.stderr)
 

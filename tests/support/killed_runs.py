@@ -4,7 +4,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -32,15 +31,6 @@ def _hook(event, arguments):
             return
         os.kill(os.getpid(), signal.SIGKILL)
 sys.addaudithook(_hook)
-"""
-
-
-# The page takes longer than all trainings.
-_WITHOUT_PAGE = """
-import reproduce.outputs.page as page
-page.page_or_reason = lambda *_: "page: not drawn"
-from reproduce.cli import main
-main()
 """
 
 
@@ -112,9 +102,9 @@ class KilledRun:
 
 def run_arguments(name: str, *, page: bool) -> list[str]:
     """Return the command that runs the experiment with the store in folder `name`."""
-    program = command() if page else [sys.executable, "-c", _WITHOUT_PAGE]
     store = ("--store", f"{name}/store.sqlite", "--artifacts", f"{name}/artifacts", "--tables", f"{name}/tables")
-    return [*program, "run", "tiny.yaml", "--workers", "2", "--device", "cpu", "--cache", "cache", *store]
+    options = ("--workers", "2", "--device", "cpu", "--cache", "cache")
+    return command("run", "tiny.yaml", *options, *store, page=page)
 
 
 def table(folder: Path, name: str) -> bytes:

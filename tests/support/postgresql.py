@@ -116,15 +116,3 @@ def running_server() -> Iterator[Server]:
             yield server
         finally:
             server.stop()
-
-
-@pytest.fixture(scope="session")
-def postgresql_server() -> Iterator[Server]:
-    with running_server() as server:
-        yield server
-
-
-@pytest.fixture
-def postgresql_url(postgresql_server: Server) -> str:
-    """The URL of an empty database."""
-    return postgresql_server.new_database()

@@ -1,6 +1,7 @@
 """The published tables' files as they are, and the method cards."""
 
 import csv
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -13,3 +14,11 @@ CARDS = {path.stem: yaml.safe_load(path.read_text()) for path in (ROOT / "reprod
 def lines(name):
     with (PUBLISHED / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
+
+
+@cache
+def covered():
+    """Every published row, and whether a shipped file runs it."""
+    from reproduce.outputs.covered_rows import covered_rows
+
+    return covered_rows()

@@ -55,7 +55,6 @@ def test_images_that_are_read_from_a_folder_can_be_listed() -> None:
     assert all(entry.description for entry in DATASETS.values())
 
 
-@pytest.mark.slow
 def test_glyphs_need_no_place(tmp_path: Path) -> None:
     one, again = (open_dataset(data_request(None, tmp_path, "glyphs")) for _ in range(2))
     assert one.fingerprint == again.fingerprint

@@ -226,7 +226,6 @@ def test_raw_pixels_do_not_solve_it(dataset: Glyphs) -> None:
     assert precision < 0.5
 
 
-@pytest.mark.slow
 def test_rendering_is_the_same_in_another_process(dataset: Glyphs) -> None:
     code = (
         "import hashlib; from protocols.datasets.glyphs import render; g = render(); "

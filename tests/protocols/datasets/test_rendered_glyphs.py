@@ -9,7 +9,6 @@ from protocols.datasets.dataset import DataRequest
 from results.spec.training_spec import ImageSettings
 
 
-@pytest.mark.slow
 def test_glyphs_are_rendered_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     request = DataRequest("glyphs", ImageSettings(resize=None, crop=32), tmp_path)
     drawn = glyphs.open_glyphs(request)

@@ -82,7 +82,6 @@ def test_a_search_that_is_filled_again_proposes_what_a_kept_study_of_optuna_woul
         study.tell(asked, trial.score)
 
 
-@pytest.mark.slow
 def test_the_gaussian_process_finds_better_settings_than_the_start() -> None:
     scores = [trial.score or 0.0 for trial in _go_on([], 25, SamplerSettings())]
     assert max(scores[5:]) > max(scores[:5])

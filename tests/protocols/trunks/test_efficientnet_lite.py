@@ -120,7 +120,6 @@ def test_training_mode_gives_the_same_output_as_evaluation_mode(images: torch.Te
         assert torch.equal(model.train()(images), model.eval()(images))
 
 
-@pytest.mark.slow
 def test_untrained_scores_on_real_photographs(tmp_path: Path) -> None:
     root = os.environ.get("CUB100")
     if not root:

@@ -32,7 +32,7 @@ def finished(tmp_path_factory):
     """A folder with a finished run of the experiment, and the output of the run."""
     folder = tmp_path_factory.mktemp("reported")
     (folder / "tiny.yaml").write_text(SMALL)
-    answer = reproduce(folder, "run", "tiny.yaml", "--workers", "2")
+    answer = reproduce(folder, "run", "tiny.yaml", "--workers", "2", page=True)
     assert answer.code == 0, answer.err
     return folder, answer
 
@@ -60,7 +60,6 @@ def whole_page(folder):
     return (folder / "runs" / "reports" / "tiny" / "index.html").read_text()
 
 
-@pytest.mark.slow
 def test_the_last_line_of_a_run_names_its_page(finished):
     folder, answer = finished
     assert answer.out.splitlines()[-1] == "page: runs/reports/tiny/index.html"
@@ -74,16 +73,14 @@ def test_the_last_line_of_a_run_names_its_page(finished):
         assert heading in page
 
 
-@pytest.mark.slow
 def test_a_run_that_is_called_again_keeps_its_page(here):
     page = here / "runs" / "reports" / "tiny" / "index.html"
     page.write_text("kept")
-    answer = reproduce(here, "run", "tiny.yaml", "--workers", "1")
+    answer = reproduce(here, "run", "tiny.yaml", "--workers", "1", page=True)
     assert answer.out.splitlines()[-1] == "page: runs/reports/tiny/index.html"
     assert page.read_text() == "kept"
 
 
-@pytest.mark.slow
 def test_the_page_is_the_same_without_torch(finished, tmp_path):
     folder, _ = finished
     done = torchless(folder, "report", "--to", str(tmp_path))
@@ -94,7 +91,6 @@ def test_the_page_is_the_same_without_torch(finished, tmp_path):
     assert drawn.sub("", page.read_text()) == drawn.sub("", whole_page(folder))
 
 
-@pytest.mark.slow
 def test_the_page_lists_every_training_with_seed_and_reason_of_its_end(finished):
     folder, _ = finished
     store = Store(f"sqlite:///{folder}/runs/store.sqlite", folder / "runs" / "artifacts")
@@ -108,7 +104,6 @@ def test_the_page_lists_every_training_with_seed_and_reason_of_its_end(finished)
         assert f"iteration {result.best_iteration} of {result.iterations} kept" in line
 
 
-@pytest.mark.slow
 def test_the_page_shows_the_searches_that_led_to_the_runs(finished, monkeypatch):
     folder, _ = finished
     monkeypatch.chdir(folder)
@@ -127,7 +122,6 @@ def test_the_page_shows_the_searches_that_led_to_the_runs(finished, monkeypatch)
     assert {record.study for record in known.records if record.study} == {s.fingerprint for s in studies.values()}
 
 
-@pytest.mark.slow
 def test_a_store_without_its_artifacts_makes_a_page_without_their_figures(here, say):
     shutil.rmtree(here / "runs" / "artifacts")
     answer = say("report", "tiny")
@@ -137,7 +131,6 @@ def test_a_store_without_its_artifacts_makes_a_page_without_their_figures(here, 
     assert "validation_curves" in names
 
 
-@pytest.mark.slow
 def test_a_broken_exhibit_is_mentioned_on_the_page(here, say):
     for path in (here / "runs" / "artifacts" / "figure_data").iterdir():
         path.write_bytes(b"nothing")
@@ -145,7 +138,6 @@ def test_a_broken_exhibit_is_mentioned_on_the_page(here, say):
     assert "cannot be read" in whole_page(here)
 
 
-@pytest.mark.slow
 def test_a_partial_store_is_marked_partial(here, say):
     with sqlite3.connect(here / "runs" / "store.sqlite") as connection:
         connection.execute("DELETE FROM experiment_runs WHERE method = 'proxy_anchor'")
@@ -157,7 +149,6 @@ def test_a_partial_store_is_marked_partial(here, say):
     assert "no other method to compare it with" in page
 
 
-@pytest.mark.slow
 def test_impossible_reports_give_one_line(here, say):
     assert "no experiment 'tine' in sqlite:///runs/store.sqlite; it holds: tiny" in refused(say("report", "tine"))
     assert "there is no store yet" in refused(say("report", "--store", "nowhere.sqlite"))
@@ -242,7 +233,6 @@ def browser():
         started.close()
 
 
-@pytest.mark.slow
 def test_the_real_page_loads_alone_and_works_by_keyboard(browser, finished):
     address = (finished[0] / "runs" / "reports" / "tiny" / "index.html").as_uri()
     page = browser.new_page(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
@@ -272,7 +262,6 @@ def test_the_real_page_loads_alone_and_works_by_keyboard(browser, finished):
     page.close()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("width", [360, 1280])
 def test_the_real_page_never_scrolls_sideways(browser, finished, width):
     page = browser.new_page(viewport={"width": width, "height": 740}, reduced_motion="reduce")
@@ -283,7 +272,7 @@ def test_the_real_page_never_scrolls_sideways(browser, finished, width):
 
 
 def test_a_later_start_with_fewer_methods_hides_the_others(here, say):
-    answer = reproduce(here, "run", "tiny.yaml", "--methods", "contrastive", "--workers", "1")
+    answer = say("run", "tiny.yaml", "--methods", "contrastive", "--workers", "1")
     assert answer.code == 0, answer.err
     note = "Not shown: proxy_anchor. The store has their runs; the last start asked for other methods."
     assert note in " ".join(answer.out.split())
@@ -292,7 +281,7 @@ def test_a_later_start_with_fewer_methods_hides_the_others(here, say):
     page = whole_page(here)
     assert note in page
     assert "Contrastive is the only method that was asked for. There is nothing to compare it with." in page
-    again = reproduce(here, "run", "tiny.yaml", "--workers", "1")
+    again = say("run", "tiny.yaml", "--workers", "1")
     assert again.code == 0, again.err
     assert "0 trainings made" in " ".join(again.out.split())
-    assert "Not shown" not in whole_page(here)
+    assert "Not shown" not in say("table", "tiny").out

@@ -56,7 +56,6 @@ def progress_beyond(executor, fingerprint, iterations=0):
     return any(tick.fingerprint == fingerprint and tick.iterations > iterations for tick in executor.ticks())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("start", EXECUTORS)
 def test_the_task_that_hangs_is_ended_and_the_others_go_on(tmp_path: Path, start):
     short = small_problem(tmp_path / "cache")
@@ -90,7 +89,6 @@ def in_another_process(problem):
         executor.close()
 
 
-@pytest.mark.slow
 def test_a_task_that_waits_for_a_process_is_left_alone(tmp_path: Path):
     problem = small_problem(tmp_path / "cache")
     executor = LocalProcesses("cpu", 1)
@@ -104,7 +102,6 @@ def test_a_task_that_waits_for_a_process_is_left_alone(tmp_path: Path):
         executor.close()
 
 
-@pytest.mark.slow
 @pytest.mark.cluster
 def test_a_job_that_was_pre_empted_and_waits_is_kept(tmp_path: Path, monkeypatch):
     pytest.importorskip("submitit", reason="submitit is not installed: pip install submitit")

@@ -106,7 +106,6 @@ class KillsOneWorker(LocalProcesses):
         return ticks
 
 
-@pytest.mark.slow
 def test_a_killed_worker_is_replaced_and_changes_no_number(tmp_path):
     # The trainings are so long that one is always running when the first progress is reported.
     training = small_problem(tmp_path).training.model_copy(update={"iterations_per_epoch": 30, "max_epochs": 3})
@@ -129,7 +128,6 @@ def test_a_killed_worker_is_replaced_and_changes_no_number(tmp_path):
     assert len(stores["killed"].folds()) == 4
 
 
-@pytest.mark.slow
 def test_an_idle_process_that_died_is_replaced(problem):
     executor = LocalProcesses("cpu", 1)
     spec = problem.fold_specs(TRIPLET, "search", 0)[0]
@@ -146,7 +144,6 @@ def test_an_idle_process_that_died_is_replaced(problem):
         executor.close()
 
 
-@pytest.mark.slow
 def test_closing_ends_the_workers(problem):
     executor = LocalProcesses("cpu", 2)
     spec = problem.fold_specs(TRIPLET, "search", 0)[0]

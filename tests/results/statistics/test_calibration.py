@@ -34,7 +34,6 @@ def test_the_moderated_test_sees_more_than_the_others_where_methods_vary_alike()
                 assert seen["moderated t"] >= max(seen["paired t"], seen["Welch t"]) - 0.01
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [0, 62])
 def test_a_recorded_setting_can_be_repeated(number):
     row = RECORDED["settings"][number]
@@ -44,7 +43,6 @@ def test_a_recorded_setting_can_be_repeated(number):
     assert again["power"]["4.0"]["moderated t"] == pytest.approx(row["power"]["4.0"]["moderated t"], abs=0.01)
 
 
-@pytest.mark.slow
 def test_limmas_own_prior_claims_too_much_where_one_method_is_noisy():
     tables = SimulatedTables(15, 2, "one noisy")
     ours = wrong_claims(tables, 1000, np.random.default_rng(1))

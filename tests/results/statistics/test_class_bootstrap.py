@@ -122,6 +122,7 @@ def test_equal_classes_have_an_interval_of_no_width():
     assert (zero.mean, zero.low, zero.high) == (0.0, 0.0, 0.0)
 
 
+@pytest.mark.long
 def test_the_interval_covers_the_mean_of_all_classes():
     """Classes drawn from a world whose mean over images is known; BCa falls a little short with 60 classes."""
     rng = np.random.default_rng(12)

@@ -19,6 +19,7 @@ def share_stopped(values, first):
     return float(np.mean(smallest_p(values, first) < limit.level))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("methods", "first", "at_most"), [(2, 3, 5), (5, 3, 6)])
 def test_equally_good_methods_are_seldom_stopped(methods, first, at_most):
     three_standard_errors = 3 * (ERROR * (1 - ERROR) / EXPERIMENTS) ** 0.5

@@ -83,6 +83,7 @@ def test_constants_alone_are_not_tested():
     assert result.pairs[0].verdict == "too few runs"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("methods", "spread"), [(2, 1), (3, 5), (5, 1), (5, 5)])
 def test_equal_methods_are_seldom_called_different_from_a_constant(methods, spread):
     rng, tables = np.random.default_rng(0), 600
@@ -163,6 +164,7 @@ def test_verdicts_marks_and_groups_cannot_contradict_each_other(methods, test):
         assert result.highest in result.leading
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("test", TESTS)
 def test_intervals_of_a_pair_cover_in_95_of_100_experiments(test):
     generator, covered = np.random.default_rng(3), 0

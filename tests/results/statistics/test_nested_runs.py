@@ -34,6 +34,7 @@ def coverage(interval_of, truth, draws):
     return float(np.mean([interval.low <= truth <= interval.high for interval in intervals]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("searches", "runs"), [(2, 3), (3, 3), (5, 10)])
 def test_the_interval_covers_the_mean_over_searches(searches, runs):
     rng = np.random.default_rng(0)
@@ -58,11 +59,13 @@ def difference_coverage(searches):
     return coverage(lambda pair: compare_methods(pair).pairs[0], 0.02, pairs)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("searches", [(3, 3), (4, 1), (3, 5)])
 def test_differences_of_searched_methods_cover_the_true_difference(searches):
     assert difference_coverage(searches) >= 0.95 - 3 * (0.05 * 0.95 / REPEATS) ** 0.5
 
 
+@pytest.mark.long
 def test_two_searches_beside_five_cover_a_little_less():
     """Satterthwaite's degrees of freedom are too many where the smaller sample has two values."""
     assert 0.92 < difference_coverage((2, 5)) < 0.95

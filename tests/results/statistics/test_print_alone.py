@@ -44,6 +44,7 @@ def test_a_large_true_difference_is_beyond_the_noise_and_more_runs_see_smaller_o
     assert share_beyond_noise(1.5 * DEVIATION, 1, 1) < 0.3 < 0.8 < share_beyond_noise(1.5 * DEVIATION, 10, 10)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["95 % interval", "standard deviation", "not stated"])
 def test_a_printed_spread_gives_at_most_5_of_100_errors_whatever_it_means(kind):
     rng = np.random.default_rng(1)

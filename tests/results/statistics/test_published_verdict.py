@@ -38,6 +38,7 @@ def share_outside(n, m, *, known=False, searches=1, search_deviation=0.0, mean=0
 NEAR_FIVE_PERCENT = pytest.approx(0.05, abs=3 * (0.05 * 0.95 / REPEATS) ** 0.5 + 0.003)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("n", "m"), [(2, 1), (3, 1), (10, 1), (3, 10), (10, 10)])
 def test_a_faithful_reproduction_is_outside_in_5_of_100_cases(n, m):
     assert share_outside(n, m) == NEAR_FIVE_PERCENT

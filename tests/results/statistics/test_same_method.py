@@ -47,6 +47,7 @@ def test_searches_that_find_the_same_have_no_variance_of_their_own(monkeypatch):
     assert min(found) == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("of_search", [0.0, 0.5 * RUN, SEARCH])
 def test_the_interval_covers_the_variance_of_the_simulated_searches(of_search):
     generator = np.random.default_rng(7)

@@ -45,6 +45,7 @@ def covered(draws, source, truth=0.02, queries=None):
     return hits / len(draws)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("matched", [True, False])
 @pytest.mark.parametrize("runs", [3, 10])
 def test_all_together_covers_the_difference_over_new_runs_and_new_classes(runs, matched):
@@ -140,6 +141,7 @@ def test_every_pair_of_methods_has_a_budget():
         uncertainty_of_pairs(values(a=[0.5, 0.6], b=[0.4, 0.45]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("searches", [1, 4])
 def test_all_together_covers_the_difference_from_a_method_without_randomness(searches):
     world = World(6, of_search=0.01 if searches > 1 else 0.0)

@@ -53,7 +53,6 @@ def training_processes(ancestor: int) -> list[int]:
 
 
 @with_ray
-@pytest.mark.slow
 def test_a_cluster_gives_the_numbers_of_local_processes_bit_for_bit(tmp_path):
     problem = small_problem(tmp_path / "cache")
     here = carry_out_all(LocalProcesses("cpu", 2), problem, tmp_path / "here")
@@ -69,7 +68,6 @@ def test_a_cluster_gives_the_numbers_of_local_processes_bit_for_bit(tmp_path):
 
 
 @with_ray
-@pytest.mark.slow
 def test_progress_and_errors_arrive_unchanged(tmp_path):
     problem = small_problem(tmp_path / "cache")
     first, other = problem.fold_specs(TRIPLET, "search", 0)
@@ -111,7 +109,6 @@ class KillsOneWorker(RayCluster):
 
 @with_ray
 @with_proc
-@pytest.mark.slow
 def test_a_killed_worker_costs_one_retry_and_changes_no_number(tmp_path):
     problem = long_problem(tmp_path / "cache")
     folders = (tmp_path / "cache", tmp_path / "artifacts")
@@ -164,7 +161,6 @@ def two_nodes(needs_ray, monkeypatch):
         nodes.shutdown()
 
 
-@pytest.mark.slow
 def test_a_killed_node_costs_retries_and_changes_no_number(tmp_path, two_nodes, monkeypatch):
     monkeypatch.setattr(LosesOneNode, "nodes", two_nodes)
     longer = long_problem(tmp_path / "cache").training.model_copy(update={"max_epochs": 40, "patience": 40})
@@ -191,7 +187,6 @@ def test_a_killed_node_costs_retries_and_changes_no_number(tmp_path, two_nodes, 
 
 @with_ray
 @with_proc
-@pytest.mark.slow
 def test_closing_ends_running_trainings_and_ray(tmp_path):
     problem = long_problem(tmp_path / "cache")
     settings = problem.training.model_copy(update={"max_epochs": 10_000, "patience": 10_000})
@@ -214,7 +209,6 @@ def test_closing_ends_running_trainings_and_ray(tmp_path):
 
 
 @with_ray
-@pytest.mark.slow
 def test_a_lost_cluster_breaks_the_pool_until_it_is_restarted(tmp_path):
     import ray
 
@@ -236,7 +230,6 @@ def test_a_lost_cluster_breaks_the_pool_until_it_is_restarted(tmp_path):
 
 
 @with_ray
-@pytest.mark.slow
 def test_a_node_that_does_not_see_a_folder_is_named(tmp_path, monkeypatch):
     # On a node whose folder is a different one, the file that was made here does not exist.
     monkeypatch.setattr(
@@ -250,7 +243,6 @@ def test_a_node_that_does_not_see_a_folder_is_named(tmp_path, monkeypatch):
 
 
 @with_ray
-@pytest.mark.slow
 def test_a_node_that_cannot_import_the_suite_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "")
     away = tmp_path / "away"
@@ -265,7 +257,6 @@ def test_a_node_that_cannot_import_the_suite_is_named(tmp_path, monkeypatch):
 
 
 @with_ray
-@pytest.mark.slow
 def test_a_node_with_other_code_is_named(tmp_path, monkeypatch):
     other = CodeVersion("another hash", code_version().origin)
     monkeypatch.setattr("reproduce.execution.clusters.ray_shared_folders.code_version", lambda: other)
@@ -302,7 +293,6 @@ def test_without_the_package_ray_the_error_is_one_line(tmp_path, monkeypatch, ca
 
 
 @with_ray
-@pytest.mark.slow
 def test_the_command_line_makes_the_same_table_with_and_without_ray(tmp_path):
     (tmp_path / "tiny.yaml").write_text(TINY)
     tables = []
@@ -318,7 +308,6 @@ def test_the_command_line_makes_the_same_table_with_and_without_ray(tmp_path):
 
 
 @with_ray
-@pytest.mark.slow
 def test_a_loss_and_a_metric_from_files_train_and_test_on_a_cluster(tmp_path):
     # The files are neither in the current folder nor where the workers search for modules.
     (tmp_path / "files").mkdir()
@@ -340,7 +329,6 @@ def test_a_loss_and_a_metric_from_files_train_and_test_on_a_cluster(tmp_path):
 
 @with_ray
 @with_proc
-@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_stopping_the_command_leaves_no_process(tmp_path, how):
     text = TINY.replace("max_epochs: 2", "max_epochs: 100000").replace("patience: 3", "patience: 100000")

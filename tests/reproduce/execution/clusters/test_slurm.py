@@ -71,7 +71,6 @@ def job_processes() -> list[int]:
 
 
 @with_submitit
-@pytest.mark.slow
 def test_jobs_give_the_numbers_of_local_processes_bit_for_bit(tmp_path, monkeypatch):
     problem, seen, ticks = small_problem(tmp_path / "cache"), [], SlurmArrays.ticks
     here = carry_out_all(LocalProcesses("cpu", 2), problem, tmp_path / "here")
@@ -89,7 +88,6 @@ def test_jobs_give_the_numbers_of_local_processes_bit_for_bit(tmp_path, monkeypa
 
 
 @with_submitit
-@pytest.mark.slow
 def test_errors_arrive_unchanged(tmp_path):
     problem = small_problem(tmp_path / "cache")
     first, other = problem.fold_specs(TRIPLET, "search", 0)
@@ -141,7 +139,6 @@ class Preempted(Disturbed):
 
 @with_submitit
 @with_proc
-@pytest.mark.slow
 @pytest.mark.parametrize(("start", "failures"), [(Killed, 1), (Preempted, 0)])
 def test_a_disturbed_job_runs_again_and_changes_no_number(tmp_path, start, failures):
     training = small_problem(tmp_path / "cache").training.model_copy(update={"iterations_per_epoch": 150})
@@ -168,7 +165,6 @@ def test_a_disturbed_job_runs_again_and_changes_no_number(tmp_path, start, failu
 
 @with_submitit
 @with_proc
-@pytest.mark.slow
 def test_closing_cancels_running_and_waiting_jobs(tmp_path):
     problem = endless_problem(tmp_path / "cache")
     executor = jobs(tmp_path)
@@ -312,7 +308,6 @@ def run_on_this_machine(folder, *arguments):
 
 
 @with_submitit
-@pytest.mark.slow
 def test_the_command_line_makes_the_same_table_with_and_without_slurm(tmp_path):
     (tmp_path / "tiny.yaml").write_text(TINY)
     plain = reproduce(tmp_path, "run", "tiny.yaml", "--workers", "1", "--store", "plain/store.sqlite")
@@ -327,7 +322,6 @@ def test_the_command_line_makes_the_same_table_with_and_without_slurm(tmp_path):
 
 @with_submitit
 @with_proc
-@pytest.mark.slow
 def test_stopping_the_command_cancels_its_jobs(tmp_path):
     text = TINY.replace("max_epochs: 2", "max_epochs: 100000").replace("patience: 3", "patience: 100000")
     (tmp_path / "tiny.yaml").write_text(text)
