@@ -27,6 +27,7 @@ from reproduce.commands.table import table
 from reproduce.commands.verify import verify
 from reproduce.errors import InputError
 from results.store.patience import StoreError
+from results.store.urls import without_passwords
 
 app = typer.Typer(
     name="reproduce",
@@ -71,7 +72,6 @@ def _one_line_errors() -> Iterator[None]:
     console = Console(stderr=True, soft_wrap=True, emoji=False)  # `./losses.py:A:` is no emoji.
 
     def say(line: str) -> None:
-        from results.store.database import without_passwords  # It imports SQLAlchemy, which the help does not need.
 
         console.print(without_passwords(line), highlight=False, markup=False)
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from reproduce.errors import InputError
 from results.store.patience import StoreError
+from results.store.urls import shown_url
 
 if TYPE_CHECKING:
     from results.store.store import Store
@@ -44,7 +45,6 @@ class StoragePaths:
     @property
     def shown_store(self) -> str:
         """URL of the store with its password hidden."""
-        from results.store.database import shown_url
 
         return shown_url(self.store)
 
@@ -184,7 +184,7 @@ def opened_store(store: str, artifacts: Path | None, hint: str = "") -> Store:
     opened = existing_store_at(store, artifacts)
     if opened is None:
         remedy = "make one with `reproduce run`, or name another with --store"
-        from results.store.database import shown_url
+        from results.store.urls import shown_url
 
         raise InputError(f"{shown_url(store)}: there is no store yet; {remedy}{hint}")
     return opened

@@ -1,14 +1,15 @@
 """The oracle: shows that a change of the code changes no result.
 
-    python -m tests.oracle FOLDER
+    python -m tests.oracle FOLDER [NAME ...]
 
 runs tiny experiments and writes everything that comes out of them into FOLDER, as text: trainings, test evaluations,
 trials of the searches, tables, exports, the text of the pages, and the losses of every card. Times, versions, commits
 and places are left out. Call it at two commits, on the same machine and with the same packages, and compare the two
-folders with `diff -r`. An empty answer means: the same results.
+folders with `diff -r`. An empty answer means: the same results. Names of experiments, `commands` or `losses` select
+parts.
 
-Everything but the losses goes through the command line, which outlives the names of modules. `trials` reads Optuna's
-tables and is to be replaced when trials are kept elsewhere; it has to give the same list.
+Everything but the losses goes through the command line, which outlives the names of modules. `trials` and
+`records` read the store's tables; where these change, they have to give the same lists.
 """
 
 import csv
@@ -44,6 +45,8 @@ FIXED = {"PYTHONPATH": str(ROOT), "COLUMNS": "240", "CUDA_VISIBLE_DEVICES": "", 
 ENVIRONMENT = {**os.environ, **SINGLE, **FIXED}
 KINDS = ("results", "differences", "doubt", "peeking", "hyperparameters", "costs")
 FORMATS = ("csv", "latex", "html", "json")
+
+Commands = list[tuple[str, ...]]
 
 # Several commands in one process, since the imports take longest; each answer goes to a file.
 MANY = """
@@ -94,7 +97,12 @@ frozen: {base: frozen, methods: [untrained, pretrained_pca, contrastive], embedd
   search: {trials: 4, sampler: {startup_trials: 2}, network_lr: {low: 1.0e-6, high: 1.0e-3}}}
 raced: {base: features, methods: [proxy_anchor, contrastive], folds: 4,
   search: {trials: 8, sampler: {startup_trials: 3}, racing: true}}
-early_stops: {base: features, methods: [normalized_softmax, proxy_gml, triplet], reproductions: {first: 3, at most: 6}}
+early_stops: {base: features, methods: [normalized_softmax, proxy_anchor], reproductions: {first: 3, at most: 6},
+  folds: 4, search: {trials: 4, sampler: {startup_trials: 2}},
+  variants: [{of: normalized_softmax, key: flat, title: Learns nothing,
+    set: {loss.temperature: 1000.0, loss_optimizer.lr: 1.0e-5}}],
+  training: {batch_size: 16, iterations_per_epoch: 20, max_epochs: 3, validate_every: 1, patience: 3, optimizer:
+    {name: Adam, lr: 1.0e-2, weight_decay: 1.0e-4, arguments: {}}}}
 searches: {base: features, methods: [contrastive, normalized_softmax],
   search: {trials: 4, sampler: {startup_trials: 2}, searches: 2}}
 features: {base: features, methods: [untrained, margin, c1_ccp], split: {seed: 3}, embedder: {hidden: [8]},
@@ -145,9 +153,9 @@ def main() -> None:
         work = Path(scratch)
         prepare(work)
         # The longest first.
-        jobs = [pool.submit(timed, name, dump, work, folder / name, name) for name in reversed(EXPERIMENTS)]
-        jobs.append(pool.submit(timed, "commands", commands, work, folder / "commands"))
-        jobs.append(pool.submit(timed, "losses", golden_losses, folder / "losses.txt"))
+        parts: dict[str, tuple[Any, ...]] = {name: (dump, work, folder / name, name) for name in reversed(EXPERIMENTS)}
+        parts |= {"commands": (commands, work, folder / "commands"), "losses": (golden_losses, folder / "losses.txt")}
+        jobs = [pool.submit(timed, name, *parts[name]) for name in sys.argv[2:] or parts]
         for job in jobs:
             job.result()
 
@@ -197,7 +205,7 @@ def dump(work: Path, folder: Path, name: str) -> None:
     folder.mkdir()
     store = work / "stores" / name / "store.sqlite"
     at = ("--store", str(store.relative_to(work)))
-    run = ("run", f"{name}.yaml", *at, "--cache", f"cache/{name}", "--device", "cpu", "--yes")
+    run: tuple[str, ...] = ("run", f"{name}.yaml", *at, "--cache", f"cache/{name}", "--device", "cpu", "--yes")
     run = (*run, "--workers", "2" if name in TWO_WORKERS else "1")
     printed = [reproduce(work, run) for _ in range(2 if name in AGAIN else 1)]
     (folder / "made.txt").write_text("\n".join(re.findall(r"[\d,]+ trainings? made", "".join(printed))) + "\n")
@@ -207,10 +215,12 @@ def dump(work: Path, folder: Path, name: str) -> None:
         write_json(folder / "runs.json", records(database, "runs", "record"))
         write_json(folder / "experiments.json", records(database, "experiments", "settings"))
         write_json(folder / "trials.json", trials(database))
-    asked = [(f"{kind}.markdown", "table", name, "--what", kind, "--format", "markdown", *at) for kind in KINDS]
+    asked: Commands = [
+        (f"{kind}.markdown", "table", name, "--what", kind, "--format", "markdown", *at) for kind in KINDS
+    ]
     asked += [(f"results.{form}", "table", name, "--format", form, *at) for form in FORMATS]
     asked += [("export.txt", "export", "runs", "--to", f"export/{name}", "--format", "csv", *at)]
-    method = EXPERIMENTS[name]["methods"][-1]
+    method = Path(EXPERIMENTS[name]["methods"][-1]).stem
     chosen = (name, "--method", method, *at, "--to")
     asked += [("model.txt", "export", "model", *chosen, f"model/{name}")]
     asked += [("status.txt", "status", *at)]
@@ -221,7 +231,7 @@ def dump(work: Path, folder: Path, name: str) -> None:
         (folder / "page.txt").write_text(text_of(path.read_text()))
 
 
-def many(work: Path, folder: Path, asked: Sequence[Sequence[str]]) -> None:
+def many(work: Path, folder: Path, asked: Commands) -> None:
     """Give several commands; write each answer to the file that stands before its arguments."""
     reproduce(work, [json.dumps([(str(folder / target), *arguments) for target, *arguments in asked])], ("-c", MANY))
     for target, *_ in asked:
@@ -239,7 +249,7 @@ def commands(work: Path, folder: Path) -> None:
     named = re.search(r"published tables: (.*)\nexperiments", reproduce(work, ["table"]), re.DOTALL)
     assert named
     published = re.findall(r"\w+", named.group(1))
-    asked = [(f"table_{name}.csv", "table", name, "--format", "csv") for name in published]
+    asked: Commands = [(f"table_{name}.csv", "table", name, "--format", "csv") for name in published]
     asked += [(f"{name}.txt", name) for name in ("methods", "datasets", "experiments", "coverage", "claims")]
     asked += [(f"card_{name}.txt", "methods", name) for name in CARDS]
     asked += [(f"plan_{name}.txt", "plan", f"{name}.yaml", "--rate", "1000") for name in ("mlrc", "raced", "searches")]
@@ -253,23 +263,14 @@ def records(database: sqlite3.Connection, table: str, *columns: str) -> list[Any
 
 
 def trials(database: sqlite3.Connection) -> list[Any]:
-    """All trials by the name of their search and in order, from Optuna's tables."""
+    """All trials by the name of their search and in order."""
     found = []
-    query = """SELECT study_name, trial_id, state, value FROM studies JOIN trials USING (study_id)
-        LEFT JOIN trial_values USING (trial_id) ORDER BY study_name, trials.number"""
-    for search, key, state, score in database.execute(query).fetchall():
-        setting = {}
-        for target, value, text in database.execute(
-            "SELECT param_name, param_value, distribution_json FROM trial_params WHERE trial_id = ?", [key]
-        ):
-            kind = json.loads(text)
-            choices = kind["attributes"].get("choices")
-            whole = kind["name"] == "IntDistribution"
-            setting[target] = choices[int(value)] if choices else int(value) if whole else value
-        marks = database.execute("SELECT key, value_json FROM trial_user_attributes WHERE trial_id = ?", [key])
-        others = {mark: json.loads(text) for mark, text in marks}
-        found.append({"search": search, "state": state, "score": score, "setting": setting, **others})
-    return found
+    query = "SELECT identity, study, trial FROM searches JOIN search_trials ON study = fingerprint"
+    for identity, study, text in database.execute(query):
+        decides, trial = json.loads(identity), json.loads(text)
+        name = f"{decides['dataset']}/{decides['method']['name']} {study}"
+        found.append({"search": name, **trial})
+    return sorted(found, key=lambda trial: (trial["search"], trial["number"]))
 
 
 def write_json(path: Path, value: Any) -> None:

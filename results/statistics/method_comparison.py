@@ -48,9 +48,6 @@ class ComparedPair:
     """Method a compared with method b. Differences are in the unit of the values.
 
     Attributes:
-        a: Name of method a.
-        b: Name of method b.
-        test: Name of the test.
         difference: Mean of a minus mean of b, of the matched runs for a paired test.
         half_width: Half the width of the difference's own 95 % interval, which is not corrected for the other pairs;
             None without a test, as are the next seven.
@@ -198,9 +195,6 @@ def compare_methods(
 
     Returns:
         The pairs with their verdicts.
-
-    Raises:
-        ValueError: There is no method, or a method has no run.
     """
     if not methods:
         raise ValueError("there are no methods to compare")

@@ -1,73 +1,24 @@
-"""The database of the store: connections, the check of the schema, and one type of error."""
+"""The database of the store: SQLite, or PostgreSQL through psycopg 3. Its errors are `StoreError`s of one line."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError
-
-from results.store.patience import LockWait, StoreError
-from results.store.schema import SCHEMA_VERSION, belongs_to_another_program, prepare, stored_version
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-import re
-import time
-from collections.abc import Mapping
-from typing import TypeVar
-from urllib.parse import unquote
-
 from pydantic import BaseModel, ValidationError
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine.interfaces import DBAPIConnection, Dialect, ExceptionContext
+from sqlalchemy.exc import DBAPIError
 
-from results.store.patience import LockedStoreError, LostConnectionError
+from results.store.patience import LockedStoreError, LockWait, LostConnectionError, StoreError
+from results.store.schema import SCHEMA_VERSION, belongs_to_another_program, prepare, stored_version
+from results.store.urls import shown_url, without_passwords
 
-_HIDDEN = "***"
-# Greedy, so that a password with an unescaped @ is hidden whole.
-_IN_URL = re.compile(r"(?P<before>[\w+.-]+://[^\s:/@?]*:)(?P<secret>.*)@", re.DOTALL)
-_IN_TEXT = re.compile(r"([\w+.-]+://[^\s:/@?]*:)\S*@")
-_PARAMETER = re.compile(
-    r"(?P<before>[?&][^=&\s]*password[^=&\s]*=)(?P<secret>[^&\s]*?)(?=[:;,]?(?:[&\s]|$))", re.IGNORECASE
-)
-
-
-def shown_url(url: str) -> str:
-    """Return the URL of a store with its passwords replaced by stars.
-
-    Args:
-        url: SQLAlchemy URL; it need not be valid.
-    """
-    hidden = _IN_URL.sub(rf"\g<before>{_HIDDEN}@", url)
-    return _PARAMETER.sub(rf"\g<before>{_HIDDEN}", hidden)
-
-
-def without_passwords(text: str, url: str = "") -> str:
-    """Replace the passwords of all URLs in a text by stars.
-
-    Args:
-        text: A message, for instance of a database driver.
-        url: The URL that the message is about. Parts of its password are hidden too, since drivers quote parts of a URL
-            that they cannot read.
-    """
-    if url:
-        text = text.replace(url, shown_url(url))
-    text = _PARAMETER.sub(rf"\g<before>{_HIDDEN}", _IN_TEXT.sub(rf"\1{_HIDDEN}@", text))
-    for part in _password_parts(url):
-        text = re.sub(rf"(?<!\w){re.escape(part)}(?!\w)", _HIDDEN, text)
-    return text
-
-
-def _password_parts(url: str) -> list[str]:
-    """Return the passwords of a URL and the pieces that a parser could cut them into, the longest first."""
-    secrets = [match["secret"] for pattern in (_IN_URL, _PARAMETER) for match in pattern.finditer(url)]
-    secrets += [unquote(secret) for secret in secrets]
-    parts = {*secrets, *(piece for secret in secrets for piece in re.split(r"[@:/?&=#]", secret))}
-    return sorted(parts - {""}, key=len, reverse=True)
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 _PATIENCE = 60.0
@@ -77,15 +28,8 @@ _PATIENCE = 60.0
 _SHUTDOWN_STATES = frozenset({"57P01", "57P02", "57P03"})
 
 
-def engine_url(url: str) -> sa.URL:
-    """Return the URL with psycopg 3 as the driver of PostgreSQL, unless it names another one.
-
-    Args:
-        url: SQLAlchemy URL of a store.
-
-    Raises:
-        StoreError: The URL cannot be read, or it belongs to another kind of database.
-    """
+def _engine_url(url: str) -> sa.URL:
+    """The URL with psycopg 3 as the driver of PostgreSQL, unless it names another one."""
     try:
         parsed = sa.make_url(url)
     except (sa.exc.ArgumentError, ValueError) as error:
@@ -98,17 +42,13 @@ def engine_url(url: str) -> sa.URL:
 
 
 def open_engine(url: str) -> sa.Engine:
-    """Open a database, without connecting to it.
-
-    Args:
-        url: SQLAlchemy URL of a store.
-
-    Raises:
-        StoreError: The URL cannot be used, or a package is missing.
-    """
-    parsed = engine_url(url)
+    """Open a database, without connecting to it."""
+    parsed = _engine_url(url)
+    is_file = parsed.get_backend_name() == "sqlite"
+    # A reader, such as `status`, must never make the writer fail.
+    arguments: dict[str, Any] = {"connect_args": {"timeout": _PATIENCE}} if is_file else {"pool_pre_ping": True}
     try:
-        engine = sa.create_engine(parsed, **engine_arguments(parsed))
+        engine = sa.create_engine(parsed, **arguments)
     except ModuleNotFoundError as error:
         if error.name is None or not error.name.startswith("psycopg"):
             raise _unusable(url, str(error)) from None
@@ -118,10 +58,11 @@ def open_engine(url: str) -> sa.Engine:
         ) from None
     except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError, ImportError, TypeError, ValueError) as error:
         raise _unusable(url, str(error)) from None
-    if parsed.get_backend_name() == "sqlite":
+    if is_file:
         sa.event.listen(engine, "connect", _sync_whole_commits)
-    raise_passing_errors(engine, url)
-    wait_for_restarts(engine)
+    else:
+        _wait_for_restarts(engine)
+    _name_errors_that_pass(engine, url)
     return engine
 
 
@@ -130,25 +71,8 @@ def _sync_whole_commits(connection: Any, _record: Any) -> None:
     connection.execute("PRAGMA synchronous = EXTRA")
 
 
-def engine_arguments(url: sa.URL) -> dict[str, Any]:
-    """Return the arguments of `create_engine` for a database.
-
-    Args:
-        url: The database's URL.
-    """
-    if url.get_backend_name() == "sqlite":
-        # A reader (`status`, a dashboard) must never make the writer fail.
-        return {"connect_args": {"timeout": _PATIENCE}}
-    return {"pool_pre_ping": True}
-
-
-def raise_passing_errors(engine: sa.Engine, url: str) -> None:
-    """Let the engine raise errors that pass as those that `patient` methods wait for.
-
-    Args:
-        engine: The database.
-        url: Its URL, whose password is hidden in the messages.
-    """
+def _name_errors_that_pass(engine: sa.Engine, url: str) -> None:
+    """Raise a locked file and a lost connection as errors of their own, on which `patient` methods try again."""
 
     def replacement(context: ExceptionContext) -> StoreError | None:
         state = getattr(context.original_exception, "sqlstate", None)
@@ -165,25 +89,14 @@ def raise_passing_errors(engine: sa.Engine, url: str) -> None:
 
 
 def in_one_line(error: BaseException | None, url: str) -> str:
-    """Return what went wrong in a database as one line without passwords.
-
-    Args:
-        error: Error of the driver.
-        url: URL of the store.
-    """
+    """Return what went wrong in a database as one line without passwords."""
     reason = without_passwords(str(error), url).strip().splitlines()[0]
     return f"store {shown_url(url)}: {reason}; what was stored before is kept"
 
 
-def wait_for_restarts(engine: sa.Engine, *, reached: bool = False) -> None:
-    """Let later connections wait up to a minute for a server that was reached before. SQLite has no server.
-
-    Args:
-        engine: The database.
-        reached: Whether the server was reached already. The first connection does not wait.
-    """
-    if engine.dialect.name == "sqlite":
-        return
+def _wait_for_restarts(engine: sa.Engine) -> None:
+    """Let all but the first connection wait up to a minute for the server."""
+    reached = False
 
     def connect(dialect: Dialect, _record: Any, arguments: list[Any], options: dict[str, Any]) -> DBAPIConnection:
         nonlocal reached
@@ -211,16 +124,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def parsed(model: type[M], text: str, url: str) -> M:
-    """Read a record.
-
-    Args:
-        model: Class of the record.
-        text: The record as JSON, as the store holds it.
-        url: URL of the store, for the message.
-
-    Raises:
-        StoreError: The text is damaged, or a newer release of the suite wrote it.
-    """
+    """Read a record from its JSON; raise StoreError if it is damaged or of another release."""
     try:
         return model.model_validate_json(text)
     except ValidationError as error:
@@ -228,13 +132,7 @@ def parsed(model: type[M], text: str, url: str) -> M:
 
 
 def unreadable(model: type[BaseModel], error: ValidationError, url: str) -> StoreError:
-    """Return the error for a record that cannot be read, with the remedy.
-
-    Args:
-        model: Class of the record.
-        error: Why it cannot be read.
-        url: URL of the store, for the message.
-    """
+    """Return the error for a record that cannot be read, with the remedy."""
     return StoreError(f"store {url}: {_reason(model.__name__, error)}")
 
 
@@ -254,29 +152,14 @@ def _reason(name: str, error: ValidationError) -> str:
 
 
 def insert_unless_present(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> bool:
-    """Insert a row unless the table has a row with its primary key.
-
-    Args:
-        connection: Connection in a transaction.
-        table: The table.
-        row: The row's values by column.
-
-    Returns:
-        Whether the row was inserted.
-    """
+    """Insert a row unless the table has a row with its primary key; return whether it was inserted."""
     # Drivers count the rows of such an insert in different ways, so the inserted row is asked for.
     statement = _insert(connection, table).values(row).on_conflict_do_nothing().returning(*table.primary_key)
     return connection.execute(statement).first() is not None
 
 
 def insert_or_replace(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> None:
-    """Insert a row; if the table has a row with its primary key, give that row the new values.
-
-    Args:
-        connection: Connection in a transaction.
-        table: The table.
-        row: The row's values by column.
-    """
+    """Insert a row; if the table has a row with its primary key, give that row the new values."""
     keys = [column.name for column in table.primary_key]
     changes = {name: value for name, value in row.items() if name not in keys}
     statement = _insert(connection, table).values(row).on_conflict_do_update(index_elements=keys, set_=changes)
@@ -291,11 +174,11 @@ _PARAMETERS_AT_ONCE = 500
 
 
 class Database:
-    """A database that holds the store's tables; every database error is raised as `StoreError`.
+    """A database with the store's tables.
 
     Args:
-        url: SQLAlchemy URL. Missing tables are created; tables of an older schema version are upgraded.
-        only_read: Do neither. The tables must exist.
+        url: SQLAlchemy URL. Missing tables are created.
+        only_read: Create none.
 
     Attributes:
         url: The URL with its password hidden, for messages.

@@ -75,24 +75,11 @@ class Store:
         return Leases(self._database)
 
     def fold_result(self, fingerprint: str) -> FoldResult | None:
-        """Return the result of a training, or None if it was never finished.
-
-        Args:
-            fingerprint: Fingerprint of the training's `FoldSpec`.
-        """
+        """Return the result of a training, or None if it was never finished."""
         query = sa.select(FOLD_RESULTS.c.result).where(FOLD_RESULTS.c.fingerprint == fingerprint)
         with self._database.reading() as connection:
             text = connection.execute(query).scalar_one_or_none()
         return None if text is None else parsed(FoldResult, text, self.url)
-
-    def trainings_of(self, dataset: str, method: str) -> list[tuple[FoldSpec, FoldResult]]:
-        """Return the specs and the results of all finished trainings of a method on a dataset."""
-        query = sa.select(FOLD_RESULTS.c.spec, FOLD_RESULTS.c.result).where(
-            (FOLD_RESULTS.c.dataset == dataset) & (FOLD_RESULTS.c.method == method)
-        )
-        with self._database.reading() as connection:
-            rows = list(connection.execute(query))
-        return [(parsed(FoldSpec, spec, self.url), parsed(FoldResult, result, self.url)) for spec, result in rows]
 
     def timings(self) -> list[Timing]:
         """Return the specs, iterations and durations of all finished trainings."""
@@ -118,11 +105,7 @@ class Store:
         self._database.insert_once(FOLD_RESULTS, row)
 
     def run(self, fingerprint: str) -> RunRecord | None:
-        """Return the test evaluation of a reproduction, or None if it is not stored.
-
-        Args:
-            fingerprint: The run's fingerprint (`records.run_fingerprint`).
-        """
+        """Return the test evaluation of a reproduction, or None if it is not stored."""
         query = sa.select(RUNS.c.record).where(RUNS.c.fingerprint == fingerprint)
         with self._database.reading() as connection:
             text = connection.execute(query).scalar_one_or_none()
@@ -139,15 +122,7 @@ class Store:
         self._database.insert_once(RUNS, row)
 
     def put_experiment(self, fingerprint: str, name: str, summary: ExperimentSummary) -> None:
-        """Store that an experiment was started now.
-
-        The summary of the latest start replaces earlier ones, since the experiment's methods and titles may differ.
-
-        Args:
-            fingerprint: The experiment's fingerprint.
-            name: Its name.
-            summary: Its content.
-        """
+        """Store that an experiment was started now. The summary replaces that of an earlier start."""
         text = json.dumps(summary.model_dump(mode="json"))
         with self._database.writing() as connection:
             started = start_after_all(connection).isoformat()

@@ -55,7 +55,8 @@ def test_raced_searches_are_named_below_the_table_and_on_the_page():
     assert "a trial that was clearly behind the best trial on the same folds got no more folds" in note
     assert note in table_of(raced).notes
     assert note in [verdict.sentence for verdict in warnings_of(Material("some", raced), unfinished=False)]
-    assert race_notes(replace(raced, summary=raced.summary.model_copy(update={"trials": 0}))) == []
+    unsearched = load_experiment("quickstart", {"search.racing": True, "search.trials": 0})
+    assert race_notes(replace(plain, summary=plain.summary.model_copy(update={"experiment": unsearched}))) == []
 
 
 def with_settings(overrides, **changes):

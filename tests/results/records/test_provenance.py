@@ -32,7 +32,7 @@ def fresh_commit():
 def elsewhere(tmp_path, monkeypatch, fresh_commit):
     """The suite as if its files lay in a folder of their own."""
     (tmp_path / "results").mkdir()
-    monkeypatch.setattr(origin, "__file__", str(tmp_path / "results" / "provenance.py"))
+    monkeypatch.setattr(origin, "__file__", str(tmp_path / "results" / "records" / "provenance.py"))
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     return tmp_path
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from results.store.database import shown_url, without_passwords
+from results.store.urls import shown_url, without_passwords
 
 URLS = {
     "postgresql://me:Geheim77@host/db": "postgresql://me:***@host/db",
