@@ -38,9 +38,6 @@ FEWEST_LINES_BESIDE_ONE_IMPORTER = 40
 STILL_CROWDED = {"losses"}  # One file per loss.
 STILL_SMALL = {
     "protocols/protocol_registry.py",
-    "reports/page/shared_drawing.py",
-    "reproduce/hidden_packages.py",
-    "reproduce/outputs/quick_drawing.py",
 }
 # One file per command and per trunk, however short.
 ONE_FILE_PER_THING = ("reproduce/commands/", "protocols/trunks/")

@@ -16,7 +16,7 @@ from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from zipfile import BadZipFile
 
 import numpy as np
@@ -25,17 +25,18 @@ from pydantic import BaseModel
 
 import reports
 import results
+from reports.figures.trials import Parameter, SearchHistory, TrialPoint
 from reports.page.content import MethodSource
 from reports.page.material import Material
 from reproduce.config.deviations import deviations, mlrc_experiment
 from reproduce.config.method_card import suite_card
 from reproduce.errors import InputError
 from reproduce.outputs.rerun_commands import rerun_commands
-from reproduce.outputs.search_histories import histories
 from reproduce.outputs.tables import published_names
 from reproduce.storage import StoragePaths, open_store
 from results.records.artifacts import FigureData, Recording, figure_data_path, recording_path, weights_path
 from results.store.experiment_results import MeasuredExperiment
+from results.store.searches import StoredStudy
 from results.store.store import IncompleteExperimentError, Store
 from results.whole_files import file_name, write_whole
 
@@ -77,6 +78,7 @@ _PAGE = "index.html"
 _INPUTS = "inputs.sha256"
 """File beside a page: the fingerprint of what it shows, and the names of the page's files."""
 _PACKAGES = ("matplotlib", "numpy", "scipy", "pandas", "scikit-learn", "jinja2", "pillow")
+_SCALES: dict[str, Literal["linear", "log", "int"]] = {"linear": "linear", "log": "log", "int": "int", "int_log": "log"}
 _UNREADABLE = (OSError, ValueError, KeyError, EOFError, BadZipFile)
 
 
@@ -194,6 +196,32 @@ def _panels(name: str, store: Store) -> dict[str, MeasuredExperiment]:
             with suppress(IncompleteExperimentError):
                 panels[other.removeprefix(f"{file}/")] = MeasuredExperiment.from_store(store, fingerprint)
     return panels
+
+
+def histories(
+    studies: Mapping[tuple[str, int], StoredStudy], methods: Mapping[str, str], budget: int
+) -> dict[str, SearchHistory]:
+    """Return the first search of each method that has finished trials, by the method's key."""
+    first = {method: study for (method, search), study in studies.items() if search == 0 and method in methods}
+    return {method: _history(study, budget) for method, study in first.items() if study.finished(budget)}
+
+
+def _history(study: StoredStudy, budget: int) -> SearchHistory:
+    space, sampler = study.identity["space"], study.identity["sampler"]
+    numeric = [parameter for parameter in space if parameter["scale"] in _SCALES]
+    parameters = tuple(Parameter(parameter["target"], _SCALES[parameter["scale"]]) for parameter in numeric)
+    names = [parameter.name for parameter in parameters]
+    points = [
+        TrialPoint(
+            trial.number,
+            {name: value for name in names if isinstance(value := trial.setting[name], float | int)},
+            trial.score,
+            raced=trial.state == "raced",
+        )
+        for trial in study.finished(budget)
+    ]
+    startup = 0 if space[0]["exhaustive"] else int(sampler["startup_trials"])
+    return SearchHistory(tuple(points), parameters, startup)
 
 
 def _origin_line(fingerprint: str) -> str:

@@ -7,9 +7,8 @@ import sqlite3
 import pytest
 import yaml
 
-from reproduce.outputs.page import page_or_reason
+from reproduce.outputs.page import histories, page_or_reason
 from reproduce.outputs.rerun_commands import rerun_commands
-from reproduce.outputs.search_histories import histories
 from reproduce.storage import storage_paths
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import Store
