@@ -1,6 +1,6 @@
 """A dataset in the form that protocols use: classes, labels, packed images and a fingerprint."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -109,9 +109,6 @@ class DataRequest:
     skip_broken: bool = False
     progress: Progress | None = None
     split: Path | None = None
-
-
-Opener = Callable[[DataRequest], Dataset]
 
 
 def from_listing(listing: ImageListing, request: DataRequest) -> Dataset:
