@@ -26,9 +26,6 @@ class NoiseImages(PackedImages):
     def __len__(self) -> int:
         return self.count
 
-    def __getstate__(self) -> dict[str, object]:
-        return {"folder": self.folder, "identity": self.identity, "count": self.count, "shape": self.shape}
-
     @property
     def channels(self) -> int:
         """Number of channels of every image."""

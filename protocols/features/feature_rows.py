@@ -5,7 +5,7 @@ one copy of its rows.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ MEMORY_BYTES = 512 * 2**20
 class PackedFeatures:
     """A file of features, one row per image.
 
-    Only the path and the record are pickled. A worker process opens the same memory map, and checks first that the file
+    Only the fields are pickled. A worker process opens the same memory map, and checks first that the file
     still holds the features that its task was made for.
 
     Attributes:
@@ -50,7 +50,7 @@ class PackedFeatures:
         return rows
 
     def __getstate__(self) -> dict[str, object]:
-        return {"path": self.path, "record": self.record}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -148,9 +148,6 @@ class NoiseFeatures(PackedFeatures):
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getstate__(self) -> dict[str, object]:
-        return {"path": self.path, "record": self.record, "shape": self.shape}
-
     @property
     def width(self) -> int:
         """Number of features of a row."""
