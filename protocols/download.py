@@ -55,13 +55,9 @@ def download(
     timeout: float = 60.0,
     resume: bool = True,
 ) -> None:
-    """Download a file. It gets its name only when it is complete and its content is checked.
+    """Download a file. It gets its name only when it is complete and its content is checked, as `verify` does.
 
     Args:
-        sha256: SHA-256 of the content in hexadecimal, or its first digits; None does not check it.
-        md5: MD5 of the content in hexadecimal; None does not check it.
-        size: Size of the content in bytes; None does not check it.
-        progress: Called with the number of bytes received and the number of all bytes (None if it is not known).
         timeout: Seconds to wait for an answer of the server.
         resume: Whether an interrupted download keeps its bytes in `to`.partial, so that the next call fetches only the
             rest (if the server supports it). Use False if several processes may download the same file at once.
@@ -84,13 +80,9 @@ def download(
 def verify(
     path: Path, name: str | None = None, *, sha256: str | None = None, md5: str | None = None, size: int | None = None
 ) -> None:
-    """Check the size and the checksums of a file; those that are None are not checked.
+    """Check the size in bytes and the checksums of a file, which messages call `name`; None is not checked.
 
-    Args:
-        name: Name of the file in messages; None takes the path.
-        sha256: Its SHA-256 in hexadecimal, or the first digits.
-        md5: Its MD5 in hexadecimal.
-        size: Its size in bytes.
+    The SHA-256 can be its first digits.
     """
     name = name or str(path)
     actual_size = path.stat().st_size
@@ -118,9 +110,6 @@ def unpack(archive: Path, to: Path, progress: Progress | None = None) -> None:
     """Unpack a zip or tar file. Either all of its members are unpacked, or none.
 
     Members outside of the folder, links out of it and devices are refused. Nothing is overwritten.
-
-    Args:
-        progress: Called with the number of members unpacked and the number of all members (None for a tar file).
     """
     to.mkdir(parents=True, exist_ok=True)
     # On the same disk as the target, so that members can be renamed.
@@ -180,17 +169,20 @@ class _MemberCheck:
 
 
 def _receive_whole(url: str, partial: Path, progress: Progress | None, timeout: float, *, resume: bool) -> None:
+    cause: Exception | None = None
     try:
         total = _receive(url, partial, progress, timeout)
+        if total is None or partial.stat().st_size >= total:
+            return
+        problem = "the connection ended before the file was complete"
     except (HTTPException, OSError) as error:
         # URLError is a subclass of OSError. Only an error of the disk has the name of the file.
         if getattr(error, "filename", None) == str(partial):
             raise
-        advice = f"; {_next_step(partial)}" if resume else ""
-        raise DownloadError(f"{url}: cannot be fetched ({_reason(error)}){advice}") from error
-    if total is not None and partial.stat().st_size < total:
-        advice = f"; {_next_step(partial)}" if resume else ""
-        raise DownloadError(f"{url}: the connection ended before the file was complete{advice}")
+        cause, problem = error, f"cannot be fetched ({_reason(error)})"
+    done = partial.stat().st_size if partial.exists() else 0
+    advice = f"run the same command again to continue at byte {done:,}" if done else "try again later"
+    raise DownloadError(f"{url}: {problem}; {advice}" if resume else f"{url}: {problem}") from cause
 
 
 def _receive(url: str, partial: Path, progress: Progress | None, timeout: float) -> int | None:
@@ -229,11 +221,6 @@ def _reason(error: Exception) -> str:
         return f"{error.code} {error.reason}"
     cause = error.reason if isinstance(error, URLError) else error
     return (str(cause).splitlines() or [type(cause).__name__])[0]
-
-
-def _next_step(partial: Path) -> str:
-    done = partial.stat().st_size if partial.exists() else 0
-    return f"run the same command again to continue at byte {done:,}" if done else "try again later"
 
 
 def _unzip(archive: Path, to: Path, progress: Progress | None) -> None:

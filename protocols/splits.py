@@ -75,7 +75,12 @@ def mlrc_split(n_classes: int, trainval: int | None = None) -> ClassSplit:
             raise SplitError(f"{n_classes} classes: the MLRC split needs at least {MIN_CLASSES}; add classes")
         name, n_trainval, n_validation = "mlrc", n_classes - n_classes // 2, n_classes // 8
     else:
-        name, n_trainval, n_validation = "mlrc_conventional", trainval, _validation_of(n_classes, trainval)
+        if not FOLDS <= trainval < n_classes:
+            raise SplitError(
+                f"{trainval} of {n_classes} classes for training and validation: the split needs at least {FOLDS} of "
+                "them and one more for the test; add classes"
+            )
+        name, n_trainval, n_validation = "mlrc_conventional", trainval, trainval // FOLDS
     n_train = n_trainval - n_validation
     folds = []
     for fold in range(FOLDS):
@@ -85,19 +90,6 @@ def mlrc_split(n_classes: int, trainval: int | None = None) -> ClassSplit:
     split = ClassSplit(name, tuple(range(n_trainval, n_classes)), tuple(folds))
     assert_disjoint(split)
     return split
-
-
-def conventional_split(n_classes: int, trainval: int) -> ClassSplit:
-    """Split classes by the papers' convention. The folds are those of `mlrc_split` over the trainval classes.
-
-    Args:
-        n_classes: Number of classes.
-        trainval: Number of classes that are not test classes. The first fold validates on the last quarter of them.
-
-    Raises:
-        SplitError: There are too few classes.
-    """
-    return replace(mlrc_split(n_classes, trainval), name="conventional")
 
 
 def drawn_name(rule: str, seed: int) -> str:
@@ -117,7 +109,8 @@ def named_split(name: str, n_classes: int, trainval_classes: int | None, *, test
     """Split a dataset's classes by the rule of that name.
 
     Args:
-        name: `mlrc`, `mlrc_conventional`, `conventional`, or the name of a drawn split (`drawn_name`).
+        name: `mlrc`; `mlrc_conventional` or `conventional`, which have the same folds over the trainval classes; or the
+            name of a drawn split (`drawn_name`).
         n_classes: Number of classes.
         trainval_classes: Number of trainval classes by the dataset's convention; None if it has none.
         test_given: Whether only the dataset's test classes can be tested, because the publisher divides their images
@@ -139,9 +132,8 @@ def named_split(name: str, n_classes: int, trainval_classes: int | None, *, test
         return mlrc_split(n_classes)
     if trainval_classes is None:
         raise SplitError(f"split {name!r}: the dataset has no conventional training classes; use mlrc")
-    if name == "conventional":
-        return conventional_split(n_classes, trainval_classes)
-    return mlrc_split(n_classes, trainval_classes)
+    split = mlrc_split(n_classes, trainval_classes)
+    return replace(split, name=name) if name == "conventional" else split
 
 
 def _reordered(split: ClassSplit, name: str, order: Sequence[int]) -> ClassSplit:
@@ -150,16 +142,6 @@ def _reordered(split: ClassSplit, name: str, order: Sequence[int]) -> ClassSplit
 
     folds = tuple(FoldClasses(fold.fold, moved(fold.train), moved(fold.validation)) for fold in split.folds)
     return ClassSplit(name, moved(split.test), folds)
-
-
-def _validation_of(n_classes: int, trainval: int) -> int:
-    """Number of validation classes: a quarter of the trainval classes."""
-    if not FOLDS <= trainval < n_classes:
-        raise SplitError(
-            f"{trainval} of {n_classes} classes for training and validation: the split needs at least {FOLDS} of them "
-            "and one more for the test; add classes"
-        )
-    return trainval // FOLDS
 
 
 def assert_disjoint(split: ClassSplit) -> None:

@@ -38,7 +38,8 @@ def choose_epoch(folds: Sequence[FoldResult], settings: TrainingSettings) -> Epo
 
     The number of epochs carries over to the training on all classes; the number of iterations does not.
     """
-    counted = _counted(folds)
+    # Folds that did not diverge. If all diverged, those that were validated after their start.
+    counted = [fold for fold in folds if fold.status == "ok"] or [fold for fold in folds if len(fold.curve) > 1]
     common = min((len(fold.curve) for fold in counted), default=0)
     means = [fmean(fold.curve[number].map_at_r or 0.0 for fold in counted) for number in range(common)]
     # `max` returns the first of equal scores. Number 0 is the network before training, which is never chosen.
@@ -47,11 +48,6 @@ def choose_epoch(folds: Sequence[FoldResult], settings: TrainingSettings) -> Epo
     if best and means[best] <= means[0]:
         flags = (*flags, "choosing the epoch: no trained epoch beat the untrained network on the mean over the folds")
     return EpochChoice(min(best * settings.validate_every, settings.max_epochs), flags)
-
-
-def _counted(folds: Sequence[FoldResult]) -> list[FoldResult]:
-    """Folds that did not diverge. If all diverged, those that were validated after their start."""
-    return [fold for fold in folds if fold.status == "ok"] or [fold for fold in folds if len(fold.curve) > 1]
 
 
 def _divergences(folds: Sequence[FoldResult], counted: Sequence[FoldResult]) -> tuple[str, ...]:
@@ -99,7 +95,9 @@ def _search_and_reproduce(study: Study) -> Work[list[RunRecord]]:
     chosen = [choose_epoch(run, study.problem.training) if run else _only_choice(study) for run in folds]
     # Train on all training classes.
     finals = [study.problem.final_spec(method, run, choice.epoch) for run, choice in enumerate(chosen)]
-    results = yield from trainings([_final_job(study, spec, run) for spec, run in zip(finals, folds, strict=True)])
+    choosers = [tuple(fold.fingerprint for fold in run) for run in folds]
+    names = [study.problem.run_name((spec,), run) for spec, run in zip(finals, choosers, strict=True)]
+    results = yield from trainings([TrainJob(spec, name) for spec, name in zip(finals, names, strict=True)])
     # Test the model of the chosen epoch, and beside it that of the last epoch.
     tests = []
     for run, (spec, result) in enumerate(zip(finals, results, strict=True)):
@@ -112,7 +110,8 @@ def _search_and_reproduce(study: Study) -> Work[list[RunRecord]]:
 def choices(study: Study, hyperparameters: dict[str, JsonValue]) -> list[tuple[FoldSpec, ...]]:
     """Specify the trainings that choose the epoch."""
     method = study.method.at(hyperparameters)
-    return [study.problem.fold_specs(method, "reproduction", run) if _has_choice(study) else () for run in _runs(study)]
+    runs = range(study.n_reproductions)
+    return [study.problem.fold_specs(method, "reproduction", run) if _has_choice(study) else () for run in runs]
 
 
 def trainings_of(study: Study) -> int:
@@ -141,7 +140,7 @@ def foreseeable(study: Study) -> list[FoldSpec]:
             specs += [spec for run in choices(search, hyperparameters) for spec in run]
         else:
             method, epoch = search.method.at(hyperparameters), _only_choice(search).epoch
-            specs += [search.problem.final_spec(method, run, epoch) for run in _runs(search)]
+            specs += [search.problem.final_spec(method, run, epoch) for run in range(search.n_reproductions)]
     return specs
 
 
@@ -150,10 +149,6 @@ def kinds(study: Study) -> list[FoldSpec]:
     method, last_epoch = study.method.method, study.problem.training.max_epochs
     folds = study.problem.fold_specs(method, "reproduction", 0)[:1] if _has_choice(study) or study.n_trials else ()
     return [*folds, study.problem.final_spec(method, 0, last_epoch)]
-
-
-def _final_job(study: Study, spec: FoldSpec, folds: tuple[FoldResult, ...]) -> TrainJob:
-    return TrainJob(spec, study.problem.run_name((spec,), tuple(fold.fingerprint for fold in folds)))
 
 
 def _has_choice(study: Study) -> bool:
@@ -165,7 +160,3 @@ def _has_choice(study: Study) -> bool:
 def _only_choice(study: Study) -> EpochChoice:
     """The last epoch, or epoch 0 for the untrained trunk."""
     return EpochChoice(0 if study.method.method.loss is None else study.problem.training.max_epochs)
-
-
-def _runs(study: Study) -> range:
-    return range(study.n_reproductions)

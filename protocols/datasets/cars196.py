@@ -7,7 +7,7 @@ one. The official training and test images are pooled (specification, section 1)
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,7 @@ from scipy.io.matlab import MatReadError
 
 from protocols.datasets.dataset import DataError, ImageListing
 from protocols.datasets.folder import images_below
-from protocols.datasets.listing import check_counts, require_images
-from protocols.datasets.publication import CARS196
+from protocols.datasets.listing import require_images
 
 CLASS_NAMES = tuple(Path(__file__).with_name("cars196_names.txt").read_text(encoding="utf-8").splitlines())
 """The name of class id i at position i - 1: the order of `class_names` in the publisher's files.
@@ -28,35 +27,8 @@ Makes are in alphabetical order, but models within a make are not, so the ids ca
 _TEST_LABELS = "cars_test_annos_withlabels.mat"
 
 
-class _Images(NamedTuple):
-    """Paths of the images below the root, their class ids (1..196), the names of all ids, and the list's source."""
-
-    names: tuple[str, ...]
-    ids: tuple[int, ...]
-    class_names: tuple[str, ...]
-    named_in: str
-
-
-def list_cars196(root: Path, *, subset: bool = False) -> ImageListing:
-    """List all images of Cars196."""
-    images = _images_in(root)
-    require_images(root, images.names, images.named_in)
-    # A subset has only the classes of its images.
-    ids = np.unique(np.asarray(images.ids)) if subset else np.arange(1, len(images.class_names) + 1)
-    listing = ImageListing(
-        "cars196",
-        root,
-        tuple(images.class_names[class_id - 1] for class_id in ids),
-        images.names,
-        np.searchsorted(ids, images.ids).astype(np.int64),
-        trainval_classes=len(ids) - len(ids) // 2,
-    )
-    if not subset:
-        check_counts(listing, CARS196.counts)
-    return listing
-
-
-def _images_in(root: Path) -> _Images:
+def list_cars196(root: Path) -> ImageListing:
+    """List all images of Cars196, and the classes that have one."""
     if (root / "car_ims").is_dir():
         return _annotated(root)
     if (root / "cars_train").is_dir() or (root / "cars_test").is_dir():
@@ -70,17 +42,32 @@ def _images_in(root: Path) -> _Images:
     )
 
 
-def _annotated(root: Path) -> _Images:
+def _listing(
+    root: Path, names: tuple[str, ...], class_ids: Sequence[int], class_names: tuple[str, ...], named_in: str
+) -> ImageListing:
+    require_images(root, names, named_in)
+    ids = np.unique(np.asarray(class_ids))
+    return ImageListing(
+        "cars196",
+        root,
+        tuple(class_names[class_id - 1] for class_id in ids),
+        names,
+        np.searchsorted(ids, class_ids).astype(np.int64),
+        trainval_classes=len(ids) - len(ids) // 2,
+    )
+
+
+def _annotated(root: Path) -> ImageListing:
     path = root / "cars_annos.mat"
     if not path.is_file():
         raise DataError(f"{path}: missing; put the publisher's cars_annos.mat beside car_ims")
     content = _mat(path)
     names = _class_names(path, content)
     images, ids = _annotations(path, content, "relative_im_path", len(names))
-    return _Images(images, ids, names, path.name)
+    return _listing(root, images, ids, names, path.name)
 
 
-def _devkit(root: Path) -> _Images:
+def _devkit(root: Path) -> ImageListing:
     names = _official_names(root)
     images: tuple[str, ...] = ()
     ids: tuple[int, ...] = ()
@@ -95,10 +82,10 @@ def _devkit(root: Path) -> _Images:
         inner = f"{folder}/{folder}" if (root / folder / folder).is_dir() else folder
         images += tuple(f"{inner}/{name}" for name in part_names)
         ids += part_ids
-    return _Images(images, ids, names, f"cars_train_annos.mat and {_TEST_LABELS}")
+    return _listing(root, images, ids, names, f"cars_train_annos.mat and {_TEST_LABELS}")
 
 
-def _class_folders(root: Path, folder: Path) -> _Images:
+def _class_folders(root: Path, folder: Path) -> ImageListing:
     """Images with the class of their folder. They are named by path, since file names repeat in train and test."""
     names = _official_names(root)
     id_of = {_plain(name): number for number, name in enumerate(names, start=1)}
@@ -116,7 +103,7 @@ def _class_folders(root: Path, folder: Path) -> _Images:
             for path in images_below(class_folder):
                 images.append(path.relative_to(root).as_posix())
                 ids.append(id_of[_plain(class_name)])
-    return _Images(tuple(images), tuple(ids), names, str(folder))
+    return _listing(root, tuple(images), ids, names, str(folder))
 
 
 def _plain(name: str) -> str:

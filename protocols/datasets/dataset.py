@@ -1,6 +1,6 @@
 """A dataset in the form that protocols use: classes, labels, packed images and a fingerprint."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -30,9 +30,8 @@ class ImageListing:
         class_names: Names of the classes, in the order of the class ids.
         names: Paths of the n images below `root`.
         labels: Class rank of each image, int64 (n,).
-        trainval_classes: As in `Dataset`.
-        is_query: As in `Dataset`.
-        is_split_given: As in `Dataset`.
+
+    The other fields are as in `Dataset`.
     """
 
     dataset: str
@@ -111,12 +110,13 @@ class DataRequest:
     split: Path | None = None
 
 
-Opener = Callable[[DataRequest], Dataset]
-
-
 def from_listing(listing: ImageListing, request: DataRequest) -> Dataset:
     """Pack the images of a listing and check that every class can be evaluated."""
-    _check_texts(listing)
+    for name in (str(listing.root.resolve()), *listing.class_names, *listing.names):
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise DataError(f"{listing.dataset}: the name {name!r} is not UTF-8; rename the file or folder") from None
     check_listing(listing)
     # Resolved, so that two spellings of one folder give the same pack.
     identity = [listing.dataset, str(listing.root.resolve()), request.images.resize]
@@ -131,22 +131,10 @@ def from_listing(listing: ImageListing, request: DataRequest) -> Dataset:
     return _packed(listing, packing)
 
 
-def _check_texts(listing: ImageListing) -> None:
-    for name in (str(listing.root.resolve()), *listing.class_names, *listing.names):
-        try:
-            name.encode()
-        except UnicodeEncodeError:
-            raise DataError(f"{listing.dataset}: the name {name!r} is not UTF-8; rename the file or folder") from None
-
-
 def from_packing(
     name: str, class_names: tuple[str, ...], names: Sequence[str], labels: NDArray[np.int64], packing: Packing
 ) -> Dataset:
-    """Make a dataset of packed images whose conventional split trains on the first half of the classes.
-
-    Args:
-        labels: Class rank of each image, int64 (n,).
-    """
+    """Make a dataset of packed images, with their class ranks (n,); the first half of the classes is for training."""
     conventional = len(class_names) - len(class_names) // 2
     return _packed(ImageListing(name, Path(), class_names, tuple(names), labels, conventional), packing)
 

@@ -3,22 +3,17 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from protocols.datasets.cars196 import list_cars196
 from protocols.datasets.cub200 import list_cub200
-from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageListing, Opener, from_listing
+from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageListing, from_listing
 from protocols.datasets.feature_files import open_features
 from protocols.datasets.folder import list_folder, open_folder
 from protocols.datasets.glyphs import open_glyphs
 from protocols.datasets.inshop import list_inshop
-from protocols.datasets.listing import root_of
+from protocols.datasets.listing import check_counts, root_of
 from protocols.datasets.publication import CARS196, CUB200, INSHOP, SOP, Publication
 from protocols.datasets.sop import list_sop
-
-
-class _Lister(Protocol):
-    def __call__(self, root: Path, *, subset: bool) -> ImageListing: ...
 
 
 @dataclass(frozen=True)
@@ -33,26 +28,24 @@ class DatasetEntry:
         publication: Source, terms and counts; None if nobody published them.
     """
 
-    opener: Opener
+    opener: Callable[[DataRequest], Dataset]
     description: str
     lister: Callable[[Path], ImageListing] | None = None
     publication: Publication | None = None
 
 
-def _published(description: str, list_images: _Lister, publication: Publication, where: str) -> DatasetEntry:
-    """The entry of a dataset that is listed in its publisher's layout.
-
-    Args:
-        description: As in `DatasetEntry`.
-        list_images: Lists the images; without `subset` it compares their counts with the published ones.
-        publication: As in `DatasetEntry`.
-        where: What the dataset's folder is, for messages.
-    """
+def _published(
+    description: str, lister: Callable[[Path], ImageListing], publication: Publication, where: str
+) -> DatasetEntry:
+    """The entry of a dataset in its publisher's layout; `where` says in messages what its folder is."""
 
     def opener(request: DataRequest) -> Dataset:
-        return from_listing(list_images(root_of(request, where), subset=request.subset), request)
+        listing = lister(root_of(request, where))
+        if not request.subset:
+            check_counts(listing, publication.counts)
+        return from_listing(listing, request)
 
-    return DatasetEntry(opener, description, lambda root: list_images(root, subset=True), publication)
+    return DatasetEntry(opener, description, lister, publication)
 
 
 DATASETS = {
@@ -94,15 +87,5 @@ def entry_of(name: str) -> DatasetEntry:
 
 
 def open_dataset(request: DataRequest) -> Dataset:
-    """Open a dataset.
-
-    Args:
-        request: Name, folder and settings.
-
-    Returns:
-        The dataset, with packed images.
-
-    Raises:
-        DataError: The dataset is unknown or cannot be used. The message is one line with the remedy.
-    """
+    """Open a dataset; raise DataError, with the remedy in one line, if it is unknown or cannot be used."""
     return entry_of(request.name).opener(request)

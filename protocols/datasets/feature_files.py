@@ -6,7 +6,6 @@
 all labels are whole numbers, else in alphabetical order.
 """
 
-import csv
 import hashlib
 import json
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageListing, check_listing
-from protocols.datasets.listing import root_of
+from protocols.datasets.listing import root_of, table_of
 from protocols.datasets.split_file import with_split
 from protocols.features.feature_rows import LabelledFeatures, PackedFeatures
 from protocols.progress import Progress
@@ -91,18 +90,13 @@ def _given_labels(root: Path, count: int) -> tuple[Sequence[Any], tuple[str, ...
 
 
 def _from_table(path: Path) -> tuple[list[str], tuple[str, ...]]:
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        try:
-            reader = csv.DictReader(file)
-            if "label" not in (reader.fieldnames or ()):
-                raise DataError(f"{path}: its first line must name the column label, and optionally the column file")
-            lines = list(reader)
-        except (UnicodeDecodeError, csv.Error) as error:
-            raise DataError(f"{path}: not a CSV file in UTF-8 ({error})") from error
+    columns, lines = table_of(path)
+    if "label" not in columns:
+        raise DataError(f"{path}: its first line must name the column label, and optionally the column file")
     for number, line in enumerate(lines, start=2):
         if not (line["label"] or "").strip():
             raise DataError(f"{path}: line {number} has no label; give one to every row")
-    names = tuple(line["file"] or "" for line in lines) if "file" in (reader.fieldnames or ()) else ()
+    names = tuple(line["file"] or "" for line in lines) if "file" in columns else ()
     return [line["label"].strip() for line in lines], names
 
 

@@ -14,12 +14,8 @@ from protocols.datasets.split_file import with_split
 SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".gif"})
 
 
-def list_folder(root: Path, name: str = "folder", split: Path | None = None) -> ImageListing:
-    """List the images of a folder with one folder per class.
-
-    Args:
-        split: File with the split of the classes; None takes `split.csv` in the folder, if there is one.
-    """
+def list_folder(root: Path, split: Path | None = None) -> ImageListing:
+    """List the images of a folder with one folder per class; without `split`, a `split.csv` in the folder counts."""
     if not root.is_dir():
         raise DataError(f"{root}: no such folder; give the folder that holds one folder of images per class")
     folders = [folder for entry in _folders_in(root) for folder in _class_folders(entry)]
@@ -31,7 +27,7 @@ def list_folder(root: Path, name: str = "folder", split: Path | None = None) -> 
             labels.append(rank)
     class_names = tuple(folder.relative_to(root).as_posix() for folder in folders)
     conventional = len(folders) - len(folders) // 2
-    listing = ImageListing(name, root, class_names, tuple(names), np.asarray(labels, dtype=np.int64), conventional)
+    listing = ImageListing("folder", root, class_names, tuple(names), np.asarray(labels, dtype=np.int64), conventional)
     return with_split(listing, split)
 
 

@@ -7,50 +7,39 @@ section 11.3).
 """
 
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from protocols.datasets.dataset import DataError, ImageListing
-from protocols.datasets.listing import check_counts, lines_of, number_in, require_images
-from protocols.datasets.publication import INSHOP
+from protocols.datasets.listing import lines_of, require_images
 
 LIST = "list_eval_partition.txt"
 _UNPACKED = "In-shop Clothes Retrieval Benchmark"
 _HEADER = ["image_name", "item_id", "evaluation_status"]
 
 
-class _Row(NamedTuple):
-    path: str
-    item: str
-    status: str
-
-
-def list_inshop(root: Path, *, subset: bool = False) -> ImageListing:
+def list_inshop(root: Path) -> ImageListing:
     """List all images of In-Shop."""
     path = _list_in(root)
-    rows = _rows(path, check_number=not subset)
-    train = {row.item for row in rows if row.status == "train"}
-    test = {row.item for row in rows if row.status != "train"}
+    rows = _rows(path)
+    train = {item for _, item, status in rows if status == "train"}
+    test = {item for _, item, status in rows if status != "train"}
     if both := sorted(train & test):
         raise DataError(f"{path}: item {both[0]} is in the training part and in the test part; download the list again")
     items = (*sorted(train), *sorted(test))
     rank_of = {item: rank for rank, item in enumerate(items)}
-    names = tuple(row.path for row in rows)
+    names = tuple(name for name, *_ in rows)
     images = _images_of(path, root)
     require_images(images, names, LIST)
-    listing = ImageListing(
+    return ImageListing(
         "inshop",
         images,
         items,
         names,
-        np.asarray([rank_of[row.item] for row in rows], dtype=np.int64),
+        np.asarray([rank_of[item] for _, item, _ in rows], dtype=np.int64),
         trainval_classes=len(train),
-        is_query=np.asarray([row.status == "query" for row in rows], dtype=np.bool_),
+        is_query=np.asarray([status == "query" for *_, status in rows], dtype=np.bool_),
     )
-    if not subset:
-        check_counts(listing, INSHOP.counts)
-    return listing
 
 
 def _list_in(root: Path) -> Path:
@@ -69,9 +58,10 @@ def _images_of(path: Path, root: Path) -> Path:
     raise DataError(f"{root}: no Img/img and no img here; unpack img.zip into {base / 'Img'}")
 
 
-def _rows(path: Path, *, check_number: bool) -> list[_Row]:
+def _rows(path: Path) -> list[tuple[str, str, str]]:
+    """Path, item and status of each image."""
     lines = list(lines_of(path, "the publisher's list"))
-    if len(lines) < 2 or lines[1][1].split() != _HEADER:
+    if len(lines) < 2 or not lines[0][1].strip().isdigit() or lines[1][1].split() != _HEADER:
         raise DataError(f"{path}: expected the number of images, then the header `{' '.join(_HEADER)}`")
     rows = []
     for number, line in lines[2:]:
@@ -80,8 +70,5 @@ def _rows(path: Path, *, check_number: bool) -> list[_Row]:
             raise DataError(
                 f"{path}, line {number}: expected `image_name item_id` and train, query or gallery, found {line!r}"
             )
-        rows.append(_Row(*fields))
-    announced = number_in(path, lines[0][1].strip(), "number of images")
-    if check_number and announced != len(rows):
-        raise DataError(f"{path}: {len(rows)} images listed, its first line says {announced}; download the list again")
+        rows.append((fields[0], fields[1], fields[2]))
     return rows

@@ -1,5 +1,6 @@
 """Reading of the publishers' image lists, and comparison of a folder with the published counts."""
 
+import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +50,16 @@ def lines_of(path: Path, archive: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip():
             yield number, line
+
+
+def table_of(path: Path) -> tuple[set[str], list[dict[str, str]]]:
+    """Return the columns and the rows of a CSV file; a cell that a short row lacks is None."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file)
+            return set(reader.fieldnames or ()), list(reader)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{path}: not a CSV file in UTF-8 ({error})") from error
 
 
 def number_in(path: Path, text: str, what: str) -> int:

@@ -10,15 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from protocols.datasets.dataset import DataError, ImageListing
-from protocols.datasets.listing import check_counts, folder_with, lines_of, number_in, require, require_images
-from protocols.datasets.publication import SOP
+from protocols.datasets.listing import folder_with, lines_of, number_in, require, require_images
 
 TRAIN, TEST = "Ebay_train.txt", "Ebay_test.txt"
 _ARCHIVE = "Stanford_Online_Products.zip"
 _HEADER = ["image_id", "class_id", "super_class_id", "path"]
 
 
-def list_sop(root: Path, *, subset: bool = False) -> ImageListing:
+def list_sop(root: Path) -> ImageListing:
     """List all images of Stanford Online Products."""
     folder = folder_with(root, TRAIN, "Stanford_Online_Products")
     if folder is None:
@@ -34,7 +33,7 @@ def list_sop(root: Path, *, subset: bool = False) -> ImageListing:
     ids = training + tested
     names = tuple(path for _, path in train + test)
     require_images(folder, names, f"{TRAIN} and {TEST}")
-    listing = ImageListing(
+    return ImageListing(
         "sop",
         folder,
         tuple(str(class_id) for class_id in ids),
@@ -42,9 +41,6 @@ def list_sop(root: Path, *, subset: bool = False) -> ImageListing:
         np.searchsorted(ids, [class_id for class_id, _ in train + test]).astype(np.int64),
         trainval_classes=len(training),
     )
-    if not subset:
-        check_counts(listing, SOP.counts)
-    return listing
 
 
 def _rows(path: Path) -> list[tuple[int, str]]:

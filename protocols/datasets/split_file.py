@@ -6,7 +6,6 @@ classes, so that MLRC's four folds are cut from them as from the fixed training 
 (specification, section 11). A class cannot be on both sides, since MLRC tests on classes that no training sees.
 """
 
-import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocols.datasets.dataset import DataError, ImageListing
+from protocols.datasets.listing import table_of
 
 SPLIT_FILE = "split.csv"
 """Name of the file that is read if it lies beside the images or the features."""
@@ -25,14 +25,8 @@ _PARTS = ("train", "test", "query", "gallery")
 def with_split(listing: ImageListing, chosen: Path | None) -> ImageListing:
     """Return a listing with the classes in the order of its given split; without a file it stays as it is.
 
-    It is checked that the split covers every class or file once, and that no class is in both parts.
-
     Args:
-        listing: The images.
         chosen: The file that the experiment names; None takes the one beside the images, if there is one.
-
-    Raises:
-        DataError: The file cannot be used; the message names the file and the class or the line.
     """
     if chosen is not None and not chosen.is_file():
         raise DataError(f"{chosen}: no such file; dataset.split names a CSV file with the columns class and split")
@@ -69,13 +63,7 @@ def _sample_parts(path: Path, listing: ImageListing) -> NDArray[np.str_]:
 
 def _parts(path: Path) -> tuple[str, Mapping[str, str]]:
     """Read the file: the name of its first column, `class` or `file`, and the part of each class or file."""
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file)
-            columns = set(reader.fieldnames or ())
-            lines = list(reader)
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path}: not a CSV file in UTF-8 ({error})") from error
+    columns, lines = table_of(path)
     keys = columns & {"class", "file"}
     if len(keys) != 1 or "split" not in columns:
         raise DataError(f"{path}: its first line must name the column split, and the column class or the column file")

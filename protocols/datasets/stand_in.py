@@ -17,7 +17,6 @@ class NoiseImages(PackedImages):
     """Noise images of one size. Cropping and embedding them takes as long as for real images.
 
     Attributes:
-        count: Number of images.
         shape: Height, width and channels of every image.
     """
 
@@ -26,9 +25,6 @@ class NoiseImages(PackedImages):
 
     def __len__(self) -> int:
         return self.count
-
-    def __getstate__(self) -> dict[str, object]:
-        return {"folder": self.folder, "identity": self.identity, "count": self.count, "shape": self.shape}
 
     @property
     def channels(self) -> int:
@@ -52,11 +48,6 @@ def stand_in(name: str, counts: Counts, shorter_side: int) -> Dataset:
     """Make a dataset of noise with the published counts. Images are spread evenly over the classes.
 
     Its fingerprint is `stand-in`, so that it cannot be taken for real data.
-
-    Args:
-        name: Name of the dataset.
-        counts: The published counts.
-        shorter_side: Shorter side of the images, in pixels.
     """
     test_classes, test_images = counts.classes - counts.trainval_classes, counts.images - counts.trainval_images
     trainval = np.sort(np.arange(counts.trainval_images, dtype=np.int64) % counts.trainval_classes)

@@ -90,11 +90,6 @@ def evaluate_run(
 def _record(
     job: EvaluateJob, data: TestData, embedded: Embedded, last: tuple[Tensor, ...] | None, device: str, started: float
 ) -> RunRecord:
-    """Score the embeddings and make the record.
-
-    Args:
-        last: Embeddings by the models of the last epoch; None if there are none.
-    """
     labels = torch.from_numpy(data.images.labels)
     embeddings, joint, several = embedded.by_model, embedded.joint, len(embedded.by_model) > 1
     queries = [query_scores(*sides(e, labels, data.is_query)) for e in embeddings]
@@ -243,8 +238,8 @@ class CurveRecorder:
         """Add a point to the curve. There is none for embeddings that are not finite; they end the training anyway."""
         embeddings = embed_crops(model, self.crops)
         if torch.isfinite(embeddings).all():
-            query_sides = sides(normalized(embeddings, self.normalization), self.labels, self.data.is_query)
-            self.points.append(TestPoint(iteration=iteration, scores=query_scores(*query_sides).mean().scores))
+            scores = _scores(normalized(embeddings, self.normalization), self.labels, self.data)
+            self.points.append(TestPoint(iteration=iteration, scores=scores))
 
     def curve(self) -> TestCurve:
         """The points recorded up to now."""

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from losses.plugin import Normalization
 from protocols.evaluation.evaluate_run import Embedded
 from protocols.evaluation.test_data import TestData
 from protocols.images.crops import evaluation_batch
@@ -56,13 +55,15 @@ def figure_data_of(
     kind, shown = embedded.kind, embedded.by_model[0].cpu()
     rows = _spread(data.images.labels, _TEST_CLASSES, _TEST_IMAGES)
     train = _spread(first.train.labels, _TRAIN_CLASSES, _TRAIN_IMAGES)
+    model = trained_model(first.spec, first.weights, device)
+    shown_training = normalized(embed(model, first.train.select(train), first.spec.images, device), kind)
     targets = np.searchsorted(np.unique(first.train.labels), first.train.labels)
     shown_classes = set(targets[train].tolist())
     proxies, proxy_labels = proxies_of_classes(first.vectors, shown_classes, shown.shape[1], kind)
     return FigureData(
         test_embeddings=shown[rows].float().numpy(),
         test_labels=data.images.labels[rows],
-        train_embeddings=_train_embeddings(first, train, kind, device),
+        train_embeddings=shown_training.cpu().float().numpy(),
         train_labels=targets[train].astype(np.int64),
         proxies=proxies,
         proxy_labels=proxy_labels,
@@ -76,15 +77,6 @@ def _spread(labels: NDArray[np.int64], classes: int, images: int) -> NDArray[np.
     ranks = np.unique(labels)
     chosen = ranks[np.linspace(0, len(ranks) - 1, min(classes, len(ranks))).round().astype(int)]
     return np.concatenate([np.flatnonzero(labels == label)[:images] for label in chosen])
-
-
-def _train_embeddings(
-    first: FirstFold, rows: NDArray[np.int64], kind: Normalization, device: torch.device
-) -> NDArray[np.float32]:
-    model = trained_model(first.spec, first.weights, device)
-    embeddings = normalized(embed(model, first.train.select(rows), first.spec.images, device), kind)
-    shown: NDArray[np.float32] = embeddings.cpu().float().numpy()
-    return shown
 
 
 def _gallery(

@@ -5,7 +5,7 @@ one copy of its rows.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from protocols.images.batch_source import Rows, has_room, page_locked
+from protocols.images.batch_source import Rows, has_room
+from protocols.images.device_crops import sent
 from protocols.images.packed_images import Selection
 from protocols.verified_files import FileRecord, check_file
 
@@ -27,7 +28,7 @@ MEMORY_BYTES = 512 * 2**20
 class PackedFeatures:
     """A file of features, one row per image.
 
-    Only the path and the record are pickled. A worker process opens the same memory map, and checks first that the file
+    Only the fields are pickled. A worker process opens the same memory map, and checks first that the file
     still holds the features that its task was made for.
 
     Attributes:
@@ -49,7 +50,7 @@ class PackedFeatures:
         return rows
 
     def __getstate__(self) -> dict[str, object]:
-        return {"path": self.path, "record": self.record}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -90,20 +91,10 @@ class FeatureSource:
         self._kept = kept_rows(features, device)
 
     def training_batch(self, rows: Rows, generator: torch.Generator) -> Tensor:
-        """Return one batch.
-
-        Args:
-            rows: Positions of the images, (batch,).
-
-        Returns:
-            The features, float32 (batch, c).
-        """
+        """Return the features, float32 (batch, c), of the images at positions (batch,)."""
         if self._kept is None:
-            return page_locked(torch.from_numpy(self._features.take(rows)), self._device).to(
-                self._device, non_blocking=True
-            )
-        positions = page_locked(torch.from_numpy(rows), self._device)
-        return self._kept.index_select(0, positions.to(self._device, non_blocking=True))
+            return sent(self._features.take(rows), self._device)
+        return self._kept.index_select(0, sent(rows, self._device))
 
     def training_batches(self, rows: Iterable[Rows], generator: torch.Generator) -> Iterator[tuple[Rows, Tensor]]:
         """Yield the positions and the features of each batch; the arguments are those of `training_batch`."""

@@ -53,11 +53,7 @@ class FrozenTrunk:
 def with_features(
     dataset: Dataset, trunk: FrozenTrunk, cache: Path, device: str, progress: Progress | None = None
 ) -> Dataset:
-    """Replace the images of a dataset by the features of a frozen trunk.
-
-    Args:
-        progress: Called with the number of images whose features are computed, and the number of all images.
-    """
+    """Replace the images of a dataset by the features of a frozen trunk; `progress` counts images."""
     images = dataset.images
     assert isinstance(images, LabelledImages), "features have no trunk"
     folder = cache / f"features-{trunk.identity(dataset.fingerprint)}"
@@ -151,9 +147,6 @@ class NoiseFeatures(PackedFeatures):
 
     def __len__(self) -> int:
         return self.shape[0]
-
-    def __getstate__(self) -> dict[str, object]:
-        return {"path": self.path, "record": self.record, "shape": self.shape}
 
     @property
     def width(self) -> int:

@@ -12,6 +12,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from protocols.images.crops import Cuts, cut_crops, evaluation_batch, random_cuts
-from protocols.images.device_crops import Windows, resized_windows
+from protocols.images.device_crops import Windows, resized_windows, sent
 from protocols.images.packed_images import LabelledImages
 from results.spec.training_spec import ImageSettings
 
@@ -63,13 +64,13 @@ class BatchSource:
         self._threads = host_threads(device)
         self._make: Callable[[Rows, Cuts], OnDevice]
         if settings.augmentation == "faithful":
-            self._make = _PillowCrops(images, settings.crop, device)
+            self._make = partial(_pillow_crops, images, settings.crop, device)
         elif has_room(device, images.n_bytes, RESIDENT_BYTES) if resident is None else resident:
             self._make = _ResidentImages(images, settings.crop, device)
             # The host has almost nothing to do.
             self._threads = 0
         else:
-            self._make = _SentBoxes(images, settings.crop, device)
+            self._make = partial(_crops_of_sent_boxes, images, settings.crop, device)
 
     def training_batch(self, rows: Rows, generator: torch.Generator) -> Tensor:
         """Make one batch.
@@ -89,30 +90,20 @@ class BatchSource:
             yield part, on_device()
 
 
-class _PillowCrops:
-    def __init__(self, images: LabelledImages, side: int, device: torch.device) -> None:
-        self.images, self.side, self.device = images, side, device
-
-    def __call__(self, rows: Rows, cuts: Cuts) -> OnDevice:
-        crops = page_locked(cut_crops(self.images, rows, cuts, self.side), self.device)
-        return lambda: crops.to(self.device, non_blocking=True)
+def _pillow_crops(images: LabelledImages, side: int, device: torch.device, rows: Rows, cuts: Cuts) -> OnDevice:
+    crops = page_locked(cut_crops(images, rows, cuts, side), device)
+    return lambda: crops.to(device, non_blocking=True)
 
 
-class _SentBoxes:
-    """Crops that the device resizes from boxes that the host sends."""
-
-    def __init__(self, images: LabelledImages, side: int, device: torch.device) -> None:
-        self.images, self.side, self.device = images, side, device
-
-    def __call__(self, rows: Rows, cuts: Cuts) -> OnDevice:
-        boxes = []
-        for row, (top, left, height, width) in zip(rows.tolist(), cuts.boxes.tolist(), strict=True):
-            boxes.append(self.images.image(row)[top : top + height, left : left + width].reshape(-1))
-        pixels = page_locked(torch.from_numpy(np.concatenate(boxes)), self.device)
-        channels = self.images.images.channels
-        starts = np.cumsum([0, *(len(box) for box in boxes)])[:-1]
-        windows = _windows(starts, cuts.boxes[:, 3], cuts, channels)
-        return lambda: resized_windows(pixels.to(self.device, non_blocking=True), windows, channels, self.side)
+def _crops_of_sent_boxes(images: LabelledImages, side: int, device: torch.device, rows: Rows, cuts: Cuts) -> OnDevice:
+    boxes = []
+    for row, (top, left, height, width) in zip(rows.tolist(), cuts.boxes.tolist(), strict=True):
+        boxes.append(images.image(row)[top : top + height, left : left + width].reshape(-1))
+    pixels = page_locked(torch.from_numpy(np.concatenate(boxes)), device)
+    channels = images.images.channels
+    starts = np.cumsum([0, *(len(box) for box in boxes)])[:-1]
+    windows = _windows(starts, cuts.boxes[:, 3], cuts, channels)
+    return lambda: resized_windows(pixels.to(device, non_blocking=True), windows, channels, side)
 
 
 class _ResidentImages:
@@ -136,7 +127,7 @@ class _ResidentImages:
 
 def _windows(starts: Rows, image_widths: Rows, cuts: Cuts, channels: int) -> Windows:
     heights, widths = cuts.boxes[:, 2:].T
-    return Windows(starts, image_widths * channels, np.full(len(starts), channels), heights, widths, cuts.flips)
+    return Windows(starts, image_widths * channels, heights, widths, cuts.flips)
 
 
 def host_threads(device: torch.device) -> int:
@@ -165,12 +156,8 @@ def labelled_batches(
     Yields:
         Crops and classes (batch,) of the next batch, on the device.
     """
-    pairs = ((crops, _sent(targets[rows], device)) for rows, crops in batches)
+    pairs = ((crops, sent(targets[rows], device)) for rows, crops in batches)
     yield from _one_ahead(pairs, device) if device.type == "cuda" else pairs
-
-
-def _sent(labels: NDArray[np.int64], device: torch.device) -> Tensor:
-    return page_locked(torch.from_numpy(labels), device).to(device, non_blocking=True)
 
 
 def _one_ahead(pairs: Iterator[tuple[Tensor, Tensor]], device: torch.device) -> Iterator[tuple[Tensor, Tensor]]:

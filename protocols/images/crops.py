@@ -33,12 +33,7 @@ def size_after(size: tuple[int, int], shorter_side: int) -> tuple[int, int]:
 
 
 def resized_shapes(shapes: NDArray[np.int64], resize: int | None) -> NDArray[np.int64]:
-    """Return shapes of images after the resize.
-
-    Args:
-        shapes: Height, width and channels of each image, int64 (n, 3); those of broken files, 0 x 0, are kept.
-        resize: Shorter side in pixels after the resize; None keeps the shapes.
-    """
+    """Return shapes (n, 3) of images after the resize; None keeps them. Those of broken files, 0 x 0, are kept."""
     if resize is None:
         return shapes
     resized = shapes.copy()
@@ -46,9 +41,6 @@ def resized_shapes(shapes: NDArray[np.int64], resize: int | None) -> NDArray[np.
         if height:
             resized[row, 1], resized[row, 0] = size_after((width, height), resize)
     return resized
-
-
-_TRIES = 10
 
 
 @dataclass(frozen=True)
@@ -67,14 +59,7 @@ class Cuts:
 def training_batch(
     images: LabelledImages, indices: NDArray[np.int64], settings: ImageSettings, generator: torch.Generator
 ) -> Tensor:
-    """Make random resized crops with flips.
-
-    Args:
-        indices: Positions of the batch's images, (batch,).
-
-    Returns:
-        The crops, uint8 (batch, channels, crop, crop).
-    """
+    """Make random resized crops with flips, uint8 (batch, channels, crop, crop)."""
     return cut_crops(images, indices, random_cuts(images, indices, settings, generator), settings.crop)
 
 
@@ -90,15 +75,7 @@ def random_cuts(
 
 
 def cut_crops(images: LabelledImages, indices: NDArray[np.int64], cuts: Cuts, side: int) -> Tensor:
-    """Cut crops out of images and resize them with Pillow.
-
-    Args:
-        indices: Positions of the batch's images, (batch,).
-        side: Side of the crops in pixels.
-
-    Returns:
-        The crops, uint8 (batch, channels, side, side).
-    """
+    """Cut crops out of images and resize them with Pillow; returns uint8 (batch, channels, side, side)."""
     crops = []
     for index, box, flip in zip(indices, cuts.boxes.tolist(), cuts.flips.tolist(), strict=True):
         crop = _chw(_resized(images.image(int(index)), box, side))
@@ -107,14 +84,7 @@ def cut_crops(images: LabelledImages, indices: NDArray[np.int64], cuts: Cuts, si
 
 
 def evaluation_batch(images: LabelledImages, indices: NDArray[np.int64], settings: ImageSettings) -> Tensor:
-    """Make centre crops; the images are resized first if `settings.evaluation_resize` is set.
-
-    Args:
-        indices: Positions of the batch's images, (batch,).
-
-    Returns:
-        The crops, uint8 (batch, channels, crop, crop).
-    """
+    """Make centre crops, uint8 (batch, channels, crop, crop), after the resize of the settings if there is one."""
     crops = []
     for index in indices:
         image = images.image(int(index))
@@ -127,21 +97,14 @@ def evaluation_batch(images: LabelledImages, indices: NDArray[np.int64], setting
 def random_box(
     height: int, width: int, settings: ImageSettings, generator: torch.Generator
 ) -> tuple[int, int, int, int]:
-    """Draw the box of a random resized crop (Szegedy et al. 2015, in torchvision's version).
+    """Draw top, left, height and width of a random resized crop (Szegedy et al. 2015, in torchvision's version).
 
     The area is uniform in `settings.area` times the image's area; the aspect ratio is log-uniform in `settings.ratio`.
     If ten boxes do not fit into the image, the box is the largest centred one with an allowed ratio.
-
-    Args:
-        height: Height of the image in pixels.
-        width: Width of the image in pixels.
-
-    Returns:
-        Top, left, height and width in pixels.
     """
     low, high = (math.log(bound) for bound in settings.ratio)
     least, most = settings.area
-    for _ in range(_TRIES):
+    for _ in range(10):
         to_area, to_ratio, to_top, to_left = torch.rand(4, generator=generator, dtype=torch.float64).tolist()
         area = height * width * (least + to_area * (most - least))
         ratio = math.exp(low + to_ratio * (high - low))
@@ -171,7 +134,6 @@ def _chw(image: NDArray[np.uint8]) -> Tensor:
 
 
 def _resized(image: NDArray[np.uint8], box: Sequence[int], side: int) -> NDArray[np.uint8]:
-    """The box (top, left, height, width) of an image (h, w, channels) as a square of `side`."""
     top, left, height, width = box
     # The box is cut first. If Pillow's resize gets the box as an argument, its filter uses pixels outside of it.
     picture = _picture(image[top : top + height, left : left + width])

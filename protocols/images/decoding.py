@@ -10,28 +10,6 @@ from PIL import Image
 
 from protocols.images.crops import resized_to
 
-_SAMPLE = 200
-
-
-def median_shorter_side(root: Path, names: Sequence[str]) -> float | None:
-    """Return the median of the images' shorter sides, in pixels. Files that cannot be read are left out.
-
-    Returns:
-        The median; None if no file can be read.
-    """
-    sides = []
-    for name in names[:: max(1, len(names) // _SAMPLE)]:
-        try:
-            with Image.open(root / name) as image:
-                sides.append(min(image.size))
-        except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
-            continue
-    return statistics.median(sides) if sides else None
-
-
-_BITS_PER_SAMPLE = 258
-"""TIFF's tag of the number of bits per channel."""
-
 _UNREADABLE = (OSError, ValueError, SyntaxError, Image.DecompressionBombError)
 
 
@@ -44,15 +22,9 @@ class UnknownRangeError(BrokenImageError):
 
 
 def decode(path: Path, resize: int | None) -> NDArray[np.uint8]:
-    """Decode one file.
+    """Decode one file as RGB, uint8 (height, width, 3), with the shorter side resized unless `resize` is None.
 
     Grey images with 16 bits are scaled to 8 bits by their upper byte, as Pillow scales colours with 16 bits.
-
-    Args:
-        resize: Shorter side in pixels after the bilinear resize by Pillow; None keeps the size.
-
-    Returns:
-        The image as RGB, uint8 (height, width, 3).
     """
     if not path.is_file():
         raise BrokenImageError(f"{path}: cannot be decoded (not a file)")
@@ -78,6 +50,13 @@ def header_of(path: Path) -> tuple[int, int, bool]:
     return height, width, deep
 
 
+def median_shorter_side(root: Path, names: Sequence[str]) -> float | None:
+    """Return the median shorter side of about 200 images, in pixels; None if no file can be read."""
+    headers = [header_of(root / name) for name in names[:: max(1, len(names) // 200)]]
+    sides = [min(height, width) for height, width, _ in headers if height]
+    return statistics.median(sides) if sides else None
+
+
 def has_deep_grey(image: Image.Image) -> bool:
     """Return whether a picture is grey with 9 to 16 bits. Pillow's conversion to RGB would make it white."""
     # Pillow opens a PGM file with 16 bits in the mode of 32 bits.
@@ -94,7 +73,7 @@ def _check_range(path: Path, image: Image.Image) -> None:
 
 
 def _upper_bytes(image: Image.Image) -> Image.Image:
-    tags = getattr(image, "tag_v2", {})
-    bits = int(tags.get(_BITS_PER_SAMPLE, (16,))[0])
+    bits_per_sample = 258  # A tag of TIFF.
+    bits = int(getattr(image, "tag_v2", {}).get(bits_per_sample, (16,))[0])
     values = np.asarray(image).astype(np.int64) >> (bits - 8)
     return Image.fromarray(values.clip(0, 255).astype(np.uint8))

@@ -13,6 +13,7 @@ the height first for boxes that lose more than twice as many rows as columns.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import PIL
@@ -34,17 +35,15 @@ class Windows:
     """Boxes of n images in flat memory, one byte per value. The channels of a pixel are next to each other.
 
     Attributes:
-        start: Position of each box's first value, int64 (n,).
-        down: Bytes from a row to the next, int64 (n,).
-        right: Bytes from a pixel to the next, int64 (n,).
-        height: Height of the box in pixels, int64 (n,).
-        width: Width of the box in pixels, int64 (n,).
-        flip: Whether the crop is mirrored left and right, bool (n,).
+        start: Position of each box's first value, (n,).
+        down: Bytes from a row to the next, (n,).
+        height: In pixels, (n,).
+        width: In pixels, (n,).
+        flip: Whether the crop is mirrored left and right, (n,).
     """
 
     start: NDArray[np.int64]
     down: NDArray[np.int64]
-    right: NDArray[np.int64]
     height: NDArray[np.int64]
     width: NDArray[np.int64]
     flip: NDArray[np.bool_]
@@ -54,16 +53,9 @@ class Windows:
 
 
 def resized_windows(pixels: Tensor, windows: Windows, channels: int, side: int) -> Tensor:
-    """Resize boxes of images to squares.
-
-    Args:
-        pixels: Flat uint8 memory that holds the images.
-        side: Side of the squares in pixels.
-
-    Returns:
-        The squares, uint8 (n, channels, side, side), on the device of `pixels`.
-    """
-    down, right, height, width = windows.down, windows.right, windows.height, windows.width
+    """Resize boxes of images in flat uint8 memory to squares, uint8 (n, channels, side, side) on its device."""
+    down, height, width = windows.down, windows.height, windows.width
+    right = np.full_like(down, channels)  # From a pixel to the next.
     turned = (height > side) & (height - side > 2 * (width - side)) & _TALL_BOXES_HEIGHT_FIRST
     down, right = np.where(turned, right, down), np.where(turned, down, right)
     height, width = np.where(turned, width, height), np.where(turned, height, width)
@@ -72,10 +64,10 @@ def resized_windows(pixels: Tensor, windows: Windows, channels: int, side: int) 
     crops = []
     for part in parts:
         most = int(height[part].max()), int(width[part].max())
-        crops.append(_resized(pixels, _moved(columns[:, part], pixels.device), most, channels, side))
+        crops.append(_resized(pixels, sent(columns[:, part], pixels.device), most, channels, side))
     if len(parts) == 1:
         return crops[0]
-    return torch.cat(crops)[_moved(np.argsort(np.concatenate(parts)), pixels.device)]
+    return torch.cat(crops)[sent(np.argsort(np.concatenate(parts)), pixels.device)]
 
 
 def _parts(height: NDArray[np.int64], width: NDArray[np.int64], channels: int) -> Iterator[NDArray[np.int64]]:
@@ -94,8 +86,9 @@ def _parts(height: NDArray[np.int64], width: NDArray[np.int64], channels: int) -
     yield np.asarray(part)
 
 
-def _moved(numbers: NDArray[np.int64], device: torch.device) -> Tensor:
-    host = torch.from_numpy(numbers)
+def sent(values: NDArray[Any], device: torch.device) -> Tensor:
+    """Copy values to a device; the host does not wait for a GPU."""
+    host = torch.from_numpy(values)
     return (host.pin_memory() if device.type == "cuda" else host).to(device, non_blocking=True)
 
 
@@ -118,14 +111,10 @@ def _offsets(sizes: Tensor, most: int, step: Tensor) -> Tensor:
 
 
 def _split_weights(sizes: Tensor, most: int, side: int) -> Tensor:
-    """Compute the weight of every input pixel for every output pixel of an axis, in two parts of eleven bits.
+    """The weight of every input pixel for every output pixel of an axis, in two parts of eleven bits.
 
-    Args:
-        sizes: Length of the axis of each box in pixels, int64 (n,).
-
-    Returns:
-        Whole numbers in float32, (n, 2 * side, most), high parts first. The high part times 2 to the power of
-        `_LOW_BITS`, plus the low part, is the weight times 2 to the power of `_WEIGHT_BITS`.
+    Whole numbers in float32, (n, 2 * side, most), high parts first. The high part times 2 to the power of `_LOW_BITS`,
+    plus the low part, is the weight times 2 to the power of `_WEIGHT_BITS`.
     """
     whole = _axis_weights(sizes, most, side)
     high = (whole / 2**_LOW_BITS).round()

@@ -63,10 +63,6 @@ class ImageFiles:
         content = hashlib.sha256(b"".join(hashes)).hexdigest()
         return fingerprint_of([_PACK_FORMAT, self.resize, list(self.names), content])
 
-    def identity_now(self) -> str:
-        """Read all files, and return the name of their pack."""
-        return self.identity(in_threads(self.hash_of, range(len(self))))
-
 
 def in_threads(work: Callable[[T], R], items: Iterable[T]) -> list[R]:
     """Return the results of a function for many items, in their order.

@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -23,7 +23,7 @@ class PackedImages:
 
     An image whose stored shape differs from its shape is enlarged when it is read.
 
-    Only the folder and the identity are pickled. A worker process opens the same memory map, and checks first that the
+    Only the fields are pickled. A worker process opens the same memory map, and checks first that the
     folder still holds the pack that its task was made for.
 
     Attributes:
@@ -57,7 +57,7 @@ class PackedImages:
         return len(self._layout[0])
 
     def __getstate__(self) -> dict[str, object]:
-        return {"folder": self.folder, "identity": self.identity}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def image(self, index: int) -> NDArray[np.uint8]:
         """Return image `index` as uint8 (height, width, channels): a view of the memory map, or an enlarged copy."""

@@ -99,11 +99,7 @@ def pack_arrays(images: NDArray[np.uint8], folder: Path) -> Packing:
 
 
 def sound_pack(folder: Path, identity: str) -> PackedImages | None:
-    """Open a pack and check it.
-
-    Returns:
-        The pack; None if there is none. A damaged one is set aside.
-    """
+    """Open a pack and check it; None if there is none. A damaged one is set aside."""
     images = PackedImages(_pack_folder(folder, identity), identity)
     if not images.folder.exists():
         return None
@@ -138,7 +134,7 @@ def _known_pack(files: ImageFiles, stamp: str, folder: Path) -> PackedImages | N
     if known:
         return sound_pack(folder, identity)
     # The files were copied or touched, which need not change what they hold. To read them is faster than to decode.
-    images = sound_pack(folder, files.identity_now())
+    images = sound_pack(folder, files.identity(in_threads(files.hash_of, range(len(files)))))
     if images is not None:
         _note(folder, stamp, images.identity)
     return images
@@ -154,7 +150,9 @@ def _note(folder: Path, stamp: str, identity: str) -> None:
 
 
 def _write(files: ImageFiles, stamp: str, folder: Path, skip_broken: bool, progress: Progress | None) -> PackedImages:
-    own, deep = _headers(files)
+    headers = in_threads(lambda row: header_of(files.path(row)), range(len(files)))
+    own = np.asarray([(height, width, 3) for height, width, _ in headers], dtype=np.int64).reshape(-1, 3)
+    deep = np.asarray([deep for *_, deep in headers], dtype=np.bool_)
     shapes = resized_shapes(own, files.resize)
     # An enlarged image has no more information, but many times the bytes.
     enlarged = shapes.prod(axis=1) > own.prod(axis=1)
@@ -201,11 +199,9 @@ def _decode_all(
         hashes[row] = np.frombuffer(files.hash_of(row), dtype=np.uint8)
         try:
             image = decode(files.path(row), None if enlarged[row] else files.resize)
-        except UnknownRangeError:
-            if not skip_broken:
+        except BrokenImageError as error:
+            if isinstance(error, UnknownRangeError) and not skip_broken:
                 raise
-            decoded[row] = _BROKEN
-        except BrokenImageError:
             _refuse_unless(skip_broken, files.path(row))
             decoded[row] = _BROKEN
         else:
@@ -234,12 +230,6 @@ def _content_hash(hashes: NDArray[np.uint8], done: NDArray[np.bool_], deep: NDAr
         file_hash = hashes[row].tobytes()
         digest.update(hashlib.sha256(b"upper byte" + file_hash).digest() if deep[row] else file_hash)
     return digest.hexdigest()
-
-
-def _headers(files: ImageFiles) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    headers = in_threads(lambda row: header_of(files.path(row)), range(len(files)))
-    shapes = np.asarray([(height, width, 3) for height, width, _ in headers], dtype=np.int64).reshape(-1, 3)
-    return shapes, np.asarray([deep for *_, deep in headers], dtype=np.bool_)
 
 
 def _offsets(shapes: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -22,6 +22,13 @@ _Search = Callable[[Tensor, int, Tensor | None], Tensor]
 """Takes queries (q, d), k and the reference that each query must not find (None allows all); returns indices (q, k)."""
 
 
+def require_finite(points: Tensor) -> None:
+    """Raise ValueError unless all embeddings are finite."""
+    # `torch.isfinite` of each number takes ten times as long on a CPU.
+    if points.numel() and not torch.isfinite(torch.stack(torch.aminmax(points))).all():
+        raise ValueError("embeddings are not finite")
+
+
 def nearest(queries: Tensor, references: Tensor, k: int, *, exclude_self: bool) -> Tensor:
     """Find the k nearest references of each query. Of equally near references, the first comes first.
 

@@ -18,10 +18,8 @@ class BestCheckpoint:
 
     Attributes:
         best_epoch: Epoch of the best score, epoch 0 included; early stopping counts from here.
-        best_score: Its validation score.
         epoch: Epoch of the checkpoint.
-        score: Its validation score.
-        weights: State dict of the checkpoint's model, on the CPU.
+        weights: State dict of its model, on the CPU.
         class_vectors: The loss's proxies and their classes at the checkpoint; None if the loss has none.
     """
 
@@ -33,11 +31,7 @@ class BestCheckpoint:
     class_vectors: tuple[Tensor, Tensor] | None = None
 
     def update(self, epoch: int, score: float, model: nn.Module, loss: nn.Module | None, *, eligible: bool) -> None:
-        """Take a validation into account. Only a strictly higher score is an improvement.
-
-        Args:
-            loss: Its loss; None for the untrained trunk.
-        """
+        """Take a validation into account. Only a strictly higher score is an improvement."""
         if score > self.best_score:
             self.best_epoch, self.best_score = epoch, score
         if eligible and score > self.score:
@@ -53,9 +47,6 @@ class BestCheckpoint:
 
 def weights_on_cpu(model: nn.Module) -> dict[str, Tensor]:
     """Return a copy of the model's state dict on the CPU."""
-    return {key: _cpu_copy(value) for key, value in model.state_dict().items()}
-
-
-def _cpu_copy(value: Tensor) -> Tensor:
-    """A copy on the CPU in the contiguous layout, so that checkpoints do not depend on the device."""
-    return value.detach().cpu().clone(memory_format=torch.contiguous_format)
+    # In the contiguous layout, so that checkpoints do not depend on the device.
+    layout = torch.contiguous_format
+    return {key: value.detach().cpu().clone(memory_format=layout) for key, value in model.state_dict().items()}

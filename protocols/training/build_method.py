@@ -25,11 +25,7 @@ from results.spec.training_spec import Component, MethodSpec, OptimizerSettings
 ENTRY_POINTS = "metric_learning_losses"
 """Entry-point group for losses of other packages: name = "module:Class"."""
 
-_SIZES = {
-    "$num_classes": "num_classes",
-    "$embedding_size": "embedding_size",
-    "$training_images": "training_images",
-}
+_PLACEHOLDERS = ("$num_classes", "$embedding_size", "$training_images")
 _NAMESPACES = {"loss": (losses, pml_losses), "miner": (miners,), "regularizer": (regularizers,)}
 
 
@@ -50,12 +46,7 @@ class BuiltMethod:
         return self.loss if isinstance(self.loss, TrainingPlugin) else _NoHooks()
 
     def __call__(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        """Compute the loss of a batch.
-
-        Args:
-            embeddings: Raw embeddings (n, d).
-            labels: Classes (n,) as 0..C-1, C being the number of training classes.
-        """
+        """Compute the loss of a batch: raw embeddings (n, d) and classes (n,) as 0..C-1 of all C training classes."""
         pairs = self.miner(embeddings, labels) if self.miner is not None else None
         return loss_in_batch(self.loss, embeddings, labels, pairs)
 
@@ -103,10 +94,10 @@ def build_component(
 
 def _value(value: JsonValue, sizes: dict[str, int]) -> Any:
     """Replace a placeholder by its size, and a nested {"component": {kind, name, arguments}} by its instance."""
-    if isinstance(value, str) and value in _SIZES:
-        if _SIZES[value] not in sizes:
+    if isinstance(value, str) and value in _PLACEHOLDERS:
+        if value[1:] not in sizes:
             raise MethodError(f"{value} is not known here")
-        return sizes[_SIZES[value]]
+        return sizes[value[1:]]
     if isinstance(value, dict) and set(value) == {"component"}:
         nested = value["component"]
         assert isinstance(nested, dict)
@@ -196,12 +187,16 @@ def check_component(kind: str, component: Component) -> None:
                 raise MethodError(str(error)) from error
 
 
+def components_of(method: MethodSpec) -> dict[str, Component]:
+    """Return the components of a method by kind."""
+    components = {"loss": method.loss, "miner": method.miner, "regularizer": method.embedding_regularizer}
+    return {kind: component for kind, component in components.items() if component is not None}
+
+
 def check_method(method: MethodSpec) -> None:
     """Check that all components of a method can be built."""
-    components = {"loss": method.loss, "miner": method.miner, "regularizer": method.embedding_regularizer}
-    for kind, component in components.items():
-        if component is not None:
-            check_component(kind, component)
+    for kind, component in components_of(method).items():
+        check_component(kind, component)
 
 
 def build_optimizer(

@@ -14,13 +14,10 @@ from pathlib import Path
 from torch import nn
 
 from losses import meaning_of
-from protocols.training.build_method import MethodError, component_class
+from protocols.training.build_method import MethodError, component_class, components_of
 from protocols.users_files.sources import SourceError, hashed_name
 from results.spec.source_names import SourceName
 from results.spec.training_spec import MethodSpec, nested_components
-
-SUITE_PACKAGE = "losses"
-"""The package of the suite's own classes. A class has its version in the attribute `MEANING`; the default is 1."""
 
 UNWRITTEN = {"pytorch-metric-learning": "2.9.0"}
 """Releases in use before fingerprints contained versions: they are left out, so that older fingerprints stay valid."""
@@ -31,22 +28,25 @@ def with_versions(method: MethodSpec) -> MethodSpec:
 
     A class from a user's file or module has the hash of its source in its name instead of a version.
     """
-    method = _with_hashes(method)
+    parts = {"loss": method.loss, "miner": method.miner, "embedding_regularizer": method.embedding_regularizer}
+    try:
+        hashed = {key: None if part is None else part.renamed(hashed_name) for key, part in parts.items()}
+    except SourceError as error:
+        raise MethodError(str(error)) from error
+    method = method.model_copy(update=hashed)
     versions = {cls.__name__: component_version(cls) for cls in _classes(method)}
     recorded = {name: version for name, version in sorted(versions.items()) if version is not None}
     return method.model_copy(update={"versions": recorded})
 
 
 def component_version(cls: type[nn.Module]) -> str | None:
-    """The version of a class.
+    """The version of a class; None for the one that it had before fingerprints contained versions.
 
-    Returns:
-        `meaning 2` for a class of the suite, `my-package 1.2` for a class of an installed package, and `sha256:` with
-        16 digits for a class whose source file belongs to no package. None for the version that the class had before
-        fingerprints contained versions.
+    It is `meaning 2` for a class of the suite, `my-package 1.2` for one of an installed package, and `sha256:` with 16
+    digits for one whose source file belongs to no package.
     """
     package = cls.__module__.partition(".")[0]
-    if package == SUITE_PACKAGE:
+    if package == "losses":
         meaning = meaning_of(cls)
         return None if meaning == 1 else f"meaning {meaning}"
     if (installed := _installed(package)) is not None:
@@ -73,22 +73,11 @@ def _installed(package: str) -> tuple[str, str] | None:
     return (distributions[0], metadata.version(distributions[0])) if distributions else None
 
 
-def _with_hashes(method: MethodSpec) -> MethodSpec:
-    parts = {"loss": method.loss, "miner": method.miner, "embedding_regularizer": method.embedding_regularizer}
-    try:
-        settled = {key: None if part is None else part.renamed(hashed_name) for key, part in parts.items()}
-    except SourceError as error:
-        raise MethodError(str(error)) from error
-    return method.model_copy(update=settled)
-
-
 def _classes(method: MethodSpec) -> Iterator[type[nn.Module]]:
     """The classes of all components of a method, without those from users' files and modules."""
-    parts = (("loss", method.loss), ("miner", method.miner), ("regularizer", method.embedding_regularizer))
-    for kind, component in parts:
-        if component is not None:
-            if SourceName.parse(component.name) is None:
-                yield component_class(kind, component.name)
-            for _, nested in nested_components(component.arguments):
-                if SourceName.parse(str(nested["name"])) is None:
-                    yield component_class(str(nested.get("kind", "loss")), str(nested["name"]))
+    for kind, component in components_of(method).items():
+        nested = [part for _, part in nested_components(component.arguments)]
+        named = [(str(part.get("kind", "loss")), str(part["name"])) for part in nested]
+        for part_kind, name in ((kind, component.name), *named):
+            if SourceName.parse(name) is None:
+                yield component_class(part_kind, name)

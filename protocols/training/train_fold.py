@@ -105,8 +105,8 @@ def train_fold(
         training = _Training(spec, data, torch.device(device), observe, record, cuda_graphs)
         stopped_by, reason = training.run()
     result = training.result(stopped_by, reason, time.perf_counter() - started)
-    shows_last_epoch = stopped_by == "max_epochs" and training.checkpoint_is_earlier
-    last_weights = weights_on_cpu(training.model) if shows_last_epoch else None
+    chosen_earlier = spec.checkpoint_epoch is not None and spec.checkpoint_epoch < spec.training.max_epochs
+    last_weights = weights_on_cpu(training.model) if stopped_by == "max_epochs" and chosen_earlier else None
     return TrainedFold(result, training.checkpoint.weights, training.checkpoint.class_vectors, last_weights)
 
 
@@ -175,11 +175,6 @@ class _Training:
         """Whether an earlier training has chosen the epoch of the checkpoint."""
         return self.spec.checkpoint_epoch is not None
 
-    @property
-    def checkpoint_is_earlier(self) -> bool:
-        """Whether an earlier training has chosen an epoch before the last one."""
-        return self.spec.checkpoint_epoch is not None and self.spec.checkpoint_epoch < self.settings.max_epochs
-
     def _build_method(self) -> BuiltMethod:
         spec, targets = self.spec, torch.from_numpy(self.targets)
         torch.manual_seed(derive_seed("loss", spec.seed))
@@ -210,7 +205,6 @@ class _Training:
         return Clock(epoch, self.iterations, self.steps_per_epoch, passes, self._warming_up(passes))
 
     def _warming_up(self, passes: int) -> bool:
-        """Whether the trunk is frozen now."""
         method = self.spec.method
         if method.warmup_steps is not None:
             return self.iterations < method.warmup_steps
@@ -259,10 +253,7 @@ class _Training:
             self.record(EpochEnd(self.model, self.loss, epoch, map_at_r, self.normalization))
 
     def _validate(self, epoch: int, *, eligible: bool) -> float | None:
-        """Add a point to the curve, update the checkpoint and return the validation MAP@R.
-
-        eligible: whether this epoch can be the checkpoint.
-        """
+        """Add a point to the curve, update the checkpoint if this epoch is eligible, and return the MAP@R."""
         mean_loss = self.monitor.mean_loss()
         scores = None if self.epoch_is_fixed else self._validation_scores()
         values = scores.model_dump() if scores else dict.fromkeys(Scores.model_fields)

@@ -22,15 +22,8 @@ BN_INCEPTION_FILE = WeightFile(
 class _Block(NamedTuple):
     """Output channels of an inception block's convolutions.
 
-    A block without 1x1 convolution and without projection halves the feature map (stride 2).
-
-    Attributes:
-        name: Name of the block in the weights' keys.
-        conv1x1: Channels of the 1x1 convolution; 0 for none.
-        conv3x3: Channels of the 3x3 branch: reduction, convolution.
-        double3x3: Channels of the double 3x3 branch: reduction, first and second convolution.
-        pool: `average` or `max`.
-        projection: Channels of the convolution after the pool; 0 for none.
+    The 3x3 branches begin with a reduction. 0 means that there is no 1x1 convolution, or no projection after the pool;
+    a block without both halves the feature map (stride 2).
     """
 
     name: str

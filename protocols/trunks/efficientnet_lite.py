@@ -26,10 +26,6 @@ class SamePadConv2d(nn.Conv2d):
     """Convolution without bias, with TensorFlow's padding of even-sized inputs: more at the right and below.
 
     The padding does not depend on the input's size. This is as in the PyTorch port of these weights (at 224 pixels).
-
-    Args:
-        kernel: Side of the kernel in pixels.
-        stride: Stride in pixels.
     """
 
     def __init__(self, inputs: int, outputs: int, kernel: int, stride: int = 1, groups: int = 1) -> None:

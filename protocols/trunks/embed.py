@@ -11,25 +11,17 @@ from results.spec.training_spec import ImageSettings
 
 
 def embed(model: EmbeddingModel, images: Samples, settings: ImageSettings, device: torch.device) -> Tensor:
-    """Embed the centre crops of images, or their features.
-
-    Returns:
-        Raw embeddings (n, d) on `device`, in the order of the images.
-    """
+    """Embed the centre crops of images, or their features; returns raw embeddings (n, d) on the device."""
     return embed_crops(model, evaluation_batches_of(images, settings, device, keep=False))
 
 
 def embed_crops(model: EmbeddingModel, crops: EvaluationBatches) -> Tensor:
-    """Embed crops that can be used by several calls.
-
-    Returns:
-        Raw embeddings (n, d), in the order of the crops.
-    """
+    """Embed crops, which several calls can use; returns raw embeddings (n, d) in their order."""
     return _in_evaluation_mode(model, model, crops)
 
 
 def features_of_crops(model: EmbeddingModel, crops: EvaluationBatches) -> Tensor:
-    """Compute the trunk's pooled features (n, c) of crops, in their order; the arguments are those of `embed_crops`."""
+    """Compute the trunk's pooled features (n, c) of crops, in their order."""
     return _in_evaluation_mode(model, model.features, crops)
 
 

@@ -65,17 +65,8 @@ def weights_with_trunk(spec: FoldSpec, weights: Mapping[str, Tensor]) -> dict[st
     return {**model.state_dict(), **weights}
 
 
-def embedder_of(width: int, size: int | None, spec: EmbedderSpec, *, bias: bool = True) -> nn.Module:
-    """Build the embedder with torch's random weights.
-
-    Args:
-        size: Dimensions d of the embedding; None leaves out the embedder.
-
-    Returns:
-        A module that maps (n, c) to (n, d): a linear layer, or linear layers with ReLU between them.
-    """
-    if size is None:
-        return nn.Identity()
+def _embedder(width: int, size: int, spec: EmbedderSpec, bias: bool) -> nn.Module:
+    """A linear layer, or linear layers with ReLU between them, (n, width) to (n, size)."""
     last = nn.Linear((width, *spec.hidden)[-1], size, bias=bias)
     if not spec.hidden:
         return last
@@ -142,7 +133,9 @@ class EmbeddingModel(nn.Module):
             self.register_buffer("mean", torch.zeros(()), persistent=False)
         else:
             features = self._add_trunk(spec)
-        self.embedder = embedder_of(features, embedding_size, embedder or EmbedderSpec(), bias=embedder_bias)
+        self.embedder: nn.Module = nn.Identity()
+        if embedding_size is not None:
+            self.embedder = _embedder(features, embedding_size, embedder or EmbedderSpec(), embedder_bias)
         self.dimensions = features if embedding_size is None else embedding_size
 
     def _add_trunk(self, spec: TrunkSpec) -> int:

@@ -17,6 +17,8 @@ from protocols.trunks.trunk_entry import OutsideTrunk, TrunkEntry, first_line
 from protocols.trunks.weights import TrunkError, WeightFile
 from results.spec.trunk_spec import PRETRAINED, InputFormat
 
+IMAGENET_FORMAT = InputFormat(channels="RGB", mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
+
 # torchvision's addresses of IMAGENET1K_V1. GoogLeNet's file contains auxiliary heads, but without trained values.
 GOOGLENET_FILE = WeightFile(
     "googlenet", "https://download.pytorch.org/models/googlenet-1378be20.pth", ("fc.", "aux1.", "aux2.")
@@ -47,27 +49,20 @@ class TorchvisionTrunk(nn.Sequential):
 
 def torchvision_trunk(name: str) -> TorchvisionTrunk:
     """Build a trunk with random weights."""
-    try:
-        from torchvision import models
-    except Exception as error:  # torchvision for another PyTorch raises different errors.
-        reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise TrunkError(
-            f"trunk {name} needs torchvision: pip install torchvision, in the version that belongs to your PyTorch; "
-            f"importing it failed ({reason})"
-        ) from error
+    models = _library("torchvision", name).models
     return TorchvisionTrunk(models.get_model(name, weights=None, **_ARGUMENTS.get(name, {})))
 
 
 @cache
 def timm_entry(name: str) -> TrunkEntry:
     """Look up a trunk of timm."""
-    timm = _library("timm", name)
+    timm = _library("timm", f"timm:{name}")
     if not timm.is_model(name):
         similar = timm.list_models(f"*{name.partition('.')[0]}*")[:3]
         hint = f"; similar names: {', '.join(similar)}" if similar else ""
         raise TrunkError(f"timm has no model {name!r}{hint}; timm.list_models() lists all")
     config = timm.get_pretrained_cfg(name)
-    pixels = InputFormat(channels="RGB", mean=tuple(config.mean), std=tuple(config.std)) if config else _IMAGENET
+    pixels = InputFormat(channels="RGB", mean=tuple(config.mean), std=tuple(config.std)) if config else IMAGENET_FORMAT
     return TrunkEntry(
         partial(_timm_trunk, name),
         pixels,
@@ -81,7 +76,7 @@ def timm_entry(name: str) -> TrunkEntry:
 @cache
 def torchvision_entry(name: str) -> TrunkEntry:
     """Look up a trunk of torchvision, which is a network without its last linear layer."""
-    models = _library("torchvision", name).models
+    models = _library("torchvision", f"torchvision:{name}").models
     if name not in models.list_models(module=models):
         raise TrunkError(
             f"torchvision has no classification network {name!r}; torchvision.models.list_models() lists them"
@@ -98,22 +93,19 @@ def torchvision_entry(name: str) -> TrunkEntry:
     )
 
 
-_IMAGENET = InputFormat(channels="RGB", mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
-
-
 def _library(package: str, trunk: str) -> Any:
     """Import a library; a package for another PyTorch raises different errors."""
     try:
         return importlib.import_module(package)
     except Exception as error:
         raise TrunkError(
-            f"trunk {package}:{trunk} needs the package {package}: pip install -e '.[{package}]', in the version that "
-            f"belongs to your PyTorch; importing it failed ({type(error).__name__}: {first_line(error)})"
+            f"trunk {trunk} needs the package {package}: pip install -e '.[{package}]', in the version that belongs to "
+            f"your PyTorch; importing it failed ({type(error).__name__}: {first_line(error)})"
         ) from error
 
 
 def _timm_trunk(name: str, *, pretrained: bool = False) -> OutsideTrunk:
-    timm = _library("timm", name)
+    timm = _library("timm", f"timm:{name}")
     try:  # Vision transformers then take any multiple of their patch size.
         network = timm.create_model(name, pretrained=pretrained, num_classes=0, dynamic_img_size=True)
     except TypeError:
@@ -129,7 +121,7 @@ def _timm_weights(name: str, tag: str) -> Mapping[str, Tensor]:
 
 
 def _torchvision_trunk(name: str, weights: Any = None) -> OutsideTrunk:
-    network = _library("torchvision", name).models.get_model(name, weights=weights)
+    network = _library("torchvision", f"torchvision:{name}").models.get_model(name, weights=weights)
     last, classifier = [(key, part) for key, part in network.named_modules() if isinstance(part, nn.Linear)][-1]
     parent, _, attribute = last.rpartition(".")
     setattr(network.get_submodule(parent), attribute, nn.Identity())
@@ -137,7 +129,7 @@ def _torchvision_trunk(name: str, weights: Any = None) -> OutsideTrunk:
 
 
 def _torchvision_weights(name: str, tag: str) -> Mapping[str, Tensor]:
-    known = _library("torchvision", name).models.get_model_weights(name)
+    known = _library("torchvision", f"torchvision:{name}").models.get_model_weights(name)
     weights = known.DEFAULT if tag == PRETRAINED else known[tag]
     try:
         return _torchvision_trunk(name, weights).state_dict()

@@ -99,24 +99,22 @@ def is_path(weights: str) -> bool:
 
 
 def identified(tag: str, weights: Mapping[str, Tensor]) -> str:
-    """Name weights by their tag and content: `pretrained (sha256 0123456789abcdef)`."""
-    return f"{tag} (sha256 {weights_digest(weights)})"
+    """Name weights by their tag and content, such as `pretrained (sha256 0123456789abcdef)`.
+
+    The content is that of the state dict: keys, types, shapes and values.
+    """
+    digest = hashlib.sha256()
+    for key in sorted(weights):
+        value = weights[key].detach().cpu().contiguous()
+        digest.update(f"{key} {value.dtype} {tuple(value.shape)}\n".encode())
+        digest.update(value.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return f"{tag} (sha256 {digest.hexdigest()[:16]})"
 
 
 def tag_of(weights: str) -> str | None:
     """Return the tag of weights that `identified` has named; None for other weights."""
     match = _TAGGED.fullmatch(weights)
     return match["tag"] if match else None
-
-
-def weights_digest(weights: Mapping[str, Tensor]) -> str:
-    """Return the first 16 hexadecimal digits of the SHA-256 of a state dict: keys, types, shapes and values."""
-    digest = hashlib.sha256()
-    for key in sorted(weights):
-        value = weights[key].detach().cpu().contiguous()
-        digest.update(f"{key} {value.dtype} {tuple(value.shape)}\n".encode())
-        digest.update(value.reshape(-1).view(torch.uint8).numpy().tobytes())
-    return digest.hexdigest()[:16]
 
 
 def first_line(error: BaseException) -> str:

@@ -11,6 +11,7 @@ from protocols.trunks.bn_inception import BN_INCEPTION_FILE, BNInception
 from protocols.trunks.efficientnet_lite import EfficientNetLite0
 from protocols.trunks.library_trunks import (
     GOOGLENET_FILE,
+    IMAGENET_FORMAT,
     RESNET50_FILE,
     RESNET101_FILE,
     timm_entry,
@@ -24,28 +25,19 @@ from protocols.users_files.trunks import file_entry
 from results.spec.source_names import SourceName
 from results.spec.trunk_spec import NO_TRUNK, InputFormat, TrunkSpec
 
-IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-
-
-CAFFE_MEAN = (104.0, 117.0, 128.0)  # Blue, green, red, of pixels in 0..255 (specification, section 3).
-
-
-_IMAGENET_FORMAT = InputFormat(channels="RGB", mean=IMAGENET_MEAN, std=IMAGENET_STD)
-
-
 # torchvision's GoogLeNet converts inputs from ImageNet's format to this one (`transform_input`).
 _CENTRED_FORMAT = InputFormat(channels="RGB", mean=(0.5, 0.5, 0.5), std=(0.5, 0.5, 0.5))
 
-
-_CAFFE_FORMAT = InputFormat(channels="BGR", mean=CAFFE_MEAN, std=(1.0, 1.0, 1.0), scale=255.0)
+# Blue, green, red, of pixels in 0..255 (specification, section 3).
+_CAFFE_FORMAT = InputFormat(channels="BGR", mean=(104.0, 117.0, 128.0), std=(1.0, 1.0, 1.0), scale=255.0)
 
 
 class SmallConv(nn.Module):
     """A small network for training from scratch on `glyphs`: four 3x3 convolutions with stride 2.
 
-    It maps images (n, c, h, w) to features (n, 128, h / 16, w / 16), rounded up.
-    The network has group normalisation instead of batch normalisation. MLRC freezes the running statistics of batch
-    normalisation; without pretraining they would normalise nothing.
+    It maps images (n, c, h, w) to features (n, 128, h / 16, w / 16), rounded up. The network has group normalisation
+    instead of batch normalisation. MLRC freezes the running statistics of batch normalisation; without pretraining they
+    would normalise nothing.
     """
 
     features = 128
@@ -68,13 +60,12 @@ TRUNKS = {
     "small_conv": TrunkEntry(
         SmallConv, InputFormat(channels="grey", mean=(0.5,), std=(0.5,)), channels_last_on_cpu=False
     ),
-    "efficientnet_lite0": TrunkEntry(EfficientNetLite0, _IMAGENET_FORMAT, packaged=efficientnet_lite.imagenet_weights),
+    "efficientnet_lite0": TrunkEntry(EfficientNetLite0, IMAGENET_FORMAT, packaged=efficientnet_lite.imagenet_weights),
     "bn_inception": TrunkEntry(BNInception, _CAFFE_FORMAT, published=BN_INCEPTION_FILE),
     "googlenet": TrunkEntry(partial(torchvision_trunk, "googlenet"), _CENTRED_FORMAT, published=GOOGLENET_FILE),
-    "resnet50": TrunkEntry(partial(torchvision_trunk, "resnet50"), _IMAGENET_FORMAT, published=RESNET50_FILE),
-    "resnet101": TrunkEntry(partial(torchvision_trunk, "resnet101"), _IMAGENET_FORMAT, published=RESNET101_FILE),
+    "resnet50": TrunkEntry(partial(torchvision_trunk, "resnet50"), IMAGENET_FORMAT, published=RESNET50_FILE),
+    "resnet101": TrunkEntry(partial(torchvision_trunk, "resnet101"), IMAGENET_FORMAT, published=RESNET101_FILE),
 }
-
 
 _LIBRARIES = {"timm": timm_entry, "torchvision": torchvision_entry}
 

@@ -60,10 +60,6 @@ class WeightFile:
         """The first digits of the published content's SHA-256, eight or more; empty without a published file."""
         return self.name.rpartition("-")[2].partition(".")[0]
 
-    def is_published(self, digest: str) -> bool:
-        """Whether content with this SHA-256 is the published file."""
-        return self.url is not None and digest.startswith(self.sha256)
-
 
 def names_own_file(weights: str) -> bool:
     """Whether a specification's `weights` identify another file than the published one."""
@@ -151,7 +147,7 @@ def _identify_and_read(file: WeightFile, shapes: Shapes) -> tuple[str, dict[str,
     except OSError as error:
         raise TrunkError(f"{path}: cannot be read ({error.strerror})") from error
     digest = hashlib.sha256(content).hexdigest()
-    published = file.is_published(digest)
+    published = file.url is not None and digest.startswith(file.sha256)
     if file.url is not None and path.name == file.name and not published:
         raise TrunkError(
             f"{path}: not the published file: its SHA-256 begins with {digest[: len(file.sha256)]}; remove it and "

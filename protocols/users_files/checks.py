@@ -62,12 +62,7 @@ def try_loss(name: SourceName, loss: nn.Module, classes: int, embedding_size: in
 
 
 def value_of_source(name: SourceName, embeddings: Tensor, labels: Tensor) -> float:
-    """Compute a user's metric.
-
-    Args:
-        embeddings: (n, d), normalised.
-        labels: (n,), the classes.
-    """
+    """Compute a user's metric of normalised embeddings (n, d) and their classes (n,)."""
     value = _called(name, embeddings, labels)
     if not math.isfinite(value):
         raise SourceError(f"{name} returned {value}; a metric must return a finite number")

@@ -30,13 +30,8 @@ def digest_of(file: Path, contents: Mapping[Path, bytes]) -> str:
     return hashlib.sha256(b"".join(name.encode() + b"\0" + digest for name, digest in named)).hexdigest()[:16]
 
 
-def source_files(file: Path) -> tuple[Path, ...]:
-    """Return a file and all files beside it, or in its package, that it imports directly or indirectly."""
-    return tuple(read_source(file))
-
-
 def read_source(file: Path) -> dict[Path, bytes]:
-    """Return the files of `source_files` with their content. Each file is read once."""
+    """Read a file and all files beside it, or in its package, that it imports directly or indirectly."""
     contents: dict[Path, bytes] = {}
     pending = [file.absolute()]
     while pending:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from protocols.users_files.digest import digest_of, read_source, source_digest, source_files
+from protocols.users_files.digest import digest_of, read_source, source_digest
 from results.spec.source_names import SourceName
 from results.whole_files import write_whole
 
@@ -71,13 +71,10 @@ def load_source(name: SourceName) -> Any:
         return getattr(module, name.attribute)
     except AttributeError:
         defined = [key for key, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__]
+        source = Path(name.source).name if name.in_file else name.source
         raise SourceError(
-            f"{_short(name)} has no {name.attribute!r}; it defines {', '.join(defined) or 'no class and no function'}"
+            f"{source} has no {name.attribute!r}; it defines {', '.join(defined) or 'no class and no function'}"
         ) from None
-
-
-def _short(name: SourceName) -> str:
-    return Path(name.source).name if name.in_file else name.source
 
 
 def _file_of(name: SourceName) -> Path:
@@ -147,7 +144,7 @@ def _module_of_file(file: Path, digest: str) -> ModuleType:
 def _check_neighbours(file: Path) -> None:
     """Raise SourceError if an import of a file's neighbour gave another file, whose content is not in the hash."""
     folder = file.absolute().parent
-    for neighbour in (path for path in source_files(file) if path.is_relative_to(folder)):
+    for neighbour in (path for path in read_source(file) if path.is_relative_to(folder)):
         module = sys.modules.get(".".join(neighbour.relative_to(folder).with_suffix("").parts))
         taken = getattr(module, "__file__", None)
         if taken is not None and Path(taken).absolute() != neighbour:
@@ -186,21 +183,18 @@ def keep_sources(artifacts: Path) -> None:
     A file that has changed or is gone since its hash was taken is left out, and a copy from before stays as it is. No
     training uses such a file: `load_source` refuses it.
     """
-    for digest, file in known_files().items():
-        contents = _contents_of(file, digest)
+    for digest, file in _files.items():
+        try:
+            contents = read_source(file)
+        except (OSError, SyntaxError, ValueError):  # ValueError: a file with null bytes.
+            continue
+        if digest_of(file, contents) != digest:
+            continue
         folder = artifacts / _KEPT / digest
         for path, content in contents.items():
             target = folder / path.relative_to(os.path.commonpath([other.parent for other in contents]))
             if not target.is_file() or target.read_bytes() != content:
                 write_whole(target, content)
-
-
-def _contents_of(file: Path, digest: str) -> dict[Path, bytes]:
-    try:
-        contents = read_source(file)
-    except (OSError, SyntaxError, ValueError):  # ValueError: a file with null bytes.
-        return {}
-    return contents if digest_of(file, contents) == digest else {}
 
 
 def remember_kept_sources(artifacts: Path, names: Iterable[str]) -> None:

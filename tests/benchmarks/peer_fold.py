@@ -99,7 +99,7 @@ def photographs(rounds: int, images: Path) -> list[BenchRow]:
     training = TrainingSettings(
         iterations_per_epoch=20, max_epochs=2, validate_every=1, patience=2, optimizer=OptimizerSettings(lr=1e-5)
     )
-    listing = list_cub200(images, subset=True)
+    listing = list_cub200(images)
     with tempfile.TemporaryDirectory() as cache:
         dataset = open_dataset(DataRequest("cub200", settings, Path(cache), root=images, subset=True))
         work = fold_work(

@@ -73,7 +73,7 @@ def test_a_plan_needs_neither_images_nor_weights(say, here: Path) -> None:
     assert "images a second in training, for cpu" in " ".join(answer.out.split())
 
 
-MISSING = "trunk resnet50 needs torchvision: pip install torchvision"
+MISSING = "trunk resnet50 needs the package torchvision: pip install -e '.[torchvision]'"
 
 
 def test_a_run_without_torchvision_names_the_missing_package(say, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

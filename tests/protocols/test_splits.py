@@ -1,6 +1,5 @@
 """The class splits against the table of the specification, section 2."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 
@@ -15,7 +14,6 @@ from protocols.splits import (
     SplitError,
     as_ranges,
     assert_disjoint,
-    conventional_split,
     drawn_name,
     drawn_order,
     from_ranges,
@@ -161,7 +159,7 @@ def test_halves_make_the_same_folds_by_either_rule(n: int, trainval: int) -> Non
 def test_the_conventional_split_has_four_disjoint_folds(
     n: int, trainval: int, train: tuple[int, int], validation: tuple[int, int], test: tuple[int, int]
 ) -> None:
-    split = conventional_split(n, trainval)
+    split = named_split("conventional", n, trainval)
     assert split.name == "conventional"
     assert as_ranges(split.test) == (test,)
     first = split.folds[0]
@@ -172,20 +170,17 @@ def test_the_conventional_split_has_four_disjoint_folds(
     assert len(left_out) == len(set(left_out)) == 4 * (trainval // 4)
 
 
-@pytest.mark.parametrize("rule", [mlrc_split, conventional_split])
+@pytest.mark.parametrize("name", ["mlrc_conventional", "conventional"])
 @pytest.mark.parametrize(("n", "trainval"), [(8, 3), (8, 8), (8, 9), (8, 0)])
-def test_too_few_conventional_classes_are_refused(
-    rule: Callable[[int, int], ClassSplit], n: int, trainval: int
-) -> None:
+def test_too_few_conventional_classes_are_refused(name: str, n: int, trainval: int) -> None:
     with pytest.raises(SplitError, match=f"^{trainval} of {n} classes .* at least 4"):
-        rule(n, trainval)
+        named_split(name, n, trainval)
 
 
 def test_splits_by_name() -> None:
     assert named_split("mlrc", 22634, 11318) == mlrc_split(22634)
     assert named_split("mlrc", 200, None) == mlrc_split(200)
     assert named_split("mlrc_conventional", 22634, 11318) == mlrc_split(22634, 11318)
-    assert named_split("conventional", 196, 98) == conventional_split(196, 98)
 
 
 def test_a_query_gallery_test_is_never_halved() -> None:
@@ -245,7 +240,9 @@ def test_ranges_are_inverted(ranks: list[int]) -> None:
     assert all(one[1] + 1 != other[0] for one, other in pairwise(ranges))
 
 
-@pytest.mark.parametrize(("rule", "plain"), [("mlrc", mlrc_split(100)), ("conventional", conventional_split(100, 50))])
+@pytest.mark.parametrize(
+    ("rule", "plain"), [("mlrc", mlrc_split(100)), ("conventional", named_split("conventional", 100, 50))]
+)
 def test_a_drawn_split_moves_the_classes_of_the_rule(rule: str, plain: ClassSplit) -> None:
     split = named_split(drawn_name(rule, 3), 100, None)
     assert split.name == f"{rule}_drawn_3"

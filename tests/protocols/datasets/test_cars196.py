@@ -1,7 +1,7 @@
 """Cars196 in three layouts, whole and broken."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from protocols.datasets import cars196
 from protocols.datasets.cars196 import CLASS_NAMES, list_cars196
 from protocols.datasets.dataset import DataError, DataRequest
 from protocols.datasets.dataset_registry import open_dataset
+from protocols.datasets.listing import check_counts
 from protocols.datasets.publication import CARS196, Counts
 from results.spec.training_spec import ImageSettings
 from tests.support.published_layouts import (
@@ -58,7 +58,7 @@ def test_makes_are_in_the_alphabets_order() -> None:
 
 @pytest.mark.parametrize("make", LAYOUTS)
 def test_every_layout_has_the_official_ids(tmp_path: Path, make: Callable[[Path], Path]) -> None:
-    listing = list_cars196(make(tmp_path / "cars"), subset=True)
+    listing = list_cars196(make(tmp_path / "cars"))
     assert listing.class_names == CLASS_NAMES[:CARS]
     assert listing.trainval_classes == CARS // 2
     assert np.bincount(listing.labels).tolist() == [3] * CARS
@@ -67,14 +67,14 @@ def test_every_layout_has_the_official_ids(tmp_path: Path, make: Callable[[Path]
 
 
 def test_annotations_say_the_class(tmp_path: Path) -> None:
-    listing = list_cars196(cars_annotated(tmp_path), subset=True)
+    listing = list_cars196(cars_annotated(tmp_path))
     assert listing.names[:4] == tuple(f"car_ims/{n:06d}.jpg" for n in (1, 2, 3, 4))
     assert listing.labels.tolist() == np.repeat(np.arange(CARS), 3).tolist()
 
 
 @pytest.mark.parametrize("options", [{}, {"labels_at_root": True}, {"nested": True}])
 def test_the_devkit_pools_train_and_test(tmp_path: Path, options: dict[str, bool]) -> None:
-    listing = list_cars196(cars_devkit(tmp_path, **options), subset=True)
+    listing = list_cars196(cars_devkit(tmp_path, **options))
     rank_of = dict(zip(listing.names, listing.labels.tolist(), strict=True))
     inner = {part: f"cars_{part}/" * (2 if options.get("nested") else 1) for part in ("train", "test")}
     assert rank_of[f"{inner['train']}00001.jpg"] == rank_of[f"{inner['train']}00002.jpg"] == CARS - 1
@@ -85,7 +85,7 @@ def test_the_devkit_pools_train_and_test(tmp_path: Path, options: dict[str, bool
 
 @pytest.mark.parametrize("below", ["", "car_data", "car_data/car_data"])
 def test_class_folders_go_by_name_not_by_alphabet(tmp_path: Path, below: str) -> None:
-    listing = list_cars196(cars_folders(tmp_path, below), subset=True)
+    listing = list_cars196(cars_folders(tmp_path, below))
     for name, label in zip(listing.names, listing.labels, strict=True):
         assert Path(name).parent.name == CLASS_NAMES[label]
     assert [Path(name).parts[-3] for name in listing.names].count("train") == 2 * CARS
@@ -94,7 +94,7 @@ def test_class_folders_go_by_name_not_by_alphabet(tmp_path: Path, below: str) ->
 @pytest.mark.parametrize("written", ["Ram C-V Cargo Van Minivan 2012", "Ram C_V Cargo Van Minivan 2012"])
 def test_a_slash_cannot_stand_in_a_folders_name(tmp_path: Path, written: str) -> None:
     cars_folders(tmp_path, "", (written, *CLASS_NAMES[:8]))
-    listing = list_cars196(tmp_path, subset=True)
+    listing = list_cars196(tmp_path)
     assert listing.class_names == (*CLASS_NAMES[:8], "Ram C/V Cargo Van Minivan 2012")
 
 
@@ -102,7 +102,7 @@ def test_the_publishers_own_names_come_first(tmp_path: Path) -> None:
     reversed_names = CLASS_NAMES[::-1]
     cars_folders(tmp_path, "")
     savemat(tmp_path / "cars_meta.mat", {"class_names": names_of(reversed_names)})
-    assert list_cars196(tmp_path, subset=True).class_names == CLASS_NAMES[:CARS][::-1]
+    assert list_cars196(tmp_path).class_names == CLASS_NAMES[:CARS][::-1]
 
 
 @pytest.mark.parametrize("make", LAYOUTS)
@@ -115,20 +115,13 @@ def test_a_dataset_opens(tmp_path: Path, make: Callable[[Path], Path]) -> None:
 
 @pytest.mark.parametrize("make", LAYOUTS)
 @pytest.mark.parametrize(("first_half", "whole"), [(15, True), (14, False)])
-def test_the_counts_are_checked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path], Path], first_half: int, whole: bool
-) -> None:
-    root = make(tmp_path / "cars")
-    with pytest.raises(DataError, match=f"30 images of (10|196) classes, published are {16_185} of 196"):
-        list_cars196(root)
-    counts = Counts(CARS, 3 * CARS, CARS // 2, first_half)
-    monkeypatch.setattr(cars196, "CARS196", replace(CARS196, counts=counts))
-    monkeypatch.setattr(cars196, "CLASS_NAMES", CLASS_NAMES[:CARS])
-    if whole:
-        assert len(list_cars196(root).names) == 3 * CARS
-    else:
-        with pytest.raises(DataError, match=r"images of the first 5 classes: 15 instead of 14.*--subset"):
-            list_cars196(root)
+def test_the_counts_are_checked(tmp_path: Path, make: Callable[[Path], Path], first_half: int, whole: bool) -> None:
+    listing = list_cars196(make(tmp_path / "cars"))
+    with pytest.raises(DataError, match=f"30 images of 10 classes, published are {16_185} of 196"):
+        check_counts(listing, CARS196.counts)
+    message = r"images of the first 5 classes: 15 instead of 14.*--subset"
+    with nullcontext() if whole else pytest.raises(DataError, match=message):
+        check_counts(listing, Counts(CARS, 3 * CARS, CARS // 2, first_half))
 
 
 @pytest.mark.parametrize(
@@ -152,7 +145,7 @@ def test_what_is_missing_is_named(
     root = make(tmp_path / "cars")
     (root / gone).rename(tmp_path / "elsewhere")
     with pytest.raises(DataError) as caught:
-        list_cars196(root, subset=True)
+        list_cars196(root)
     said(caught, str(root), *words)
 
 
@@ -160,7 +153,7 @@ def test_an_unknown_class_folder(tmp_path: Path) -> None:
     cars_folders(tmp_path, "")
     paint(tmp_path / "train" / "Trabant 601 1964" / "1.jpg", 0)
     with pytest.raises(DataError) as caught:
-        list_cars196(tmp_path, subset=True)
+        list_cars196(tmp_path)
     said(caught, str(tmp_path / "train" / "Trabant 601 1964"), "is no class of Cars196")
 
 
@@ -169,7 +162,7 @@ def test_a_file_that_is_not_matlabs(tmp_path: Path, content: bytes) -> None:
     cars_annotated(tmp_path)
     (tmp_path / "cars_annos.mat").write_bytes(content)
     with pytest.raises(DataError) as caught:
-        list_cars196(tmp_path, subset=True)
+        list_cars196(tmp_path)
     said(caught, str(tmp_path / "cars_annos.mat"), "not a readable MATLAB file")
 
 
@@ -213,5 +206,5 @@ def test_bad_annotations(tmp_path: Path, content: dict[str, Any], words: str) ->
     cars_annotated(tmp_path)
     savemat(tmp_path / "cars_annos.mat", content)
     with pytest.raises(DataError) as caught:
-        list_cars196(tmp_path, subset=True)
+        list_cars196(tmp_path)
     said(caught, "cars_annos.mat", words)

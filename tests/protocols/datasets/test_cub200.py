@@ -1,17 +1,16 @@
 """CUB-200-2011 in its official layout, and what is said about malformed copies."""
 
-from dataclasses import replace
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from protocols.datasets import cub200
 from protocols.datasets.cub200 import list_cub200
 from protocols.datasets.dataset import DataError
 from protocols.datasets.dataset_registry import open_dataset
-from protocols.datasets.listing import MissingImagesError
-from protocols.datasets.publication import CUB200, Counts
+from protocols.datasets.listing import MissingImagesError, check_counts
+from protocols.datasets.publication import Counts
 from protocols.images.decoding import decode
 from tests.support.image_folders import BIRDS, assert_said, data_request, paint
 
@@ -33,7 +32,7 @@ def test_classes_are_ranked_by_number_and_images_in_the_order_of_the_list(cub: P
     (cub / "image_class_labels.txt").write_text("\n".join(labels))
     lines = (cub / "images.txt").read_text().splitlines()
     (cub / "images.txt").write_text("\n".join(lines[::-1]))
-    listing = list_cub200(cub, subset=True)
+    listing = list_cub200(cub)
     assert listing.class_names == BIRDS[::-1]
     assert listing.names == tuple(line.split()[1] for line in lines[::-1])
     assert listing.labels.tolist() == np.arange(8).repeat(2).tolist()
@@ -41,7 +40,7 @@ def test_classes_are_ranked_by_number_and_images_in_the_order_of_the_list(cub: P
 
 def test_images_that_are_not_listed_are_left_alone(cub: Path) -> None:
     paint(cub / "images" / BIRDS[0] / "more.jpg", 0)
-    assert len(list_cub200(cub, subset=True).names) == 16
+    assert len(list_cub200(cub).names) == 16
 
 
 def test_a_part_must_be_meant_as_one(cub: Path, tmp_path: Path) -> None:
@@ -51,23 +50,18 @@ def test_a_part_must_be_meant_as_one(cub: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("counts", "whole"), [((8, 16, 8), True), ((8, 16, 9), False), ((8, 17, 8), False)])
-def test_the_counts_are_checked(
-    cub: Path, monkeypatch: pytest.MonkeyPatch, counts: tuple[int, int, int], whole: bool
-) -> None:
+def test_the_counts_are_checked(cub: Path, counts: tuple[int, int, int], whole: bool) -> None:
     classes, images, first_half = counts
-    monkeypatch.setattr(cub200, "CUB200", replace(CUB200, counts=Counts(classes, images, 4, first_half)))
-    if whole:
-        assert len(list_cub200(cub).names) == 16
-    else:
-        with pytest.raises(DataError, match="complete the download"):
-            list_cub200(cub)
+    expected = nullcontext() if whole else pytest.raises(DataError, match="complete the download")
+    with expected:
+        check_counts(list_cub200(cub), Counts(classes, images, 4, first_half))
 
 
 @pytest.mark.parametrize("missing", ["images.txt", "classes.txt", "image_class_labels.txt", "images"])
 def test_a_missing_part_is_named(cub: Path, missing: str) -> None:
     (cub / missing).rename(cub / "hidden")
     with pytest.raises(DataError) as caught:
-        list_cub200(cub, subset=True)
+        list_cub200(cub)
     assert_said(caught, str(cub), missing)
     assert any(word in str(caught.value) for word in ("unpack", "--data"))
 
@@ -88,7 +82,7 @@ def test_an_image_named_twice(cub: Path) -> None:
     with (cub / "image_class_labels.txt").open("a") as file:
         file.write("17 1\n")
     with pytest.raises(DataError) as caught:
-        list_cub200(cub, subset=True)
+        list_cub200(cub)
     assert_said(caught, "images.txt", f"image {BIRDS[0]}/Bird_0_0000.jpg is named twice")
 
 
@@ -96,7 +90,7 @@ def test_an_image_named_twice(cub: Path) -> None:
 def test_another_encoding_is_named(cub: Path, file: str) -> None:
     (cub / file).write_bytes("1 Möwe\n".encode("latin-1"))
     with pytest.raises(DataError) as caught:
-        list_cub200(cub, subset=True)
+        list_cub200(cub)
     assert_said(caught, str(cub / file), "not a text file in UTF-8")
 
 
@@ -114,7 +108,7 @@ def test_a_missing_image_is_named(cub: Path) -> None:
     path = cub / "images" / BIRDS[3] / "Bird_3_0001.jpg"
     path.unlink()
     with pytest.raises(DataError) as caught:
-        list_cub200(cub, subset=True)
+        list_cub200(cub)
     assert_said(caught, str(path), "missing", "unpack the archive again")
 
 
@@ -124,14 +118,14 @@ def test_a_bad_line_is_named(cub: Path, file: str, line: str) -> None:
     text = (cub / file).read_text()
     (cub / file).write_text(f"{text}\n{line}\n")
     with pytest.raises(DataError) as caught:
-        list_cub200(cub, subset=True)
+        list_cub200(cub)
     number = len(text.splitlines()) + 2
     assert_said(caught, f"{cub / file}, line {number}: expected `id value`", repr(line))
 
 
 def test_empty_lines_are_no_harm(cub: Path) -> None:
     (cub / "classes.txt").write_text("\n" + (cub / "classes.txt").read_text() + "\n\n")
-    assert len(list_cub200(cub, subset=True).names) == 16
+    assert len(list_cub200(cub).names) == 16
 
 
 def test_the_fingerprint_changes_with_a_class_name_alone(cub: Path, tmp_path: Path) -> None:
@@ -149,7 +143,7 @@ def test_an_image_without_a_class_is_named(cub: Path, change: str) -> None:
     lines[4:5] = [] if change == "no label" else ["5 99"]
     (cub / "image_class_labels.txt").write_text("\n".join(lines))
     with pytest.raises(DataError) as caught:
-        list_cub200(cub, subset=True)
+        list_cub200(cub)
     assert_said(
         caught, str(cub / "image_class_labels.txt"), "image 5 (003.Bird_2/Bird_2_0000.jpg) has no class of classes.txt"
     )
@@ -159,7 +153,7 @@ def test_a_class_number_must_be_one(cub: Path) -> None:
     with (cub / "classes.txt").open("a") as file:
         file.write("nine 009.Bird_8\n")
     with pytest.raises(DataError) as caught:
-        list_cub200(cub, subset=True)
+        list_cub200(cub)
     assert_said(caught, str(cub / "classes.txt"), "'nine' is not a class number")
 
 

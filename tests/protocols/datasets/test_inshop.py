@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from protocols.datasets import inshop as inshop_module
 from protocols.datasets.dataset import DataError, DataRequest, Dataset
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.inshop import list_inshop
+from protocols.datasets.listing import check_counts
 from protocols.datasets.publication import INSHOP, Counts
 from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.splits import named_split
@@ -32,9 +32,9 @@ def file(root: Path) -> Path:
     return root / "Eval" / "list_eval_partition.txt"
 
 
-def refused(root: Path, *words: str, subset: bool = True) -> None:
+def refused(root: Path, *words: str) -> None:
     with pytest.raises(DataError) as caught:
-        list_inshop(root, subset=subset)
+        list_inshop(root)
     assert "\n" not in str(caught.value)
     for word in words:
         assert word in str(caught.value)
@@ -47,7 +47,7 @@ def opened(root: Path, **changes: bool) -> Dataset:
 
 @pytest.mark.parametrize("official", [True, False])
 def test_items_for_training_come_first(tmp_path: Path, official: bool) -> None:
-    listing = list_inshop(inshop(tmp_path / "inshop", official=official), subset=True)
+    listing = list_inshop(inshop(tmp_path / "inshop", official=official))
     assert listing.class_names == TRAIN + TEST
     assert listing.trainval_classes == 5
     assert listing.is_query is not None
@@ -59,12 +59,12 @@ def test_items_for_training_come_first(tmp_path: Path, official: bool) -> None:
 
 def test_the_archives_own_folder_will_do(tmp_path: Path) -> None:
     inshop(tmp_path / "In-shop Clothes Retrieval Benchmark")
-    assert len(list_inshop(tmp_path, subset=True).names) == 22
+    assert len(list_inshop(tmp_path).names) == 22
 
 
 def test_the_list_in_eval_and_images_at_the_root(root: Path) -> None:
     (root / "Img" / "img").rename(root / "img")
-    assert list_inshop(root, subset=True).root == root
+    assert list_inshop(root).root == root
 
 
 def test_queries_and_gallery_reach_the_test(root: Path) -> None:
@@ -89,7 +89,7 @@ def test_the_fingerprint_knows_the_queries(root: Path, file: Path) -> None:
 
 
 def test_an_image_left_out_takes_its_status_along(root: Path) -> None:
-    listing = list_inshop(root, subset=True)
+    listing = list_inshop(root)
     broken = next(name for name in listing.names if "id_00000002/02" in name)
     (listing.root / broken).write_bytes(b"no image")
     dataset = opened(root, skip_broken=True)
@@ -100,23 +100,18 @@ def test_an_image_left_out_takes_its_status_along(root: Path) -> None:
     assert dataset.is_query.tolist() == listing.is_query[kept].tolist()
 
 
-def test_the_counts_are_checked(root: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    refused(root, "22 images of 9 classes, published are 52712 of 7982", "--subset", subset=False)
-    monkeypatch.setattr(inshop_module, "INSHOP", replace(INSHOP, counts=WHOLE))
-    assert len(list_inshop(root).names) == 22
+def test_the_counts_are_checked(root: Path) -> None:
+    listing = list_inshop(root)
+    check_counts(listing, WHOLE)
+    with pytest.raises(DataError, match=r"22 images of 9 classes, published are 52712 of 7982.*--subset"):
+        check_counts(listing, INSHOP.counts)
     for changed, what in (
         ({"trainval_classes": 4}, "images of the first 4 classes: 8 instead of 10"),
         ({"queries": 5}, "queries: 4 instead of 5"),
         ({"gallery": 7}, "gallery images: 8 instead of 7"),
     ):
-        monkeypatch.setattr(inshop_module, "INSHOP", replace(INSHOP, counts=replace(WHOLE, **changed)))
-        refused(root, what, subset=False)
-
-
-def test_the_lists_own_count(root: Path, file: Path) -> None:
-    file.write_text(file.read_text().replace("22", "23", 1))
-    refused(root, str(file), "22 images listed, its first line says 23", subset=False)
-    assert len(list_inshop(root, subset=True).names) == 22
+        with pytest.raises(DataError, match=what):
+            check_counts(listing, replace(WHOLE, **changed))
 
 
 @pytest.mark.parametrize("gone", ["query", "gallery"])
@@ -156,7 +151,7 @@ def test_the_header_must_be_there(root: Path, file: Path, content: str) -> None:
 
 def test_the_number_must_be_one(root: Path, file: Path) -> None:
     file.write_text(file.read_text().replace("22", "many", 1))
-    refused(root, str(file), "'many' is not a number of images")
+    refused(root, str(file), "expected the number of images, then the header")
 
 
 def test_another_encoding(root: Path, file: Path) -> None:

@@ -1,14 +1,15 @@
 """Stanford Online Products, whole and broken."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from protocols.datasets import sop as sop_module
 from protocols.datasets.dataset import DataError, DataRequest
 from protocols.datasets.dataset_registry import open_dataset
+from protocols.datasets.listing import check_counts
 from protocols.datasets.publication import SOP, Counts
 from protocols.datasets.sop import list_sop
 from results.spec.training_spec import ImageSettings
@@ -22,14 +23,14 @@ def root(tmp_path: Path) -> Path:
 
 def refused(root: Path, *words: str) -> None:
     with pytest.raises(DataError) as caught:
-        list_sop(root, subset=True)
+        list_sop(root)
     assert "\n" not in str(caught.value)
     for word in words:
         assert word in str(caught.value)
 
 
 def test_both_lists_are_pooled(root: Path) -> None:
-    listing = list_sop(root, subset=True)
+    listing = list_sop(root)
     lines = [
         line for file in ("Ebay_train.txt", "Ebay_test.txt") for line in (root / file).read_text().splitlines()[1:]
     ]
@@ -44,14 +45,14 @@ def test_ranks_close_the_gaps_of_a_part(root: Path) -> None:
         header, *lines = (root / file).read_text().splitlines()
         lines = [line for line in reversed(lines) if int(line.split()[1]) in kept]
         (root / file).write_text("\n".join([header, *lines]))
-    listing = list_sop(root, subset=True)
+    listing = list_sop(root)
     assert listing.class_names == ("2", "3", "5", "7", "9")
     assert listing.labels.tolist() == [2, 2, 1, 1, 0, 0, 4, 4, 3, 3]
     assert listing.trainval_classes == 3
 
 
 def test_the_folder_above_will_do(root: Path) -> None:
-    assert list_sop(root.parent, subset=True).root == root
+    assert list_sop(root.parent).root == root
 
 
 def test_a_dataset_opens(root: Path, tmp_path: Path) -> None:
@@ -61,16 +62,11 @@ def test_a_dataset_opens(root: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("changed", [{}, {"classes": 10}, {"images": 19}, {"trainval_classes": 4}])
-def test_the_counts_are_checked(root: Path, monkeypatch: pytest.MonkeyPatch, changed: dict[str, int]) -> None:
+def test_the_counts_are_checked(root: Path, changed: dict[str, int]) -> None:
     with pytest.raises(DataError, match="18 images of 9 classes, published are 120053 of 22634"):
-        list_sop(root)
-    counts = replace(Counts(9, 18, 5, 10), **changed)
-    monkeypatch.setattr(sop_module, "SOP", replace(SOP, counts=counts))
-    if not changed:
-        assert len(list_sop(root).names) == 18
-    else:
-        with pytest.raises(DataError, match="--subset"):
-            list_sop(root)
+        check_counts(list_sop(root), SOP.counts)
+    with pytest.raises(DataError, match="--subset") if changed else nullcontext():
+        check_counts(list_sop(root), replace(Counts(9, 18, 5, 10), **changed))
 
 
 @pytest.mark.parametrize("file", ["Ebay_train.txt", "Ebay_test.txt"])
@@ -80,7 +76,7 @@ def test_a_missing_list(root: Path, file: str) -> None:
 
 
 def test_a_missing_image(root: Path) -> None:
-    path = root / list_sop(root, subset=True).names[-1]
+    path = root / list_sop(root).names[-1]
     path.unlink()
     refused(root, str(path), "named in Ebay_train.txt and Ebay_test.txt but missing")
 

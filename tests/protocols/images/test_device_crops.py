@@ -42,7 +42,7 @@ def _case(sizes: list[tuple[int, int]], side: int, channels: int, seed: int = 0,
         )
         flip = bool(chance.integers(2))
         start = first + (top * image.shape[1] + left) * channels
-        windows.append((start, image.shape[1] * channels, channels, bottom - top, right - left, flip))
+        windows.append((start, image.shape[1] * channels, bottom - top, right - left, flip))
         expected.append(_by_pillow(image[top:bottom, left:right], side, flip))
         first += image.size
     columns = [np.asarray(column) for column in zip(*windows, strict=True)]

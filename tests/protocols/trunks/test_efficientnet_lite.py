@@ -14,7 +14,7 @@ from protocols.metrics.retrieval import normalized, retrieval_scores
 from protocols.trunks.efficientnet_lite import EfficientNetLite0, SamePadConv2d, imagenet_weights
 from protocols.trunks.embed import embed
 from protocols.trunks.embedding_model import EmbeddingModel
-from protocols.trunks.trunk_registry import IMAGENET_MEAN, IMAGENET_STD
+from protocols.trunks.library_trunks import IMAGENET_FORMAT
 from results.spec.training_spec import ImageSettings
 from results.spec.trunk_spec import TrunkSpec
 
@@ -72,7 +72,7 @@ def test_grey_images_are_repeated(images: torch.Tensor) -> None:
 
 def test_input_is_in_imagenets_format(images: torch.Tensor) -> None:
     model = _model(size=None).eval()
-    mean, std = torch.tensor(IMAGENET_MEAN)[:, None, None], torch.tensor(IMAGENET_STD)[:, None, None]
+    mean, std = torch.tensor(IMAGENET_FORMAT.mean)[:, None, None], torch.tensor(IMAGENET_FORMAT.std)[:, None, None]
     with torch.no_grad():
         expected = model.trunk((images.float() / 255 - mean) / std)
         assert expected.shape == (4, 1280, 2, 2)

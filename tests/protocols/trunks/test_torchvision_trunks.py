@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from protocols.trunks import library_trunks as torchvision_trunks
 from protocols.trunks.embedding_model import EmbeddingModel
-from protocols.trunks.library_trunks import torchvision_trunk
-from protocols.trunks.trunk_registry import IMAGENET_MEAN, IMAGENET_STD, TRUNKS, identified_trunk
+from protocols.trunks.library_trunks import IMAGENET_FORMAT, torchvision_trunk
+from protocols.trunks.trunk_registry import TRUNKS, identified_trunk
 from protocols.trunks.weights import TrunkError, WeightFile
 from results.spec.trunk_spec import TrunkSpec
 
@@ -66,7 +66,7 @@ class FakeGoogLeNet(nn.Module):
 
     def last_map(self, x: Tensor) -> Tensor:
         if self.transform_input:
-            mean, std = (torch.tensor(values)[:, None, None] for values in (IMAGENET_MEAN, IMAGENET_STD))
+            mean, std = (torch.tensor(values)[:, None, None] for values in (IMAGENET_FORMAT.mean, IMAGENET_FORMAT.std))
             x = x * (std / 0.5) + (mean - 0.5) / 0.5
         output: Tensor = self.inception5b(self.maxpool1(self.conv1(x)))
         return output
@@ -136,7 +136,7 @@ def test_the_published_weights_give_torchvisions_last_map(
     spec = identified_trunk(TrunkSpec(name=name, weights="imagenet"))
     assert spec.weights == "imagenet"
     model, images = EmbeddingModel(spec, None).eval(), _images()
-    mean, std = (torch.tensor(values)[:, None, None] for values in (IMAGENET_MEAN, IMAGENET_STD))
+    mean, std = (torch.tensor(values)[:, None, None] for values in (IMAGENET_FORMAT.mean, IMAGENET_FORMAT.std))
     with torch.no_grad():
         expected = network.last_map((images / 255 - mean) / std)
         assert torch.allclose(model(images), expected.mean((2, 3)), rtol=1e-4, atol=1e-5)
@@ -169,7 +169,9 @@ def test_without_torchvision_one_line_says_what_to_install(
     monkeypatch.setitem(sys.modules, "torchvision", None)
     spec = TrunkSpec(name=name, weights=weights)
     for ask in (identified_trunk, lambda spec: EmbeddingModel(spec, 8)):
-        with pytest.raises(TrunkError, match=f"^trunk {name} needs torchvision: pip install torchvision") as error:
+        with pytest.raises(
+            TrunkError, match=rf"^trunk {name} needs the package torchvision: pip install -e '\.\["
+        ) as error:
             ask(spec)
         assert "ModuleNotFoundError" in str(error.value)
         assert "\n" not in str(error.value)
@@ -221,7 +223,7 @@ def test_the_last_map_is_torchvisions(name: str) -> None:
     model.trunk.load_state_dict({key: network.state_dict()[key] for key in model.trunk.state_dict()})
     seen: list[Tensor] = []
     network.avgpool.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
-    mean, std = (torch.tensor(values)[:, None, None] for values in (IMAGENET_MEAN, IMAGENET_STD))
+    mean, std = (torch.tensor(values)[:, None, None] for values in (IMAGENET_FORMAT.mean, IMAGENET_FORMAT.std))
     with torch.no_grad():
         network((_images() / 255 - mean) / std)
         assert torch.allclose(model(_images()), seen[0].mean((2, 3)), rtol=1e-4, atol=1e-5)

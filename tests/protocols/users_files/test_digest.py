@@ -3,7 +3,7 @@
 import hashlib
 from pathlib import Path
 
-from protocols.users_files.digest import source_digest, source_files
+from protocols.users_files.digest import read_source, source_digest
 
 
 def write(folder: Path, **files: str) -> None:
@@ -23,7 +23,7 @@ def test_neighbours_count_wherever_they_are_imported(tmp_path: Path) -> None:
     write(
         tmp_path, main="def f():\n    from helper import g\n", helper="import deep\n", deep="x = 1\n", other="x = 1\n"
     )
-    assert {path.name for path in source_files(tmp_path / "main.py")} == {"main.py", "helper.py", "deep.py"}
+    assert {path.name for path in read_source(tmp_path / "main.py")} == {"main.py", "helper.py", "deep.py"}
     before = source_digest(tmp_path / "main.py")
     write(tmp_path, other="x = 2\n")
     assert source_digest(tmp_path / "main.py") == before
@@ -40,7 +40,7 @@ def test_relative_and_absolute_imports_inside_a_package_count(tmp_path: Path) ->
         "c": "x = 1\n",
     }.items():
         (tmp_path / "package" / f"{name}.py").write_text(text)
-    names = {path.name for path in source_files(tmp_path / "package" / "a.py")}
+    names = {path.name for path in read_source(tmp_path / "package" / "a.py")}
     assert names == {"a.py", "b.py", "c.py", "__init__.py"}
 
 
@@ -55,4 +55,4 @@ def test_other_packages_beside_a_package_do_not_count(tmp_path: Path) -> None:
     for package in ("mine", "other"):
         (tmp_path / package).mkdir()
         (tmp_path / package / "__init__.py").write_text("import other\n")
-    assert source_files(tmp_path / "mine" / "__init__.py") == (tmp_path / "mine" / "__init__.py",)
+    assert list(read_source(tmp_path / "mine" / "__init__.py")) == [tmp_path / "mine" / "__init__.py"]
