@@ -83,38 +83,3 @@ class Race:
         degrees = ASSUMED_DEGREES + (values.shape[0] - 1) * (values.shape[1] - 1)
         squares = ASSUMED_DEGREES * (ASSUMED_DEVIATION * np.mean(self.best)) ** 2 + (residuals**2).sum()
         return float(np.sqrt(squares / degrees)), degrees
-
-
-@dataclass(frozen=True)
-class RacedTrial:
-    """One trial of a raced search.
-
-    Attributes:
-        folds: Number of folds that it was trained on.
-        score: Its mean over all folds, or the expected score of a trial that got no more folds.
-        complete: Whether it was trained on all folds. Only then it can be the best trial.
-    """
-
-    folds: int
-    score: float
-    complete: bool
-
-
-def raced(trials: Sequence[Sequence[float]], folds: int) -> list[RacedTrial]:
-    """Race trials in order.
-
-    `trials` are scores by trial and fold, fractions of 1. Scores behind the fold of a stop are ignored. A trial that
-    lacks the score of a fold that it needs is a ValueError.
-    """
-    outcomes: list[RacedTrial] = []
-    race = Race(())
-    for number, scores in enumerate(trials):
-        count = next((k for k in range(1, folds) if len(scores) >= k and race.is_behind(scores[:k])), folds)
-        if len(scores) < count:
-            raise ValueError(f"trial {number} has {len(scores)} of the {count} folds that it needs")
-        if count < folds:
-            outcomes.append(RacedTrial(count, race.expected(scores[:count]), complete=False))
-        else:
-            outcomes.append(RacedTrial(folds, float(np.mean(scores)), complete=True))
-            race = Race((*race.complete, tuple(scores)))
-    return outcomes
