@@ -84,13 +84,9 @@ class Claim:
     setting: str
 
 
+@cache
 def shipped_claims() -> tuple[Claim, ...]:
     """Return the main claims of the papers."""
-    return _shipped()
-
-
-@cache
-def _shipped() -> tuple[Claim, ...]:
     text = resources.files("results").joinpath("published", "claims.csv").read_text(encoding="utf-8")
     return read_claims(text, "claims.csv")
 

@@ -265,8 +265,6 @@ class FigureValue:
             with one line.
         x: Position on the horizontal axis: an epoch or the value of a hyperparameter.
         score: The score as a fraction of 1.
-        certainty: How the value is known, such as `read off, +-0.1`.
-        source: Where it was read.
     """
 
     dataset: str

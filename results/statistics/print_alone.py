@@ -53,7 +53,7 @@ class PrintAnswer:
     measured: MeasuredNoise | None = None
 
 
-def print_answer(claim: Claim, measured: MeasuredNoise | None, confidence: float = 0.95) -> PrintAnswer:
+def print_answer(claim: Claim, measured: MeasuredNoise | None) -> PrintAnswer:
     """Judge a claim by its printed numbers.
 
     The deviation is that of the printed ±, if there is one. Else it is a measured one.
@@ -66,7 +66,7 @@ def print_answer(claim: Claim, measured: MeasuredNoise | None, confidence: float
         deviation, degrees = _POINTS * measured.deviation, measured.degrees
     else:
         return PrintAnswer("no deviation known", runs_a, runs_b)
-    noise = noise_of(deviation, degrees, runs_a, runs_b, confidence)
+    noise = noise_of(deviation, degrees, runs_a, runs_b)
     return PrintAnswer(
         "beyond noise" if claim.difference > noise else "within noise",
         runs_a,
@@ -84,13 +84,9 @@ def fewest_runs(side: ClaimedValue) -> int:
     return side.runs or (1 if side.plus_minus is None else 2)
 
 
-def noise_of(deviation: float, degrees: int, runs_a: int, runs_b: int, confidence: float = 0.95) -> float:
-    """Compute the difference that two equal methods exceed with a probability of 1 - confidence.
-
-    It is t s sqrt(1/n_a + 1/n_b), in the unit of the deviation s.
-    """
-    t = t_quantile((1 + confidence) / 2, degrees)
-    return t * deviation * math.sqrt(1 / runs_a + 1 / runs_b)
+def noise_of(deviation: float, degrees: int, runs_a: int, runs_b: int) -> float:
+    """Compute the difference that two equal methods exceed in 5 % of cases: t s sqrt(1/n_a + 1/n_b)."""
+    return t_quantile(0.975, degrees) * deviation * math.sqrt(1 / runs_a + 1 / runs_b)
 
 
 def printed_deviation(claim: Claim) -> tuple[float, int] | None:
@@ -162,7 +158,7 @@ def runs_answer(
     ordered = {name: methods[name] for name in dict.fromkeys((a, b, *methods))}
     result = compare_methods(ordered, constant=constant)
     pair = result.pair(a, b)
-    deviation = run_deviation(ordered)
+    deviation = run_deviation(ordered.values())
     return RunsAnswer(
         _verdict(pair, claimed, result.margin),
         pair,

@@ -58,11 +58,10 @@ def average_ranks(methods: Mapping[str, Mapping[Any, float]]) -> AverageRanks:
     ranked = pd.DataFrame(values).rank(axis=1, ascending=False).to_numpy()
     average = ranked.mean(axis=0)
     order = np.argsort(average, kind="stable")
-    ordered, ranks = [names[i] for i in order], [float(average[i]) for i in order]
     statistic, p = _friedman(ranked)
     return AverageRanks(
-        methods=tuple(ordered),
-        ranks=tuple(ranks),
+        methods=tuple(names[i] for i in order),
+        ranks=tuple(average[order].tolist()),
         blocks=len(common_blocks),
         left_out=len({block for values_by_block in methods.values() for block in values_by_block}) - len(common_blocks),
         statistic=statistic,

@@ -101,10 +101,10 @@ def independent_values(values: Mapping[RunKey, float]) -> dict[ValueKey, float]:
     return {key: float(np.mean(runs)) for key, runs in groups.items()}
 
 
-def search_interval(values: Mapping[RunKey, float], confidence: float = 0.95) -> Interval:
+def search_interval(values: Mapping[RunKey, float]) -> Interval:
     """Compute a method's mean and its interval over runs, or over searches if its search was repeated.
 
     `n` of the interval is the number of runs.
     """
-    interval = student_t_interval(list(independent_values(values).values()), confidence)
+    interval = student_t_interval(list(independent_values(values).values()))
     return Interval(interval.mean, interval.half_width, len(values))
