@@ -27,10 +27,7 @@ class RowOrigin:
     """Where the numbers of a published row come from.
 
     Attributes:
-        kind: Whether the paper measured the row itself.
         quoted_from: The paper that measured a quoted row; empty for a measured row, and where nobody can tell.
-        evidence: What shows it.
-        conditions: The conditions that the row was measured under, as far as they are known.
         as_published: The row's name as the paper spells it; `settings.csv` uses it.
         our_reading: The setting that we run where no source states the row's own; empty for other rows.
         not_determined: What text and code do not tell, so that the row cannot be run; empty for other rows.
@@ -46,10 +43,7 @@ class RowOrigin:
 
 
 def row_origin(table: str, row: PublishedRow, dataset: str) -> RowOrigin:
-    """Where the numbers of a row on one dataset come from.
-
-    A row may be quoted on one dataset and unclear on another (Proxy-ISA, Table 2).
-    """
+    """Where a row's numbers on one dataset come from; a row may be quoted on one and unclear on another."""
     size = "" if row.dimensions is None else str(row.dimensions)
     return _origins()[(table, row.label, row.trunk, size, row.setting, dataset)]
 

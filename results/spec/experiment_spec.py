@@ -29,10 +29,7 @@ _OF_ALL_ROWS = ("trunk.name", "trunk.weights", "trunk.frozen")
 
 
 def with_conditions(settings: Mapping[str, Any], changes: Mapping[str, JsonValue]) -> dict[str, Any]:
-    """Return an experiment's settings with the conditions of one row.
-
-    The changes are by dotted key, such as `training.batch_size`. A setting that a row cannot replace is a ValueError.
-    """
+    """Return an experiment's settings with the conditions of one row, by dotted key as `training.batch_size`."""
     changed = deepcopy(dict(settings))
     for key, value in changes.items():
         *outer, last = key.split(".")
@@ -56,7 +53,6 @@ class Variant(Record):
     Attributes:
         of: Key of the card.
         key: Key of the row.
-        title: Title of the row.
         set: Values of the hyperparameters, by target.
     """
 
@@ -86,7 +82,6 @@ class PrimaryScore(Spec):
     """The score that decides which method is better. All pairs of methods are tested in it, and no other score is.
 
     Attributes:
-        metric: The metric.
         embeddings: Kind of the tested embeddings.
         test: Test of the pairs. `moderated t` uses all runs and borrows variance from the other methods; `paired t`
             uses matched runs only; `Welch t` uses all runs and borrows nothing.
@@ -132,16 +127,10 @@ class Experiment(Spec):
     An experiment file holds one experiment or, as panels, several.
 
     Attributes:
-        title: Title of the tables.
-        protocol: The protocol.
-        dataset: The dataset.
         methods: Keys of the method cards, in the order of the table's rows.
         variants: Further rows.
-        trunk: The trunk.
         embedding_size: Size of one fold's embedding.
-        images: Transforms of the images.
         training: Length, optimizer and precision of the trainings.
-        search: The hyperparameter search.
         reproductions: Re-trainings of each method's best setting. Files may write `{first: 3, at most: 10}`.
         first_reproductions: Re-trainings before the first look. After it, and after every further re-training, methods
             that are clearly behind the leader get no more. None makes all re-trainings of every method.
@@ -240,10 +229,7 @@ class Experiment(Spec):
         return (*self.methods, *(variant.key for variant in self.variants))
 
     def for_row(self, row: str) -> "Experiment":
-        """Return the experiment with the conditions of one row, and without those of other rows.
-
-        A condition that does not exist, or whose value is wrong, is a ValueError.
-        """
+        """Return the experiment with the conditions of one row, and without those of other rows."""
         if not self.conditions:
             return self
         common = self.model_copy(update={"conditions": {}})
@@ -262,10 +248,7 @@ class Experiment(Spec):
         return frozenset(row for row in self.rows if self.conditions_of(row) == common)
 
     def fingerprint(self, name: str, data_fingerprint: str) -> str:
-        """Return the key of this experiment in the store: a hash of everything that could change its table.
-
-        The paths of images and split are not part of the hash.
-        """
+        """Return the key of this experiment in the store: a hash of everything that could change its table."""
         left_out = dict.fromkeys(("title", "methods", "variants", "peeking_metric"), True)
         settings = self.model_dump(mode="json", exclude={**left_out, "dataset": {"root", "split"}})
         return fingerprint_of([name, data_fingerprint, settings])

@@ -51,10 +51,7 @@ class Race:
         return max(self.complete, key=np.mean)
 
     def is_behind(self, scores: Sequence[float]) -> bool:
-        """Return whether a trial gets no more folds.
-
-        It is not if it was trained on all folds, or if no trial is complete yet.
-        """
+        """Return whether a trial gets no more folds; False if it has all of them or no trial is complete yet."""
         if not self.complete or len(scores) >= len(self.best):
             return False
         deviation, degrees = self._noise
@@ -72,7 +69,6 @@ class Race:
         return max(0.0, float(np.mean(self.best)) + self._lead(scores))
 
     def _lead(self, scores: Sequence[float]) -> float:
-        """Mean difference to the best trial on the same folds."""
         return float(np.mean(np.asarray(scores) - np.asarray(self.best[: len(scores)])))
 
     @cached_property

@@ -19,7 +19,6 @@ class SourceName:
 
     Attributes:
         source: Path of a `.py` file, or a module such as `my_package.module`.
-        attribute: Name of the class or function in it.
         digest: First 16 digits of the SHA-256 of its source; None in cards and experiment files.
     """
 
@@ -47,10 +46,7 @@ class SourceName:
 
 
 def relative_name(name: str, folder: Path) -> str:
-    """Return a name of a card or an experiment file with its path taken relative to the file's folder.
-
-    Plain names and modules stay as they are.
-    """
+    """Return a name with its path taken relative to a folder; plain names and modules stay as they are."""
     parsed = SourceName.parse(name)
     return name if parsed is None else str(parsed.relative_to(folder))
 

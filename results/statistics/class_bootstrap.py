@@ -29,11 +29,9 @@ class ClassInterval:
 
     Attributes:
         mean: The mean or the difference, a fraction of 1.
-        low: Lower end of the interval; None with fewer than two classes.
-        high: Upper end of the interval; None with fewer than two classes.
+        low: Lower end of the interval; None, as is `high`, with fewer than two classes.
         classes: Number of test classes with at least one query.
         runs: Number of runs that the mean is taken over; for a difference, the smaller of the two numbers.
-        resamples: Number of draws.
     """
 
     mean: float
@@ -91,16 +89,12 @@ def class_difference(
 
 
 def _class_means(records: Sequence[RunRecord], metric: str, kind: EmbeddingKind) -> tuple[Array, Array]:
-    """Number of queries and mean score over runs, for every test class."""
     queries, scores = scores_by_class(records, metric, kind)
     return queries, scores.mean(axis=0)
 
 
 def scores_by_class(records: Sequence[RunRecord], metric: str, kind: EmbeddingKind) -> tuple[Array, Array]:
-    """Return the scores of every run on every test class.
-
-    The result has the numbers of queries (classes,) and the scores (runs, classes), fractions of 1.
-    """
+    """Return the numbers of queries (classes,) and the scores of every run on every test class (runs, classes)."""
     if metric not in Scores.model_fields:
         raise ValueError(f"class scores hold {', '.join(Scores.model_fields)}, not {metric}")
     if not records:

@@ -17,9 +17,7 @@ class CutOff:
     """How many trainings of a method's runs were cut off.
 
     Attributes:
-        method: Key of the method.
         cut_off: Number of trainings that are known to be cut off.
-        trainings: Number of trainings of the method's runs.
         counted: Whether each training was looked at. Otherwise more may be cut off.
     """
 
@@ -71,12 +69,9 @@ class RangeEnd:
     """A hyperparameter whose best value lies at an end of its range.
 
     Attributes:
-        method: Key of the method.
         target: The hyperparameter, such as `optimizer.lr`.
-        end: The end.
         value: Value of that end.
         found: Number of searches that found it.
-        searches: Number of the method's searches.
     """
 
     method: str

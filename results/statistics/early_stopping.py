@@ -40,9 +40,6 @@ class SimulatedTables:
     """A kind of table.
 
     Attributes:
-        methods: Number of methods.
-        runs: Runs of each method.
-        kind: Kind of runs.
         correlation: Correlation of matched runs; 0 for runs that share nothing.
     """
 
@@ -53,10 +50,7 @@ class SimulatedTables:
 
 
 def simulated_runs(setting: SimulatedTables, tables: int, generator: np.random.Generator) -> Numbers:
-    """Draw runs around 0.
-
-    The values have the shape (tables, methods, runs), with NaN for runs that a method does not have.
-    """
+    """Draw runs around 0, of shape (tables, methods, runs), with NaN for runs that a method does not have."""
     shape = (tables, setting.methods, setting.runs)
     if setting.kind == "heavy tails":
         values = generator.standard_t(3, shape) / np.sqrt(3)
@@ -97,7 +91,6 @@ def boundary(
 
 
 def _simulated(methods: int, first: int, at_most: int, kind: RunsKind, experiments: int) -> Numbers:
-    """The smallest p values of simulated experiments."""
     generator, at_once = np.random.default_rng(0), max(1, _VALUES_AT_ONCE // (methods * at_most))
     sizes = [min(at_once, experiments - start) for start in range(0, experiments, at_once)]
     setting = SimulatedTables(methods, at_most, kind)
@@ -105,10 +98,7 @@ def _simulated(methods: int, first: int, at_most: int, kind: RunsKind, experimen
 
 
 def smallest_p(values: Numbers, first: int) -> Numbers:
-    """Return the smallest p value of a method against the leader, over all looks.
-
-    `values` has the shape (experiments, methods, runs).
-    """
+    """Return the smallest p value of a method against the leader, over all looks; `values` as in `p_against_leader`."""
     looks = [p_against_leader(values[..., :runs]).min(axis=-1) for runs in range(first, values.shape[-1])]
     return np.asarray(np.min(looks, axis=0))
 
@@ -132,10 +122,7 @@ def p_against_leader(values: Numbers) -> Numbers:
 
 
 def stopped(methods: Mapping[str, RunValues], level: float) -> tuple[StoppedMethod, ...]:
-    """Find the methods that are behind the leader beyond the boundary.
-
-    All methods have the same number of runs.
-    """
+    """Find the methods that are behind the leader beyond the boundary; all have the same number of runs."""
     if len(methods) < 2:
         return ()
     names = list(methods)

@@ -22,9 +22,6 @@ class Effect:
     Attributes:
         name: `d_z` is the mean of paired differences divided by their standard deviation. `g` is Hedges' g: the
             difference of two means divided by the pooled standard deviation, corrected for small samples.
-        value: The effect size.
-        low: Lower end of the interval.
-        high: Upper end of the interval.
     """
 
     name: Literal["d_z", "g"]
@@ -34,10 +31,7 @@ class Effect:
 
 
 def paired_effect(differences: Sequence[float]) -> Effect | None:
-    """Compute Cohen's d_z of paired differences.
-
-    None with fewer than two differences, or if they do not vary.
-    """
+    """Compute Cohen's d_z of paired differences; None with fewer than two, or if they do not vary."""
     n = len(differences)
     if n < 2 or (spread := float(np.std(differences, ddof=1))) <= negligible(differences):
         return None

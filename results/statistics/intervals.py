@@ -36,18 +36,7 @@ class Interval:
 
 
 def student_t_interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
-    """Compute the mean and the Student-t interval of a value over runs.
-
-    Args:
-        values: One value per run.
-        confidence: Confidence level, a fraction of 1.
-
-    Returns:
-        The mean with its interval, in the unit of the values.
-
-    Raises:
-        ValueError: There is no value.
-    """
+    """Compute the mean and the Student-t interval of a value over runs; `confidence` is a fraction of 1."""
     if not values:
         raise ValueError("an interval needs at least one run")
     n, mean = len(values), float(np.mean(values))

@@ -27,10 +27,7 @@ class MeasuredNoise:
 
     Attributes:
         deviation: Standard deviation between runs, a fraction of 1.
-        degrees: Its degrees of freedom.
-        name: Name of the experiment.
         setting: The experiment's setting as a phrase.
-        dataset: Key of the experiment's dataset.
     """
 
     deviation: float
@@ -104,7 +101,6 @@ def _variance(records: Sequence[RunRecord], metric: str, kind: Kind) -> tuple[fl
 
 
 def _fold_samples(records: Sequence[RunRecord], metric: str) -> list[list[float]]:
-    """Values of single models by fold."""
     groups: dict[tuple[object, ...], list[float]] = {}
     for record in records:
         for fold, scores in enumerate(record.fold_scores):
@@ -113,7 +109,6 @@ def _fold_samples(records: Sequence[RunRecord], metric: str) -> list[list[float]
 
 
 def _run_samples(records: Sequence[RunRecord], metric: str, kind: Kind) -> list[list[float]]:
-    """Values of whole runs."""
     groups: dict[tuple[object, ...], list[float]] = {}
     for record in records:
         with suppress(ValueError):  # The run was not evaluated with this metric.

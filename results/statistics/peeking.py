@@ -35,7 +35,6 @@ class Peeking:
     The scores are those of the separated embeddings, as means over folds and fractions of 1, with intervals over runs.
 
     Attributes:
-        method: Key of the method.
         honest: Test score at the checkpoints that validation chose.
         peeked: Best test score along the same trainings.
         gain: `peeked` minus `honest`, run by run.
@@ -57,10 +56,7 @@ class Peeking:
 
     @property
     def nothing_to_choose(self) -> bool:
-        """Whether the gain is zero because the trainings were too short for a choice.
-
-        The scores rose until all trainings were cut off. Both choices are the last checkpoint.
-        """
+        """Whether the gain is zero because the scores rose until all trainings were cut off."""
         return self.cut_off and self.gain.mean == 0
 
 
@@ -103,7 +99,6 @@ def _fold_mean(folds: list[tuple[float, float]]) -> tuple[float, float]:
 
 
 def _fold(measured: MeasuredExperiment, fingerprint: str, metric: str) -> tuple[float, float] | None:
-    """Honest and peeked test score of one training, or None if they were not recorded."""
     if fingerprint not in measured.trainings or fingerprint not in measured.test_curves:
         return None
     (_, result), curve = measured.trainings[fingerprint], measured.test_curves[fingerprint]

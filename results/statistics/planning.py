@@ -25,8 +25,6 @@ class RunBudget:
     """What an experiment can see. Differences are in the unit of the values.
 
     Attributes:
-        methods: Number of methods.
-        runs: Runs of each method.
         deviation: Standard deviation from run to run.
         smallest: Smallest true difference that is called better with a probability of 80 %; None with one run.
         wanted: A difference of interest.
@@ -76,10 +74,7 @@ def smallest_difference(methods: int, runs: int) -> float:
 
 @cache
 def runs_for(methods: int, difference: float) -> int | None:
-    """Return the number of runs of each method that a difference takes.
-
-    `difference` is in run-to-run deviations. None if more than `MOST_RUNS` are needed.
-    """
+    """Return the runs of each method that a difference in run-to-run deviations takes; None above `MOST_RUNS`."""
     low, high = 1, 2
     while smallest_difference(methods, high) > difference:
         low, high = high, 2 * high
@@ -95,10 +90,7 @@ def runs_for(methods: int, difference: float) -> int | None:
 def measured_deviation(
     metric: str = "map_at_r", kind: EmbeddingKind = "concatenated", *, on_features: bool = False
 ) -> float:
-    """Return the run-to-run deviation of the experiments in `results/measured`, pooled over all their methods.
-
-    It is a fraction of 1, from the experiments on features or from those that train a network.
-    """
+    """Return the run-to-run deviation of the experiments in `results/measured`, a fraction of 1, over all methods."""
     measured: list[RunValues] = []
     for _, kept in kept_measurements():
         if kept.summary.experiment.trunk.is_input_features == on_features:

@@ -10,10 +10,7 @@ from results.store.experiment_results import MeasuredExperiment
 
 
 def mixed_trainings(runs: Sequence[RunRecord]) -> str | None:
-    """Say that runs of one table were trained by different versions of the training.
-
-    None if all runs have the same version.
-    """
+    """Say that runs of one table were trained by different versions of the training; None if they were not."""
     by_version: dict[int, set[str]] = {}
     for run in runs:
         by_version.setdefault(run.training_version, set()).add(run.method)
@@ -24,10 +21,7 @@ def mixed_trainings(runs: Sequence[RunRecord]) -> str | None:
 
 
 def primary_score(measured: MeasuredExperiment) -> PrimaryScore:
-    """Return the experiment's primary score.
-
-    It is the score that the experiment names, else MAP@R: of the concatenated embeddings, or of the only one.
-    """
+    """Return the score that an experiment names, else MAP@R of the concatenated embeddings, or of the only one."""
     one_model = max((len(record.fold_fingerprints) for record in measured.records), default=0) == 1
     embeddings: EmbeddingKind = "separated" if one_model else "concatenated"
     return measured.summary.experiment.primary or PrimaryScore(embeddings=embeddings)

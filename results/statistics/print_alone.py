@@ -32,9 +32,7 @@ class PrintAnswer:
     """What the print alone shows about a claim. Numbers are percentage points.
 
     Attributes:
-        verdict: Whether the claimed difference is larger than the noise.
-        runs_a: Number of runs that a's value counts as.
-        runs_b: Number of runs that b's value counts as.
+        runs_a: Number of runs that a's value counts as; likewise `runs_b`.
         deviation: Standard deviation between runs; None if it is not known, as are the next three.
         degrees: Degrees of freedom of the deviation.
         noise: Difference that two equal methods exceed in 5 % of cases.
@@ -54,10 +52,7 @@ class PrintAnswer:
 
 
 def print_answer(claim: Claim, measured: MeasuredNoise | None) -> PrintAnswer:
-    """Judge a claim by its printed numbers.
-
-    The deviation is that of the printed ±, if there is one. Else it is a measured one.
-    """
+    """Judge a claim by its printed numbers. A printed ± counts before a measured deviation."""
     runs_a, runs_b = fewest_runs(claim.a), fewest_runs(claim.b)
     printed = printed_deviation(claim)
     if printed is not None:
@@ -112,7 +107,6 @@ def _is_stated(side: ClaimedValue, claim: Claim) -> bool:
 
 
 def _deviation(side: ClaimedValue, claim: Claim) -> float:
-    """Deviation between runs by the ± of a value."""
     plus_minus, runs = side.plus_minus or 0.0, fewest_runs(side)
     if claim.spread == "standard deviation":
         return plus_minus

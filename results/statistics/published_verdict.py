@@ -80,12 +80,7 @@ def prediction_interval(ours: Sequence[Sequence[float]], published: PublishedMea
 
 
 def published_verdict(ours: Sequence[Sequence[float]] | None, published: PublishedMean | None) -> PublishedVerdict:
-    """Compare our runs with a published mean.
-
-    `inside`: the value lies inside our prediction interval. `above`, `below`: the prediction interval lies above or
-    below the value. `no interval`: a single run has no interval, and the paper does not say how much runs vary. `not
-    run`, `not published`: there is nothing to compare.
-    """
+    """Compare our runs with a published mean. `no interval`: neither our runs nor the paper show how much runs vary."""
     if ours is None:
         return "not run"
     if published is None:

@@ -91,10 +91,7 @@ def by_search(values: Mapping[RunKey, float]) -> dict[SearchKey, list[float]]:
 
 
 def independent_values(values: Mapping[RunKey, float]) -> dict[ValueKey, float]:
-    """Return the values that intervals and tests may treat as independent.
-
-    They are the values themselves if they belong to one search, else the mean of each search.
-    """
+    """Return the values themselves if they belong to one search, else the mean of each search."""
     groups = by_search(values)
     if len(groups) < 2:
         return {key: value for key, value in values.items()}  # noqa: C416 - a dictionary of the wider type
@@ -102,9 +99,6 @@ def independent_values(values: Mapping[RunKey, float]) -> dict[ValueKey, float]:
 
 
 def search_interval(values: Mapping[RunKey, float]) -> Interval:
-    """Compute a method's mean and its interval over runs, or over searches if its search was repeated.
-
-    `n` of the interval is the number of runs.
-    """
+    """Compute a method's mean over runs with its interval over runs, or over searches if there are several."""
     interval = student_t_interval(list(independent_values(values).values()))
     return Interval(interval.mean, interval.half_width, len(values))

@@ -32,8 +32,6 @@ class Uncertainty:
     """A difference of two methods with the half widths of its 95 % interval from each source.
 
     Attributes:
-        a: Name of method a.
-        b: Name of method b.
         difference: Mean of a minus mean of b, a fraction of 1.
         runs: Half width if only the runs vary: new trainings of the settings found, on the same classes. None if a
             method has too few runs.
@@ -138,7 +136,6 @@ def _matched(a: ClassScoresByRun, b: ClassScoresByRun) -> list[RunKey]:
 
 
 def _groups(sample: ClassScoresByRun) -> list[_Array]:
-    """Class scores (runs, classes) of each search."""
     groups: dict[SearchKey, list[_Array]] = {}
     for key, row in sample.items():
         groups.setdefault(SearchKey(key.dataset, key.seed, key.search), []).append(row)
@@ -167,7 +164,7 @@ def _parts(sample: ClassScoresByRun, weights: _Array) -> _Parts:
 
 
 def _within(groups: Sequence[_Array], weights: _Array) -> tuple[float, float]:
-    """Variance of the mean over searches that comes from the runs within them."""
+    """Variance, and its degrees of freedom, of the mean over searches that comes from the runs within them."""
     several = [rows for rows in groups if len(rows) > 1]
     degrees = sum(len(rows) - 1 for rows in several)
     if not degrees:
