@@ -17,6 +17,7 @@ from results.published.tables import PublishedCell, PublishedRow, read_published
 from results.statistics.published_verdict import PublishedMean, deviation_of_interval
 
 _KEY = ("table", "label", "trunk", "dimensions", "setting")
+_ORIGIN = ("quoted_from", "evidence", "conditions", "printed_row", "our_reading", "not_determined")
 
 RowKind = Literal["measured", "quoted", "unclear"]
 """Measured by the paper that prints it, quoted from another paper, or not to be determined from text and code."""
@@ -52,15 +53,7 @@ def row_origin(table: str, row: PublishedRow, dataset: str) -> RowOrigin:
 def _origins() -> dict[tuple[str, ...], RowOrigin]:
     origins: dict[tuple[str, ...], RowOrigin] = {}
     for line in read_published("rows").to_dict("records"):
-        origin = RowOrigin(
-            line["kind"],
-            line["quoted_from"],
-            line["evidence"],
-            line["conditions"],
-            as_published=line["printed_row"],
-            our_reading=line["our_reading"],
-            not_determined=line["not_determined"],
-        )
+        origin = RowOrigin(line["kind"], *(line[name] for name in _ORIGIN))
         for dataset in line["datasets"].split(";"):
             origins[(*(str(line[name]) for name in _KEY), dataset)] = origin
     return origins

@@ -263,21 +263,12 @@ class FigureValue:
     series: str
     x: float
     score: float
-    certainty: str
-    source: str
 
 
 def figure_values(figure: str) -> tuple[FigureValue, ...]:
     """Return the known values of a published figure, in the order of the file; none for an unknown figure."""
     lines = read_published("figure_values")
     return tuple(
-        FigureValue(
-            dataset=line["dataset"],
-            series=line["series"],
-            x=float(line["x"]),
-            score=float(line["value"]) / 100,
-            certainty=line["certainty"],
-            source=line["source"],
-        )
+        FigureValue(line["dataset"], line["series"], float(line["x"]), float(line["value"]) / 100)
         for line in lines[lines["figure"] == figure].to_dict("records")
     )

@@ -73,7 +73,9 @@ def peeking(measured: MeasuredExperiment, metric: str = "map_at_r") -> list[Peek
     for record in measured.records:
         folds = [_fold(measured, fingerprint, metric) for fingerprint in record.fold_fingerprints]
         usable = [fold for fold in folds if fold is not None]
-        means = _fold_mean(usable) if len(usable) == len(folds) else None
+        means = None
+        if len(usable) == len(folds):
+            means = float(np.mean([honest for honest, _ in usable])), float(np.mean([best for _, best in usable]))
         key = RunKey(record.dataset, record.seed, record.run, record.search)
         by_method.setdefault(record.method, {})[key] = means
         if means is not None:
@@ -92,10 +94,6 @@ def _of_method(method: str, runs: dict[RunKey, tuple[float, float] | None], cut_
         left_out=len(runs) - len(usable),
         cut_off=cut_off,
     )
-
-
-def _fold_mean(folds: list[tuple[float, float]]) -> tuple[float, float]:
-    return float(np.mean([honest for honest, _ in folds])), float(np.mean([best for _, best in folds]))
 
 
 def _fold(measured: MeasuredExperiment, fingerprint: str, metric: str) -> tuple[float, float] | None:

@@ -91,8 +91,9 @@ def printed_deviation(claim: Claim) -> tuple[float, int] | None:
     not stated.
     """
     sides = (claim.a, claim.b)
-    stated = [side for side in sides if side.plus_minus is not None and _is_stated(side, claim)]
-    with_spread = stated or [side for side in sides if side.plus_minus is not None]
+    with_spread = [side for side in sides if side.plus_minus is not None]
+    stated = [side for side in with_spread if (side.runs or 0) > 1 and claim.spread != "not stated"]
+    with_spread = stated or with_spread
     if not stated and len(with_spread) < len(sides):
         return None
     degrees = [fewest_runs(side) - 1 for side in with_spread]
@@ -100,10 +101,6 @@ def printed_deviation(claim: Claim) -> tuple[float, int] | None:
         count * _deviation(side, claim) ** 2 for side, count in zip(with_spread, degrees, strict=True) if count
     )
     return (math.sqrt(squares / sum(degrees)), sum(degrees)) if squares else None
-
-
-def _is_stated(side: ClaimedValue, claim: Claim) -> bool:
-    return side.runs is not None and side.runs > 1 and claim.spread != "not stated"
 
 
 def _deviation(side: ClaimedValue, claim: Claim) -> float:

@@ -4,7 +4,7 @@ The runs of one search share what the search found and are alike, so where searc
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -82,9 +82,12 @@ def values_by_run(
     return values
 
 
-def by_search(values: Mapping[RunKey, float]) -> dict[SearchKey, list[float]]:
+_Value = TypeVar("_Value")
+
+
+def by_search(values: Mapping[RunKey, _Value]) -> dict[SearchKey, list[_Value]]:
     """Group the values of a method's runs by search."""
-    groups: dict[SearchKey, list[float]] = {}
+    groups: dict[SearchKey, list[_Value]] = {}
     for key, value in values.items():
         groups.setdefault(SearchKey(key.dataset, key.seed, key.search), []).append(value)
     return groups

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from results.records.records import RunRecord
 from results.statistics.class_bootstrap import scores_by_class
 from results.statistics.intervals import half_width_of
-from results.statistics.run_values import EmbeddingKind, RunKey, SearchKey
+from results.statistics.run_values import EmbeddingKind, RunKey, by_search
 
 _Array = npt.NDArray[np.float64]
 ClassScoresByRun = Mapping[RunKey, _Array]
@@ -136,10 +136,7 @@ def _matched(a: ClassScoresByRun, b: ClassScoresByRun) -> list[RunKey]:
 
 
 def _groups(sample: ClassScoresByRun) -> list[_Array]:
-    groups: dict[SearchKey, list[_Array]] = {}
-    for key, row in sample.items():
-        groups.setdefault(SearchKey(key.dataset, key.seed, key.search), []).append(row)
-    return [np.array(rows) for rows in groups.values()]
+    return [np.array(rows) for rows in by_search(sample).values()]
 
 
 def _mean(sample: ClassScoresByRun) -> _Array:
