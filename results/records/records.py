@@ -58,7 +58,6 @@ class FoldResult(Record):
     Attributes:
         status: `ok`, or `nan` if the loss or the embeddings became infinite or NaN. A training with `nan` scores 0 in
             the search (specification, 11.13).
-        reason: Cause of `nan`; None for `ok`.
         best_iteration: Iterations done at the checkpoint, which is the model of this training.
         best_map_at_r: MAP@R of the checkpoint on the validation classes; None without validation classes.
         untrained_map_at_r: MAP@R before the first iteration, likewise.
@@ -159,13 +158,12 @@ class RunRecord(Record):
         seed: The experiment's seed. The folds' seeds derive from `seed`, `search` and `run`. Runs of two methods that
             are equal in all three are matched.
         fold_scores: Test scores of each fold's model.
-        separated: Mean of `fold_scores`.
         concatenated: Test scores of the concatenated embeddings of all folds.
-        dimensions: Size of one fold's embedding.
         wall_time: Duration of the trainings and of the evaluation in seconds, summed.
         flags: Warnings for readers, such as a fold whose training diverged.
         steps: Iterations up to the models' checkpoints, summed over folds; None if they were not recorded.
         iterations: Iterations up to the end of the trainings, summed over folds; None likewise.
+        dimensions: Size of one fold's embedding.
         metrics_separated: Further metrics of the experiment by name (`recall@2`, `nmi`, ...), mean over folds.
         class_scores: Scores of each test class; None if they were not recorded.
         chosen_by: Fingerprints of the trainings that chose the epoch of the models, one per fold (protocol

@@ -128,19 +128,14 @@ class Experiment(Spec):
 
     Attributes:
         methods: Keys of the method cards, in the order of the table's rows.
-        variants: Further rows.
-        embedding_size: Size of one fold's embedding.
-        training: Length, optimizer and precision of the trainings.
         reproductions: Re-trainings of each method's best setting. Files may write `{first: 3, at most: 10}`.
         first_reproductions: Re-trainings before the first look. After it, and after every further re-training, methods
             that are clearly behind the leader get no more. None makes all re-trainings of every method.
         folds: How many of the four folds are trained.
         seed: Base of all seeds.
         split: The split of the classes; None takes the protocol's default, and `{seed: 3}` draws its halves at random.
-        embedder_bias: Whether the embedder's linear layer has a bias.
         proxies: Training of losses that have their own learning rate; None takes the values of the cards.
         settings: Hyperparameters that are set instead of searched, by method.
-        metrics: Names of further test metrics.
         test_curves: Whether to record test scores during the reproductions' trainings, to measure the gain from
             peeking.
         normalization: Normalization of all methods' embeddings before they are compared; None takes that of each loss.
@@ -149,7 +144,6 @@ class Experiment(Spec):
         primary: The score in which the methods are tested; None takes MAP@R, concatenated if there are several folds.
         peeking_metric: The score by which the paper's code chooses on test classes. The gain from peeking is shown in
             it. It changes no training and no run, so it is not part of the experiment's fingerprint.
-        recordings: Embeddings to keep during the reproductions' trainings; None keeps none.
         embedder: Hidden layers and start of the embedder of the methods with a loss.
     """
 

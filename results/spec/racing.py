@@ -39,8 +39,7 @@ ASSUMED_DEGREES = 3
 class Race:
     """The trials that a new trial is compared with.
 
-    Attributes:
-        complete: Scores of the earlier trials that were trained on all folds, by trial and fold, in order.
+    `complete` has the scores of the earlier trials that were trained on all folds, by trial and fold, in order.
     """
 
     complete: tuple[tuple[float, ...], ...]

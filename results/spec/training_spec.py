@@ -84,7 +84,6 @@ class MethodSpec(Spec):
 
     Attributes:
         loss: The loss; None for the untrained trunk.
-        miner: The miner; None for no miner.
         embedding_regularizer: Regularizer of the embeddings and its weight in the loss.
         samples_per_class: Images per class of a batch (m); 0 draws images at random.
         loss_lr: Learning rate of the loss's own parameters; None takes the network's.
@@ -208,17 +207,14 @@ class FoldSpec(Spec):
     There is no field for test classes, since the search must not see them.
 
     Attributes:
-        training_version: The `TRAINING_VERSION` of the code.
         fold: Number of the fold, from 0.
         train_classes: Ranks of the training classes, as inclusive ranges.
         validation_classes: Ranks of the validation classes, as inclusive ranges.
         embedding_size: Size of the embedding; None leaves out the embedder.
-        embedder_bias: Whether the embedder's linear layer has a bias.
         checkpoint_epoch: The epoch whose weights are the model. It was chosen by the validation of another training.
             A training with this field has no validation classes and runs to its last epoch.
         normalization: Normalization of the embeddings before they are compared; None takes the one of the loss, which
             is `unit` for most losses.
-        embedder: Hidden layers and start of the embedder.
     """
 
     optional = frozenset({"embedder_bias", "checkpoint_epoch", "normalization", "embedder"})
