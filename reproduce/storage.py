@@ -57,17 +57,7 @@ class StoragePaths:
 
 
 def storage_paths(store: str, artifacts: Path | None, cache: Path | None, tables: Path | None) -> StoragePaths:
-    """Return the paths of a run. Folders that are None are placed beside the store.
-
-    Args:
-        store: A file or a SQLAlchemy URL.
-        artifacts: Folder of the checkpoints, or None.
-        cache: Folder of the decoded images, or None.
-        tables: Folder for tables, or None.
-
-    Raises:
-        InputError: The store would be lost at the end of the run.
-    """
+    """Return the paths of a run for a file or a SQLAlchemy URL. Folders that are None are placed beside the store."""
     _refuse_store_in_memory(store)
     base = beside(store)
     if "://" not in store:
@@ -171,16 +161,7 @@ def existing_store_at(store: str, artifacts: Path | None) -> Store | None:
 
 
 def opened_store(store: str, artifacts: Path | None, hint: str = "") -> Store:
-    """Open the store that `--store` names.
-
-    Args:
-        store: A file or a SQLAlchemy URL.
-        artifacts: Folder of the checkpoints; None for the folder beside the store.
-        hint: Text that is added to the error's message.
-
-    Raises:
-        InputError: There is no store yet.
-    """
+    """Open the store that `--store` names."""
     opened = existing_store_at(store, artifacts)
     if opened is None:
         remedy = "make one with `reproduce run`, or name another with --store"

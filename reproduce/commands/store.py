@@ -137,13 +137,11 @@ def import_from(
 
 
 def _existing(store: str, artifacts: Path | None) -> StoragePaths:
-    """Return the paths of a store; raise InputError if there is none."""
     opened_store(store, artifacts)
     return storage_paths(store, artifacts, None, None)
 
 
 def _waits() -> LockWait:
-    """Let a command wait, as a run does, while another program has locked the store."""
     from results.store.patience import LockWait
 
     return LockWait(partial(say, output_console()))

@@ -80,7 +80,6 @@ def verify(
 
 
 def _say_start(drawn: Sample, name: str, seed: int, console: Console) -> None:
-    """Say what is drawn from what; raise InputError if nothing can be drawn."""
     if drawn.other_versions:
         say(
             console,

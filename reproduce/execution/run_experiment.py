@@ -46,10 +46,6 @@ def seen_after(session: Session, store: Store) -> tuple[int, ...]:
 
     Somebody who adds runs because of the results is peeking. The suite cannot tell why runs are added, so it notes all
     cases.
-
-    Args:
-        session: The opened experiment.
-        store: The store with earlier experiments.
     """
     stored = store.experiments()
     counts = set()
@@ -108,14 +104,6 @@ def run_in_rounds(
     """Run the first runs of all methods, then one more run of each method that is not clearly behind, and so on.
 
     Everything is looked up in the store first, so an interrupted experiment makes the same decisions again.
-
-    Args:
-        session: The opened experiment, with `first_reproductions`.
-        studies: The studies by the methods' keys, with the budget of all runs.
-        scheduler: Runs the protocols.
-        store: Where the stopped methods are noted.
-        forecast: Gets the number of trainings and tests that remain after a stop.
-        summary: The experiment's summary, without stopped methods.
     """
     first, at_most = session.experiment.first_reproductions, session.experiment.reproductions
     if first is None:
@@ -178,20 +166,11 @@ def run(
 ) -> Finished:
     """Run the part of an experiment that is not in the store, and write the experiment's table.
 
-    Args:
-        session: The opened experiment.
-        start: Function that opens the executor; the executor is closed at the end.
-        console: Where the progress is shown.
-        trackers: Trackers by name; they get a report of every new training and test. A tracker that fails is removed.
-        training_timeout: A training that reports nothing for more than this multiple of the forecast of a whole
-            training is ended and tried again; see `HangWatch`. None ends none.
-
-    Returns:
-        The table, its files, and the number of trainings.
+    `start` opens the executor, which is closed at the end. A tracker that fails is removed from `trackers`. A training
+    that hangs for `training_timeout` times its forecast is ended and tried again (`HangWatch`).
 
     Raises:
         WorkFailedError: A job cannot be done; everything finished before is in the store.
-        StoreError: The store cannot be read or written.
         KeyboardInterrupt: Somebody asked this process to stop.
     """
     with closing(start()) as executor, interrupts.deferred():
@@ -231,7 +210,6 @@ def run(
 
 
 def _identities(study: Study) -> list[tuple[str, dict[str, JsonValue]]]:
-    """Fingerprint and identity of each search of a method."""
     return [(search.name, search.identity) for search in study.searches() if search.name is not None]
 
 
@@ -251,7 +229,6 @@ def _run_protocols(
     forecast: Forecast,
     summary: ExperimentSummary,
 ) -> None:
-    """Run all methods to their end, in rounds if methods that are clearly behind get no more runs."""
     if session.experiment.first_reproductions is None:
         names = {key: study.study_names() for key, study in studies.items()}
         scheduler.run({key: session.protocol.run(study) for key, study in studies.items()}, names)
@@ -260,7 +237,6 @@ def _run_protocols(
 
 
 def _say_unrecorded(store: Store, experiment: str, console: Console) -> None:
-    """Say how many trainings have no recording, if there are any."""
     if count := unrecorded(store, experiment):
         console.print(
             f"{count} training(s) have no recorded embeddings, because they were in the store before; for figures of "
@@ -270,18 +246,12 @@ def _say_unrecorded(store: Store, experiment: str, console: Console) -> None:
 
 
 def unrecorded(store: Store, experiment: str) -> int:
-    """Count the trainings of an experiment's runs that have no recording beside their weights.
-
-    Args:
-        store: The store.
-        experiment: Fingerprint of the experiment.
-    """
+    """Count the trainings of an experiment's runs that have no recording beside their weights."""
     trainings = MeasuredExperiment.from_store(store, experiment, trainings=True).trainings.values()
     return sum(not recording_path(weights_path(store.artifacts, spec)).exists() for spec, _ in trainings)
 
 
 def _say_start(session: Session, executor: Executor, console: Console) -> None:
-    """Print the title, the dataset with its split, the device and the store."""
     dataset, problem = session.problem.dataset, session.problem
     console.print(session.experiment.title, style="bold", markup=False, highlight=False)
     split = problem.split
@@ -317,12 +287,7 @@ def notes_on_classes(session: Session) -> list[str]:
 
 
 def stored_table(store: Store, experiment: str) -> Table:
-    """Return the results table of a stored experiment.
-
-    Args:
-        store: The store.
-        experiment: Fingerprint of the experiment.
-    """
+    """Return the results table of a stored experiment."""
     return table_of(MeasuredExperiment.from_store(store, experiment, trainings=True))
 
 

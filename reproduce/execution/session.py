@@ -39,13 +39,6 @@ def check_components(problem: Problem, method: MethodSpec) -> None:
     """Check that every fold has enough training images for the principal components that the embedder starts from.
 
     A training would notice too, but only after the features of all images are computed.
-
-    Args:
-        problem: The problem with its folds.
-        method: The method to train on it.
-
-    Raises:
-        InputError: A fold has too few training images.
     """
     starts_from_them = method.loss is not None and problem.embedder.init == "pca"
     if method.embedder != "principal_components" and not starts_from_them:
@@ -145,20 +138,9 @@ def open_session(
 ) -> Session:
     """Read the cards, find the trunk's weights, open the dataset and split it.
 
-    Args:
-        name: The experiment's name in the store.
-        experiment: The experiment, with the folder of its images.
-        where: Paths of the store, the checkpoints and the decoded images.
-        progress: Called with the number of decoded images.
-        weights: File with the trunk's weights, or its folder; by default they are searched as
-            `protocols.trunks.weights` describes.
-        fetching: Called with the downloaded part of the trunk's weights.
-        outline: Open only for a plan. This needs no weights, and the published counts replace images without a folder.
-        device: cpu, cuda or cuda:N, which computes the features of a frozen trunk.
-        computing: Called with the number of images whose features are computed.
-
-    Returns:
-        The opened experiment.
+    An `outline` is only for a plan: it needs no weights, and the published counts replace images without a folder.
+    `progress` gets the number of decoded images, `fetching` the downloaded part of the weights, and `computing` the
+    number of images whose features are computed.
 
     Raises:
         InputError: Something is missing or wrong; the message is one line with the remedy.
@@ -257,15 +239,7 @@ def _cards(experiment: Experiment) -> tuple[MethodCard, ...]:
 
 
 def problem_of(experiment: Experiment, dataset: Dataset) -> Problem:
-    """Return the problem that all methods of an experiment share.
-
-    Args:
-        experiment: The experiment.
-        dataset: Its opened dataset.
-
-    Raises:
-        SplitError: The dataset's classes do not fit the split.
-    """
+    """Return the problem that all methods of an experiment share."""
     name = experiment.split or PROTOCOLS[experiment.protocol].split
     if isinstance(name, DrawnSplit):
         name = drawn_name(PROTOCOLS[experiment.protocol].split, name.seed)
@@ -287,7 +261,6 @@ def problem_of(experiment: Experiment, dataset: Dataset) -> Problem:
 
 
 def _folds_of(experiment: Experiment, split: ClassSplit) -> int:
-    """Number of folds that are trained."""
     # Under `mlrc` with the conventional split there is a single model per run, as in the papers.
     one_model = experiment.protocol == "mlrc" and split.name == "conventional"
     return 1 if one_model else len(split.folds[: experiment.folds])
@@ -308,12 +281,7 @@ def data_of(dataset: Dataset) -> ExperimentData:
 
 
 def note_on_data(session: Session, store: Store) -> str | None:
-    """Return one line if the store has this experiment with other data only, and None otherwise.
-
-    Args:
-        session: The opened experiment.
-        store: The store with earlier experiments.
-    """
+    """Return one line if the store has this experiment with other data only, and None otherwise."""
     now, samples = data_of(session.problem.dataset), samples_word(session.experiment.dataset.name)
     stored = store.experiments()
     latest: str | None = None

@@ -12,12 +12,7 @@ from results.store.leases import LEASE_SECONDS, Leases, ProcessIdentity
 
 
 class SharedWork:
-    """The searches and jobs that this run has taken.
-
-    Args:
-        leases: The leases of this run.
-        say: Prints a line.
-    """
+    """The searches and jobs that this run has taken."""
 
     def __init__(self, leases: Leases, say: Callable[[str], None]) -> None:
         self._leases, self._say = leases, say
@@ -25,12 +20,7 @@ class SharedWork:
         self._jobs: set[str] = set()
 
     def begin_searches(self, method: str, studies: tuple[str, ...]) -> bool:
-        """Take the searches of a method; return False if another run has one of them.
-
-        Args:
-            method: Key of the method.
-            studies: Names of its studies; empty for a method without a search.
-        """
+        """Take the searches of a method; return False if another run has one of them."""
         if not studies:
             return True
         holder = self._leases.take(*map(study_lease, studies))
@@ -52,12 +42,7 @@ class SharedWork:
             self._leases.give_back(*map(study_lease, studies))
 
     def begin_job(self, method: str, job: Job) -> bool:
-        """Take a training or a test; return False if it is under way in another run or for another method.
-
-        Args:
-            method: Key of the method.
-            job: The training or test.
-        """
+        """Take a training or a test; return False if it is under way in another run or for another method."""
         name = _of_job(job)
         if name in self._jobs:
             return False

@@ -12,13 +12,7 @@ _SCALES: dict[str, Literal["linear", "log", "int"]] = {"linear": "linear", "log"
 def histories(
     studies: Mapping[tuple[str, int], StoredStudy], methods: Mapping[str, str], budget: int
 ) -> dict[str, SearchHistory]:
-    """Return the first search of each method that has finished trials, by the method's key.
-
-    Args:
-        studies: The studies of the experiment, by method and number of the search.
-        methods: The methods to show.
-        budget: Number of trials of a search.
-    """
+    """Return the first search of each method that has finished trials, by the method's key."""
     first = {method: study for (method, search), study in studies.items() if search == 0 and method in methods}
     return {method: _history(study, budget) for method, study in first.items() if study.finished(budget)}
 

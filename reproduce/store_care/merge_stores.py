@@ -39,11 +39,7 @@ class Merged:
 
 
 class ConflictError(Exception):
-    """Two stores disagree, and nothing was merged.
-
-    Args:
-        conflicts: What they disagree about.
-    """
+    """Two stores disagree, and nothing was merged."""
 
     def __init__(self, conflicts: tuple[Conflict, ...]) -> None:
         super().__init__(f"{len(conflicts)} conflict(s)")
@@ -58,18 +54,13 @@ def merge_stores(
     progress: Progress | None = None,
     lock_wait: LockWait | None = None,
 ) -> Merged:
-    """Add what another store holds to a store.
+    """Add what another store, which is only read, holds to a store; it is made if there is none.
 
-    Args:
-        into: Paths of the store that gets the records; it is made if there is none.
-        other: Paths of the store that they come from; only read.
-        keep_first: Whether to keep the first store's version where the two disagree.
-        progress: Called with the number of files that were copied, and of all files.
-        lock_wait: What to do about a SQLite file that stays locked. By default the merge fails after a minute.
+    `keep_first` keeps the first store's version where the two disagree. Without `lock_wait` a merge that meets a locked
+    SQLite file fails after a minute.
 
     Raises:
         ConflictError: The stores disagree and `keep_first` is not set. Nothing was written.
-        InputError: The other store is damaged.
         StoreError: A store cannot be read or written.
     """
     open_store(into)
@@ -115,15 +106,7 @@ def _files_to_copy(into: Path, other: Path, fingerprints: Set[str]) -> Iterator[
 
 
 def copy_whole(source: Path, target: Path) -> None:
-    """Copy a file in one step: the target is complete or does not exist.
-
-    Args:
-        source: The file.
-        target: Path of the copy; its folder is made.
-
-    Raises:
-        OSError: The file cannot be read, or the copy cannot be written.
-    """
+    """Copy a file in one step: the target is complete or does not exist."""
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = partial_name(target)
     try:

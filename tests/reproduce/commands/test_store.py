@@ -100,19 +100,14 @@ def test_a_training_under_another_fingerprint_is_damaged_and_missed_by_others(ru
 
 def test_a_trial_with_another_score_than_its_trainings_is_damaged(runs, say):
     with closing(sqlite3.connect(runs / "store.sqlite")) as connection, connection:
-        trial, values = connection.execute(
-            "SELECT trial_id, value_json FROM trial_user_attributes WHERE key = 'fold_values'"
-        ).fetchone()
-        doubled = [2 * value for value in json.loads(values)]
-        connection.execute(
-            "UPDATE trial_user_attributes SET value_json = ? WHERE trial_id = ? AND key = 'fold_values'",
-            (json.dumps(doubled), trial),
-        )
-        connection.execute("UPDATE trial_values SET value = 2 * value WHERE trial_id = ?", (trial,))
+        study, number, text = connection.execute("SELECT study, number, trial FROM search_trials").fetchone()
+        trial = json.loads(text)
+        trial |= {"score": 2 * trial["score"], "fold_scores": [2 * score for score in trial["fold_scores"]]}
+        changed = (json.dumps(trial), trial["score"], study, number)
+        connection.execute("UPDATE search_trials SET trial = ?, score = ? WHERE study = ? AND number = ?", changed)
     answer = say("check", "--records-only")
     assert answer.code == 1
-    assert f"trial 0 has the score {doubled[0]} of training" in answer.out
-    assert f"whose record has {doubled[0] / 2}" in answer.out
+    assert f"trial {number} of study {study}: it has the score {trial['fold_scores'][0]} of training" in answer.out
 
 
 def test_a_changed_test_evaluation_is_damaged(runs, say):

@@ -11,7 +11,6 @@ from results.store.store import Store
 from tests.support.command_line import TINY, ask
 from tests.support.experiment_files import load_experiment
 from tests.support.image_folders import make_folder, paint
-from tests.support.sample_records import some_run
 from tests.support.tiny_run import striped_images
 
 
@@ -57,18 +56,6 @@ def test_another_experiment_says_nothing(folder: Path) -> None:
     keep(*opened(folder))
     shutil.rmtree(folder / "images" / "class_9")
     assert note_on_data(*opened(folder, "other")) is None
-
-
-def test_a_store_of_an_older_version_counts_test_images(folder: Path) -> None:
-    session, store = opened(folder)
-    store.put_experiment(session.fingerprint, session.name, session.summary())
-    shutil.rmtree(folder / "images" / "class_9")
-    now, _ = opened(folder)
-    assert note_on_data(now, store) is None, "without a run nothing is known"
-    run = some_run(test_images=10, test_classes=5)
-    store.put_run(run)
-    store.enlist(session.fingerprint, run.method, run)
-    assert "then 10 test images of 5 test classes, now 18 images" in str(note_on_data(now, store))
 
 
 def test_a_run_after_a_class_was_deleted_begins_with_the_line(tmp_path, capsys, monkeypatch) -> None:

@@ -13,7 +13,7 @@ from tests.support.command_line import ROOT, environment
 FAULTS = """
 import resource, sys
 import numpy as np
-from reproduce.execution.freed_memory import keep_freed_memory
+from reproduce.execution.devices import keep_freed_memory
 if sys.argv[1] == "keep":
     assert keep_freed_memory()
 np.ones(2**23)
