@@ -18,11 +18,7 @@ def fingerprint_of(value: Any) -> str:
 
 
 def derive_seed(*identity: str | int) -> int:
-    """Derive a seed from its purpose.
-
-    The purpose is, for example, ("search", base seed, trial, fold). The seed has 63 bits and is the same on every
-    machine.
-    """
+    """Derive a seed of 63 bits from its purpose, for example ("search", base seed, trial, fold)."""
     return int(fingerprint_of(list(identity))[:16], 16) >> 1
 
 

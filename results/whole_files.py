@@ -39,10 +39,7 @@ def make_folder(path: Path) -> None:
 
 
 def put_in_place(partial: Path, path: Path) -> None:
-    """Rename a complete file or folder in one step. A file at `path` is replaced; a folder there must be empty.
-
-    The content is on the disk before the rename, and the rename is on the disk when this returns.
-    """
+    """Rename a complete file or folder in one step, and replace a file at `path`; a folder there must be empty."""
     # A symbolic link has no content of its own, and it can lead nowhere.
     if not partial.is_symlink():
         if partial.is_dir():
@@ -85,10 +82,7 @@ def set_aside(path: Path) -> Path:
 
 
 def write_whole(path: Path, content: str | bytes | memoryview) -> None:
-    """Write a file in one step and make its folder. Readers see the old content or the new one, never a part.
-
-    A file that exists is replaced, and kept if the new one cannot be written. Text is written as UTF-8.
-    """
+    """Write a file in one step and make its folder. Readers see the old content or the new one, never a part."""
     make_folder(path.parent)
     partial = partial_name(path)
     try:

@@ -13,14 +13,10 @@ from reports.published.eligibility import StoredExperiment, concerns, models_of,
 from results.published.claims_file import Claim
 from results.published.rows import row_origin
 from results.published.tables import PublishedCell, PublishedColumn, PublishedRow, published_table, published_tables
-from results.statistics.measured_noise import (
-    NamedMeasurements,
-    kept_measurements,
-    nearest_noise,
-    setting_phrase,
-)
+from results.statistics.measured_noise import kept_measurements, nearest_noise, setting_phrase
 from results.statistics.print_alone import ClaimVerdict, PrintAnswer, RunsAnswer, print_answer, runs_answer
 from results.statistics.run_values import EmbeddingKind, run_values
+from results.store.experiment_results import MeasuredExperiment
 
 
 @dataclass(frozen=True)
@@ -71,7 +67,7 @@ def answer_claims(
         stored: Experiments with runs, the latest first.
         any_dataset: Whether to look for runs on other datasets too, for claims without runs on their own.
     """
-    measured = (*(NamedMeasurements(one.name, one.measured) for one in stored), *kept_measurements())
+    measured = (*((one.name, one.measured) for one in stored), *kept_measurements())
     return tuple(_answered(claim, stored, measured, any_dataset) for claim in claims)
 
 
@@ -102,7 +98,10 @@ def _likeness(a: PublishedRow, b: PublishedRow) -> int:
 
 
 def _answered(
-    claim: Claim, stored: Sequence[StoredExperiment], measured: Iterable[NamedMeasurements], any_dataset: bool
+    claim: Claim,
+    stored: Sequence[StoredExperiment],
+    measured: Iterable[tuple[str, MeasuredExperiment]],
+    any_dataset: bool,
 ) -> AnsweredClaim:
     answers: dict[str, ExperimentAnswer] = {}
     for one in stored:

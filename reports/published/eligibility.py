@@ -70,7 +70,7 @@ def concerns(table: PublishedTable, name: str, summary: ExperimentSummary) -> bo
     if summary.dataset not in {column.dataset for column in table.columns}:
         return False
     named = name == table.name or name.startswith(f"{table.name}/")
-    return named or (mlrc_constants.is_mlrc_table(table.name) and summary.experiment.protocol == "mlrc")
+    return named or (table.name in mlrc_constants.MLRC_TABLES and summary.experiment.protocol == "mlrc")
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def objections(
     Returns:
         Reasons as phrases; empty if the runs can fill the cell.
     """
-    experiment, of_mlrc = stored.measured.summary.experiment, mlrc_constants.is_mlrc_table(table.name)
+    experiment, of_mlrc = stored.measured.summary.experiment, table.name in mlrc_constants.MLRC_TABLES
     experiment = experiment.for_row(cell.key or "")
     trunk = experiment.trunk
     reasons = [] if of_mlrc else list(stored.deviations)

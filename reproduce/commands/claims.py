@@ -82,7 +82,7 @@ def _warn_of_names(read: "Iterable[Claim]", stored: "Iterable[StoredExperiment]"
     methods = {*card_names(), *read_published("methods")["variant"]}
     methods |= {record.method for one in stored for record in one.measured.records}
     datasets = {*DATASETS.values(), *(one.dataset for one in stored)}
-    datasets |= {kept.measured.summary.dataset for kept in kept_measurements()}
+    datasets |= {kept.summary.dataset for _, kept in kept_measurements()}
     warnings: dict[str, str] = {}
     for claim in read:
         for kind, name, known in (

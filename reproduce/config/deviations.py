@@ -10,7 +10,7 @@ from reproduce.config.experiment_file import load_experiments
 from reproduce.config.strict_yaml import EXPERIMENTS, names_in
 from results.records.experiment_summary import ExperimentSummary
 from results.spec.experiment_spec import Experiment
-from results.spec.mlrc_constants import is_mlrc_table
+from results.spec.mlrc_constants import MLRC_TABLES
 from results.values import Record
 
 _NOT_COMPARED = frozenset(
@@ -78,7 +78,7 @@ def suite_experiment(name: str) -> Experiment | str:
 def mlrc_experiment(dataset: str) -> Experiment | None:
     """Return the suite's own experiment for MLRC's table on a dataset; None if MLRC has no table on it."""
     name = f"mlrc_{dataset}"
-    experiment = suite_experiment(name) if is_mlrc_table(name) else None
+    experiment = suite_experiment(name) if name in MLRC_TABLES else None
     return experiment if isinstance(experiment, Experiment) else None
 
 

@@ -111,14 +111,14 @@ def run_in_rounds(
     comparable = session.experiment.comparable_rows()
     rivals = [key for key, study in studies.items() if key in comparable and study.n_reproductions == at_most]
     active, names = dict(studies), {key: study.study_names() for key, study in studies.items()}
-    limit = boundary(len(rivals), first, at_most) if len(rivals) > 1 else None
+    level = boundary(len(rivals), first, at_most) if len(rivals) > 1 else None
     for runs in range(first, at_most + 1):
         shortened = {key: study.with_runs(runs) for key, study in active.items()}
         scheduler.run({key: session.protocol.run(study) for key, study in shortened.items()}, names)
-        if limit is None or runs == at_most:
+        if level is None or runs == at_most:
             continue
         values = _values(store, session.fingerprint, [key for key in rivals if key in active], runs)
-        for stop in stopped(values, limit):
+        for stop in stopped(values, level):
             study = active.pop(stop.method).with_runs(runs)
             forecast.totals[stop.method] = session.protocol.trainings_of(study)
             forecast.tests[stop.method] = study.n_runs

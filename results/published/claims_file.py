@@ -54,18 +54,10 @@ class Claim:
     """The claim that method a is better than method b.
 
     Attributes:
-        line: Number of its line in the file.
-        source: Who claims it.
-        place: Where, such as a table or a section.
-        a: The method that is claimed to be better.
-        b: The other method.
-        dataset: Our key of the dataset.
-        metric: Our name of the metric.
         kind: Which embeddings were tested; `single` is one model.
         score: The score as the file names it.
         difference: Claimed difference in percentage points, more than 0.
         digits: Number of printed digits after the point.
-        spread: Meaning of the ±.
         setting: Name of the published table that has the values, or any text.
     """
 
@@ -84,22 +76,15 @@ class Claim:
     setting: str
 
 
+@cache
 def shipped_claims() -> tuple[Claim, ...]:
     """Return the main claims of the papers."""
-    return _shipped()
-
-
-@cache
-def _shipped() -> tuple[Claim, ...]:
     text = resources.files("results").joinpath("published", "claims.csv").read_text(encoding="utf-8")
     return read_claims(text, "claims.csv")
 
 
 def read_claims(text: str, name: str) -> tuple[Claim, ...]:
-    """Read a file of claims.
-
-    `name` is the file's name in the messages of `ClaimsFileError`.
-    """
+    """Read a file of claims; messages of `ClaimsFileError` call it `name`."""
     reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")), skipinitialspace=True, strict=True)
     try:
         header = [column.strip() for column in reader.fieldnames or []]
@@ -123,7 +108,6 @@ def read_claims(text: str, name: str) -> tuple[Claim, ...]:
 
 
 def _stripped(fields: Mapping[str | None, str | list[str] | None], needed: int) -> dict[str, str]:
-    """The fields of a line without spaces around them."""
     stripped = {key: value.strip() for key, value in fields.items() if key is not None and isinstance(value, str)}
     if len(stripped) != needed or len(fields) != needed:
         raise ValueError(f"{needed} fields are needed; put a text with a comma into double quotes")
@@ -190,7 +174,6 @@ def _number(fields: Mapping[str, str], column: str) -> float | None:
 
 
 def _finite(text: str) -> float | None:
-    """The number that a text is; None for other texts, and for infinite numbers."""
     try:
         number = float(text)
     except ValueError:
@@ -225,7 +208,6 @@ def _spread(text: str) -> SpreadKind:
 
 
 def _difference(a: float | None, b: float | None, difference: float | None) -> float:
-    """The claimed difference in points."""
     if (a is None) != (b is None):
         raise ValueError("only one of value_a and value_b is given; give both, or the difference")
     if a is None or b is None:

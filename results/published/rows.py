@@ -17,6 +17,7 @@ from results.published.tables import PublishedCell, PublishedRow, read_published
 from results.statistics.published_verdict import PublishedMean, deviation_of_interval
 
 _KEY = ("table", "label", "trunk", "dimensions", "setting")
+_ORIGIN = ("quoted_from", "evidence", "conditions", "printed_row", "our_reading", "not_determined")
 
 RowKind = Literal["measured", "quoted", "unclear"]
 """Measured by the paper that prints it, quoted from another paper, or not to be determined from text and code."""
@@ -27,10 +28,7 @@ class RowOrigin:
     """Where the numbers of a published row come from.
 
     Attributes:
-        kind: Whether the paper measured the row itself.
         quoted_from: The paper that measured a quoted row; empty for a measured row, and where nobody can tell.
-        evidence: What shows it.
-        conditions: The conditions that the row was measured under, as far as they are known.
         as_published: The row's name as the paper spells it; `settings.csv` uses it.
         our_reading: The setting that we run where no source states the row's own; empty for other rows.
         not_determined: What text and code do not tell, so that the row cannot be run; empty for other rows.
@@ -46,10 +44,7 @@ class RowOrigin:
 
 
 def row_origin(table: str, row: PublishedRow, dataset: str) -> RowOrigin:
-    """Where the numbers of a row on one dataset come from.
-
-    A row may be quoted on one dataset and unclear on another (Proxy-ISA, Table 2).
-    """
+    """Where a row's numbers on one dataset come from; a row may be quoted on one and unclear on another."""
     size = "" if row.dimensions is None else str(row.dimensions)
     return _origins()[(table, row.label, row.trunk, size, row.setting, dataset)]
 
@@ -58,15 +53,7 @@ def row_origin(table: str, row: PublishedRow, dataset: str) -> RowOrigin:
 def _origins() -> dict[tuple[str, ...], RowOrigin]:
     origins: dict[tuple[str, ...], RowOrigin] = {}
     for line in read_published("rows").to_dict("records"):
-        origin = RowOrigin(
-            line["kind"],
-            line["quoted_from"],
-            line["evidence"],
-            line["conditions"],
-            as_published=line["printed_row"],
-            our_reading=line["our_reading"],
-            not_determined=line["not_determined"],
-        )
+        origin = RowOrigin(line["kind"], *(line[name] for name in _ORIGIN))
         for dataset in line["datasets"].split(";"):
             origins[(*(str(line[name]) for name in _KEY), dataset)] = origin
     return origins

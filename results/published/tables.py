@@ -57,22 +57,15 @@ class PublishedColumn(NamedTuple):
 class PublishedCell:
     """One published number.
 
-    Args:
-        table_name: Name of the published table.
-        paper: The paper that has it.
-        dataset: Our key of the dataset.
-        method_label: The method as the paper calls it.
+    Attributes:
         method: Key of our card for that label; None where we have no such method.
         variant: Name under which an experiment reproduces an ablated row; None for the method as it is.
-        metric: Our name of the metric.
         kind: Which embeddings were tested; `single` is one model on all training classes.
         trunk: As published; empty where the paper does not say.
         dimensions: Of what was tested (MLRC's concatenated embeddings have 512); None where the paper does not say.
         setting: As published; empty where the paper does not say.
         as_published: The number with the paper's digits; empty for a dash.
         plus_minus: The number behind ±, in the unit of `value`; `results.published.rows` says what it is.
-        note: What is known about the number.
-        source: Where the number was read.
     """
 
     table_name: str
@@ -260,37 +253,22 @@ class FigureValue:
     """One value of a published figure.
 
     Attributes:
-        dataset: Key of the dataset.
         series: Line of the figure: the key of a method, or the value of the line's hyperparameter; empty for a figure
             with one line.
         x: Position on the horizontal axis: an epoch or the value of a hyperparameter.
         score: The score as a fraction of 1.
-        certainty: How the value is known, such as `read off, +-0.1`.
-        source: Where it was read.
     """
 
     dataset: str
     series: str
     x: float
     score: float
-    certainty: str
-    source: str
 
 
 def figure_values(figure: str) -> tuple[FigureValue, ...]:
-    """Return the known values of a published figure, in the order of the file.
-
-    A figure without known values, or an unknown one, gives none.
-    """
+    """Return the known values of a published figure, in the order of the file; none for an unknown figure."""
     lines = read_published("figure_values")
     return tuple(
-        FigureValue(
-            dataset=line["dataset"],
-            series=line["series"],
-            x=float(line["x"]),
-            score=float(line["value"]) / 100,
-            certainty=line["certainty"],
-            source=line["source"],
-        )
+        FigureValue(line["dataset"], line["series"], float(line["x"]), float(line["value"]) / 100)
         for line in lines[lines["figure"] == figure].to_dict("records")
     )

@@ -98,7 +98,6 @@ class Snapshot:
     """Embeddings and proxies at one moment of a training. All vectors are normalised as for the evaluation.
 
     Attributes:
-        epoch: Number of epochs done.
         problem: Number of the problem of CCP that this is the solution of, from 0; -1 at a given epoch.
         embeddings: (n, d), the embeddings of the recorded images.
         labels: (n,), their classes. Training classes are numbered from 0, as in `proxy_labels`.

@@ -13,11 +13,7 @@ class StoppedMethod(Record):
     """A method that got no more runs, because it was clearly behind the leader.
 
     Attributes:
-        method: Key of the method.
-        runs: Number of its runs.
-        leader: Key of the method with the highest mean at that time.
         difference: Mean of the leader minus mean of the method, a fraction of 1.
-        p: p value of the difference.
         level: Level of the boundary. A method with a smaller p value is stopped.
     """
 
@@ -33,9 +29,7 @@ class ExperimentData(Record):
     """The data that an experiment was started on.
 
     Attributes:
-        fingerprint: Fingerprint of the dataset.
         samples: Number of images, or of rows of features.
-        classes: Number of classes.
     """
 
     fingerprint: str

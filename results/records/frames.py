@@ -40,11 +40,7 @@ def runs_frame(records: Sequence[RunRecord]) -> pd.DataFrame:
 
 
 def class_scores_frame(records: Iterable[RunRecord]) -> pd.DataFrame:
-    """Return one row per run and test class, for the runs that have class scores.
-
-    The columns are fingerprint, dataset, method, run, search, class_rank (from 0), queries (their number), and the
-    scores named as in `runs_frame`.
-    """
+    """Return one row per run and test class, for the runs that have class scores; names are those of `runs_frame`."""
     columns = ["fingerprint", "dataset", "method", "run", "search", "class_rank", "queries", *_SCORES]
     rows: list[dict[str, Any]] = []
     for record in records:
@@ -59,19 +55,13 @@ def class_scores_frame(records: Iterable[RunRecord]) -> pd.DataFrame:
 
 
 def curves_frame(results: Iterable[FoldResult]) -> pd.DataFrame:
-    """Return one row per validation of the trainings.
-
-    The columns are fingerprint, iteration, map_at_r, r_precision, precision_at_1 and loss.
-    """
+    """Return one row per validation of the trainings."""
     rows = [{"fingerprint": result.fingerprint, **point.model_dump()} for result in results for point in result.curve]
     return pd.DataFrame(rows, columns=["fingerprint", "iteration", "map_at_r", "r_precision", "precision_at_1", "loss"])
 
 
 def test_curves_frame(curves: Iterable[TestCurve]) -> pd.DataFrame:
-    """Return one row per test along the trainings.
-
-    The columns are fingerprint, iteration, precision_at_1, r_precision and map_at_r.
-    """
+    """Return one row per test along the trainings."""
     rows = [
         {"fingerprint": curve.fingerprint, "iteration": point.iteration, **point.scores.model_dump()}
         for curve in curves

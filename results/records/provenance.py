@@ -49,11 +49,7 @@ def provenance(device: str, threads: int) -> Provenance:
 
 
 def mixed_versions(provenances: Iterable[Provenance]) -> dict[str, list[str]]:
-    """Packages that decide numbers and that these origins have in more than one version.
-
-    The result has the sorted versions by package. A package that an origin does not name, because it was not installed,
-    does not count as a version.
-    """
+    """Sorted versions of the packages that decide numbers and that these origins have in several versions."""
     versions: dict[str, set[str]] = {}
     for provenance in provenances:
         for package in _DECIDING & provenance.versions.keys():
@@ -92,10 +88,7 @@ def _versions() -> dict[str, str]:
 
 @cache
 def _commit() -> tuple[str, bool]:
-    """Commit of the checkout that holds this file, and whether files in it were changed.
-
-    Outside a checkout nothing identifies the code; the result is then ("unknown", True).
-    """
+    """Commit of the checkout that holds this file, and whether files were changed; outside one ("unknown", True)."""
     try:
         commit, status = _git("rev-parse", "HEAD"), _git("status", "--porcelain")
     except (OSError, subprocess.CalledProcessError):

@@ -18,9 +18,8 @@ class CurvePoint(Record):
 
     Attributes:
         iteration: Number of iterations done.
-        map_at_r: MAP@R on the validation classes, a fraction of 1; None without validation classes.
-        r_precision: R-precision on the validation classes, likewise.
-        precision_at_1: Precision@1 on the validation classes, likewise.
+        map_at_r: MAP@R on the validation classes, a fraction of 1; None without validation classes, as are the next
+            two scores.
         loss: Mean training loss since the last validation; None if there was no iteration.
     """
 
@@ -37,10 +36,6 @@ class Provenance(Record):
     Attributes:
         commit: Commit of the code; `unknown` outside a checkout.
         tree_dirty: Whether files differed from that commit, or the commit is unknown.
-        versions: Package versions by package name.
-        device: The device that computed the number.
-        cpu_count: Number of CPU cores of the machine.
-        threads: Number of threads that computed the number.
         host_system: Operating system and processor type.
         processor: Name of the processor with family and model; empty if it is not known.
         finished_at: Time in UTC, ISO 8601.
@@ -61,19 +56,13 @@ class FoldResult(Record):
     """The result of one training.
 
     Attributes:
-        fingerprint: Fingerprint of the training's `FoldSpec`.
         status: `ok`, or `nan` if the loss or the embeddings became infinite or NaN. A training with `nan` scores 0 in
             the search (specification, 11.13).
-        reason: Cause of `nan`; None for `ok`.
         best_iteration: Iterations done at the checkpoint, which is the model of this training.
         best_map_at_r: MAP@R of the checkpoint on the validation classes; None without validation classes.
         untrained_map_at_r: MAP@R before the first iteration, likewise.
         beats_untrained: Whether a trained epoch was better than epoch 0 (specification, 11.22).
-        iterations: Iterations done in all.
-        stopped_by: Why the training ended.
-        curve: All validations, in order.
         wall_time: Duration in seconds.
-        provenance: Origin of the result.
     """
 
     fingerprint: str
@@ -109,23 +98,14 @@ class FoldResult(Record):
 
     @property
     def objective(self) -> float:
-        """Value that the search maximises: MAP@R on the validation classes, or 0 for a training with `nan`.
-
-        A training without validation classes has none, which is a ValueError.
-        """
+        """Value that the search maximises: MAP@R on the validation classes, or 0 for a training with `nan`."""
         if self.best_map_at_r is None:
             raise ValueError("a training without validation classes has no objective")
         return self.best_map_at_r if self.status == "ok" else 0.0
 
 
 class Scores(Record):
-    """The three metrics of MLRC.
-
-    Attributes:
-        precision_at_1: Precision@1, a fraction of 1.
-        r_precision: R-precision, a fraction of 1.
-        map_at_r: MAP@R, a fraction of 1.
-    """
+    """The three metrics of MLRC, as fractions of 1."""
 
     precision_at_1: float
     r_precision: float
@@ -133,12 +113,7 @@ class Scores(Record):
 
 
 class TestPoint(Record):
-    """Test scores of a model at one moment of its training.
-
-    Attributes:
-        iteration: Number of iterations done.
-        scores: Scores on the test classes.
-    """
+    """Scores on the test classes after a number of iterations of a training."""
 
     __test__: ClassVar[bool] = False  # The name makes pytest take the class for a test case.
 
@@ -150,11 +125,6 @@ class TestCurve(Record):
     """Test scores during a training of a reproduction, to measure the gain from choosing the epoch by test scores.
 
     Nothing is selected by this curve. It is recorded to be shown beside honest selection.
-
-    Attributes:
-        fingerprint: Fingerprint of the training.
-        evaluation_version: The `EVALUATION_VERSION` that the scores were computed with.
-        points: Scores in the order of the iterations.
     """
 
     __test__: ClassVar[bool] = False
@@ -182,38 +152,25 @@ class RunRecord(Record):
     """Test scores of one reproduction: one model per fold, trained with new seeds at one hyperparameter setting.
 
     Attributes:
-        fingerprint: The run's fingerprint (`run_fingerprint`).
-        protocol: Name of the protocol.
-        dataset: Name of the dataset.
-        data_fingerprint: Fingerprint of the dataset.
-        method: Key of the method.
-        hyperparameters: The setting, by hyperparameter.
         run: Number of the reproduction, from 0 in every search.
         search: Number of the search that found the setting, from 0.
         study: Fingerprint of the study that found the setting; None if nothing was searched, or if it was not recorded.
         seed: The experiment's seed. The folds' seeds derive from `seed`, `search` and `run`. Runs of two methods that
             are equal in all three are matched.
-        fold_fingerprints: Fingerprints of the trainings, one per fold.
         fold_scores: Test scores of each fold's model.
-        separated: Mean of `fold_scores`.
         concatenated: Test scores of the concatenated embeddings of all folds.
-        dimensions: Size of one fold's embedding.
-        test_classes: Number of test classes.
-        test_images: Number of test images.
         wall_time: Duration of the trainings and of the evaluation in seconds, summed.
         flags: Warnings for readers, such as a fold whose training diverged.
         steps: Iterations up to the models' checkpoints, summed over folds; None if they were not recorded.
         iterations: Iterations up to the end of the trainings, summed over folds; None likewise.
+        dimensions: Size of one fold's embedding.
         metrics_separated: Further metrics of the experiment by name (`recall@2`, `nmi`, ...), mean over folds.
-        metrics_concatenated: The same metrics of the concatenated embeddings.
         class_scores: Scores of each test class; None if they were not recorded.
         chosen_by: Fingerprints of the trainings that chose the epoch of the models, one per fold (protocol
             `standard`); empty if nothing was chosen.
         last_epoch: Test scores after the last epoch of the same trainings, mean over folds (protocol `standard`). None
             for other protocols, for the untrained trunk and for a training that diverged. Shown beside the scores of
             the chosen epoch, never instead of them.
-        training_version: The `TRAINING_VERSION` of the trainings.
-        provenance: Origin of the scores.
     """
 
     fingerprint: str
@@ -259,10 +216,7 @@ def run_name(run: int, search: int) -> str:
 def run_fingerprint(
     fold_fingerprints: tuple[str, ...], metrics: tuple[str, ...] = (), chosen_by: tuple[str, ...] = ()
 ) -> str:
-    """Return the fingerprint of a test evaluation.
-
-    The fingerprints of trainings are in the order of the folds; the further metrics can be in any order.
-    """
+    """Return the fingerprint of a test evaluation; the trainings are in the order of the folds."""
     further = [sorted(metrics)] if metrics else []
     choice = [{"chosen_by": list(chosen_by)}] if chosen_by else []
     return fingerprint_of(["run", EVALUATION_VERSION, list(fold_fingerprints), *further, *choice])

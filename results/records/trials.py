@@ -19,7 +19,6 @@ class Trial(Record):
             clearly behind (`results.spec.racing`).
         score: What the sampler is told: the mean of `fold_scores`, or for a raced trial the expected score.
         fold_scores: Best validation MAP@R of each trained fold in order, fractions of 1; 0 for a fold that diverged.
-        trainings: Fingerprints of these trainings.
         reason: Why folds diverged; None if none did.
     """
 
@@ -87,7 +86,6 @@ class SearchTrials:
     Attributes:
         scores: Scores by trial, fractions of 1; the expected score of a raced trial.
         iterations: Mean number of iterations of the trials' trainings; None if it was not kept.
-        study: Fingerprint of the study; None if it was not kept.
     """
 
     scores: tuple[float, ...]

@@ -25,11 +25,7 @@ def samples_word(dataset: str) -> str:
 
 
 class DrawnSplit(Record):
-    """Halves of the classes that are drawn at random, for class names whose order means something.
-
-    Attributes:
-        seed: Decides the halves.
-    """
+    """Halves of the classes that a seed draws at random, for class names whose order means something."""
 
     seed: int = Field(ge=0)
 
@@ -38,7 +34,6 @@ class DataChoice(Spec):
     """The dataset of an experiment.
 
     Attributes:
-        name: Name of the dataset.
         root: Folder of its images, usually given with --data; None for an embedded dataset.
         subset: Whether the folder holds only a part of the published dataset.
         skip_broken_images: Whether to leave out images that cannot be decoded.

@@ -29,10 +29,7 @@ _OF_ALL_ROWS = ("trunk.name", "trunk.weights", "trunk.frozen")
 
 
 def with_conditions(settings: Mapping[str, Any], changes: Mapping[str, JsonValue]) -> dict[str, Any]:
-    """Return an experiment's settings with the conditions of one row.
-
-    The changes are by dotted key, such as `training.batch_size`. A setting that a row cannot replace is a ValueError.
-    """
+    """Return an experiment's settings with the conditions of one row, by dotted key as `training.batch_size`."""
     changed = deepcopy(dict(settings))
     for key, value in changes.items():
         *outer, last = key.split(".")
@@ -56,7 +53,6 @@ class Variant(Record):
     Attributes:
         of: Key of the card.
         key: Key of the row.
-        title: Title of the row.
         set: Values of the hyperparameters, by target.
     """
 
@@ -86,7 +82,6 @@ class PrimaryScore(Spec):
     """The score that decides which method is better. All pairs of methods are tested in it, and no other score is.
 
     Attributes:
-        metric: The metric.
         embeddings: Kind of the tested embeddings.
         test: Test of the pairs. `moderated t` uses all runs and borrows variance from the other methods; `paired t`
             uses matched runs only; `Welch t` uses all runs and borrows nothing.
@@ -132,26 +127,15 @@ class Experiment(Spec):
     An experiment file holds one experiment or, as panels, several.
 
     Attributes:
-        title: Title of the tables.
-        protocol: The protocol.
-        dataset: The dataset.
         methods: Keys of the method cards, in the order of the table's rows.
-        variants: Further rows.
-        trunk: The trunk.
-        embedding_size: Size of one fold's embedding.
-        images: Transforms of the images.
-        training: Length, optimizer and precision of the trainings.
-        search: The hyperparameter search.
         reproductions: Re-trainings of each method's best setting. Files may write `{first: 3, at most: 10}`.
         first_reproductions: Re-trainings before the first look. After it, and after every further re-training, methods
             that are clearly behind the leader get no more. None makes all re-trainings of every method.
         folds: How many of the four folds are trained.
         seed: Base of all seeds.
         split: The split of the classes; None takes the protocol's default, and `{seed: 3}` draws its halves at random.
-        embedder_bias: Whether the embedder's linear layer has a bias.
         proxies: Training of losses that have their own learning rate; None takes the values of the cards.
         settings: Hyperparameters that are set instead of searched, by method.
-        metrics: Names of further test metrics.
         test_curves: Whether to record test scores during the reproductions' trainings, to measure the gain from
             peeking.
         normalization: Normalization of all methods' embeddings before they are compared; None takes that of each loss.
@@ -160,7 +144,6 @@ class Experiment(Spec):
         primary: The score in which the methods are tested; None takes MAP@R, concatenated if there are several folds.
         peeking_metric: The score by which the paper's code chooses on test classes. The gain from peeking is shown in
             it. It changes no training and no run, so it is not part of the experiment's fingerprint.
-        recordings: Embeddings to keep during the reproductions' trainings; None keeps none.
         embedder: Hidden layers and start of the embedder of the methods with a loss.
     """
 
@@ -240,10 +223,7 @@ class Experiment(Spec):
         return (*self.methods, *(variant.key for variant in self.variants))
 
     def for_row(self, row: str) -> "Experiment":
-        """Return the experiment with the conditions of one row, and without those of other rows.
-
-        A condition that does not exist, or whose value is wrong, is a ValueError.
-        """
+        """Return the experiment with the conditions of one row, and without those of other rows."""
         if not self.conditions:
             return self
         common = self.model_copy(update={"conditions": {}})
@@ -262,10 +242,7 @@ class Experiment(Spec):
         return frozenset(row for row in self.rows if self.conditions_of(row) == common)
 
     def fingerprint(self, name: str, data_fingerprint: str) -> str:
-        """Return the key of this experiment in the store: a hash of everything that could change its table.
-
-        The paths of images and split are not part of the hash.
-        """
+        """Return the key of this experiment in the store: a hash of everything that could change its table."""
         left_out = dict.fromkeys(("title", "methods", "variants", "peeking_metric"), True)
         settings = self.model_dump(mode="json", exclude={**left_out, "dataset": {"root", "split"}})
         return fingerprint_of([name, data_fingerprint, settings])

@@ -39,8 +39,7 @@ ASSUMED_DEGREES = 3
 class Race:
     """The trials that a new trial is compared with.
 
-    Attributes:
-        complete: Scores of the earlier trials that were trained on all folds, by trial and fold, in order.
+    `complete` has the scores of the earlier trials that were trained on all folds, by trial and fold, in order.
     """
 
     complete: tuple[tuple[float, ...], ...]
@@ -51,10 +50,7 @@ class Race:
         return max(self.complete, key=np.mean)
 
     def is_behind(self, scores: Sequence[float]) -> bool:
-        """Return whether a trial gets no more folds.
-
-        It is not if it was trained on all folds, or if no trial is complete yet.
-        """
+        """Return whether a trial gets no more folds; False if it has all of them or no trial is complete yet."""
         if not self.complete or len(scores) >= len(self.best):
             return False
         deviation, degrees = self._noise
@@ -72,7 +68,6 @@ class Race:
         return max(0.0, float(np.mean(self.best)) + self._lead(scores))
 
     def _lead(self, scores: Sequence[float]) -> float:
-        """Mean difference to the best trial on the same folds."""
         return float(np.mean(np.asarray(scores) - np.asarray(self.best[: len(scores)])))
 
     @cached_property
@@ -83,38 +78,3 @@ class Race:
         degrees = ASSUMED_DEGREES + (values.shape[0] - 1) * (values.shape[1] - 1)
         squares = ASSUMED_DEGREES * (ASSUMED_DEVIATION * np.mean(self.best)) ** 2 + (residuals**2).sum()
         return float(np.sqrt(squares / degrees)), degrees
-
-
-@dataclass(frozen=True)
-class RacedTrial:
-    """One trial of a raced search.
-
-    Attributes:
-        folds: Number of folds that it was trained on.
-        score: Its mean over all folds, or the expected score of a trial that got no more folds.
-        complete: Whether it was trained on all folds. Only then it can be the best trial.
-    """
-
-    folds: int
-    score: float
-    complete: bool
-
-
-def raced(trials: Sequence[Sequence[float]], folds: int) -> list[RacedTrial]:
-    """Race trials in order.
-
-    `trials` are scores by trial and fold, fractions of 1. Scores behind the fold of a stop are ignored. A trial that
-    lacks the score of a fold that it needs is a ValueError.
-    """
-    outcomes: list[RacedTrial] = []
-    race = Race(())
-    for number, scores in enumerate(trials):
-        count = next((k for k in range(1, folds) if len(scores) >= k and race.is_behind(scores[:k])), folds)
-        if len(scores) < count:
-            raise ValueError(f"trial {number} has {len(scores)} of the {count} folds that it needs")
-        if count < folds:
-            outcomes.append(RacedTrial(count, race.expected(scores[:count]), complete=False))
-        else:
-            outcomes.append(RacedTrial(folds, float(np.mean(scores)), complete=True))
-            race = Race((*race.complete, tuple(scores)))
-    return outcomes

@@ -18,12 +18,10 @@ _AT_AN_END = 0.01
 
 
 class SearchedRange(Record):
-    """The range in which an experiment searched one hyperparameter.
+    """The range in which an experiment searched one hyperparameter, with both ends.
 
     Attributes:
         scale: The scale, not `choice`.
-        low: Lower end, included.
-        high: Upper end, included.
     """
 
     scale: Scale
@@ -65,7 +63,6 @@ class SamplerSettings(Spec):
 
     Attributes:
         name: Class of `optuna.samplers`. MLRC's is a Gaussian process.
-        arguments: Further arguments of the class.
         startup_trials: Number of trials before the sampler uses the results of earlier trials.
         startup: How the startup trials are drawn.
         deterministic_objective: Whether the Gaussian process assumes an objective without noise.
@@ -86,7 +83,6 @@ class SearchSettings(Spec):
     Attributes:
         trials: Number of settings tried per method; 0 takes the published values of each method.
         bounds: MLRC's search ranges: `initial` at the start of its search, `widened` at the end.
-        sampler: The sampler.
         ranges: Search ranges of this experiment, by method and hyperparameter.
         published: Name of the published values that are used where nothing is searched; None takes those for the
             dataset. MLRC published other values for batches of 256.

@@ -12,10 +12,7 @@ Purpose = Literal["search", "reproduction", "calibration"]
 
 
 def search_seed(seed: int, search: int) -> int:
-    """Return the seed that all seeds of one search and of its reproductions derive from.
-
-    The first search has the experiment's seed itself.
-    """
+    """Return the seed that all seeds of one search derive from; the first search has the experiment's seed itself."""
     return seed if search == 0 else derive_seed(seed, "searches", search)
 
 

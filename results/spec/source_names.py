@@ -19,7 +19,6 @@ class SourceName:
 
     Attributes:
         source: Path of a `.py` file, or a module such as `my_package.module`.
-        attribute: Name of the class or function in it.
         digest: First 16 digits of the SHA-256 of its source; None in cards and experiment files.
     """
 
@@ -41,18 +40,13 @@ class SourceName:
         """Whether the source is a file; a module otherwise."""
         return self.source.endswith(".py")
 
-    def relative_to(self, folder: Path) -> "SourceName":
-        """Return the name with the path of its file taken relative to a folder; a module keeps its name."""
-        return replace(self, source=str(folder / self.source)) if self.in_file else self
-
 
 def relative_name(name: str, folder: Path) -> str:
-    """Return a name of a card or an experiment file with its path taken relative to the file's folder.
-
-    Plain names and modules stay as they are.
-    """
+    """Return a name with its path taken relative to a folder; plain names and modules stay as they are."""
     parsed = SourceName.parse(name)
-    return name if parsed is None else str(parsed.relative_to(folder))
+    if parsed is None or not parsed.in_file:
+        return name
+    return str(replace(parsed, source=str(folder / parsed.source)))
 
 
 def sources_of(method: MethodSpec) -> tuple[str, ...]:

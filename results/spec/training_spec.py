@@ -83,9 +83,7 @@ class MethodSpec(Spec):
     """A method with a value for every hyperparameter.
 
     Attributes:
-        name: Key of the method.
         loss: The loss; None for the untrained trunk.
-        miner: The miner; None for no miner.
         embedding_regularizer: Regularizer of the embeddings and its weight in the loss.
         samples_per_class: Images per class of a batch (m); 0 draws images at random.
         loss_lr: Learning rate of the loss's own parameters; None takes the network's.
@@ -150,8 +148,6 @@ class OptimizerSettings(Record):
 
     Attributes:
         name: Class of `torch.optim`.
-        lr: Learning rate.
-        weight_decay: Weight decay.
         arguments: Further keyword arguments of the class.
     """
 
@@ -177,13 +173,10 @@ class TrainingSettings(Spec):
     """Length, optimizer and precision of one training (specification, sections 5 and 6).
 
     Attributes:
-        batch_size: Images per batch.
         iterations_per_epoch: Iterations of an epoch; None makes an epoch one pass over the training images, as in the
             papers.
-        max_epochs: Largest number of epochs.
         validate_every: Epochs between two validations.
         patience: The training stops when more than this many epochs have passed since the best validation.
-        optimizer: The optimizer.
         schedule: Schedule of the learning rates; None keeps them constant.
         clip_value: Largest absolute value of a gradient's entries, applied after `clip_norm`; None does not clip.
         clip_norm: Largest norm of all gradients of network and loss together; None does not clip.
@@ -214,25 +207,14 @@ class FoldSpec(Spec):
     There is no field for test classes, since the search must not see them.
 
     Attributes:
-        training_version: The `TRAINING_VERSION` of the code.
-        dataset: Name of the dataset.
-        data_fingerprint: Fingerprint of the dataset.
-        split: Name of the split.
         fold: Number of the fold, from 0.
         train_classes: Ranks of the training classes, as inclusive ranges.
         validation_classes: Ranks of the validation classes, as inclusive ranges.
-        images: Transforms of the images.
-        trunk: The trunk.
         embedding_size: Size of the embedding; None leaves out the embedder.
-        method: The method with its hyperparameters.
-        training: Length, optimizer and precision.
-        seed: Seed of all random numbers.
-        embedder_bias: Whether the embedder's linear layer has a bias.
         checkpoint_epoch: The epoch whose weights are the model. It was chosen by the validation of another training.
             A training with this field has no validation classes and runs to its last epoch.
         normalization: Normalization of the embeddings before they are compared; None takes the one of the loss, which
             is `unit` for most losses.
-        embedder: Hidden layers and start of the embedder.
     """
 
     optional = frozenset({"embedder_bias", "checkpoint_epoch", "normalization", "embedder"})

@@ -22,7 +22,6 @@ class InputFormat(Record):
     Attributes:
         channels: Order of the channels. `grey` is one channel, the mean of the three colours.
         mean: Mean of each channel, in the order of `channels`.
-        std: Standard deviation of each channel, in the same order.
         scale: Factor of the pixels; with 255 they are in 0..255.
     """
 
@@ -47,7 +46,6 @@ class TrunkSpec(Spec):
     """The trunk, its weights, its input, and which part of its batch normalization trains.
 
     Attributes:
-        name: Name of the trunk.
         weights: Identity of the weights. The default is `imagenet`, or `pretrained` for a trunk of a library or of a
             user's file.
         batch_norm: `statistics_frozen` is MLRC's setting: running statistics are fixed, scale and shift train.

@@ -29,12 +29,9 @@ class ClassInterval:
 
     Attributes:
         mean: The mean or the difference, a fraction of 1.
-        low: Lower end of the interval; None with fewer than two classes.
-        high: Upper end of the interval; None with fewer than two classes.
+        low: Lower end of the interval; None, as is `high`, with fewer than two classes.
         classes: Number of test classes with at least one query.
         runs: Number of runs that the mean is taken over; for a difference, the smaller of the two numbers.
-        resamples: Number of draws.
-        confidence: Confidence level, a fraction of 1.
     """
 
     mean: float
@@ -43,7 +40,6 @@ class ClassInterval:
     classes: int
     runs: int
     resamples: int
-    confidence: float
 
 
 def class_interval(
@@ -58,23 +54,16 @@ def class_interval(
     """Compute the interval of a method's mean over its runs.
 
     Args:
-        records: The method's runs, with class scores.
+        records: The method's runs, with class scores. A ValueError says if there is none, if one lacks class scores, or
+            if they were tested on different classes.
         metric: One of the headline metrics.
         kind: Kind of the tested embeddings.
         resamples: Number of draws of test classes.
         seed: Seed of the draws; equal arguments give equal intervals.
         confidence: Confidence level, a fraction of 1.
-
-    Returns:
-        The mean with its interval, as fractions of 1.
-
-    Raises:
-        ValueError: There is no run, the metric is unknown, or a run has no class scores or was tested on other classes
-            than the first run.
     """
     queries, scores = _class_means(records, metric, kind)
-    low, high = _bca(queries, scores, resamples, seed, confidence)
-    return ClassInterval(_mean(queries, scores), low, high, _counted(queries), len(records), resamples, confidence)
+    return _interval(queries, scores, len(records), resamples, seed, confidence)
 
 
 def class_difference(
@@ -89,42 +78,23 @@ def class_difference(
 ) -> ClassInterval:
     """Compute the interval of the mean of method a minus the mean of method b. Both means use the same drawn classes.
 
-    Args:
-        a: The runs of method a, with class scores.
-        b: The runs of method b, with class scores.
-        metric: One of the headline metrics.
-        kind: Kind of the tested embeddings.
-        resamples: Number of draws of test classes.
-        seed: Seed of the draws; equal arguments give equal intervals.
-        confidence: Confidence level, a fraction of 1.
-
-    Returns:
-        The difference with its interval, as fractions of 1.
-
-    Raises:
-        ValueError: As `class_interval`, or the methods were tested on different classes.
+    The other arguments are those of `class_interval`. A ValueError says if the methods were tested on different
+    classes.
     """
     queries, scores_a = _class_means(a, metric, kind)
     queries_b, scores_b = _class_means(b, metric, kind)
     if not np.array_equal(queries, queries_b):
         raise ValueError(f"{a[0].method} and {b[0].method} were tested on different classes; they cannot be paired")
-    difference = scores_a - scores_b
-    low, high = _bca(queries, difference, resamples, seed, confidence)
-    runs = min(len(a), len(b))
-    return ClassInterval(_mean(queries, difference), low, high, _counted(queries), runs, resamples, confidence)
+    return _interval(queries, scores_a - scores_b, min(len(a), len(b)), resamples, seed, confidence)
 
 
 def _class_means(records: Sequence[RunRecord], metric: str, kind: EmbeddingKind) -> tuple[Array, Array]:
-    """Number of queries and mean score over runs, for every test class."""
     queries, scores = scores_by_class(records, metric, kind)
     return queries, scores.mean(axis=0)
 
 
 def scores_by_class(records: Sequence[RunRecord], metric: str, kind: EmbeddingKind) -> tuple[Array, Array]:
-    """Return the scores of every run on every test class.
-
-    The result has the numbers of queries (classes,) and the scores (runs, classes), fractions of 1.
-    """
+    """Return the numbers of queries (classes,) and the scores of every run on every test class (runs, classes)."""
     if metric not in Scores.model_fields:
         raise ValueError(f"class scores hold {', '.join(Scores.model_fields)}, not {metric}")
     if not records:
@@ -141,23 +111,20 @@ def scores_by_class(records: Sequence[RunRecord], metric: str, kind: EmbeddingKi
     return np.array(queries, dtype=float), np.array(rows)
 
 
-def _mean(queries: Array, scores: Array) -> float:
-    return float(queries @ scores / queries.sum())
-
-
-def _counted(queries: Array) -> int:
-    return int(np.count_nonzero(queries))
+def _interval(queries: Array, scores: Array, runs: int, resamples: int, seed: int, confidence: float) -> ClassInterval:
+    mean, tested = float(queries @ scores / queries.sum()), queries > 0
+    low, high = _bca(queries[tested], scores[tested], resamples, seed, confidence)
+    return ClassInterval(mean, low, high, int(np.count_nonzero(tested)), runs, resamples)
 
 
 def _bca(
     queries: Array, scores: Array, resamples: int, seed: int, confidence: float
 ) -> tuple[float | None, float | None]:
-    """Both ends of the interval of the weighted mean of `scores`."""
-    scores, queries = scores[queries > 0], queries[queries > 0]
+    """Both ends of the interval of the weighted mean of `scores`; every class has queries."""
     if len(queries) < 2:
         return None, None
     drawn = _drawn_means(queries, scores, resamples, np.random.default_rng(seed))
-    estimate = _mean(queries, scores)
+    estimate = float(queries @ scores / queries.sum())
     below = (np.mean(drawn < estimate) + np.mean(drawn <= estimate)) / 2
     if np.ptp(drawn) <= 1e-12 * np.abs(scores).max():
         return estimate, estimate

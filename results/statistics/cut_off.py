@@ -17,9 +17,7 @@ class CutOff:
     """How many trainings of a method's runs were cut off.
 
     Attributes:
-        method: Key of the method.
         cut_off: Number of trainings that are known to be cut off.
-        trainings: Number of trainings of the method's runs.
         counted: Whether each training was looked at. Otherwise more may be cut off.
     """
 
@@ -58,17 +56,12 @@ def _seen(measured: MeasuredExperiment, record: RunRecord) -> int:
     """Cut-off trainings that the run's record shows: all or none."""
     names = record.fold_fingerprints
     # A training that patience ends has later iterations than its best. So no other ending has equal sums.
-    longest = record.iterations if record.iterations is not None else _longest(measured, record.method, len(names))
+    longest = record.iterations
+    if longest is None:
+        training = measured.summary.experiment.for_row(record.method).training
+        # An epoch without a number of iterations depends on the number of images, which nobody knows here.
+        longest = len(names) * training.max_epochs * (training.iterations_per_epoch or 0)
     return len(names) if longest and record.steps == longest else 0
-
-
-def _longest(measured: MeasuredExperiment, method: str, trainings: int) -> int | None:
-    """Iterations of trainings that ran for all epochs; None if they depend on the number of images."""
-    experiment = measured.summary.experiment
-    training = experiment.for_row(method).training
-    if training.iterations_per_epoch is None:
-        return None
-    return trainings * training.max_epochs * training.iterations_per_epoch
 
 
 @dataclass(frozen=True)
@@ -76,12 +69,9 @@ class RangeEnd:
     """A hyperparameter whose best value lies at an end of its range.
 
     Attributes:
-        method: Key of the method.
         target: The hyperparameter, such as `optimizer.lr`.
-        end: The end.
         value: Value of that end.
         found: Number of searches that found it.
-        searches: Number of the method's searches.
     """
 
     method: str

@@ -11,58 +11,86 @@ described in Jennison and Turnbull, Group Sequential Methods (2000), chapter 2.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Literal
 
 import numpy as np
 
 from results.records.experiment_summary import StoppedMethod
 from results.spec.experiment_spec import FEWEST_FIRST_REPRODUCTIONS
-from results.statistics.calibration import RunsKind, SimulatedTables, simulated_runs
 from results.statistics.method_comparison import ALPHA, SHARE_OF_STOPPING, RunValues
 from results.statistics.moderated import Numbers, Prior, cautious_prior
 from results.statistics.pair_tests import moderated_t_of_moments
+
+RunsKind = Literal["equal", "unequal", "one noisy", "heavy tails", "one single run"]
+RUNS_KINDS: dict[RunsKind, str] = {
+    "equal": "normal runs with equal deviations",
+    "unequal": "every second method varies three times as much",
+    "one noisy": "one method varies five times as much",
+    "heavy tails": "runs with Student's t distribution of 3 degrees of freedom",
+    "one single run": "equal deviations; one method has a single run",
+}
+"""Kinds of runs, with their description."""
 
 _VALUES_AT_ONCE = 2_000_000
 _KINDS: tuple[RunsKind, ...] = ("equal", "unequal", "one noisy")
 
 
 @dataclass(frozen=True)
-class Boundary:
-    """When a method gets no more runs.
+class SimulatedTables:
+    """A kind of table.
 
     Attributes:
-        methods: Number of methods at the start.
-        first: Runs of every method before the first look.
-        at_most: Largest number of runs.
-        error: Probability that any of equally good methods is stopped.
-        level: A method with a p value below this is stopped.
+        correlation: Correlation of matched runs; 0 for runs that share nothing.
     """
 
     methods: int
-    first: int
-    at_most: int
-    error: float
-    level: float
+    runs: int
+    kind: RunsKind
+    correlation: float = 0.0
+
+
+def simulated_runs(setting: SimulatedTables, tables: int, generator: np.random.Generator) -> Numbers:
+    """Draw runs around 0, of shape (tables, methods, runs), with NaN for runs that a method does not have."""
+    shape = (tables, setting.methods, setting.runs)
+    if setting.kind == "heavy tails":
+        values = generator.standard_t(3, shape) / np.sqrt(3)
+    else:
+        values = generator.standard_normal(shape)
+    values = _correlated(values, setting.correlation)
+    order = np.arange(setting.methods)
+    if setting.kind == "unequal":
+        values *= np.where(order % 2, 3.0, 1.0)[:, None]
+    if setting.kind == "one noisy":
+        values *= np.where(order == 0, 5.0, 1.0)[:, None]
+    if setting.kind == "one single run":
+        values[:, 0, 1:] = np.nan
+    return values
+
+
+def _correlated(values: Numbers, correlation: float) -> Numbers:
+    """Give equal correlations to the methods' runs of one column, also negative ones down to -1 / (methods - 1)."""
+    methods = values.shape[1]
+    share = -correlation * methods / (1 - correlation)
+    mixed = values - (1 - np.sqrt(1 - share)) * values.mean(axis=1, keepdims=True)
+    return np.asarray(mixed / np.sqrt(1 - share / methods))
 
 
 @cache
 def boundary(
     methods: int, first: int, at_most: int, error: float = SHARE_OF_STOPPING * ALPHA, experiments: int = 6_000
-) -> Boundary:
-    """Compute the boundary from simulated experiments of equally good methods, with a fixed seed.
+) -> float:
+    """Compute the level below whose p values a method is stopped, from simulated experiments of equally good methods.
 
-    `error` is the probability that any method is stopped. There is no look after the last run. With fewer than two
-    methods, or without a look, a ValueError says so.
+    The seed is fixed. `error` is the probability that any method is stopped. There is no look after the last run.
     """
     if methods < 2 or not FEWEST_FIRST_REPRODUCTIONS <= first < at_most:
         raise ValueError(
             f"a boundary needs two methods, {FEWEST_FIRST_REPRODUCTIONS} first runs, and more runs than these at most"
         )
-    level = min(float(np.quantile(_simulated(methods, first, at_most, kind, experiments), error)) for kind in _KINDS)
-    return Boundary(methods, first, at_most, error, level)
+    return min(float(np.quantile(_simulated(methods, first, at_most, kind, experiments), error)) for kind in _KINDS)
 
 
 def _simulated(methods: int, first: int, at_most: int, kind: RunsKind, experiments: int) -> Numbers:
-    """The smallest p values of simulated experiments."""
     generator, at_once = np.random.default_rng(0), max(1, _VALUES_AT_ONCE // (methods * at_most))
     sizes = [min(at_once, experiments - start) for start in range(0, experiments, at_once)]
     setting = SimulatedTables(methods, at_most, kind)
@@ -70,10 +98,7 @@ def _simulated(methods: int, first: int, at_most: int, kind: RunsKind, experimen
 
 
 def smallest_p(values: Numbers, first: int) -> Numbers:
-    """Return the smallest p value of a method against the leader, over all looks.
-
-    `values` has the shape (experiments, methods, runs).
-    """
+    """Return the smallest p value of a method against the leader, over all looks; `values` as in `p_against_leader`."""
     looks = [p_against_leader(values[..., :runs]).min(axis=-1) for runs in range(first, values.shape[-1])]
     return np.asarray(np.min(looks, axis=0))
 
@@ -96,11 +121,8 @@ def p_against_leader(values: Numbers) -> Numbers:
     return np.where(np.arange(means.shape[-1]) == leader, 1.0, pairs.p[..., 0])
 
 
-def stopped(methods: Mapping[str, RunValues], limit: Boundary) -> tuple[StoppedMethod, ...]:
-    """Find the methods that are behind the leader beyond the boundary.
-
-    All methods have the same number of runs.
-    """
+def stopped(methods: Mapping[str, RunValues], level: float) -> tuple[StoppedMethod, ...]:
+    """Find the methods that are behind the leader beyond the boundary; all have the same number of runs."""
     if len(methods) < 2:
         return ()
     names = list(methods)
@@ -114,8 +136,8 @@ def stopped(methods: Mapping[str, RunValues], limit: Boundary) -> tuple[StoppedM
             leader=names[leader],
             difference=float(means[leader] - mean),
             p=float(p),
-            level=limit.level,
+            level=level,
         )
         for name, mean, p in zip(names, means, p_against_leader(values[None])[0], strict=True)
-        if p < limit.level
+        if p < level
     )

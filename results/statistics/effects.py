@@ -1,4 +1,4 @@
-"""Standardized effect sizes with exact confidence intervals from the noncentral t distribution.
+"""Standardized effect sizes with exact 95 % confidence intervals from the noncentral t distribution.
 
 Source: Cumming and Finch, Educational and Psychological Measurement 61(4), 2001. The interval holds all noncentralities
 for which the observed t is not extreme.
@@ -22,9 +22,6 @@ class Effect:
     Attributes:
         name: `d_z` is the mean of paired differences divided by their standard deviation. `g` is Hedges' g: the
             difference of two means divided by the pooled standard deviation, corrected for small samples.
-        value: The effect size.
-        low: Lower end of the interval.
-        high: Upper end of the interval.
     """
 
     name: Literal["d_z", "g"]
@@ -33,20 +30,17 @@ class Effect:
     high: float
 
 
-def paired_effect(differences: Sequence[float], confidence: float = 0.95) -> Effect | None:
-    """Compute Cohen's d_z of paired differences.
-
-    None with fewer than two differences, or if they do not vary.
-    """
+def paired_effect(differences: Sequence[float]) -> Effect | None:
+    """Compute Cohen's d_z of paired differences; None with fewer than two, or if they do not vary."""
     n = len(differences)
     if n < 2 or (spread := float(np.std(differences, ddof=1))) <= negligible(differences):
         return None
     value = float(np.mean(differences)) / spread
-    low, high = _noncentralities(value * math.sqrt(n), n - 1, confidence)
+    low, high = _noncentralities(value * math.sqrt(n), n - 1)
     return Effect("d_z", value, low / math.sqrt(n), high / math.sqrt(n))
 
 
-def unpaired_effect(a: Sequence[float], b: Sequence[float], confidence: float = 0.95) -> Effect | None:
+def unpaired_effect(a: Sequence[float], b: Sequence[float]) -> Effect | None:
     """Compute Hedges' g of a minus b. The interval assumes equal variances.
 
     None if a method has fewer than two values, or if neither method varies.
@@ -60,7 +54,7 @@ def unpaired_effect(a: Sequence[float], b: Sequence[float], confidence: float = 
         return None
     value = float(np.mean(a) - np.mean(b)) / pooled
     scale = math.sqrt(len(a) * len(b) / (len(a) + len(b)))
-    low, high = _noncentralities(value * scale, degrees, confidence)
+    low, high = _noncentralities(value * scale, degrees)
     # Hedges, Journal of Educational Statistics 6(2), 1981, eq. 6e, exact form.
     correction = math.exp(math.lgamma(degrees / 2) - math.lgamma((degrees - 1) / 2)) / math.sqrt(degrees / 2)
     return Effect("g", correction * value, correction * low / scale, correction * high / scale)
@@ -71,7 +65,7 @@ def negligible(values: Sequence[float]) -> float:
     return 1e-12 * max(abs(value) for value in values)
 
 
-def _noncentralities(t: float, degrees: int, confidence: float) -> tuple[float, float]:
+def _noncentralities(t: float, degrees: int, confidence: float = 0.95) -> tuple[float, float]:
     tail = (1 - confidence) / 2
     if t < 0:
         low, high = _noncentralities(-t, degrees, confidence)

@@ -36,18 +36,7 @@ class Interval:
 
 
 def student_t_interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
-    """Compute the mean and the Student-t interval of a value over runs.
-
-    Args:
-        values: One value per run.
-        confidence: Confidence level, a fraction of 1.
-
-    Returns:
-        The mean with its interval, in the unit of the values.
-
-    Raises:
-        ValueError: There is no value.
-    """
+    """Compute the mean and the Student-t interval of a value over runs; `confidence` is a fraction of 1."""
     if not values:
         raise ValueError("an interval needs at least one run")
     n, mean = len(values), float(np.mean(values))
@@ -57,8 +46,8 @@ def student_t_interval(values: Sequence[float], confidence: float = 0.95) -> Int
     return Interval(mean, quantile * float(np.std(values, ddof=1)) / n**0.5, n)
 
 
-def half_width_of(parts: Sequence[tuple[float, float]], confidence: float = 0.95) -> float:
-    """Compute the half width of an interval whose variance has several independently estimated parts.
+def half_width_of(parts: Sequence[tuple[float, float]]) -> float:
+    """Compute the half width of a 95 % interval whose variance has several independently estimated parts.
 
     Each part of the variance of the mean has its degrees of freedom; a part may be negative. The degrees of freedom are
     Satterthwaite's (Biometrics Bulletin 2(6), 1946). The half width is 0 if the parts do not add up to a positive
@@ -68,4 +57,4 @@ def half_width_of(parts: Sequence[tuple[float, float]], confidence: float = 0.95
     if variance <= 0:
         return 0.0
     degrees = variance**2 / sum(part**2 / count for part, count in parts)
-    return t_quantile((1 + confidence) / 2, degrees) * math.sqrt(variance)
+    return t_quantile(0.975, degrees) * math.sqrt(variance)

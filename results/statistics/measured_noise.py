@@ -22,23 +22,12 @@ _FEWEST_DEGREES = 2
 
 
 @dataclass(frozen=True)
-class NamedMeasurements:
-    """An experiment with its runs, under a name for tables."""
-
-    name: str
-    measured: MeasuredExperiment
-
-
-@dataclass(frozen=True)
 class MeasuredNoise:
     """A measured run-to-run deviation.
 
     Attributes:
         deviation: Standard deviation between runs, a fraction of 1.
-        degrees: Its degrees of freedom.
-        name: Name of the experiment.
         setting: The experiment's setting as a phrase.
-        dataset: Key of the experiment's dataset.
     """
 
     deviation: float
@@ -49,9 +38,9 @@ class MeasuredNoise:
 
 
 def nearest_noise(
-    candidates: Iterable[NamedMeasurements], dataset: str, metric: str, kind: Kind
+    candidates: Iterable[tuple[str, MeasuredExperiment]], dataset: str, metric: str, kind: Kind
 ) -> MeasuredNoise | None:
-    """Return the deviation of the measured setting that is nearest to a printed one.
+    """Return the deviation of the measured setting that is nearest to a printed one, of candidates with their names.
 
     Nearest is the same whole dataset, then a part of it, then another dataset with ImageNet weights, then any other.
     Among equally near ones it is the one with the most degrees of freedom. Experiments on features, such as those of a
@@ -60,9 +49,9 @@ def nearest_noise(
     """
     nearest: MeasuredNoise | None = None
     best: tuple[bool, bool, bool, bool, int] | None = None
-    for candidate in candidates:
-        variance, degrees = _variance(candidate.measured.records, metric, kind)
-        experiment = candidate.measured.summary.experiment
+    for name, measured in candidates:
+        variance, degrees = _variance(measured.records, metric, kind)
+        experiment = measured.summary.experiment
         if degrees < _FEWEST_DEGREES or variance == 0:
             continue
         same = experiment.dataset.name == dataset
@@ -71,23 +60,18 @@ def nearest_noise(
         key = (not trunk.is_input_features, whole, same, trunk.weights == "imagenet", degrees)
         if best is None or key > best:
             best = key
-            nearest = MeasuredNoise(
-                float(np.sqrt(variance)),
-                degrees,
-                candidate.name,
-                setting_phrase(candidate.measured),
-                experiment.dataset.name,
-            )
+            deviation, setting = float(np.sqrt(variance)), setting_phrase(measured)
+            nearest = MeasuredNoise(deviation, degrees, name, setting, experiment.dataset.name)
     return nearest
 
 
 @cache
-def kept_measurements() -> tuple[NamedMeasurements, ...]:
-    """Return the experiments in `results/measured`."""
-    texts = {path: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.json"))}
+def kept_measurements() -> tuple[tuple[str, MeasuredExperiment], ...]:
+    """Return the experiments in `results/measured` with their names."""
+    texts = {path.name: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.json"))}
     return tuple(
-        NamedMeasurements(f"results/measured/{path.name}", MeasuredExperiment.from_json(text))
-        for path, text in texts.items()
+        (f"results/measured/{name}", MeasuredExperiment.from_json(text))
+        for name, text in texts.items()
         if '"records"' in text
     )
 
@@ -117,7 +101,6 @@ def _variance(records: Sequence[RunRecord], metric: str, kind: Kind) -> tuple[fl
 
 
 def _fold_samples(records: Sequence[RunRecord], metric: str) -> list[list[float]]:
-    """Values of single models by fold."""
     groups: dict[tuple[object, ...], list[float]] = {}
     for record in records:
         for fold, scores in enumerate(record.fold_scores):
@@ -126,7 +109,6 @@ def _fold_samples(records: Sequence[RunRecord], metric: str) -> list[list[float]
 
 
 def _run_samples(records: Sequence[RunRecord], metric: str, kind: Kind) -> list[list[float]]:
-    """Values of whole runs."""
     groups: dict[tuple[object, ...], list[float]] = {}
     for record in records:
         with suppress(ValueError):  # The run was not evaluated with this metric.

@@ -50,18 +50,13 @@ class ComparedPair:
     Attributes:
         difference: Mean of a minus mean of b, of the matched runs for a paired test.
         half_width: Half the width of the difference's own 95 % interval, which is not corrected for the other pairs;
-            None without a test, as are the next seven.
-        t: Test statistic.
-        degrees: Degrees of freedom.
+            None without a test, as is all up to `effect`.
         p: Two-sided p value of the hypothesis that there is no difference, for this pair alone.
         p_better: p value of "better", adjusted for all claims of the table.
         p_equal: p value of "equal within the margin", adjusted likewise.
         smallest: Smallest true difference that would be called better with a probability of 80 %.
         effect: Effect size; also None if the runs do not vary or are fewer than `FEWEST_RUNS_OF_EFFECT`.
-        n_a: Number of runs of a that were used.
-        n_b: Number of runs of b that were used.
         left_out: Number of runs without a matched run, which a paired test cannot use.
-        verdict: What the table claims.
     """
 
     a: str
@@ -107,10 +102,8 @@ class ComparisonResult:
     """All pairs of methods with their verdicts.
 
     Attributes:
-        methods: Names of the methods, in the given order.
         means: Mean of every method over its runs.
         pairs: Each method with every later one.
-        test: Name of the test.
         alpha: Bound of the probability that the table makes any wrong claim.
         margin: Methods that differ by less count as equal.
     """
@@ -192,9 +185,6 @@ def compare_methods(
         margin: Methods that differ by less count as equal, in the unit of the values.
         constant: Methods with one run that stands for all, because every other would be equal. They are tested as if
             they had as many runs as the others together.
-
-    Returns:
-        The pairs with their verdicts.
     """
     if not methods:
         raise ValueError("there are no methods to compare")
@@ -210,7 +200,6 @@ def compare_methods(
 
 
 def _with_all_runs(methods: Mapping[str, RunValues], constant: Collection[str]) -> dict[str, RunValues]:
-    """Give the only value of each constant method to all runs of all methods."""
     keys = dict.fromkeys(key for runs in methods.values() for key in runs)
     return {
         name: dict.fromkeys(keys, *runs.values()) if name in constant and len(runs) == 1 else runs
@@ -281,7 +270,6 @@ def _pairs(
 
 
 def _verdict(difference: float, p_better: float, p_equal: float, alpha: float, *, shown: bool) -> PairVerdict:
-    """The verdict of a pair; `shown` says whether the means of all runs have the order of the difference."""
     if math.isnan(p_better):
         return "too few runs"
     if p_better < alpha and shown:
@@ -290,7 +278,6 @@ def _verdict(difference: float, p_better: float, p_equal: float, alpha: float, *
 
 
 def _runs_and_effect(a: RunValues, b: RunValues, test: TestName) -> dict[str, Any]:
-    """Numbers of runs that the test used, and the effect size over them if they are enough."""
     fewest = FEWEST_RUNS_OF_EFFECT[test]
     if test != "paired t":
         enough = min(len(a), len(b)) >= fewest

@@ -55,10 +55,7 @@ class Prior:
 
 
 def limma_prior(variances: npt.ArrayLike, degrees: npt.ArrayLike) -> Prior:
-    """Estimate the prior as limma's `fitFDist`, from the moments of the logarithms of the variances.
-
-    The methods are on the last axis.
-    """
+    """Estimate the prior as limma's `fitFDist`, from the moments of the logarithms of the variances."""
     s2, d = np.broadcast_arrays(np.asarray(variances, dtype=float), np.asarray(degrees, dtype=float))
     informative = d > 0
     offset = np.maximum(s2, _DEGENERATE * _median(s2, informative)[..., None])

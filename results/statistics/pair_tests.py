@@ -59,11 +59,7 @@ class PairDifferences:
         return 2 * np.asarray(special.stdtr(self.degrees, -np.abs(self.t)))
 
     def p_equal(self, margin: float) -> Numbers:
-        """Compute the p values of two one-sided tests (Schuirmann 1987).
-
-        The methods count as equal if their true means differ by less than the margin, in the unit of the values. NaN
-        without a test.
-        """
+        """Compute p values of equality within the margin by two one-sided tests (Schuirmann 1987)."""
         room = margin - np.abs(self.difference)
         varied = self.error > 0
         t = np.where(varied, room / np.where(varied, self.error, 1.0), np.copysign(np.inf, room))
@@ -201,10 +197,7 @@ def smallest_detectable(error: Numbers, degrees: Numbers, alpha: float, undecide
 
 
 def smallest_of_simulated(pairs: PairDifferences, alpha: float, undecided: int) -> float:
-    """Compute `smallest_detectable` from simulated pairs without true differences, with the spread of their errors.
-
-    It is the true difference with which 80 % of these pairs would be called better.
-    """
+    """Compute `smallest_detectable` from simulated pairs without true differences, whose errors vary."""
     level = SHARE_OF_BETTER * alpha / undecided
     needed = special.stdtrit(pairs.degrees, 1 - level / 2) * pairs.error - pairs.difference
     return float(np.quantile(needed, POWER))

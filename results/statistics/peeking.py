@@ -14,38 +14,18 @@ from results.statistics.run_values import RunKey, search_interval
 from results.store.experiment_results import MeasuredExperiment
 
 
-@dataclass(frozen=True)
-class ValidationSelection:
-    """The default: the checkpoint that was selected by validation, of this training or of an earlier one."""
-
-    label: str = "validation"
-
-    def choose(self, result: FoldResult, curve: TestCurve) -> TestPoint | None:
-        """Return the test scores of the training's checkpoint, or None if the curve does not have them."""
-        return next((point for point in curve.points if point.iteration == result.best_iteration), None)
+def honest_choice(result: FoldResult, curve: TestCurve) -> TestPoint | None:
+    """Return the test scores at the checkpoint that validation chose; None if the curve does not have them."""
+    return next((point for point in curve.points if point.iteration == result.best_iteration), None)
 
 
-@dataclass(frozen=True)
-class OracleSelection:
-    """The checkpoint with the best test score, as in the released code of several papers (specification, section 10).
+def peeked_choice(result: FoldResult, curve: TestCurve, metric: str = "map_at_r") -> TestPoint | None:
+    """Return the best test scores along the training. They are never a result, because they use the test classes.
 
-    It is never used for a result, because it uses the test classes.
-
-    Attributes:
-        metric: The headline metric that selects.
-        label: Name of the selection in tables.
+    The untrained network can be chosen only if validation chose it too.
     """
-
-    metric: str = "map_at_r"
-    label: str = "ORACLE, chosen on the test classes"
-
-    def choose(self, result: FoldResult, curve: TestCurve) -> TestPoint | None:
-        """Return the best test scores along the training.
-
-        The untrained network can be selected only if validation selected it too.
-        """
-        trained = [point for point in curve.points if point.iteration > 0 or result.best_iteration == 0]
-        return max(trained, key=lambda point: float(getattr(point.scores, self.metric)), default=None)
+    trained = [point for point in curve.points if point.iteration > 0 or result.best_iteration == 0]
+    return max(trained, key=lambda point: float(getattr(point.scores, metric)), default=None)
 
 
 @dataclass(frozen=True)
@@ -55,7 +35,6 @@ class Peeking:
     The scores are those of the separated embeddings, as means over folds and fractions of 1, with intervals over runs.
 
     Attributes:
-        method: Key of the method.
         honest: Test score at the checkpoints that validation chose.
         peeked: Best test score along the same trainings.
         gain: `peeked` minus `honest`, run by run.
@@ -77,10 +56,7 @@ class Peeking:
 
     @property
     def nothing_to_choose(self) -> bool:
-        """Whether the gain is zero because the trainings were too short for a choice.
-
-        The scores rose until all trainings were cut off. Both choices are the last checkpoint.
-        """
+        """Whether the gain is zero because the scores rose until all trainings were cut off."""
         return self.cut_off and self.gain.mean == 0
 
 
@@ -97,7 +73,9 @@ def peeking(measured: MeasuredExperiment, metric: str = "map_at_r") -> list[Peek
     for record in measured.records:
         folds = [_fold(measured, fingerprint, metric) for fingerprint in record.fold_fingerprints]
         usable = [fold for fold in folds if fold is not None]
-        means = _fold_mean(usable) if len(usable) == len(folds) else None
+        means = None
+        if len(usable) == len(folds):
+            means = float(np.mean([honest for honest, _ in usable])), float(np.mean([best for _, best in usable]))
         key = RunKey(record.dataset, record.seed, record.run, record.search)
         by_method.setdefault(record.method, {})[key] = means
         if means is not None:
@@ -118,17 +96,12 @@ def _of_method(method: str, runs: dict[RunKey, tuple[float, float] | None], cut_
     )
 
 
-def _fold_mean(folds: list[tuple[float, float]]) -> tuple[float, float]:
-    return float(np.mean([honest for honest, _ in folds])), float(np.mean([best for _, best in folds]))
-
-
 def _fold(measured: MeasuredExperiment, fingerprint: str, metric: str) -> tuple[float, float] | None:
-    """Honest and peeked test score of one training, or None if they were not recorded."""
     if fingerprint not in measured.trainings or fingerprint not in measured.test_curves:
         return None
     (_, result), curve = measured.trainings[fingerprint], measured.test_curves[fingerprint]
-    honest = ValidationSelection().choose(result, curve)
-    peeked = OracleSelection(metric).choose(result, curve)
+    honest = honest_choice(result, curve)
+    peeked = peeked_choice(result, curve, metric)
     if honest is None or peeked is None:
         return None
     return float(getattr(honest.scores, metric)), float(getattr(peeked.scores, metric))

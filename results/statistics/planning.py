@@ -1,6 +1,6 @@
 """What a budget can see: the smallest detectable difference of an experiment, and the runs that a difference takes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -25,8 +25,6 @@ class RunBudget:
     """What an experiment can see. Differences are in the unit of the values.
 
     Attributes:
-        methods: Number of methods.
-        runs: Runs of each method.
         deviation: Standard deviation from run to run.
         smallest: Smallest true difference that is called better with a probability of 80 %; None with one run.
         wanted: A difference of interest.
@@ -52,14 +50,14 @@ def budget(
     has two runs that differ. Runs on features vary less. Differences are fractions of 1; the difference of interest is
     the margin of equality.
     """
-    own = run_deviation(run_values(records, score.metric, score.embeddings))
+    own = run_deviation(run_values(records, score.metric, score.embeddings).values())
     deviation = own or measured_deviation(score.metric, score.embeddings, on_features=on_features)
     smallest = None if runs < 2 else deviation * smallest_difference(methods, runs)
     return RunBudget(methods, runs, deviation, smallest, MARGIN, runs_for(methods, MARGIN / deviation), own is not None)
 
 
 @cache
-def smallest_difference(methods: int, runs: int, alpha: float = ALPHA) -> float:
+def smallest_difference(methods: int, runs: int) -> float:
     """Compute the smallest difference that is called better with a probability of 80 %, in run-to-run deviations.
 
     The pair is corrected for all pairs, as the first step of Holm's method does. The runs are normal and vary equally.
@@ -71,56 +69,40 @@ def smallest_difference(methods: int, runs: int, alpha: float = ALPHA) -> float:
     means = generator.standard_normal(shape) / np.sqrt(runs)
     variances = generator.chisquare(runs - 1, shape) / (runs - 1)
     tests = moderated_t_of_moments(means, variances, np.full(shape, float(runs)))
-    return float(smallest_of_simulated(tests, alpha, pairs))
+    return float(smallest_of_simulated(tests, ALPHA, pairs))
 
 
 @cache
-def runs_for(methods: int, difference: float, alpha: float = ALPHA) -> int | None:
-    """Return the number of runs of each method that a difference takes.
-
-    `difference` is in run-to-run deviations. None if more than `MOST_RUNS` are needed.
-    """
+def runs_for(methods: int, difference: float) -> int | None:
+    """Return the runs of each method that a difference in run-to-run deviations takes; None above `MOST_RUNS`."""
     low, high = 1, 2
-    while smallest_difference(methods, high, alpha) > difference:
+    while smallest_difference(methods, high) > difference:
         low, high = high, 2 * high
         if low > MOST_RUNS:
             return None
     while high - low > 1:
         middle = (low + high) // 2
-        if smallest_difference(methods, middle, alpha) > difference:
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if smallest_difference(methods, middle) > difference else (low, middle)
     return high if high <= MOST_RUNS else None
-
-
-def run_deviation(methods: Mapping[str, RunValues]) -> float | None:
-    """Return the standard deviation from run to run, pooled over the methods.
-
-    None if no method has two runs that differ.
-    """
-    return _pooled(methods.values())
 
 
 @cache
 def measured_deviation(
     metric: str = "map_at_r", kind: EmbeddingKind = "concatenated", *, on_features: bool = False
 ) -> float:
-    """Return the run-to-run deviation of the experiments in `results/measured`, pooled over all their methods.
-
-    It is a fraction of 1, from the experiments on features or from those that train a network.
-    """
+    """Return the run-to-run deviation of the experiments in `results/measured`, a fraction of 1, over all methods."""
     measured: list[RunValues] = []
-    for kept in kept_measurements():
-        if kept.measured.summary.experiment.trunk.is_input_features == on_features:
-            measured += run_values(kept.measured.records, metric, kind).values()
-    deviation = _pooled(measured)
+    for _, kept in kept_measurements():
+        if kept.summary.experiment.trunk.is_input_features == on_features:
+            measured += run_values(kept.records, metric, kind).values()
+    deviation = run_deviation(measured)
     if deviation is None:
         raise ValueError("no measured experiment has two runs of a method")
     return deviation
 
 
-def _pooled(methods: Iterable[RunValues]) -> float | None:
+def run_deviation(methods: Iterable[RunValues]) -> float | None:
+    """Return the standard deviation from run to run, pooled over methods; None if none has two runs that differ."""
     repeated = [list(by_run.values()) for by_run in methods if len(by_run) > 1]
     if not repeated:
         return None

@@ -32,9 +32,7 @@ class PrintAnswer:
     """What the print alone shows about a claim. Numbers are percentage points.
 
     Attributes:
-        verdict: Whether the claimed difference is larger than the noise.
-        runs_a: Number of runs that a's value counts as.
-        runs_b: Number of runs that b's value counts as.
+        runs_a: Number of runs that a's value counts as; likewise `runs_b`.
         deviation: Standard deviation between runs; None if it is not known, as are the next three.
         degrees: Degrees of freedom of the deviation.
         noise: Difference that two equal methods exceed in 5 % of cases.
@@ -53,11 +51,8 @@ class PrintAnswer:
     measured: MeasuredNoise | None = None
 
 
-def print_answer(claim: Claim, measured: MeasuredNoise | None, confidence: float = 0.95) -> PrintAnswer:
-    """Judge a claim by its printed numbers.
-
-    The deviation is that of the printed ±, if there is one. Else it is a measured one.
-    """
+def print_answer(claim: Claim, measured: MeasuredNoise | None) -> PrintAnswer:
+    """Judge a claim by its printed numbers. A printed ± counts before a measured deviation."""
     runs_a, runs_b = fewest_runs(claim.a), fewest_runs(claim.b)
     printed = printed_deviation(claim)
     if printed is not None:
@@ -66,7 +61,7 @@ def print_answer(claim: Claim, measured: MeasuredNoise | None, confidence: float
         deviation, degrees = _POINTS * measured.deviation, measured.degrees
     else:
         return PrintAnswer("no deviation known", runs_a, runs_b)
-    noise = noise_of(deviation, degrees, runs_a, runs_b, confidence)
+    noise = noise_of(deviation, degrees, runs_a, runs_b)
     return PrintAnswer(
         "beyond noise" if claim.difference > noise else "within noise",
         runs_a,
@@ -84,13 +79,9 @@ def fewest_runs(side: ClaimedValue) -> int:
     return side.runs or (1 if side.plus_minus is None else 2)
 
 
-def noise_of(deviation: float, degrees: int, runs_a: int, runs_b: int, confidence: float = 0.95) -> float:
-    """Compute the difference that two equal methods exceed with a probability of 1 - confidence.
-
-    It is t s sqrt(1/n_a + 1/n_b), in the unit of the deviation s.
-    """
-    t = t_quantile((1 + confidence) / 2, degrees)
-    return t * deviation * math.sqrt(1 / runs_a + 1 / runs_b)
+def noise_of(deviation: float, degrees: int, runs_a: int, runs_b: int) -> float:
+    """Compute the difference that two equal methods exceed in 5 % of cases: t s sqrt(1/n_a + 1/n_b)."""
+    return t_quantile(0.975, degrees) * deviation * math.sqrt(1 / runs_a + 1 / runs_b)
 
 
 def printed_deviation(claim: Claim) -> tuple[float, int] | None:
@@ -100,8 +91,9 @@ def printed_deviation(claim: Claim) -> tuple[float, int] | None:
     not stated.
     """
     sides = (claim.a, claim.b)
-    stated = [side for side in sides if side.plus_minus is not None and _is_stated(side, claim)]
-    with_spread = stated or [side for side in sides if side.plus_minus is not None]
+    with_spread = [side for side in sides if side.plus_minus is not None]
+    stated = [side for side in with_spread if (side.runs or 0) > 1 and claim.spread != "not stated"]
+    with_spread = stated or with_spread
     if not stated and len(with_spread) < len(sides):
         return None
     degrees = [fewest_runs(side) - 1 for side in with_spread]
@@ -111,12 +103,7 @@ def printed_deviation(claim: Claim) -> tuple[float, int] | None:
     return (math.sqrt(squares / sum(degrees)), sum(degrees)) if squares else None
 
 
-def _is_stated(side: ClaimedValue, claim: Claim) -> bool:
-    return side.runs is not None and side.runs > 1 and claim.spread != "not stated"
-
-
 def _deviation(side: ClaimedValue, claim: Claim) -> float:
-    """Deviation between runs by the ± of a value."""
     plus_minus, runs = side.plus_minus or 0.0, fewest_runs(side)
     if claim.spread == "standard deviation":
         return plus_minus
@@ -162,7 +149,7 @@ def runs_answer(
     ordered = {name: methods[name] for name in dict.fromkeys((a, b, *methods))}
     result = compare_methods(ordered, constant=constant)
     pair = result.pair(a, b)
-    deviation = run_deviation(ordered)
+    deviation = run_deviation(ordered.values())
     return RunsAnswer(
         _verdict(pair, claimed, result.margin),
         pair,

@@ -52,9 +52,7 @@ class PublishedMean:
     deviation: float | None = None
 
 
-def prediction_interval(
-    ours: Sequence[Sequence[float]], published: PublishedMean, confidence: float = 0.95
-) -> Interval | None:
+def prediction_interval(ours: Sequence[Sequence[float]], published: PublishedMean) -> Interval | None:
     """Compute where the published mean must lie if our runs reproduce it faithfully.
 
     With one search the half width is t s sqrt(1/n + 1/m), where s pools the variances of our runs and, if its deviation
@@ -78,23 +76,16 @@ def prediction_interval(
     elif degrees:
         parts.append((within * (1 / n + 1 / published.runs), degrees))
     mean = float(means.mean())
-    return Interval(mean, half_width_of(parts, confidence), n) if parts else None
+    return Interval(mean, half_width_of(parts), n) if parts else None
 
 
-def published_verdict(
-    ours: Sequence[Sequence[float]] | None, published: PublishedMean | None, confidence: float = 0.95
-) -> PublishedVerdict:
-    """Compare our runs with a published mean.
-
-    `inside`: the value lies inside our prediction interval. `above`, `below`: the prediction interval lies above or
-    below the value. `no interval`: a single run has no interval, and the paper does not say how much runs vary. `not
-    run`, `not published`: there is nothing to compare.
-    """
+def published_verdict(ours: Sequence[Sequence[float]] | None, published: PublishedMean | None) -> PublishedVerdict:
+    """Compare our runs with a published mean. `no interval`: neither our runs nor the paper show how much runs vary."""
     if ours is None:
         return "not run"
     if published is None:
         return "not published"
-    interval = prediction_interval(ours, published, confidence)
+    interval = prediction_interval(ours, published)
     if interval is None or interval.low is None or interval.high is None:
         return "no interval"
     if interval.low > published.value + published.rounding:
@@ -102,9 +93,9 @@ def published_verdict(
     return "below" if interval.high < published.value - published.rounding else "inside"
 
 
-def deviation_of_interval(half_width: float, runs: int, confidence: float = 0.95) -> float:
-    """Return the standard deviation of runs from the half width of their Student-t interval."""
-    return half_width * math.sqrt(runs) / t_quantile((1 + confidence) / 2, runs - 1)
+def deviation_of_interval(half_width: float, runs: int) -> float:
+    """Return the standard deviation of runs from the half width of their 95 % Student-t interval."""
+    return half_width * math.sqrt(runs) / t_quantile(0.975, runs - 1)
 
 
 def _variance_of_runs(searches: Sequence[np.ndarray], published: PublishedMean) -> tuple[float, int]:

@@ -22,9 +22,8 @@ class AverageRanks:
         ranks: Their average ranks, in the same order.
         blocks: Number of blocks in which every method has a value.
         left_out: Number of blocks in which a method is missing; they are not used.
-        statistic: Statistic of Friedman's test that all methods have equal ranks; None for two methods, for which the
-            test is not defined.
-        p: p value of Friedman's test; None for two methods.
+        statistic: Statistic of Friedman's test that all methods have equal ranks; None, as is its p value, for two
+            methods, for which the test is not defined.
     """
 
     methods: tuple[str, ...]
@@ -38,15 +37,8 @@ class AverageRanks:
 def average_ranks(methods: Mapping[str, Mapping[Any, float]]) -> AverageRanks:
     """Rank methods in every block in which all of them have a value. Higher values are better.
 
-    Args:
-        methods: Values by block, by method. A block is, for example, a run that the methods have in common
-            (`run_values.run_values`). If all blocks are runs on one dataset, the test holds for that dataset only.
-
-    Returns:
-        Average ranks with Friedman's test.
-
-    Raises:
-        ValueError: There are fewer than two methods or fewer than two common blocks.
+    A block is, for example, a run that the methods have in common (`run_values.run_values`). If all blocks are runs on
+    one dataset, the test holds for that dataset only.
     """
     names = list(methods)
     if len(names) < 2:
@@ -58,11 +50,10 @@ def average_ranks(methods: Mapping[str, Mapping[Any, float]]) -> AverageRanks:
     ranked = pd.DataFrame(values).rank(axis=1, ascending=False).to_numpy()
     average = ranked.mean(axis=0)
     order = np.argsort(average, kind="stable")
-    ordered, ranks = [names[i] for i in order], [float(average[i]) for i in order]
     statistic, p = _friedman(ranked)
     return AverageRanks(
-        methods=tuple(ordered),
-        ranks=tuple(ranks),
+        methods=tuple(names[i] for i in order),
+        ranks=tuple(average[order].tolist()),
         blocks=len(common_blocks),
         left_out=len({block for values_by_block in methods.values() for block in values_by_block}) - len(common_blocks),
         statistic=statistic,

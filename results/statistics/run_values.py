@@ -4,7 +4,7 @@ The runs of one search share what the search found and are alike, so where searc
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -82,29 +82,26 @@ def values_by_run(
     return values
 
 
-def by_search(values: Mapping[RunKey, float]) -> dict[SearchKey, list[float]]:
+_Value = TypeVar("_Value")
+
+
+def by_search(values: Mapping[RunKey, _Value]) -> dict[SearchKey, list[_Value]]:
     """Group the values of a method's runs by search."""
-    groups: dict[SearchKey, list[float]] = {}
+    groups: dict[SearchKey, list[_Value]] = {}
     for key, value in values.items():
         groups.setdefault(SearchKey(key.dataset, key.seed, key.search), []).append(value)
     return groups
 
 
 def independent_values(values: Mapping[RunKey, float]) -> dict[ValueKey, float]:
-    """Return the values that intervals and tests may treat as independent.
-
-    They are the values themselves if they belong to one search, else the mean of each search.
-    """
+    """Return the values themselves if they belong to one search, else the mean of each search."""
     groups = by_search(values)
     if len(groups) < 2:
         return {key: value for key, value in values.items()}  # noqa: C416 - a dictionary of the wider type
     return {key: float(np.mean(runs)) for key, runs in groups.items()}
 
 
-def search_interval(values: Mapping[RunKey, float], confidence: float = 0.95) -> Interval:
-    """Compute a method's mean and its interval over runs, or over searches if its search was repeated.
-
-    `n` of the interval is the number of runs.
-    """
-    interval = student_t_interval(list(independent_values(values).values()), confidence)
+def search_interval(values: Mapping[RunKey, float]) -> Interval:
+    """Compute a method's mean over runs with its interval over runs, or over searches if there are several."""
+    interval = student_t_interval(list(independent_values(values).values()))
     return Interval(interval.mean, interval.half_width, len(values))

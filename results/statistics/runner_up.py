@@ -21,10 +21,8 @@ class RunnerUp:
     """The two best trials of a search.
 
     Attributes:
-        method: Key of the method.
         search: Number of the search, from 0.
         best: Validation score of the best trial, a fraction of 1.
-        second: Score of the second-best trial.
         noise: Standard deviation between the validation scores of the best setting's reproductions.
         runs: Number of these reproductions.
     """
@@ -54,11 +52,7 @@ class RunnerUp:
 
 
 def runners_up(measured: MeasuredExperiment) -> list[RunnerUp]:
-    """Compare the two best trials of each search.
-
-    Searches with fewer than two trials, and settings with fewer than two reproductions that have validation scores, are
-    left out.
-    """
+    """Compare the two best trials of each search whose setting has two reproductions with validation scores."""
     compared = []
     for method in measured.summary.methods:
         for search in sorted(number for key, number in measured.searches if key == method):
@@ -72,10 +66,7 @@ def runners_up(measured: MeasuredExperiment) -> list[RunnerUp]:
 
 
 def validation_scores(measured: MeasuredExperiment, runs: Sequence[RunRecord]) -> list[float]:
-    """Return the validation MAP@R of runs, each the mean over its folds.
-
-    Runs with a training that is not known or has no validation score are left out.
-    """
+    """Return the validation MAP@R, mean over folds, of the runs whose trainings are all known and have one."""
     means = []
     for run in runs:
         results = [measured.trainings[name][1] for name in run.fold_fingerprints if name in measured.trainings]

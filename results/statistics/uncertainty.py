@@ -20,7 +20,7 @@ import numpy.typing as npt
 from results.records.records import RunRecord
 from results.statistics.class_bootstrap import scores_by_class
 from results.statistics.intervals import half_width_of
-from results.statistics.run_values import EmbeddingKind, RunKey, SearchKey
+from results.statistics.run_values import EmbeddingKind, RunKey, by_search
 
 _Array = npt.NDArray[np.float64]
 ClassScoresByRun = Mapping[RunKey, _Array]
@@ -32,8 +32,6 @@ class Uncertainty:
     """A difference of two methods with the half widths of its 95 % interval from each source.
 
     Attributes:
-        a: Name of method a.
-        b: Name of method b.
         difference: Mean of a minus mean of b, a fraction of 1.
         runs: Half width if only the runs vary: new trainings of the settings found, on the same classes. None if a
             method has too few runs.
@@ -67,7 +65,6 @@ def uncertainty_of_pairs(
     records: Mapping[str, Sequence[RunRecord]],
     metric: str = "map_at_r",
     kind: EmbeddingKind = "concatenated",
-    confidence: float = 0.95,
     constant: Collection[str] = (),
 ) -> list[Uncertainty]:
     """Compute the uncertainty of every pair of methods by source.
@@ -89,12 +86,10 @@ def uncertainty_of_pairs(
         if len(scores[method]) == 1:
             scores[method] = dict.fromkeys(all_keys, *scores[method].values())
     pairs = combinations(scores, 2)
-    return [uncertainty((a, b), scores[a], scores[b], queries, confidence) for a, b in pairs if queries is not None]
+    return [uncertainty((a, b), scores[a], scores[b], queries) for a, b in pairs if queries is not None]
 
 
-def uncertainty(
-    names: tuple[str, str], a: ClassScoresByRun, b: ClassScoresByRun, queries: _Array, confidence: float = 0.95
-) -> Uncertainty:
+def uncertainty(names: tuple[str, str], a: ClassScoresByRun, b: ClassScoresByRun, queries: _Array) -> Uncertainty:
     """Compute the uncertainty of a difference by source.
 
     `a` and `b` are class scores by run, and `queries` (classes,) weights the classes as in the scores. Runs are matched
@@ -119,10 +114,10 @@ def uncertainty(
     return Uncertainty(
         *names,
         difference=difference,
-        runs=half_width_of([part.runs for part in parts], confidence) if parts else None,
-        search=_of_search(parts, confidence),
-        classes=half_width_of(classes, confidence) if classes else None,
-        together=_together(parts, classes, confidence) if parts and classes else None,
+        runs=half_width_of([part.runs for part in parts]) if parts else None,
+        search=_of_search(parts),
+        classes=half_width_of(classes) if classes else None,
+        together=_together(parts, classes) if parts and classes else None,
         paired=paired,
     )
 
@@ -141,11 +136,7 @@ def _matched(a: ClassScoresByRun, b: ClassScoresByRun) -> list[RunKey]:
 
 
 def _groups(sample: ClassScoresByRun) -> list[_Array]:
-    """Class scores (runs, classes) of each search."""
-    groups: dict[SearchKey, list[_Array]] = {}
-    for key, row in sample.items():
-        groups.setdefault(SearchKey(key.dataset, key.seed, key.search), []).append(row)
-    return [np.array(rows) for rows in groups.values()]
+    return [np.array(rows) for rows in by_search(sample).values()]
 
 
 def _mean(sample: ClassScoresByRun) -> _Array:
@@ -170,7 +161,7 @@ def _parts(sample: ClassScoresByRun, weights: _Array) -> _Parts:
 
 
 def _within(groups: Sequence[_Array], weights: _Array) -> tuple[float, float]:
-    """Variance of the mean over searches that comes from the runs within them."""
+    """Variance, and its degrees of freedom, of the mean over searches that comes from the runs within them."""
     several = [rows for rows in groups if len(rows) > 1]
     degrees = sum(len(rows) - 1 for rows in several)
     if not degrees:
@@ -179,24 +170,24 @@ def _within(groups: Sequence[_Array], weights: _Array) -> tuple[float, float]:
     return pooled * sum(1 / len(rows) for rows in groups) / len(groups) ** 2, float(degrees)
 
 
-def _of_search(parts: Sequence[_Parts], confidence: float) -> float | None:
+def _of_search(parts: Sequence[_Parts]) -> float | None:
     """Half width from the search alone: the variance of the runs within searches is taken off."""
     repeated = [part for part in parts if part.searches > 1]
     if not repeated:
         return None
     units = [part.units for part in parts]
     alone = sum(max(0.0, part.units[0] - part.runs[0]) for part in repeated)
-    return half_width_of(units, confidence) * math.sqrt(alone / _variance(units)) if alone else 0.0
+    return half_width_of(units) * math.sqrt(alone / _variance(units)) if alone else 0.0
 
 
-def _together(parts: Sequence[_Parts], classes: Sequence[tuple[float, float]], confidence: float) -> float:
+def _together(parts: Sequence[_Parts], classes: Sequence[tuple[float, float]]) -> float:
     units, rest = [part.units for part in parts], [(-part.rest[0], part.rest[1]) for part in parts]
     sources = [units, [part.runs for part in parts], list(classes)]
     crossed = [*units, *classes, *rest]
     # The true sum is no smaller than one of its levels. An estimate can be, by chance; it is left out then.
     if _variance(crossed) >= max(map(_variance, sources)):
         sources.append(crossed)
-    return max(half_width_of(source, confidence) for source in sources)
+    return max(half_width_of(source) for source in sources)
 
 
 def _variance(parts: Sequence[tuple[float, float]]) -> float:

@@ -5,9 +5,9 @@ The settings are independent, so they are spread over the cores. Seeds are fixed
 
 import argparse
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +15,17 @@ import numpy as np
 
 from reports.figures.style import svg_of
 from results.records.provenance import provenance
-from results.statistics.calibration import (
-    DIFFERENCES,
-    MARGINS,
-    RUNS_KINDS,
-    SimulatedTables,
-    claimed_equal,
-    limma_t,
-    power,
-    wrong_claims,
+from results.statistics.early_stopping import RUNS_KINDS, SimulatedTables, simulated_runs
+from results.statistics.moderated import Numbers, limma_prior
+from results.statistics.pair_tests import (
+    SHARE_OF_BETTER,
+    TESTS,
+    PairDifferences,
+    better_p,
+    equal_p,
+    moderated_t,
+    pairs_of,
 )
-from results.statistics.pair_tests import SHARE_OF_BETTER
 from results.store.experiment_results import FOLDER
 from results.whole_files import write_whole
 from tests.benchmarks.calibration_figure import calibration_figure, wrong_share
@@ -37,6 +37,14 @@ FIGURE = Path(__file__).resolve().parents[2] / "docs" / "images" / "calibration.
 
 RUNS = (2, 3, 5, 10)
 ALPHA = 0.05
+
+MARGINS = (1.0, 5.0)
+"""Margins of equality in the simulations, in run-to-run deviations."""
+
+DIFFERENCES = (2.0, 4.0, 8.0)
+"""True differences in the simulations of power, in run-to-run deviations."""
+
+_PAIRS_AT_ONCE = 400_000
 
 
 def settings() -> list[SimulatedTables]:
@@ -51,6 +59,93 @@ def settings() -> list[SimulatedTables]:
                 elif methods > 2:
                     chosen.append(SimulatedTables(methods, runs, kind))
     return chosen
+
+
+@dataclass(frozen=True)
+class WrongClaims:
+    """Shares of tables with a wrong claim.
+
+    Attributes:
+        better: Wrong "better": the means are equal, or the other method is better.
+        equal: Wrong "equal": the means differ by the margin.
+        any: Either.
+    """
+
+    better: float
+    equal: float
+    any: float
+
+
+def wrong_claims(
+    setting: SimulatedTables,
+    tables: int,
+    generator: np.random.Generator,
+    gap: float = 0.0,
+    margin: float = 1.0,
+    alpha: float = 0.05,
+    test: Callable[[Numbers], PairDifferences] = moderated_t,
+) -> WrongClaims:
+    """Count the tables with wrong claims.
+
+    `gap` is the true difference between the first and the second half of the methods. With 0 all methods are equal;
+    with `margin`, "equal" is wrong between the halves.
+    """
+    first, second = pairs_of(setting.methods)
+    truth = _halves(setting.methods, gap)
+    true_difference = truth[first] - truth[second]
+    counts = np.zeros(3)
+    for number in _parts(setting.methods, tables):
+        pairs = test(simulated_runs(setting, number, generator) + truth[:, None])
+        claimed = better_p(pairs) < alpha
+        better = (claimed & (np.sign(pairs.difference) != np.sign(true_difference))).any(axis=-1)
+        equal = ((equal_p(pairs, margin) < alpha) & ~claimed & (np.abs(true_difference) >= margin)).any(axis=-1)
+        counts += [better.sum(), equal.sum(), (better | equal).sum()]
+    return WrongClaims(*(counts / tables).tolist())
+
+
+def power(setting: SimulatedTables, tables: int, seed: int, gap: float, alpha: float = 0.05) -> dict[str, float]:
+    """Compute the share of true differences that are called better, for every test on the same tables.
+
+    `gap` is the true difference between the first and the second half of the methods.
+    """
+    first, second = pairs_of(setting.methods)
+    truth = _halves(setting.methods, gap)
+    true_difference = truth[first] - truth[second]
+    differs, seen = true_difference != 0, {}
+    for name, test in TESTS.items():
+        generator, claims = np.random.default_rng(seed), 0
+        for number in _parts(setting.methods, tables):
+            pairs = test(simulated_runs(setting, number, generator) + truth[:, None])
+            right = (better_p(pairs) < alpha) & (np.sign(pairs.difference) == np.sign(true_difference))
+            claims += int(right[:, differs].sum())
+        seen[str(name)] = claims / (tables * int(differs.sum()))
+    return seen
+
+
+def claimed_equal(
+    setting: SimulatedTables, tables: int, generator: np.random.Generator, margin: float, alpha: float = 0.05
+) -> float:
+    """Compute the share of pairs that are called equal where all methods are equal."""
+    claims = 0
+    for number in _parts(setting.methods, tables):
+        pairs = moderated_t(simulated_runs(setting, number, generator))
+        claims += int(((equal_p(pairs, margin) < alpha) & ~(better_p(pairs) < alpha)).sum())
+    return claims / (tables * len(pairs_of(setting.methods)[0]))
+
+
+def limma_t(values: Numbers) -> PairDifferences:
+    """Test with limma's own prior, for comparison."""
+    return moderated_t(values, limma_prior)
+
+
+def _halves(methods: int, gap: float) -> Numbers:
+    return np.where(np.arange(methods) < (methods + 1) // 2, gap, 0.0)
+
+
+def _parts(methods: int, tables: int) -> list[int]:
+    """Split a number of tables so that each part fits into memory."""
+    size = max(1, _PAIRS_AT_ONCE // len(pairs_of(methods)[0]))
+    return [min(size, tables - start) for start in range(0, tables, size)]
 
 
 def calibrate(number: int, setting: SimulatedTables, tables: int) -> dict[str, Any]:

@@ -8,6 +8,7 @@ whole searches, with the suite's sampler, on scores whose true values are known.
 import argparse
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from protocols.search.space import SearchParameter
 from results.records.provenance import provenance
 from results.records.trials import Trial, mean_of
 from results.spec.mlrc_constants import FOLDS
-from results.spec.racing import Race, raced
+from results.spec.racing import Race
 from results.spec.search_settings import SamplerSettings
 from results.store.experiment_results import FOLDER
 from results.store.store import Store
@@ -58,6 +59,41 @@ def stored_searches(url: str) -> Iterator[dict[str, Any]]:
         if FEWEST_TRIALS <= len(scores) == len(study.trials) and all(len(folds) == FOLDS for folds in scores):
             name = f"{study.identity['dataset']}/{study.identity['method']['name']}"
             yield {"search": name, "seed": study.identity["seed"], "fold_scores": np.round(scores, 6).tolist()}
+
+
+@dataclass(frozen=True)
+class RacedTrial:
+    """One trial of a raced search.
+
+    Attributes:
+        folds: Number of folds that it was trained on.
+        score: Its mean over all folds, or the expected score of a trial that got no more folds.
+        complete: Whether it was trained on all folds. Only then it can be the best trial.
+    """
+
+    folds: int
+    score: float
+    complete: bool
+
+
+def raced(trials: Sequence[Sequence[float]], folds: int) -> list[RacedTrial]:
+    """Race trials in order.
+
+    `trials` are scores by trial and fold, fractions of 1. Scores behind the fold of a stop are ignored. A trial that
+    lacks the score of a fold that it needs is a ValueError.
+    """
+    outcomes: list[RacedTrial] = []
+    race = Race(())
+    for number, scores in enumerate(trials):
+        count = next((k for k in range(1, folds) if len(scores) >= k and race.is_behind(scores[:k])), folds)
+        if len(scores) < count:
+            raise ValueError(f"trial {number} has {len(scores)} of the {count} folds that it needs")
+        if count < folds:
+            outcomes.append(RacedTrial(count, race.expected(scores[:count]), complete=False))
+        else:
+            outcomes.append(RacedTrial(folds, float(np.mean(scores)), complete=True))
+            race = Race((*race.complete, tuple(scores)))
+    return outcomes
 
 
 def replay(scores: Array) -> dict[str, float]:

@@ -27,9 +27,9 @@ from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.method_comparison import ALPHA
 from results.statistics.primary_comparison import primary_score
 from results.statistics.run_values import SearchKey, by_search, values_by_run
-from results.statistics.same_method import search_variance_interval, variance_components, wrong_calls
 from results.store.experiment_results import FOLDER, MeasuredExperiment
 from results.whole_files import write_whole
+from tests.benchmarks.same_method_counts import search_variance_interval, variance_components, wrong_calls
 from tests.benchmarks.same_method_figure import same_method_figure
 
 SEARCHES = (1, 2, 3, 4, 6)

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from reports.figures.style import BLUE, INK, FigureError, new_figure, sign, styled
-from results.statistics.same_method import WrongCalls
+from tests.benchmarks.same_method_counts import WrongCalls
 
 
 @styled

@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from results.records.provenance import provenance
-from results.statistics.calibration import RunsKind, SimulatedTables, simulated_runs
-from results.statistics.early_stopping import Boundary, boundary, p_against_leader
+from results.statistics.early_stopping import RunsKind, SimulatedTables, boundary, p_against_leader, simulated_runs
 from results.statistics.method_comparison import final_alpha
 from results.statistics.pair_tests import better_p, moderated_t, pairs_of
 from results.store.experiment_results import FOLDER
@@ -31,41 +30,42 @@ GAPS = (4.0, 8.0)
 Array = npt.NDArray[np.float64]
 
 
-def runs_given(values: Array, limit: Boundary) -> npt.NDArray[np.intp]:
+def runs_given(values: Array, first: int, level: float) -> npt.NDArray[np.intp]:
     """Return how many runs each method gets, of shape (experiments, methods). Stopped methods stay in the look."""
-    given = np.full(values.shape[:2], limit.at_most)
-    for runs in range(limit.at_most - 1, limit.first - 1, -1):
-        given = np.where(p_against_leader(values[..., :runs]) < limit.level, runs, given)
+    at_most = values.shape[-1]
+    given = np.full(values.shape[:2], at_most)
+    for runs in range(at_most - 1, first - 1, -1):
+        given = np.where(p_against_leader(values[..., :runs]) < level, runs, given)
     return given
 
 
 def simulate(setting: SimulatedTables, first: int, experiments: int, seed: int) -> dict[str, Any]:
     """Simulate one kind of experiment: equally good methods, and halves of the methods that differ."""
-    limit, generator = boundary(setting.methods, first, setting.runs), np.random.default_rng(seed)
+    level, generator = boundary(setting.methods, first, setting.runs), np.random.default_rng(seed)
     values = simulated_runs(setting, experiments, generator)
-    stopped = runs_given(values, limit) < limit.at_most
+    stopped = runs_given(values, first, level) < setting.runs
     one, other = pairs_of(setting.methods)
     tested = ~stopped[:, one] & ~stopped[:, other]
     claimed = ((better_p(moderated_t(values)) < final_alpha()) & tested).any(axis=-1)
     return {
         **asdict(setting),
         "first": first,
-        "level": limit.level,
+        "level": level,
         "experiments": experiments,
         "wrong_stop": float(stopped.any(axis=-1).mean()),
         "wrong_stop_or_claim": float((stopped.any(axis=-1) | claimed).mean()),
-        "by_difference": {str(gap): _with_difference(values, limit, gap) for gap in GAPS},
+        "by_difference": {str(gap): _with_difference(values, first, level, gap) for gap in GAPS},
     }
 
 
-def _with_difference(values: Array, limit: Boundary, gap: float) -> dict[str, float]:
+def _with_difference(values: Array, first: int, level: float, gap: float) -> dict[str, float]:
     """Half of the methods are behind by `gap`: shares of wrong stops, of stopped methods, and of saved runs."""
     behind = np.arange(values.shape[1]) >= (values.shape[1] + 1) // 2
-    given = runs_given(values - gap * behind[:, None], limit)
+    given, at_most = runs_given(values - gap * behind[:, None], first, level), values.shape[-1]
     return {
-        "wrong_stop": float((given[:, ~behind] < limit.at_most).any(axis=-1).mean()),
-        "stopped": float((given[:, behind] < limit.at_most).mean()),
-        "runs_saved": float(1 - given.mean() / limit.at_most),
+        "wrong_stop": float((given[:, ~behind] < at_most).any(axis=-1).mean()),
+        "stopped": float((given[:, behind] < at_most).mean()),
+        "runs_saved": float(1 - given.mean() / at_most),
     }
 
 

@@ -28,7 +28,7 @@ def test_without_trials_the_optima_of_the_same_search_are_used(name: str, search
             continue
         targets = load_card(optimum.method).search
         target = next(target for target, one in targets.items() if one.published_as == optimum.parameter)
-        assert opened(name, optimum.method)[target] == optimum.value, (name, optimum.label, optimum.parameter)
+        assert opened(name, optimum.method)[target] == optimum.value, (name, optimum.method, optimum.parameter)
 
 
 def test_batch_sizes_256_and_32_have_different_optima() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from reports.figures.style import FigureError
-from results.statistics.same_method import COMPARISON, PAIRED_T_TEST, T_TEST, WrongCalls
+from tests.benchmarks.same_method_counts import COMPARISON, PAIRED_T_TEST, T_TEST, WrongCalls
 from tests.benchmarks.same_method_figure import same_method_figure
 
 CALLS = [

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from results.spec.racing import ASSUMED_DEVIATION, LEVEL, Race, raced
+from results.spec.racing import ASSUMED_DEVIATION, LEVEL, Race
 from results.store.experiment_results import FOLDER
+from tests.benchmarks.racing import raced
 
 BEST = (0.50, 0.40, 0.52, 0.42)
 WORSE = (0.41, 0.30, 0.41, 0.31)

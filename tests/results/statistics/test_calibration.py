@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from results.statistics.calibration import SimulatedTables, limma_t, power, simulated_runs, wrong_claims
+from results.statistics.early_stopping import SimulatedTables, simulated_runs
 from results.store.experiment_results import FOLDER
-from tests.benchmarks.calibration import calibrate, settings
+from tests.benchmarks.calibration import calibrate, limma_t, power, settings, wrong_claims
 
 RECORDED = json.loads((FOLDER / "calibration.json").read_text(encoding="utf-8"))
 

@@ -15,8 +15,8 @@ def simulated(seed, methods, runs, deviations=1.0):
 
 
 def share_stopped(values, first):
-    limit = boundary(values.shape[-2], first, values.shape[-1], experiments=1500)
-    return float(np.mean(smallest_p(values, first) < limit.level))
+    level = boundary(values.shape[-2], first, values.shape[-1], experiments=1500)
+    return float(np.mean(smallest_p(values, first) < level))
 
 
 @pytest.mark.long
@@ -36,17 +36,17 @@ def test_many_looks_at_a_plain_test_would_stop_too_many():
 
 def test_a_method_far_behind_is_stopped_at_the_first_look():
     values = simulated(3, 5, 6) + np.array([0, 0, 0, 0, -15.0])[:, None]
-    limit = boundary(5, 3, 6, experiments=1500)
+    level = boundary(5, 3, 6, experiments=1500)
     p = p_against_leader(values[..., :3])
-    assert np.mean(p[:, 4] < limit.level) > 0.9
-    assert np.mean((p[:, :4] < limit.level).any(axis=-1)) < 2 * ERROR
+    assert np.mean(p[:, 4] < level) > 0.9
+    assert np.mean((p[:, :4] < level).any(axis=-1)) < 2 * ERROR
 
 
 def test_a_boundary_is_reproducible_and_stricter_with_more_methods_and_looks():
-    level = boundary(5, 3, 6, experiments=1000).level
-    assert boundary.__wrapped__(5, 3, 6, experiments=1000).level == level
-    assert boundary(15, 3, 6, experiments=1000).level < level
-    assert boundary(5, 3, 10, experiments=1000).level < level < boundary(2, 3, 6, experiments=1000).level
+    level = boundary(5, 3, 6, experiments=1000)
+    assert boundary.__wrapped__(5, 3, 6, experiments=1000) == level
+    assert boundary(15, 3, 6, experiments=1000) < level
+    assert boundary(5, 3, 10, experiments=1000) < level < boundary(2, 3, 6, experiments=1000)
 
 
 @pytest.mark.parametrize("arguments", [(1, 3, 6), (5, 2, 6), (5, 3, 3)])

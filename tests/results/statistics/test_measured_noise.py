@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from results.records.records import Scores
-from results.statistics.measured_noise import NamedMeasurements, kept_measurements, nearest_noise
+from results.statistics.measured_noise import kept_measurements, nearest_noise
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.published_world import MLRC, changed
 from tests.support.sample_records import some_run, some_summary
@@ -27,7 +27,7 @@ def simulated(name, deviation, seed=0, runs=40, **changes):
         }
         records.append(some_run("contrastive", run, 0.5, dataset="cub200").model_copy(update=scores))
     summary = some_summary(settings=changed(MLRC, **changes))
-    return NamedMeasurements(name, MeasuredExperiment(summary, tuple(records)))
+    return name, MeasuredExperiment(summary, tuple(records))
 
 
 @pytest.mark.parametrize(
@@ -67,9 +67,9 @@ def test_nothing_is_said_without_repeated_runs_or_for_another_metric():
 
 
 def test_untrained_networks_are_left_out():
-    one = simulated("one", 0.01)
-    records = tuple(record.model_copy(update={"method": "untrained"}) for record in one.measured.records)
-    untrained = NamedMeasurements("untrained", MeasuredExperiment(one.measured.summary, records))
+    _, one = simulated("one", 0.01)
+    records = tuple(record.model_copy(update={"method": "untrained"}) for record in one.records)
+    untrained = ("untrained", MeasuredExperiment(one.summary, records))
     assert nearest_noise([untrained], "cub200", "map_at_r", "single") is None
 
 

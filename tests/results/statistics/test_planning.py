@@ -60,8 +60,8 @@ def test_deviations_are_pooled_over_the_methods_that_vary():
         "single": {0: 0.9},
     }
     expected = np.sqrt((0.02 + 2 * 0.03) / 3)
-    assert run_deviation(methods) == pytest.approx(expected)
-    assert run_deviation({"single": {0: 0.9}}) is None
-    assert run_deviation({"constant": methods["constant"]}) is None
+    assert run_deviation(methods.values()) == pytest.approx(expected)
+    assert run_deviation([{0: 0.9}]) is None
+    assert run_deviation([methods["constant"]]) is None
     assert 0.001 < measured_deviation() < 0.05
     assert compare_methods(methods).pair("a", "b").p is not None

@@ -3,7 +3,7 @@
 import pytest
 
 from results.records.records import Scores, TestCurve, TestPoint
-from results.statistics.peeking import OracleSelection, ValidationSelection
+from results.statistics.peeking import honest_choice, peeked_choice
 from tests.support.sample_records import some_result, some_spec
 
 
@@ -22,20 +22,15 @@ TESTED = curve((0, 0.9, 0.9), (100, 0.2, 0.5), (200, 0.3, 0.4), (300, 0.25, 0.6)
 
 
 def test_validation_selection_takes_the_checkpoint_whatever_the_test_says():
-    assert ValidationSelection().choose(result(100), TESTED).scores.map_at_r == 0.2
-    assert ValidationSelection().choose(result(150), TESTED) is None
+    assert honest_choice(result(100), TESTED).scores.map_at_r == 0.2
+    assert honest_choice(result(150), TESTED) is None
 
 
 @pytest.mark.parametrize(("metric", "iteration"), [("map_at_r", 200), ("precision_at_1", 300)])
 def test_the_oracle_takes_the_best_trained_model_by_its_metric(metric, iteration):
-    assert OracleSelection(metric).choose(result(100), TESTED).iteration == iteration
+    assert peeked_choice(result(100), TESTED, metric).iteration == iteration
 
 
 def test_the_untrained_model_is_a_choice_only_where_it_is_the_model():
-    assert OracleSelection().choose(result(0), TESTED).iteration == 0
-    assert OracleSelection().choose(result(0), curve()) is None
-
-
-def test_the_oracle_says_what_it_is():
-    assert "ORACLE" in OracleSelection().label
-    assert "ORACLE" not in ValidationSelection().label
+    assert peeked_choice(result(0), TESTED).iteration == 0
+    assert peeked_choice(result(0), curve()) is None

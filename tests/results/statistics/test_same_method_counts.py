@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from results.records.records import ClassScores
-from results.statistics import same_method
 from results.statistics.run_values import SearchKey
-from results.statistics.same_method import (
+from tests.benchmarks import same_method_counts as same_method
+from tests.benchmarks.same_method_counts import (
     COMPARISON,
     PAIRED_T_TEST,
     T_TEST,
