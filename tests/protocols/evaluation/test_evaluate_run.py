@@ -359,4 +359,3 @@ def test_without_a_model_of_the_last_epoch_there_is_no_score(dataset: Dataset) -
     validated, weights, data, _ = _reproduction(dataset)
     record = evaluate_run(replace(validated, steps=6, iterations=6), weights, data, last_weights=[None] * 4)
     assert record.last_epoch is None
-    assert "last_epoch" not in record.model_dump()
