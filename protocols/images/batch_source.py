@@ -39,8 +39,8 @@ HOST_BYTES = 2**30
 DEVICE_BYTES = 4 * 2**30
 """Largest size in bytes of crops kept on a GPU; a quarter of the free memory is a second limit."""
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 
 class BatchSource:
@@ -221,7 +221,7 @@ class EvaluationCrops:
         return page_locked(evaluation_batch(self.images, rows, self.settings), self.device)
 
 
-def done_ahead(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
+def done_ahead(work: Callable[[_Item], _Result], items: Iterable[_Item], threads: int) -> Iterator[_Result]:
     """Yield `work(item)` for every item in order, with later items computed in advance.
 
     The items are drawn one after another in the caller's thread. Random numbers that they draw are therefore the same
@@ -231,7 +231,7 @@ def done_ahead(work: Callable[[Item], Result], items: Iterable[Item], threads: i
         yield from map(work, items)
         return
     pool = ThreadPoolExecutor(threads)
-    waiting: deque[Future[Result]] = deque()
+    waiting: deque[Future[_Result]] = deque()
     try:
         for item in items:
             waiting.append(pool.submit(work, item))

@@ -1,4 +1,4 @@
-"""The database of the store: SQLite, or PostgreSQL through psycopg 3. Its errors are `StoreError`s of one line."""
+"""The database of the store: SQLite, or PostgreSQL through psycopg 3. Its errors are `StoreError`, one line each."""
 
 from __future__ import annotations
 
@@ -120,10 +120,10 @@ def _unusable(url: str, reason: str) -> StoreError:
     return StoreError(f"store {shown_url(url)!r}: not a usable SQLAlchemy URL ({first_line})")
 
 
-M = TypeVar("M", bound=BaseModel)
+_Model = TypeVar("_Model", bound=BaseModel)
 
 
-def parsed(model: type[M], text: str, url: str) -> M:
+def parsed(model: type[_Model], text: str, url: str) -> _Model:
     """Read a record from its JSON; raise StoreError if it is damaged or of another release."""
     try:
         return model.model_validate_json(text)
