@@ -209,7 +209,7 @@ def test_a_kept_run_can_be_made_again(tmp_path: Path) -> None:
         None,
     )
     record = next(record for record in kept().records if (record.method, record.run) == ("normalized_softmax", 0))
-    method = session.open_methods()["normalized_softmax"].at(record.hyperparameters)
+    method = session.methods["normalized_softmax"].at(record.hyperparameters)
     today = session.problem.fold_specs(method, "reproduction", 0)
     specs = tuple(spec.model_copy(update={"training_version": record.training_version}) for spec in today)
     if session.problem.dataset.fingerprint == record.data_fingerprint:

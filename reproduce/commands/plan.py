@@ -162,7 +162,7 @@ def show_budget(session: Session, store: Store | None, console: Console) -> None
     from results.statistics.planning import budget
     from results.statistics.primary_comparison import planned_score
 
-    if len(session.cards) < 2:
+    if len(session.titles) < 2:
         return
     if session.experiment.search.searches > 1:
         console.print(
@@ -174,5 +174,5 @@ def show_budget(session: Session, store: Store | None, console: Console) -> None
     score = planned_score(session.experiment)
     records = [] if store is None else store.experiment_runs(session.fingerprint)
     on_features = session.experiment.trunk.is_input_features
-    sees = budget(len(session.cards), session.experiment.reproductions, score, records, on_features=on_features)
+    sees = budget(len(session.titles), session.experiment.reproductions, score, records, on_features=on_features)
     console.print(" ".join(budget_text(sees, score)), highlight=False)

@@ -39,5 +39,5 @@ def report(
         raise InputError(f"{store}: there is no store yet; make one with `reproduce run`, or name another with --store")
     console = output_console()
     for experiment in find_experiments(opened, name) if name else [latest_experiment(opened)]:
-        page = write_page(experiment.name, experiment.fingerprint, opened, where, to or where.reports)
+        page = write_page(experiment.name, experiment.fingerprint, opened, to or where.reports)
         say(console, f"{experiment.name}: {page}")

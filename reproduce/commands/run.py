@@ -56,14 +56,13 @@ def ask_before_run(session: Session, device: str, workers: int, *, yes: bool, co
     """
     from reproduce.forecast.plan_trainings import plan, seconds_to_do
     from reproduce.forecast.rates import REMEDY, expected_rates, rows_word
-    from reproduce.storage import existing_store
 
-    store = existing_store(session.paths)
+    store = session.store
     # All timings of a large store take seconds to read, so they are read only if something is left to do.
     to_do = sum(method.to_do for method in plan(session, store))
     if not to_do:
         return
-    timings = store.timings() if store else []
+    timings = store.timings()
     rates = expected_rates(session.problem, timings, device)
     if isinstance(rates, str):
         say(console, f"{to_do} trainings to do; how long they take is not known ({rates}); ask `plan`, and {REMEDY}")
@@ -142,10 +141,8 @@ def run(
 
 def _say_other_data(session: Session, console: Console) -> None:
     from reproduce.execution.session import note_on_data
-    from reproduce.storage import existing_store
 
-    store = existing_store(session.paths)
-    if store is not None and (note := note_on_data(session, store)) is not None:
+    if (note := note_on_data(session)) is not None:
         say(console, note)
 
 
@@ -153,7 +150,7 @@ def _write_page(finished: Finished, seconds: float, session: Session) -> str:
     from reproduce.outputs.page import page_or_reason
 
     files = ", ".join(str(path) for path in finished.files)
-    page = page_or_reason(session.name, session.fingerprint, session.paths)
+    page = page_or_reason(session.name, session.fingerprint, session.store, session.paths.reports)
     trainings = f"{finished.made} trainings made in {in_words(seconds)}, {finished.found} found in the store"
     return f"{trainings}; written: {files}\n{page}"
 

@@ -6,6 +6,7 @@ can be built.
 
 import json
 from collections.abc import Callable
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -162,7 +163,12 @@ def card_file(name: str) -> Path:
 
 
 def read_card(path: Path) -> MethodCard:
-    """Read a card's file without building the card's classes."""
+    """Read a card's file without building the card's classes; a file that has not changed is read once."""
+    return _read_once(path, path.stat().st_mtime_ns if path.is_file() else 0)
+
+
+@cache
+def _read_once(path: Path, _changed: int) -> MethodCard:
     card = read_model(path, MethodCard)
     if card.key != path.stem:
         raise InputError(f"{path}: key {card.key!r} must be the file's name {path.stem!r}")

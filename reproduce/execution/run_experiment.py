@@ -28,7 +28,6 @@ from reproduce.monitoring.observer import Observer, Observers, Tick
 from reproduce.monitoring.progress import RunProgress
 from reproduce.monitoring.time_left import Forecast
 from reproduce.monitoring.trackers import Tracker, Tracking
-from reproduce.storage import open_store
 from results.records.artifacts import recording_path, weights_path
 from results.records.experiment_summary import ExperimentSummary, StoppedMethod
 from results.spec.data_choice import FEATURES, DrawnSplit
@@ -41,17 +40,17 @@ from results.store.store import IncompleteExperimentError, Store
 from results.whole_files import write_whole
 
 
-def seen_after(session: Session, store: Store) -> tuple[int, ...]:
+def seen_after(session: Session) -> tuple[int, ...]:
     """Return the numbers of runs with which the experiment was complete before, in ascending order.
 
     Somebody who adds runs because of the results is peeking. The suite cannot tell why runs are added, so it notes all
     cases.
     """
-    stored = store.experiments()
+    stored = session.store.experiments()
     counts = set()
     for fingerprint in stored.loc[stored["name"] == session.name, "fingerprint"].astype(str):
         try:
-            summary = store.experiment(fingerprint)
+            summary = session.store.experiment(fingerprint)
         except IncompleteExperimentError:
             continue
         if summary.reproductions >= session.experiment.reproductions:
@@ -63,7 +62,7 @@ def seen_after(session: Session, store: Store) -> tuple[int, ...]:
             }
         )
         same = raised.fingerprint(session.name, session.problem.dataset.fingerprint) == session.fingerprint
-        if same and len(store.experiment_runs(fingerprint)) >= sum(summary.runs.values()) > 0:
+        if same and len(session.store.experiment_runs(fingerprint)) >= sum(summary.runs.values()) > 0:
             counts.add(summary.reproductions)
     return tuple(sorted(counts))
 
@@ -97,7 +96,6 @@ def run_in_rounds(
     session: Session,
     studies: Mapping[str, Study],
     scheduler: Scheduler,
-    store: Store,
     forecast: Forecast,
     summary: ExperimentSummary,
 ) -> None:
@@ -117,18 +115,18 @@ def run_in_rounds(
         scheduler.run({key: session.protocol.run(study) for key, study in shortened.items()}, names)
         if level is None or runs == at_most:
             continue
-        values = _values(store, session.fingerprint, [key for key in rivals if key in active], runs)
+        values = _values(session, [key for key in rivals if key in active], runs)
         for stop in stopped(values, level):
             study = active.pop(stop.method).with_runs(runs)
             forecast.totals[stop.method] = session.protocol.trainings_of(study)
             forecast.tests[stop.method] = study.n_runs
             summary = _noted(summary, stop)
-            store.put_experiment(session.fingerprint, session.name, summary)
+            session.store.put_experiment(session.fingerprint, session.name, summary)
 
 
-def _values(store: Store, experiment: str, methods: list[str], runs: int) -> dict[str, dict[ValueKey, float]]:
+def _values(session: Session, methods: list[str], runs: int) -> dict[str, dict[ValueKey, float]]:
     """The primary scores of the methods in the first runs. The store may have later runs from an earlier start."""
-    measured = MeasuredExperiment.from_store(store, experiment)
+    measured = MeasuredExperiment.from_store(session.store, session.fingerprint)
     score = primary_score(measured)
     first_runs = [record for record in measured.records if record.run < runs]
     values = run_values(first_runs, score.metric, score.embeddings)
@@ -175,19 +173,18 @@ def run(
     """
     with closing(start()) as executor, interrupts.deferred():
         say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
-        store = open_store(session.paths)
+        store = session.store
         store.wait_while_locked(LockWait(say, interrupts.requested))
         methods = session.studies(store.searches)
         keep_sources(session.paths.artifacts)
         forecast = _forecast(session, methods, executor)
         _say_start(session, executor, console)
-        summary = session.summary().model_copy(update={"seen_after": seen_after(session, store)})
+        summary = session.summary().model_copy(update={"seen_after": seen_after(session)})
         store.put_experiment(session.fingerprint, session.name, summary)
         store.searches.enlist(session.fingerprint, {key: _identities(study) for key, study in methods.items()})
         # The search samples in this process, so its threads must not depend on the number of workers either.
         prepare_process(executor.device)
-        titles = {card.key: card.title for card in session.cards}
-        with RunProgress(console, forecast, titles, session.problem.folds) as progress:
+        with RunProgress(console, forecast, dict(session.titles), session.problem.folds) as progress:
             observers = Observers(progress, Tracking(session.name, {} if trackers is None else trackers, console))
             scheduler = Scheduler(
                 session.problem,
@@ -201,7 +198,7 @@ def run(
                 say=say,
                 hang_watch=None if training_timeout is None else HangWatch(training_timeout),
             )
-            _run_protocols(session, methods, scheduler, store, forecast, summary)
+            _run_protocols(session, methods, scheduler, forecast, summary)
     interrupts.stop_if_requested()
     if session.experiment.recordings is not None:
         _say_unrecorded(store, session.fingerprint, console)
@@ -225,7 +222,6 @@ def _run_protocols(
     session: Session,
     studies: dict[str, Study],
     scheduler: Scheduler,
-    store: Store,
     forecast: Forecast,
     summary: ExperimentSummary,
 ) -> None:
@@ -233,7 +229,7 @@ def _run_protocols(
         names = {key: study.study_names() for key, study in studies.items()}
         scheduler.run({key: session.protocol.run(study) for key, study in studies.items()}, names)
     else:
-        run_in_rounds(session, studies, scheduler, store, forecast, summary)
+        run_in_rounds(session, studies, scheduler, forecast, summary)
 
 
 def _say_unrecorded(store: Store, experiment: str, console: Console) -> None:

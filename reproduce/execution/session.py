@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from protocols.datasets.dataset import DataError, DataRequest, Dataset
@@ -25,7 +26,7 @@ from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.method_card import MethodCard
 from reproduce.config.method_on_dataset import open_method
 from reproduce.errors import InputError
-from reproduce.storage import StoragePaths
+from reproduce.storage import StoragePaths, open_store
 from results.records.experiment_summary import ExperimentData, ExperimentSummary
 from results.records.trials import TrialLog, TrialsInMemory
 from results.spec.data_choice import EMBEDDED, DrawnSplit, samples_word
@@ -63,7 +64,8 @@ class Session:
         name: The experiment's name in the store.
         experiment: The experiment's settings.
         problem: The dataset, its split, and the settings that all methods share.
-        cards: The cards of its methods.
+        titles: Titles of its methods, by key, in the order of the tables' rows.
+        methods: The methods with their settings for this dataset and experiment, by key.
         paths: Paths of the store, the checkpoints, the decoded images and the output.
         row_problems: The problems of the rows that have conditions of their own, by the methods' keys.
     """
@@ -71,9 +73,15 @@ class Session:
     name: str
     experiment: Experiment
     problem: Problem
-    cards: tuple[MethodCard, ...]
+    titles: Mapping[str, str]
+    methods: Mapping[str, OpenMethod]
     paths: StoragePaths
     row_problems: Mapping[str, Problem] = field(default_factory=dict)
+
+    @cached_property
+    def store(self) -> Store:
+        """The store, opened once at its first use and made if there is none."""
+        return open_store(self.paths)
 
     @property
     def budget(self) -> Budget:
@@ -91,10 +99,6 @@ class Session:
         """The protocol of the experiment's runs."""
         return PROTOCOLS[self.experiment.protocol]
 
-    def open_methods(self) -> dict[str, OpenMethod]:
-        """Return the methods of the cards, by key, with their settings for this dataset and experiment."""
-        return {card.key: open_method(self.experiment.for_row(card.key), card) for card in self.cards}
-
     def studies(self, log: TrialLog | None = None) -> dict[str, Study]:
         """Return one study per method, by key. The log has the trials; None if there are none yet."""
         log = TrialsInMemory() if log is None else log
@@ -103,14 +107,14 @@ class Session:
             key: Study(
                 self.row_problems.get(key, self.problem), method, self.budget, search.sampler, log, search.racing
             )
-            for key, method in self.open_methods().items()
+            for key, method in self.methods.items()
         }
 
     def summary(self) -> ExperimentSummary:
         """Return the experiment's summary for the store. It is enough to draw the tables without torch."""
         studies = self.studies()
         return ExperimentSummary(
-            methods={card.key: card.title for card in self.cards},
+            methods=dict(self.titles),
             runs={key: study.n_runs for key, study in studies.items()},
             experiment=self.experiment,
             data=data_of(self.problem.dataset),
@@ -165,11 +169,12 @@ def open_session(
                 return with_noise(dataset, row.trunk)
             return with_features(dataset, FrozenTrunk(row.trunk, row.images), where.cache, device, computing)
 
-        rows = [experiment, *(experiment.for_row(card.key) for card in cards)]
-        problem, *others = _problems(rows, cards, where, progress, featured, outline=outline)
-        with_cards = zip(cards, others, strict=True)
-        row_problems = {card.key: other for card, other in with_cards if card.key in experiment.conditions}
-        return Session(name, experiment, problem, cards, where, row_problems)
+        rows = {card.key: experiment.for_row(card.key) for card in cards}
+        methods = {card.key: open_method(rows[card.key], card) for card in cards}
+        problem, *others = _problems(experiment, rows, methods, where, progress, featured, outline=outline)
+        row_problems = {key: other for key, other in zip(rows, others, strict=True) if key in experiment.conditions}
+        titles = {card.key: card.title for card in cards}
+        return Session(name, experiment, problem, titles, methods, where, row_problems)
     except (DataError, BrokenImageError, SamplerError, SplitError, TrunkError) as error:
         raise InputError(str(error)) from error
 
@@ -182,26 +187,28 @@ def _with_width(experiment: Experiment, dataset: Dataset) -> Experiment:
 
 
 def _problems(
-    rows: list[Experiment],
-    cards: tuple[MethodCard, ...],
+    whole: Experiment,
+    by_key: Mapping[str, Experiment],
+    methods: Mapping[str, OpenMethod],
     where: StoragePaths,
     progress: Progress | None,
     featured: Callable[[Dataset, Experiment], Dataset],
     *,
     outline: bool,
 ) -> list[Problem]:
-    """Return the problems of experiments that differ in the conditions of a row: of the whole, then of each card.
+    """Return the problems of experiments that differ in the conditions of a row: of the whole, then of each row.
 
     Equal images are opened once, and features of a frozen trunk are computed once by `featured`.
     """
+    rows = [whole, *by_key.values()]
     opened: dict[int | None, Dataset] = {}
     with_frozen: dict[tuple[TrunkSpec, ImageSettings], Dataset] = {}
     for row in rows:
         if row.images.resize not in opened:
             outlined = outline_of(row) if outline and needs_folder(row) else None
             opened[row.images.resize] = outlined or _open_images(row, where, progress)
-    for row, card in zip(rows[1:], cards, strict=True):
-        check_components(problem_of(row, opened[row.images.resize]), open_method(row, card).method)
+    for key, row in by_key.items():
+        check_components(problem_of(row, opened[row.images.resize]), methods[key].method)
     for row in rows:
         if row.trunk.frozen and (row.trunk, row.images) not in with_frozen:
             with_frozen[row.trunk, row.images] = featured(opened[row.images.resize], row)
@@ -280,14 +287,14 @@ def data_of(dataset: Dataset) -> ExperimentData:
     return ExperimentData(fingerprint=dataset.fingerprint, samples=len(dataset.images), classes=dataset.n_classes)
 
 
-def note_on_data(session: Session, store: Store) -> str | None:
+def note_on_data(session: Session) -> str | None:
     """Return one line if the store has this experiment with other data only, and None otherwise."""
     now, samples = data_of(session.problem.dataset), samples_word(session.experiment.dataset.name)
-    stored = store.experiments()
+    stored = session.store.experiments()
     latest: str | None = None
     for fingerprint in stored.loc[stored["name"] == session.name, "fingerprint"].astype(str):
         try:
-            summary = store.experiment(fingerprint)
+            summary = session.store.experiment(fingerprint)
         except IncompleteExperimentError:
             continue
         if summary.dataset != session.experiment.dataset.name:

@@ -90,15 +90,15 @@ def plan(
     """Plan each method of an opened experiment. The store is only read; None where there is none yet."""
     plans = []
     studies = session.studies(store.searches if store else None)
-    for card, study in zip(session.cards, studies.values(), strict=True):
+    for key, study in studies.items():
         problem = study.problem
         specs = [] if store is None else session.protocol.foreseeable(study)
         shortest, longest = lengths(problem, session.protocol.kinds(study))
-        own = [timing for timing in timings if timing.spec.method.name == card.key]
+        own = [timing for timing in timings if timing.spec.method.name == key]
         rates = stored_rates(problem, own)
         plans.append(
             MethodPlan(
-                card.title,
+                session.titles[key],
                 session.protocol.trainings_of(study) - study.spared(),
                 0 if store is None else len(store.finished_folds([spec.fingerprint for spec in specs])),
                 shortest,

@@ -33,7 +33,6 @@ from reproduce.config.method_card import suite_card
 from reproduce.errors import InputError
 from reproduce.outputs.rerun_commands import rerun_commands
 from reproduce.outputs.tables import published_names
-from reproduce.storage import StoragePaths, open_store
 from results.records.artifacts import FigureData, Recording, figure_data_path, recording_path, weights_path
 from results.store.experiment_results import MeasuredExperiment
 from results.store.searches import StoredStudy
@@ -82,18 +81,18 @@ _SCALES: dict[str, Literal["linear", "log", "int"]] = {"linear": "linear", "log"
 _UNREADABLE = (OSError, ValueError, KeyError, EOFError, BadZipFile)
 
 
-def write_page(name: str, fingerprint: str, store: Store, where: StoragePaths, folder: Path) -> Path:
+def write_page(name: str, fingerprint: str, store: Store, folder: Path) -> Path:
     """Write the page of an experiment, and its figures as PNG and SVG; return the file of the page.
 
     The page is `folder`/NAME/index.html, and the figures are in `folder`/NAME/figures. The slash of a panel's name
     becomes an underscore. The page is written completely or not at all. Figures of an earlier page are replaced.
     """
-    return _draw(gather(name, fingerprint, store, where), folder / file_name(name))
+    return _draw(gather(name, fingerprint, store), folder / file_name(name))
 
 
-def current_page(name: str, fingerprint: str, store: Store, where: StoragePaths, folder: Path) -> Path:
+def current_page(name: str, fingerprint: str, store: Store, folder: Path) -> Path:
     """Return the file of the page; write it as `write_page` does, but only if what it shows has changed."""
-    material, page_folder = gather(name, fingerprint, store, where), folder / file_name(name)
+    material, page_folder = gather(name, fingerprint, store), folder / file_name(name)
     if is_current(page_folder, page_fingerprint(material)):
         return page_folder / _PAGE
     return _draw(material, page_folder)
@@ -127,7 +126,7 @@ def is_current(page_folder: Path, fingerprint: str) -> bool:
     return written == fingerprint and all((page_folder / name).is_file() for name in names)
 
 
-def gather(name: str, fingerprint: str, store: Store, where: StoragePaths) -> Material:
+def gather(name: str, fingerprint: str, store: Store) -> Material:
     """Collect the material of an experiment's page from the store and the folder of artifacts."""
     measured = MeasuredExperiment.from_store(store, fingerprint, trainings=True)
     studies = store.searches.of_experiment(fingerprint)
@@ -292,13 +291,13 @@ def _parts(value: Any) -> Iterator[bytes]:
         yield repr(value).encode()
 
 
-def page_or_reason(name: str, fingerprint: str, where: StoragePaths) -> str:
+def page_or_reason(name: str, fingerprint: str, store: Store, folder: Path) -> str:
     """Write the page of a finished run if what it shows has changed, and return a line with its path.
 
     An error does not end the run; the line then gives the reason.
     """
     try:
-        return f"page: {current_page(name, fingerprint, open_store(where), where, where.reports)}"
+        return f"page: {current_page(name, fingerprint, store, folder)}"
     except Exception as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         return f"no page was written ({reason}); everything is in the store, try `reproduce report {name}`"

@@ -83,7 +83,7 @@ def figure_materials(
         found = [NamedExperiment(name, latest[name]) for name in figure.own_of(latest)]
     materials = {}
     for stored in found:
-        material = gather(stored.name, stored.fingerprint, store, where)
+        material = gather(stored.name, stored.fingerprint, store)
         if material.records:
             materials[stored.name.partition("/")[2]] = material
     if not materials:

@@ -42,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_file_opens_with_all_its_methods(folder: Path) -> None:
     for name in NAMES:
         opened = session(name, folder)
-        methods = opened.open_methods()
+        methods = opened.methods
         assert set(methods) == set(opened.experiment.methods), name
         for key, settings in opened.experiment.settings.items():
             if key in methods:
@@ -96,7 +96,7 @@ def test_recorded_trainings_are_shared_with_no_other_file(folder: Path) -> None:
 
 
 def test_the_search_of_figure_3_has_two_hyperparameters(folder: Path) -> None:
-    method = session("ccp_figure3", folder).open_methods()["c2_ccp"]
+    method = session("ccp_figure3", folder).methods["c2_ccp"]
     ranges = {parameter.target: (parameter.low, parameter.high, parameter.scale) for parameter in method.space}
     assert ranges == {"loss.lam": (1e-12, 100.0, "log"), "loss.proxies_per_class": (1, 16, "int")}
     assert method.given["loss.pool_size"] == 16

@@ -58,13 +58,13 @@ def test_the_trainings_of_reproductions_are_recorded(problem, where):
         assert recording.snapshots[1].proxies.shape == (3, 8)
     assert unrecorded(store, "experiment") == 0
     # A figure gets the recording of the first fold.
-    material = gather("some", "experiment", store, where)
+    material = gather("some", "experiment", store)
     first = recording_path(weights_path(store.artifacts, problem.fold_specs(COSFACE, "reproduction", 0)[0]))
     expected = Recording.load(first).snapshots[1].embeddings
     assert (material.recordings["cosface"].snapshots[1].embeddings == expected).all()
     assert material.unreadable == ()
     first.write_bytes(b"not an archive")
-    assert gather("some", "experiment", store, where).unreadable == (first.name,)
+    assert gather("some", "experiment", store).unreadable == (first.name,)
 
 
 def test_the_trainings_of_a_search_are_not_recorded(problem, where):
@@ -81,5 +81,5 @@ def test_a_training_in_the_store_is_not_repeated_for_a_recording(problem, where)
     (before,) = run(problem, store, None, reproduction(problem, COSFACE))["cosface"]
     (after,) = run(problem, store, ASKED, reproduction(problem, COSFACE))["cosface"]
     assert before == after
-    assert gather("some", "experiment", store, where).recordings == {}
+    assert gather("some", "experiment", store).recordings == {}
     assert unrecorded(store, "experiment") == 2

@@ -5,10 +5,12 @@ import os
 import re
 import signal
 import time
+from collections import Counter
 from pathlib import Path
 
 import pandas as pd
 import pytest
+import sqlalchemy as sa
 
 from results.store.store import Store
 from tests.support.command_line import TINY, ask, command, in_background, reproduce
@@ -90,6 +92,36 @@ def test_a_second_run_trains_nothing(finished):
     assert made(again.out) == (0, TRAININGS)
     assert csv.read_bytes() == before
     assert csv.stat().st_mtime_ns > written
+
+
+def test_a_finished_run_opens_everything_once(finished, monkeypatch, capsys):
+    from reproduce.config import method_card
+    from reproduce.forecast import plan_trainings
+
+    counts: Counter[str] = Counter()
+
+    def counted(place, name, key=lambda *arguments: ""):
+        real = getattr(place, name)
+
+        def call(*arguments, **options):
+            counts[f"{name} {key(*arguments)}".strip()] += 1
+            return real(*arguments, **options)
+
+        monkeypatch.setattr(place, name, call)
+
+    counted(sa, "create_engine")
+    counted(plan_trainings, "plan")
+    counted(method_card, "read_model", lambda path, model: path.stem)
+    method_card._read_once.cache_clear()
+    monkeypatch.chdir(finished[0])
+    answer = ask("run", "tiny.yaml", "--workers", "1", capsys=capsys, monkeypatch=monkeypatch, page=True)
+    assert (answer.code, made(answer.out)) == (0, (0, TRAININGS))
+    assert counts == {
+        "create_engine": 1,
+        "plan": 1,
+        "read_model untrained": 1,
+        "read_model contrastive": 1,
+    }
 
 
 def test_the_plan_counts_stored_trainings_before_and_after_the_run(finished):

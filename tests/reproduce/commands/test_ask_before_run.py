@@ -55,7 +55,7 @@ def test_a_short_run_only_says_its_forecast(session: Session) -> None:
 
 
 def test_a_forecast_says_that_a_method_has_the_rate_of_its_own_trainings(session: Session) -> None:
-    (method,) = (method.method for method in session.open_methods().values() if method.method.loss is not None)
+    (method,) = (method.method for method in session.methods.values() if method.method.loss is not None)
     spec = session.problem.fold_specs(method, "calibration", 0)[0]
     open_store(session.paths).put_fold(spec, some_result(spec))
     text = said(session)

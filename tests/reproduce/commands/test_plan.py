@@ -138,7 +138,7 @@ def test_a_folder_that_cannot_be_written_gets_a_cache_elsewhere(tmp_path, monkey
 @pytest.fixture
 def session():
     experiment = load_experiment("quickstart", {})
-    return SimpleNamespace(cards=("a", "b", "c"), experiment=experiment, fingerprint="f")
+    return SimpleNamespace(titles=dict.fromkeys("abc", ""), experiment=experiment, fingerprint="f")
 
 
 def said_of_budget(session, store=None):
@@ -171,7 +171,7 @@ def test_runs_in_the_store_say_how_much_runs_vary(session, tmp_path):
 
 
 def test_a_single_method_has_nothing_to_see(session):
-    session.cards = ("a",)
+    session.titles = {"a": "A"}
     assert said_of_budget(session) == ""
 
 

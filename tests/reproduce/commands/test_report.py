@@ -167,7 +167,7 @@ def test_an_error_in_the_page_does_not_end_the_run(tmp_path):
     where = storage_paths(str(tmp_path / "store.sqlite"), None, None, None)
     store = Store(where.store, where.artifacts)
     put_incomplete_experiment(store, "f", "tiny")
-    said = page_or_reason("tiny", "f", where)
+    said = page_or_reason("tiny", "f", store, where.reports)
     assert said.startswith("no page was written (experiment 'tiny'")
     assert said.endswith("try `reproduce report tiny`")
 

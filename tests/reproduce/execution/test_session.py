@@ -94,7 +94,7 @@ def test_a_session_has_the_experiments_problem(where):
     problem = opened.problem
     assert (problem.dataset.name, problem.folds, problem.seed, problem.embedding_size) == ("glyphs", 3, 4, 128)
     assert problem.dataset.n_classes >= 200
-    assert [card.key for card in opened.cards] == list(quickstart().methods)
+    assert list(opened.titles) == list(opened.methods) == list(quickstart().methods)
     kept = opened.summary().model_dump(mode="json")
     assert list(kept) == ["methods", "runs", "experiment", "stopped", "seen_after", "data", "ranges"]
     assert kept["experiment"] == opened.experiment.without_folder()

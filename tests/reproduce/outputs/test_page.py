@@ -41,7 +41,7 @@ def page_of(where):
 
 def called_again(where):
     """What the end of a run says about its page."""
-    return page_or_reason("tiny", FINGERPRINT, where)
+    return page_or_reason("tiny", FINGERPRINT, open_store(where), where.reports)
 
 
 def is_drawn(where, work):
@@ -76,7 +76,7 @@ def test_a_removed_figure_draws_the_page(where):
 
 
 def test_report_always_draws_the_page(where):
-    assert is_drawn(where, lambda: write_page("tiny", FINGERPRINT, open_store(where), where, where.reports))
+    assert is_drawn(where, lambda: write_page("tiny", FINGERPRINT, open_store(where), where.reports))
 
 
 @pytest.fixture
