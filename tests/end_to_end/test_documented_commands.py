@@ -115,7 +115,7 @@ BY_PYTEST = [
 ]
 # Over a gigabyte from a publisher's server; tests/reproduce/commands/test_data.py fetches from a server of its own.
 DOWNLOADS = ["python -m reproduce data fetch cub200 --to ."]
-# Needs a cluster; tests/reproduce/execution/test_slurm_arrays.py runs such jobs on this machine.
+# Needs a cluster; tests/reproduce/execution/clusters/test_slurm.py runs such jobs on this machine.
 ON_CLUSTERS = [
     "python -m reproduce run mlrc_cub200 --data CUB_200_2011 --slurm partition=gpu,time=240,gpus=1,mem=16 --workers 48"
 ]

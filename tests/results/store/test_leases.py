@@ -62,7 +62,7 @@ def test_the_leases_of_a_killed_process_are_free_at_once(store, url, tmp_path):
         "import os, sys; from pathlib import Path; from results.store.store import Store; "
         "Store(sys.argv[1], Path()).leases().__enter__().take('a'); os._exit(9)"
     )
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     assert subprocess.run([sys.executable, "-c", code, url], cwd=root, check=False).returncode == 9
     with store._database.reading() as connection:
         assert connection.execute(sa.select(LEASES.c.name)).scalars().all() == ["a"]

@@ -42,7 +42,7 @@ with_proc = pytest.mark.skipif(not HAS_PROC, reason="finds processes in /proc")
 # `python -m reproduce` whose jobs run on this machine.
 ON_THIS_MACHINE = """
 from reproduce.cli import main
-from reproduce.execution.slurm_arrays import SlurmArrays
+from reproduce.execution.clusters.slurm import SlurmArrays
 if __name__ == "__main__":
     SlurmArrays.cluster = "local"
     main()
