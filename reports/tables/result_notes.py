@@ -8,6 +8,7 @@ from results.records.experiment_summary import ExperimentSummary
 from results.spec.data_choice import OWN_DATA, DrawnSplit
 from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
+from results.spec.search_settings import SamplerSettings
 from results.statistics.cut_off import CutOff, cut_offs, range_ends
 from results.statistics.planning import MOST_RUNS, RunBudget
 from results.statistics.runner_up import RunnerUp, runners_up
@@ -78,7 +79,7 @@ def result_notes(measured: MeasuredExperiment) -> tuple[str, ...]:
         *split_notes(measured),
         *trained_part_notes(measured),
         *search_notes(measured),
-        *race_notes(measured),
+        *trial_notes(measured),
         *look_notes(measured),
         *close_trials(measured),
         *range_end_notes(measured),
@@ -161,17 +162,24 @@ def search_notes(measured: MeasuredExperiment) -> list[str]:
     ]
 
 
-def race_notes(measured: MeasuredExperiment) -> list[str]:
-    """Say that the trials of the searches were raced."""
-    experiment = measured.summary.experiment
-    searched = measured.summary.trials > 0 and any(record.hyperparameters for record in measured.records)
-    if not experiment.search.racing or not searched:
-        return []
-    return [
-        "The trials of the searches were raced: a trial that was clearly behind the best trial on the same folds got "
-        "no more folds. It cannot be the best trial, and the search was told its expected score. MLRC trains every "
-        "trial on all folds."
-    ]
+def trial_notes(measured: MeasuredExperiment) -> list[str]:
+    """Say that another sampler than the default proposed the trials, and that they were raced."""
+    search, notes = measured.summary.experiment.search, list[str]()
+    if measured.summary.trials == 0 or not any(record.hyperparameters for record in measured.records):
+        return notes
+    if search.sampler.name != SamplerSettings().name:
+        arguments = ", ".join(f"{name}={value}" for name, value in search.sampler.arguments.items())
+        notes.append(
+            f"After {search.sampler.startup_trials} settings spread over the ranges, Optuna's "
+            f"{search.sampler.name}({arguments}) proposed the trials; by default a Gaussian process does."
+        )
+    if search.racing:
+        notes.append(
+            "The trials of the searches were raced: a trial that was clearly behind the best trial on the same folds "
+            "got no more folds. It cannot be the best trial, and the search was told its expected score. MLRC trains "
+            "every trial on all folds."
+        )
+    return notes
 
 
 def look_notes(measured: MeasuredExperiment) -> list[str]:

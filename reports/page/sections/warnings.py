@@ -13,9 +13,9 @@ from reports.tables.result_notes import (
     cut_off_notes,
     other_methods_notes,
     part_notes,
-    race_notes,
     range_end_notes,
     trained_part_notes,
+    trial_notes,
 )
 from reports.wording import listed, runs
 from results.records.provenance import mixed_versions
@@ -89,7 +89,7 @@ def _units(material: Material, count: int) -> str:
 
 def _of_trainings(material: Material) -> Iterator[Verdict]:
     measured, titles = material.measured, material.titles
-    for note in (*race_notes(measured), *close_trials(measured, titles), *range_end_notes(measured, titles)):
+    for note in (*trial_notes(measured), *close_trials(measured, titles), *range_end_notes(measured, titles)):
         yield _warning(note)
     hidden = [titles[gain.method] for gain in peeking(measured) if gain.nothing_to_choose]
     detail = f"The gain from peeking of {listed(hidden)} is not shown. {NOTHING_TO_CHOOSE}" if hidden else ""

@@ -8,15 +8,15 @@ from reports.tables.result_notes import (
     SETTINGS_FOUND,
     close_trials,
     cut_off_notes,
-    race_notes,
     range_end_notes,
     result_notes,
     search_notes,
     split_notes,
+    trial_notes,
 )
 from reports.tables.result_table import result_cells, table_of
 from results.records.trials import SearchTrials
-from results.spec.search_settings import SearchedRange
+from results.spec.search_settings import SamplerSettings, SearchedRange
 from results.statistics.intervals import student_t_interval
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.experiment_files import load_experiment
@@ -48,15 +48,24 @@ def test_one_search_is_called_one_setting_found():
 
 def test_raced_searches_are_named_below_the_table_and_on_the_page():
     plain = measured()
-    assert race_notes(plain) == []
+    assert trial_notes(plain) == []
     settings = load_experiment("quickstart", {"search.racing": True})
     raced = replace(plain, summary=plain.summary.model_copy(update={"experiment": settings}))
-    (note,) = race_notes(raced)
+    (note,) = trial_notes(raced)
     assert "a trial that was clearly behind the best trial on the same folds got no more folds" in note
     assert note in table_of(raced).notes
     assert note in [verdict.sentence for verdict in warnings_of(Material("some", raced), unfinished=False)]
     unsearched = load_experiment("quickstart", {"search.racing": True, "search.trials": 0})
-    assert race_notes(replace(plain, summary=plain.summary.model_copy(update={"experiment": unsearched}))) == []
+    assert trial_notes(replace(plain, summary=plain.summary.model_copy(update={"experiment": unsearched}))) == []
+
+
+def test_another_sampler_is_said_with_its_arguments():
+    sampler = SamplerSettings(name="TPESampler", startup_trials=3, arguments={"multivariate": True})
+    search = measured().summary.experiment.search.model_copy(update={"sampler": sampler})
+    experiment = measured().summary.experiment.model_copy(update={"search": search})
+    summary = measured().summary.model_copy(update={"experiment": experiment})
+    (note,) = trial_notes(replace(measured(), summary=summary))
+    assert note.startswith("After 3 settings spread over the ranges, Optuna's TPESampler(multivariate=True) proposed")
 
 
 def with_settings(overrides, **changes):

@@ -71,7 +71,7 @@ def test_a_method_has_the_rate_of_its_own_stored_trainings(problem):
         for method in (TRIPLET, fast)
     }
     session = SimpleNamespace(
-        cards=[SimpleNamespace(key=name, title=name) for name in studies],
+        titles={name: name for name in studies},
         studies=lambda _: studies,
         protocol=PROTOCOLS["mlrc"],
     )
