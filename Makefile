@@ -24,13 +24,13 @@ test: $(VENV)/dev.stamp check docs
 test-fast: $(VENV)/dev.stamp
 	$(RUN) -m pytest -n 2 --dist worksteal -m "not slow and not long and not faults and not cluster" $(ARGS)
 
-# Whole runs, simulations of coverage, every card in every experiment. CI runs it after `make test`.
+# Whole runs, simulations of coverage, every card in every experiment. For a change of what they cover, and releases.
 test-long: $(VENV)/dev.stamp
 	$(RUN) -m pytest -m long -n 2 --dist worksteal --durations 5 $(ARGS)
 
 # Nodes of Ray, jobs of SLURM's local executor and a PostgreSQL server; some are killed. CI runs it after `make test`.
 test-cluster: $(VENV)/dev.stamp
-	$(RUN) -m pytest -m cluster --durations 5 tests/reproduce tests/results tests/faults $(ARGS)
+	$(RUN) -m pytest -m "cluster and not long" --durations 5 tests/reproduce tests/results tests/faults $(ARGS)
 
 # Kills, power cuts, damaged input and concurrent runs in large numbers. `make test` runs a few of each.
 test-faults: $(VENV)/dev.stamp

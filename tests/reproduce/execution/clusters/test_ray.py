@@ -162,6 +162,7 @@ def two_nodes(needs_ray, monkeypatch):
         nodes.shutdown()
 
 
+@pytest.mark.long
 def test_a_killed_node_costs_retries_and_changes_no_number(tmp_path, two_nodes, monkeypatch):
     monkeypatch.setattr(LosesOneNode, "nodes", two_nodes)
     longer = long_problem(tmp_path / "cache").training.model_copy(update={"max_epochs": 40, "patience": 40})
@@ -307,6 +308,7 @@ def test_the_command_line_makes_the_same_table_with_and_without_ray(tmp_path):
 
 
 @with_ray
+@pytest.mark.long
 def test_a_loss_and_a_metric_from_files_train_and_test_on_a_cluster(tmp_path):
     # The files are neither in the current folder nor where the workers search for modules.
     (tmp_path / "files").mkdir()

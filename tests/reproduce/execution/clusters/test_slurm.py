@@ -141,6 +141,7 @@ class Preempted(Disturbed):
 @with_submitit
 @with_proc
 @pytest.mark.parametrize(("start", "failures"), [(Killed, 1), (Preempted, 0)])
+@pytest.mark.long
 def test_a_disturbed_job_runs_again_and_changes_no_number(tmp_path, start, failures):
     training = small_problem(tmp_path / "cache").training.model_copy(update={"iterations_per_epoch": 150})
     problem = small_problem(tmp_path / "cache", training=training)
