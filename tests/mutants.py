@@ -31,6 +31,7 @@ CONTRACTS = (
     "tests/contracts/test_default_arguments.py",
     "tests/contracts/test_losses.py",
     "tests/contracts/test_losses_in_pml.py",
+    "tests/protocols/training/test_component_versions.py",
 )
 
 # By module: arguments of pytest for the tests that must notice a change. Slow ones are left out.
@@ -50,8 +51,15 @@ TESTS: dict[str, tuple[str, ...]] = {
     "results/store/store.py": ("tests/results/store",),
     "results/whole_files.py": ("tests/results/test_whole_files.py", "tests/faults/test_order_of_writes.py"),
     "results/statistics/intervals.py": ("tests/results/statistics/test_intervals.py",),
-    "results/statistics/method_comparison.py": ("tests/results/statistics/test_method_comparison.py",),
-    "results/records/records.py": ("tests/results/records",),
+    "results/statistics/method_comparison.py": (
+        "tests/results/statistics/test_method_comparison.py",
+        "tests/results/statistics/test_early_stopping.py",
+    ),
+    "results/records/records.py": (
+        "tests/results/records",
+        "tests/results/statistics/test_cut_off.py",
+        "tests/contracts/test_fingerprints.py::test_fingerprint_of_a_run",
+    ),
     "losses/proxy_anchor.py": (
         "tests/losses/test_proxy_anchor.py",
         *CONTRACTS,

@@ -2,6 +2,7 @@ import math
 
 import pytest
 import torch
+from pytorch_metric_learning.distances import LpDistance
 from pytorch_metric_learning.losses import ProxyAnchorLoss as PMLProxyAnchorLoss
 from pytorch_metric_learning.reducers import DoNothingReducer
 
@@ -63,6 +64,11 @@ def test_gradient_of_the_similarities_as_on_the_slides():
     push = torch.where(own, 0.0, torch.exp(8 * (s + 0.2)))
     expected = 8 / 5 * push / (1 + push.sum(0)) - 8 / 3 * pull / (1 + pull.sum(0))
     torch.testing.assert_close(similarity.grad, expected)
+
+
+def test_a_distance_that_is_no_similarity_is_refused():
+    with pytest.raises(ValueError, match="LpDistance is a distance; this loss needs a similarity"):
+        ProxyAnchorLoss(3, 8, distance=LpDistance())
 
 
 def test_pml_downcasts_its_proxies_and_ours_does_not():

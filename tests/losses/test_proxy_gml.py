@@ -3,6 +3,7 @@ import warnings
 
 import pytest
 import torch
+from pytorch_metric_learning.distances import LpDistance
 from pytorch_metric_learning.reducers import DoNothingReducer
 from torch.nn.functional import cross_entropy
 
@@ -123,6 +124,11 @@ def test_rounding_does_not_add_a_proxy(r, num_classes, per_class, k):
     assert ProxyGMLLoss(num_classes, 2, per_class, r=r, positive_mask=False).k == k
 
 
+def test_a_distance_that_is_no_similarity_is_refused():
+    with pytest.raises(ValueError, match="LpDistance is a distance; this loss needs a similarity"):
+        ProxyGMLLoss(4, 2, r=1.0, distance=LpDistance())
+
+
 @pytest.mark.parametrize("r", [0.0, -0.1, 1.01])
 def test_r_is_a_share(r):
     with pytest.raises(ValueError, match="r must be"):
@@ -132,6 +138,12 @@ def test_r_is_a_share(r):
 def test_warns_when_own_proxies_fill_the_selection():
     with pytest.warns(UserWarning, match="no other class"):
         ProxyGMLLoss(10, 4, 12, r=0.05)
+    with pytest.warns(UserWarning, match="k = 12 of 12 proxies per class") as warned:
+        ProxyGMLLoss(10, 4, 12, r=0.1)
+    assert warned[0].filename == __file__, "it names the line that made the loss"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert ProxyGMLLoss(10, 4, 12, r=0.105).k == 13
 
 
 def test_proxies_start_uniform_within_the_authors_bound():
@@ -162,3 +174,26 @@ def test_the_cross_entropy_of_the_proxies_does_not_depend_on_the_size_of_its_blo
     torch.testing.assert_close(value, expected)
     got, wanted = (torch.autograd.grad(3 * x, (rows, columns)) for x in (value, expected))
     torch.testing.assert_close(got, wanted)
+
+
+@pytest.mark.parametrize("entries", [30, 10_000])
+def test_the_cross_entropy_of_large_logits_is_finite(entries, monkeypatch):
+    monkeypatch.setattr(proxy_gml, "_ENTRIES", entries)
+    torch.manual_seed(0)
+    rows, columns, classes = 1000 * torch.randn(9, 5), torch.randn(5, 7), torch.randint(7, (9,))
+    value = proxy_gml.product_cross_entropy(rows, columns, classes)
+    torch.testing.assert_close(value, cross_entropy(rows @ columns, classes))
+
+
+def test_logits_of_more_than_one_block_are_not_kept_for_the_gradient(monkeypatch):
+    monkeypatch.setattr(proxy_gml, "_ENTRIES", 200)
+    rows, columns = torch.randn(40, 3, requires_grad=True), torch.randn(3, 50, requires_grad=True)
+    kept = []
+
+    def keep(tensor):
+        kept.append(tensor.numel())
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        proxy_gml.product_cross_entropy(rows, columns, torch.randint(50, (40,)))
+    assert sorted(kept) == [rows.numel(), columns.numel()]

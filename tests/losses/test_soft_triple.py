@@ -2,6 +2,8 @@
 
 import pytest
 import torch
+from pytorch_metric_learning import losses as pml_losses
+from pytorch_metric_learning.distances import BaseDistance, CosineSimilarity, DotProductSimilarity
 from torch.nn import functional
 
 from losses import SoftTripleLoss
@@ -64,6 +66,19 @@ def test_logits_are_between_the_similarities_to_the_worst_and_the_best_center() 
     logits = loss.get_logits(embeddings)
     assert (logits <= similarity.amax(dim=2) + 1e-6).all()
     assert (logits >= similarity.mean(dim=2) - 1e-6).all()
+
+
+@pytest.mark.parametrize(
+    "distance",
+    [DotProductSimilarity(normalize_embeddings=False), CosineSimilarity(p=3), CosineSimilarity(power=2)],
+    ids=["products", "cosines of another norm", "squared cosines"],
+)
+def test_other_similarities_than_the_cosine_give_what_they_give_in_pml(distance: BaseDistance) -> None:
+    embeddings, labels = torch.randn(8, 5), torch.arange(8) % 4
+    theirs = pml_losses.SoftTripleLoss(4, 5, centers_per_class=3, distance=distance)
+    ours = SoftTripleLoss(4, 5, centers_per_class=3, tau=0.0, distance=distance)
+    ours.fc.data.copy_(theirs.fc.data)
+    torch.testing.assert_close(ours(embeddings, labels), theirs(embeddings, labels))
 
 
 @pytest.mark.parametrize("special", ["none", "equal centres", "a centre of norm 0"])

@@ -228,3 +228,21 @@ def test_a_training_whose_steps_were_skipped_is_flagged():
 def test_a_training_that_no_epoch_improved_is_flagged_unless_it_was_never_trained():
     assert "no trained epoch" in some_result(SPEC, beats_untrained=False).flag
     assert some_result(SPEC, beats_untrained=False, stopped_by="untrained").flag is None
+
+
+def test_a_training_without_validation_classes_has_no_objective():
+    with pytest.raises(ValueError, match="no objective"):
+        _ = some_result(SPEC).model_copy(update={"best_map_at_r": None}).objective
+
+
+def test_a_run_is_named_in_messages_by_its_number_and_by_a_search_that_is_not_the_first():
+    assert some_run(run=2).name == "run 2"
+    assert some_run(run=2, search=1).name == "run 2 of search 1"
+
+
+def test_a_run_is_named_by_its_metrics_in_any_order_and_by_what_chose_its_epochs():
+    plain = run_fingerprint(("a", "b"))
+    assert plain == run_fingerprint(("a", "b"), (), ())
+    assert run_fingerprint(("a", "b"), ("nmi", "recall@2")) == run_fingerprint(("a", "b"), ("recall@2", "nmi"))
+    names = {plain, run_fingerprint(("a", "b"), ("nmi",)), run_fingerprint(("a", "b"), (), ("c", "d"))}
+    assert len({*names, run_fingerprint(("a", "b"), (), ("d", "c"))}) == 4

@@ -13,6 +13,8 @@ from tests.support.sample_records import some_result, some_spec
 def test_a_training_is_cut_off_if_its_last_checkpoint_is_the_best():
     spec = some_spec()
     assert some_result(spec).cut_off
+    assert some_result(spec, best_iteration=1, iterations=1).cut_off
+    assert not some_result(spec, best_iteration=0, iterations=0).cut_off, "no step was cut off"
     assert not some_result(spec, best_iteration=100).cut_off
     assert not some_result(spec, stopped_by="patience").cut_off
     assert not some_result(spec, stopped_by="nan").cut_off

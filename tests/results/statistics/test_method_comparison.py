@@ -104,6 +104,32 @@ def test_methods_are_equal_within_a_margin_that_the_runs_can_see():
     assert compare_methods(close, margin=0.05).pair("good", "poor").verdict == "a better"
 
 
+def test_by_default_methods_are_equal_if_they_differ_by_less_than_half_a_point():
+    steps = np.array([-1, 1, -1, 1, 0, 0]) * 1e-4
+    level = {"first": 0.500, "close": 0.503, "apart": 0.506}
+    result = compare_methods({name: by_run((mean + steps).tolist()) for name, mean in level.items()})
+    assert result.pair("first", "close").p_equal < 0.001
+    assert result.pair("close", "apart").p_equal < 0.001
+    assert result.pair("first", "apart").p_equal > 0.5
+
+
+def test_the_ends_of_a_difference_are_those_of_its_interval():
+    pair = compare_methods(METHODS, "Welch t").pair("good", "poor")
+    good, poor = (list(METHODS[name].values()) for name in ("good", "poor"))
+    expected = stats.ttest_ind(good, poor, equal_var=False).confidence_interval(0.95)
+    assert (pair.low, pair.high) == pytest.approx((expected.low, expected.high))
+    untested = compare_methods(METHODS, "Welch t").pair("single", "poor")
+    assert (untested.low, untested.high) == (None, None)
+
+
+def test_a_p_value_at_the_level_itself_claims_nothing():
+    trained = {name: METHODS[name] for name in ("good", "near", "poor")}
+    for names, p, claim in ((("good", "poor"), "p_better", "a better"), (("good", "near"), "p_equal", "equal")):
+        level = getattr(compare_methods(trained, margin=0.05).pair(*names), p)
+        assert compare_methods(trained, alpha=level, margin=0.05).pair(*names).verdict != claim
+        assert compare_methods(trained, alpha=level * 1.01, margin=0.05).pair(*names).verdict == claim
+
+
 def test_groups_are_the_largest_sets_without_a_difference():
     level = {"a": 0.50, "b": 0.51, "c": 0.52, "d": 0.80}
     steps = np.array([-1, 1, -1, 1, 0, 0]) * 0.003

@@ -78,7 +78,7 @@ def test_a_silent_process_of_another_machine_loses_its_lease_after_a_while(store
         change_owner(store, machine="elsewhere boot namespace")
         elsewhere = replace(this_process(), machine="elsewhere boot namespace")
         assert mine.take("a") == elsewhere
-        clock[0] += leases.LEASE_SECONDS - 1
+        clock[0] += leases.LEASE_SECONDS
         assert mine.take("a") == elsewhere
         change_owner(store, beats=1)
         clock[0] += 2
@@ -86,6 +86,15 @@ def test_a_silent_process_of_another_machine_loses_its_lease_after_a_while(store
         clock[0] += leases.LEASE_SECONDS + 1
         assert mine.take("a") is None
         assert not others.has("a")
+
+
+def test_a_lease_that_is_given_back_in_this_moment_is_taken_by_the_next_try(store, monkeypatch):
+    with store.leases() as mine:
+        with monkeypatch.context() as moment:
+            moment.setattr(leases, "insert_unless_present", lambda *row: False)
+            assert mine.take("a") == this_process()
+        assert not mine.has("a")
+        assert mine.take("a") is None
 
 
 def test_an_owner_gives_signs_of_life(store, monkeypatch):

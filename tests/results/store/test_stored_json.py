@@ -65,3 +65,14 @@ def test_a_damaged_experiment_is_told_from_an_old_one(tmp_path, change, kind):
     with pytest.raises(StoreError) as error:
         store.experiment("f" * 32)
     assert type(error.value) is kind
+
+
+def test_an_old_experiment_is_told_by_the_outermost_key_that_it_lacks(tmp_path):
+    store = Store(f"sqlite:///{tmp_path / 's.sqlite'}", tmp_path)
+    store.put_experiment("f" * 32, "some", some_summary())
+    with store._database.writing() as connection:
+        summary = json.loads(connection.execute(sa.select(EXPERIMENTS.c.settings)).scalar_one())
+        del summary["experiment"]["trunk"]["name"]
+        connection.execute(sa.update(EXPERIMENTS).values(settings=json.dumps(summary)))
+    with pytest.raises(IncompleteExperimentError, match="without its experiment; start it again"):
+        store.experiment("f" * 32)

@@ -50,6 +50,10 @@ def test_a_training_comes_out_as_it_was_put_in(store, file):
     assert opened(file).fold_result(spec.fingerprint) == some_result(spec)
 
 
+def test_the_folder_of_the_artifacts_is_the_one_that_was_given(store, file):
+    assert store.artifacts == file.parent / "artifacts"
+
+
 def test_the_first_result_of_a_training_stays(any_store):
     spec = some_spec()
     any_store.put_fold(spec, some_result(spec, 0.5))
