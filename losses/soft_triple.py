@@ -155,6 +155,8 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
     ) -> None:
         if regularizer not in ("halved", "mean"):
             raise ValueError(f"regularizer must be 'halved' or 'mean', got {regularizer!r}")
+        if (distance := kwargs.get("distance")) is not None:
+            require_similarity(distance)  # PML would end in an assertion without a message.
         super().__init__(
             num_classes,
             embedding_size,
@@ -164,7 +166,6 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
             margin=margin,
             **kwargs,
         )
-        require_similarity(self.distance)
         self.embedding_size = embedding_size
         self.tau, self.regularizer = tau, regularizer
         self.add_to_recordable_attributes(list_of_names=["tau", "regularizer"], is_stat=False)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 from pytorch_metric_learning import losses as pml_losses
-from pytorch_metric_learning.distances import BaseDistance, CosineSimilarity, DotProductSimilarity
+from pytorch_metric_learning.distances import BaseDistance, CosineSimilarity, DotProductSimilarity, LpDistance
 from torch.nn import functional
 
 from losses import SoftTripleLoss
@@ -101,3 +101,8 @@ def test_the_gradient_written_out_is_that_of_unit_centres(special: str) -> None:
     value = (cosines**3).sum() + 2 * spread
     torch.testing.assert_close(value, total, rtol=1e-9, atol=1e-9)
     torch.testing.assert_close(torch.autograd.grad(value, (own, loss.fc)), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_a_distance_is_refused_with_the_remedy():
+    with pytest.raises(ValueError, match="LpDistance is a distance; this loss needs a similarity"):
+        SoftTripleLoss(4, 8, distance=LpDistance())
