@@ -42,7 +42,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "protocols/search/study.py": ("tests/protocols/search/test_study.py", "tests/protocols/test_mlrc.py"),
     "protocols/metrics/retrieval.py": ("tests/protocols/metrics/test_retrieval.py",),
     "protocols/metrics/neighbours.py": ("tests/protocols/metrics",),
-    "protocols/training/train_fold.py": ("tests/protocols/training",),
+    "protocols/training/train_fold.py": ("tests/protocols/training", "tests/protocols/test_standard.py"),
     "protocols/evaluation/evaluate_run.py": ("tests/protocols/evaluation",),
     "results/spec/racing.py": ("tests/results/spec/test_racing.py",),
     "results/spec/seeds.py": ("tests/contracts/test_fingerprints.py", "tests/protocols/test_problem.py"),

@@ -84,10 +84,8 @@ class Study:
             "space": [parameter.model_dump(mode="json") for parameter in self.space],
             "sampler": self.sampler.model_dump(mode="json"),
             "version": SEARCH_VERSION,
+            "training_version": TRAINING_VERSION,
         }
-        if TRAINING_VERSION > 1:
-            # Version 1 is left out, so that searches from before this key keep their fingerprints.
-            identity["training_version"] = TRAINING_VERSION
         if self.racing:
             identity["racing"] = RACING_VERSION
         return identity
@@ -221,4 +219,4 @@ def _scored(trial: Trial, folds: Sequence[FoldResult], race: Race, *, n_folds: i
 
 def _best(trials: Sequence[Trial]) -> Trial:
     """The trial with the highest score on all folds; of equal scores the earlier one (specification, 11.11)."""
-    return max((trial for trial in trials if trial.state == "complete"), key=lambda trial: trial.score or 0.0)
+    return max((trial for trial in trials if trial.state == "complete"), key=lambda trial: mean_of(trial.fold_scores))

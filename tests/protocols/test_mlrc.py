@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from protocols.jobs import EvaluateJob, Job, TrainJob
-from protocols.mlrc import mlrc, trainings_of
+from protocols.mlrc import foreseeable, kinds, mlrc, trainings_of
 from protocols.problem import Problem
 from protocols.search.open_method import OpenMethod
 from protocols.search.space import SearchParameter
@@ -355,3 +355,37 @@ def test_an_exhaustive_parameter_has_its_own_number_of_trials(problem: Problem) 
 def test_another_problem_is_another_study(problem: Problem, change: dict[str, Any]) -> None:
     one = Study(problem, OPEN, BUDGET, SAMPLER, TrialsInMemory())
     assert one.name != Study(replace(problem, **change), OPEN, BUDGET, SAMPLER, TrialsInMemory()).name
+
+
+def test_before_a_search_no_training_is_foreseeable_and_without_one_all_are(problem: Problem) -> None:
+    assert foreseeable(study(problem, OPEN, BUDGET)) == []
+    settled = OpenMethod(method=CONTRASTIVE)
+    assert foreseeable(study(problem, settled, BUDGET)) == [job.spec for job in _drive(problem, settled).reproductions]
+
+
+def test_what_is_foreseeable_grows_with_the_search_up_to_all_trainings(problem: Problem) -> None:
+    twice, log = replace(BUDGET, searches=2), TrialsInMemory()
+    asked = [job.spec for jobs in _drive(problem, budget=twice).asked for job in jobs if isinstance(job, TrainJob)]
+    known = []
+    work = mlrc(Study(problem, OPEN, twice, SAMPLER, log))
+    jobs = next(work)
+    while True:
+        known.append(len(foreseeable(Study(problem, OPEN, twice, SAMPLER, log))))
+        assert foreseeable(Study(problem, OPEN, twice, SAMPLER, log)) == asked[: known[-1]]
+        if len(known) == 12:
+            break
+        jobs = work.send([_hump(job.spec) if isinstance(job, TrainJob) else _record(job) for job in jobs])
+    # One trial after another; the end of a search settles its reproductions.
+    assert known == [4, 8, 12, 16, 28, 28, 32, 36, 40, 44, 56, 56]
+
+
+def test_the_kind_of_training_is_that_of_the_first_reproduction(problem: Problem) -> None:
+    settled = OpenMethod(method=CONTRASTIVE)
+    assert kinds(study(problem, settled, BUDGET)) == [_drive(problem, settled).reproductions[0].spec]
+
+
+def test_a_reproduction_without_all_its_results_is_not_tested(problem: Problem) -> None:
+    work = mlrc(study(problem, OpenMethod(method=CONTRASTIVE), BUDGET))
+    jobs = next(work)
+    with pytest.raises(ValueError, match="shorter"):
+        work.send([_hump(job.spec) for job in jobs[:-1]])

@@ -242,6 +242,17 @@ def test_duplicates_are_equally_near_wherever_they_are(threads: int, d: int, que
     assert torch.equal(pairs[:, 0, 0], torch.arange(queries) % 701)
 
 
+@pytest.mark.parametrize(("d", "n"), [(64, 151), (130, 105)])
+@pytest.mark.usefixtures("same_threads_afterwards")
+def test_duplicates_among_the_last_references_are_equally_near(d: int, n: int) -> None:
+    """At these sizes, the last columns of a product with one row round otherwise unless it is filled up."""
+    torch.set_num_threads(1)
+    half = _sample(n, d, 1, 2, torch.float32)[0]
+    for query in half.split(1):
+        pairs = nearest(query, torch.cat([half, half]), 20, exclude_self=False).unflatten(1, (10, 2))
+        assert torch.equal(pairs[..., 0] + n, pairs[..., 1])
+
+
 @pytest.mark.parametrize("elements", [1, 41, 42, 83, 84, 41 * 41, 10**6])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("gallery", [False, True])

@@ -38,3 +38,19 @@ def test_zeros_of_both_signs_are_equal(k: int) -> None:
 
 def test_all_equal_distances_are_in_the_order_of_columns() -> None:
     assert torch.equal(smallest(torch.full((3, 1000), 0.5), 7), torch.arange(7).expand(3, 7))
+
+
+def test_only_rows_with_a_tie_at_the_cut_are_sorted_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    sorted_rows = []
+    argsort = Tensor.argsort
+
+    def watched(distances: Tensor, **options: bool) -> Tensor:
+        sorted_rows.append(len(distances))
+        return argsort(distances, **options)
+
+    distances = torch.arange(1000.0).flip(0).repeat(20, 1)
+    distances[3, 5] = distances[3, -7]
+    expected = _expected(distances, 7)
+    monkeypatch.setattr(Tensor, "argsort", watched)
+    assert torch.equal(smallest(distances, 7), expected)
+    assert sorted_rows == [1]

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from pydantic import ValidationError
 
 from protocols.search.space import SearchParameter, searched_ranges, tried
 from results.spec.search_settings import SearchedRange
@@ -69,9 +70,40 @@ def test_whole_numbers_have_equal_shares() -> None:
     assert [values.count(value) for value in (2, 3, 4, 5)] == [1000] * 4
 
 
+@pytest.mark.parametrize(
+    ("scale", "low", "high", "said"),
+    [
+        ("log", 0, 1, "a log scale needs low > 0"),
+        ("int_log", 0, 8, "a log scale needs low > 0"),
+        ("int", 1.5, 8, "needs whole numbers"),
+        ("int", 1, 8.5, "needs whole numbers"),
+        ("choice", 1, 8, "has choices to search, not a range"),
+    ],
+)
+def test_a_range_that_its_scale_cannot_have_is_refused(scale: Any, low: float, high: float, said: str) -> None:
+    choices = ("soft", "hard") if scale == "choice" else None
+    with pytest.raises(ValidationError, match=said):
+        SearchParameter(target="loss.x", scale=scale, low=low, high=high, choices=choices)
+
+
+BINS = SearchParameter(target="loss.num_bins", scale="int", low=2, high=8, exhaustive=True)
+
+
+@pytest.mark.parametrize("trials", [7, 50])
+def test_a_budget_for_all_values_tries_each_once(trials: int) -> None:
+    assert tried((BINS,), trials) == ((BINS,), 7)
+
+
+def test_only_one_parameter_alone_that_asks_for_it_is_tried_at_all_values() -> None:
+    searched = SearchParameter(target="loss.num_bins", scale="int", low=2, high=8)
+    margin = SearchParameter(target="loss.margin", scale="linear", low=0, high=1)
+    assert tried((searched,), 50) == ((searched,), 50)
+    assert tried((BINS, margin), 50) == ((searched, margin), 50)
+    assert tried((margin, BINS), 50) == ((margin, searched), 50)
+
+
 @pytest.mark.parametrize("trials", [1, 6])
 def test_a_budget_too_small_for_all_values_is_searched(trials: int) -> None:
-    bins = SearchParameter(target="loss.num_bins", scale="int", low=2, high=8, exhaustive=True)
-    (parameter,), count = tried((bins,), trials)
+    (parameter,), count = tried((BINS,), trials)
     assert count == trials
     assert not parameter.exhaustive

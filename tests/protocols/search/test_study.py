@@ -146,3 +146,43 @@ def test_a_smaller_budget_takes_the_first_trials_of_a_longer_search(problem: Pro
     finish(longer, lambda margin, fold: remaining.pop(0), 4)
     shorter = study_of(problem, longer.log, budget=Budget(trials=2))
     assert shorter.found_hyperparameters() == longer.trials()[1].setting
+
+
+def test_in_a_race_a_trial_that_is_clearly_behind_gets_no_more_folds(problem: Problem) -> None:
+    log, four = TrialsInMemory(), replace(problem, folds=4)
+    searches = study_of(four, log, racing=True, budget=Budget(trials=2, searches=2)).searches()
+    for search in searches:
+        remaining = [0.5] * 4 + [0.1]
+        steps = finish(search, lambda margin, fold, left=remaining: left.pop(0), 2)
+        best, behind = search.trials()
+        assert [(trial.state, len(trial.trainings)) for trial in (best, behind)] == [("complete", 4), ("raced", 1)]
+        assert search.known_specs() == [*search.specs(best), search.specs(behind)[0]]
+        assert search.found_hyperparameters() == best.setting
+        # A step waits for one fold. Those after it are for idle workers.
+        asked = [[(job.spec.fold, job.if_idle) for job in jobs] for jobs in steps]
+        assert asked == [[(f, f > first) for f in range(first, 4)] for first in (0, 1, 2, 3, 0)]
+    assert searches[0].spared() == 6, "three folds in each of the two searches"
+
+
+def test_a_trial_that_is_not_behind_is_trained_on_all_folds_and_spares_nothing(problem: Problem) -> None:
+    study = study_of(problem, racing=True)
+    finish(study, lambda margin, fold: 0.5, 4)
+    assert [trial.state for trial in study.trials()] == ["complete"] * 4
+    assert study.spared() == 0
+
+
+def test_each_search_is_kept_under_one_of_the_names(problem: Problem) -> None:
+    log = TrialsInMemory()
+    study = study_of(problem, log, budget=Budget(trials=1, searches=3))
+    for search in study.searches():
+        finish(search, lambda margin, fold: 0.5, 1)
+    assert list(log.studies) == list(study.study_names())
+    assert len(log.studies) == 3
+    assert study_of(problem, method=OpenMethod(method=TRIPLET)).study_names() == ()
+
+
+def test_with_other_runs_the_search_stays_the_same(problem: Problem) -> None:
+    study = study_of(problem, budget=Budget(trials=4, reproductions=10, searches=2))
+    fewer = study.with_runs(3)
+    assert (study.n_runs, fewer.n_runs) == (20, 6)
+    assert (fewer.study_names(), fewer.n_trials) == (study.study_names(), 4)

@@ -5,6 +5,7 @@ import math
 import random
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import pairwise
@@ -27,7 +28,7 @@ from protocols.training.train_fold import TrainedFold, train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.trunks.trunk_registry import TRUNKS, SmallConv
 from results.records.records import FoldResult
-from results.spec.training_spec import Component, MethodSpec, OptimizerSettings, TrainingSettings
+from results.spec.training_spec import Component, MethodSpec, OptimizerSettings
 from results.values import derive_seed
 from tests.support.toys import (
     CONTRASTIVE,
@@ -297,13 +298,11 @@ def test_an_improvement_starts_the_patience_anew(
     assert result.iterations == improved + stop
 
 
-def test_the_defaults_are_the_protocols() -> None:
-    defaults = TrainingSettings()
-    assert (defaults.batch_size, defaults.iterations_per_epoch, defaults.max_epochs) == (32, 100, 1000)
-    assert (defaults.validate_every, defaults.patience) == (2, 9)
-    assert defaults.optimizer == OptimizerSettings(
-        name="RMSprop", lr=1e-6, weight_decay=1e-4, arguments={"momentum": 0.9}
-    )
+def test_the_time_of_a_training_is_that_of_its_call(dataset: Dataset) -> None:
+    fold = toy_fold(dataset, training=short(max_epochs=1))
+    started = time.perf_counter()
+    result = train_fold(*fold).result
+    assert 0 < result.wall_time <= time.perf_counter() - started
 
 
 def test_epoch_0_is_scored_but_never_wins(dataset: Dataset) -> None:
@@ -433,6 +432,7 @@ def test_a_network_broken_from_the_start_is_a_failure_with_its_weights(
     assert trained.result.objective == 0.0
     assert trained.result.reason == "validation embeddings not finite at iteration 0"
     assert trained.result.curve == ()
+    assert trained.result.untrained_map_at_r == 0.0
     EmbeddingModel(spec.trunk, spec.embedding_size).load_state_dict(trained.weights)
 
 

@@ -5,6 +5,7 @@ import math
 import pytest
 from pydantic import ValidationError
 
+from results.spec.training_spec import ImageSettings, MethodSpec, OptimizerSettings, StepSchedule, TrainingSettings
 from results.spec.trunk_spec import InputFormat, TrunkSpec
 from results.values import fingerprint_of
 
@@ -59,3 +60,64 @@ def test_input_format_and_momentum_are_part_of_the_fingerprint_only_if_they_are_
     specs = [trunk, *(TrunkSpec(**TRUNK, batch_norm="training", **values) for values in changed)]
     assert len({fingerprint_of(spec.model_dump(mode="json")) for spec in specs}) == len(specs)
     assert [TrunkSpec.model_validate_json(spec.model_dump_json()) for spec in specs] == specs
+
+
+def test_the_defaults_are_the_protocols():
+    defaults = TrainingSettings()
+    assert (defaults.batch_size, defaults.iterations_per_epoch, defaults.max_epochs) == (32, 100, 1000)
+    assert (defaults.validate_every, defaults.patience) == (2, 9)
+    assert defaults.optimizer == OptimizerSettings(
+        name="RMSprop", lr=1e-6, weight_decay=1e-4, arguments={"momentum": 0.9}
+    )
+    images = ImageSettings()
+    assert (images.resize, images.crop, images.flip) == (256, 227, True)
+    assert (images.area, images.ratio) == ((0.16, 1.0), (3 / 4, 4 / 3))
+    assert MethodSpec(name="some", loss=None).samples_per_class == 4
+
+
+METHOD = {"name": "some", "loss": None}
+SCHEDULE = {"milestones": (1,), "factor": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "field", "least"),
+    [
+        (MethodSpec, METHOD, "samples_per_class", 0),
+        (MethodSpec, METHOD, "warmup_passes", 0),
+        (MethodSpec, METHOD, "warmup_steps", 0),
+        (ImageSettings, {}, "resize", 1),
+        (ImageSettings, {}, "crop", 1),
+        (ImageSettings, {}, "evaluation_resize", 1),
+        (TrainingSettings, {}, "batch_size", 1),
+        (TrainingSettings, {}, "iterations_per_epoch", 1),
+        (TrainingSettings, {}, "max_epochs", 1),
+        (TrainingSettings, {}, "validate_every", 1),
+        (TrainingSettings, {}, "patience", 0),
+    ],
+)
+def test_counts_have_a_least_value(model, given, field, least):
+    assert getattr(model.model_validate({**given, field: least}), field) == least
+    assert "greater than or equal" in refused(model, **given, **{field: least - 1})
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "field", "inside", "outside"),
+    [
+        (StepSchedule, SCHEDULE, "factor", (0.001, 0.999), (0, 1, -0.5, 1.5)),
+        (StepSchedule, SCHEDULE, "milestones", ((1,), (1, 3)), ((),)),
+        (TrainingSettings, {}, "clip_value", (1e-9, None), (0, -1)),
+        (TrainingSettings, {}, "clip_norm", (1e-9, None), (0, -1)),
+    ],
+)
+def test_a_schedule_lowers_rates_and_a_clip_leaves_something(model, given, field, inside, outside):
+    for value in inside:
+        assert getattr(model.model_validate({**given, field: value}), field) == value
+    for value in outside:
+        refused(model, **{**given, field: value})
+
+
+@pytest.mark.parametrize(
+    ("iterations", "images", "steps"), [(100, 24, 100), (None, 24, 3), (None, 31, 3), (None, 32, 4), (None, 5, 1)]
+)
+def test_an_epoch_is_its_number_of_iterations_or_a_pass_in_whole_batches(iterations, images, steps):
+    assert TrainingSettings(batch_size=8, iterations_per_epoch=iterations).steps_per_epoch(images) == steps
