@@ -9,22 +9,6 @@ from results.spec.search_settings import SearchedRange
 from results.values import Record
 
 
-class StoppedMethod(Record):
-    """A method that got no more runs, because it was clearly behind the leader.
-
-    Attributes:
-        difference: Mean of the leader minus mean of the method, a fraction of 1.
-        level: Level of the boundary. A method with a smaller p value is stopped.
-    """
-
-    method: str
-    runs: int
-    leader: str
-    difference: float
-    p: float
-    level: float
-
-
 class ExperimentData(Record):
     """The data that an experiment was started on.
 
@@ -51,7 +35,6 @@ class ExperimentSummary(Record):
         methods: Titles by method key, in the order of the tables' rows.
         runs: Number of runs that each method has when the experiment is complete, by key.
         experiment: The experiment. It is written without the folder of its images, which differs between machines.
-        stopped: Methods that got no more runs because they were clearly behind, in the order of their stops.
         seen_after: Numbers of runs after which the results could be seen before more runs were asked for.
         data: The data that it was started on; None if it was never started.
         ranges: The ranges in which numeric hyperparameters are searched, by method and target.
@@ -60,7 +43,6 @@ class ExperimentSummary(Record):
     methods: dict[str, str]
     runs: dict[str, int]
     experiment: Experiment
-    stopped: tuple[StoppedMethod, ...] = ()
     seen_after: tuple[int, ...] = ()
     data: ExperimentData | None = None
     ranges: dict[str, dict[str, SearchedRange]] = Field(default={})
@@ -87,20 +69,13 @@ class ExperimentSummary(Record):
 
     @property
     def left_out(self) -> dict[str, LeftOut]:
-        """The rows that are not tested against the others, by key: under other conditions, or stopped early."""
+        """The rows that are not tested against the others, by key: under other conditions."""
         rows: dict[str, LeftOut] = {}
         comparable = self.experiment.comparable_rows()
         for row, changes in self.experiment.conditions.items():
             if row not in comparable:
                 conditions = ", ".join(f"{key} {value}" for key, value in changes.items())
                 rows[row] = LeftOut("†", f"{conditions}. Not compared with rows under other conditions.")
-        for stop in self.stopped:
-            leader = self.methods.get(stop.leader, stop.leader)
-            rows[stop.method] = LeftOut(
-                "‡",
-                f"stopped after {stop.runs} runs, {100 * stop.difference:.2f} points behind {leader} "
-                f"(p = {stop.p:.2g}, boundary {stop.level:.2g}). Not in the final comparison.",
-            )
         return rows
 
     @property
@@ -112,9 +87,7 @@ class ExperimentSummary(Record):
     @property
     def constant(self) -> frozenset[str]:
         """Methods that have one run because every other would be equal: nothing in them depends on a seed."""
-        stopped = {stop.method for stop in self.stopped}
-        alone = {key for key, planned in self.runs.items() if planned == 1 < self.reproductions}
-        return frozenset(alone - stopped)
+        return frozenset(key for key, planned in self.runs.items() if planned == 1 < self.reproductions)
 
     @field_serializer("experiment")
     def _without_folder(self, experiment: Experiment) -> dict[str, JsonValue]:

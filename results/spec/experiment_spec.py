@@ -13,9 +13,6 @@ from results.spec.training_spec import ImageSettings, TrainingSettings
 from results.spec.trunk_spec import NO_TRUNK, EmbedderSpec, TrunkSpec
 from results.values import Record, Spec, canonical_json, fingerprint_of
 
-FEWEST_FIRST_REPRODUCTIONS = 3
-"""Fewest runs before the first look. After two, a method that varies far more than the others is stopped too often."""
-
 MOST_REPRODUCTIONS = 1000
 """A larger number is a slip of the keyboard, and its trainings could not even be listed."""
 
@@ -79,21 +76,21 @@ class ProxySettings(Spec):
 
 
 class PrimaryScore(Spec):
-    """The score that decides which method is better. All pairs of methods are tested in it, and no other score is.
+    """The score that decides which method is better, and the comparisons that are asked for in it.
 
     Attributes:
         embeddings: Kind of the tested embeddings.
-        test: Test of the pairs. `moderated t` uses all runs and borrows variance from the other methods; `paired t`
-            uses matched runs only; `Welch t` uses all runs and borrows nothing.
         margin: Methods that differ by less than this many percentage points count as equal.
+        compare: `all` pairs of methods, each with the `best`, or each with the method of this name. Fewer comparisons
+            see smaller differences.
     """
 
-    optional = frozenset({"test", "margin"})
+    optional = frozenset({"margin", "compare"})
 
     metric: Literal["map_at_r", "r_precision", "precision_at_1"] = "map_at_r"
     embeddings: Literal["separated", "concatenated"] = "concatenated"
-    test: Literal["moderated t", "paired t", "Welch t"] = "moderated t"
     margin: float = Field(default=0.5, gt=0)
+    compare: str = "all"
 
 
 class RecordingSettings(Record):
@@ -128,9 +125,7 @@ class Experiment(Spec):
 
     Attributes:
         methods: Keys of the method cards, in the order of the table's rows.
-        reproductions: Re-trainings of each method's best setting. Files may write `{first: 3, at most: 10}`.
-        first_reproductions: Re-trainings before the first look. After it, and after every further re-training, methods
-            that are clearly behind the leader get no more. None makes all re-trainings of every method.
+        reproductions: Re-trainings of each method's best setting.
         folds: How many of the four folds are trained.
         seed: Base of all seeds.
         split: The split of the classes; None takes the protocol's default, and `{seed: 3}` draws its halves at random.
@@ -151,7 +146,7 @@ class Experiment(Spec):
     optional = frozenset(
         {
             *("split", "embedder_bias", "proxies", "settings", "metrics", "test_curves", "normalization"),
-            *("conditions", "primary", "peeking_metric", "first_reproductions", "recordings"),
+            *("conditions", "primary", "peeking_metric", "recordings"),
             "embedder",
         }
     )
@@ -179,20 +174,15 @@ class Experiment(Spec):
     conditions: dict[str, dict[str, JsonValue]] = Field(default={}, validation_alias="with")
     primary: PrimaryScore | None = None
     peeking_metric: Literal["precision_at_1", "r_precision", "map_at_r"] = "map_at_r"
-    first_reproductions: int | None = Field(default=None, ge=FEWEST_FIRST_REPRODUCTIONS)
     recordings: RecordingSettings | None = None
     embedder: EmbedderSpec = EmbedderSpec()
 
     @model_validator(mode="before")
     @classmethod
-    def _read_short_forms(cls, values: Any) -> Any:
-        """Read `reproductions: {first: 3, at most: 10}`, and fill in the trunk of features, which have none."""
+    def _fill_in_trunk(cls, values: Any) -> Any:
+        """Fill in the trunk of features, which have none."""
         if not isinstance(values, dict):
             return values
-        if isinstance(looks := values.get("reproductions"), dict):
-            if set(looks) != {"first", "at most"}:
-                raise ValueError("reproductions takes a number, or `first` and `at most`")
-            values = {**values, "reproductions": looks["at most"], "first_reproductions": looks["first"]}
         dataset = values.get("dataset")
         name = dataset.get("name") if isinstance(dataset, dict) else getattr(dataset, "name", None)
         return {"trunk": TrunkSpec(name=NO_TRUNK, weights=NO_TRUNK), **values} if name == FEATURES else values
@@ -210,11 +200,11 @@ class Experiment(Spec):
             raise ValueError("embedder: init: pca needs the bias, which centres the features; remove embedder_bias")
         if self.recordings is not None and self.recordings.images == "validation" and self.protocol == "standard":
             raise ValueError("recordings: protocol standard has no validation images in its final training")
-        if self.first_reproductions is not None:
-            if self.first_reproductions >= self.reproductions:
-                raise ValueError("needs fewer first reproductions than reproductions at most")
-            if self.search.searches > 1:
-                raise ValueError("reproductions cannot be stopped early if the search is repeated; set searches to 1")
+        if self.primary is not None and self.primary.compare not in ("all", "best", *self.rows):
+            raise ValueError(
+                f"primary: compare: {self.primary.compare} is no method of this experiment; "
+                f"use all, best, or one of {', '.join(self.rows)}"
+            )
         return self
 
     @property

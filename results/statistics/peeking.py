@@ -4,13 +4,16 @@ The released code of some papers keeps the epoch with the best test score (speci
 is the test score at the checkpoint that validation chose. The peeked score is the best test score of the same training.
 """
 
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from results.records.records import FoldResult, Scores, TestCurve, TestPoint
 from results.statistics.intervals import Interval
-from results.statistics.run_values import RunKey, search_interval
+from results.statistics.primary_comparison import method_intervals
+from results.statistics.run_values import RunKey
 from results.store.experiment_results import MeasuredExperiment
 
 
@@ -38,6 +41,7 @@ class Peeking:
         honest: Test score at the checkpoints that validation chose.
         peeked: Best test score along the same trainings.
         gain: `peeked` minus `honest`, run by run.
+        n: Number of runs that were used.
         left_out: Number of runs without test scores along their trainings.
         cut_off: Whether all trainings of the used runs were cut off (`cut_off`).
     """
@@ -46,13 +50,9 @@ class Peeking:
     honest: Interval
     peeked: Interval
     gain: Interval
+    n: int
     left_out: int
     cut_off: bool = False
-
-    @property
-    def n(self) -> int:
-        """Number of runs that were used."""
-        return self.gain.n
 
     @property
     def nothing_to_choose(self) -> bool:
@@ -68,32 +68,32 @@ def peeking(measured: MeasuredExperiment, metric: str = "map_at_r") -> list[Peek
     """
     if metric not in Scores.model_fields:
         raise ValueError(f"test curves hold {', '.join(Scores.model_fields)}, not {metric}")
-    by_method: dict[str, dict[RunKey, tuple[float, float] | None]] = {}
+    by_method: dict[str, dict[RunKey, tuple[float, float]]] = {}
+    runs: Counter[str] = Counter(record.method for record in measured.records)
     cut_off: dict[str, bool] = {}
     for record in measured.records:
         folds = [_fold(measured, fingerprint, metric) for fingerprint in record.fold_fingerprints]
         usable = [fold for fold in folds if fold is not None]
-        means = None
-        if len(usable) == len(folds):
-            means = float(np.mean([honest for honest, _ in usable])), float(np.mean([best for _, best in usable]))
+        if len(usable) < len(folds):
+            continue
+        means = float(np.mean([honest for honest, _ in usable])), float(np.mean([best for _, best in usable]))
         key = RunKey(record.dataset, record.seed, record.run, record.search)
         by_method.setdefault(record.method, {})[key] = means
-        if means is not None:
-            all_of_run = measured.cut_off_trainings(record) == len(folds)
-            cut_off[record.method] = cut_off.get(record.method, True) and all_of_run
-    return [_of_method(method, runs, cut_off[method]) for method, runs in by_method.items() if any(runs.values())]
+        all_of_run = measured.cut_off_trainings(record) == len(folds)
+        cut_off[record.method] = cut_off.get(record.method, True) and all_of_run
 
+    def over_runs(part: Callable[[float, float], float]) -> dict[str, Interval]:
+        values = {method: {key: part(*run) for key, run in own.items()} for method, own in by_method.items()}
+        return method_intervals(measured, values)
 
-def _of_method(method: str, runs: dict[RunKey, tuple[float, float] | None], cut_off: bool) -> Peeking:
-    usable = {key: run for key, run in runs.items() if run is not None}
-    return Peeking(
-        method=method,
-        honest=search_interval({key: honest for key, (honest, _) in usable.items()}),
-        peeked=search_interval({key: peeked for key, (_, peeked) in usable.items()}),
-        gain=search_interval({key: peeked - honest for key, (honest, peeked) in usable.items()}),
-        left_out=len(runs) - len(usable),
-        cut_off=cut_off,
-    )
+    honest, peeked = over_runs(lambda honest, _: honest), over_runs(lambda _, best: best)
+    gain = over_runs(lambda honest, best: best - honest)
+    return [
+        Peeking(
+            method, honest[method], peeked[method], gain[method], len(own), runs[method] - len(own), cut_off[method]
+        )
+        for method, own in by_method.items()
+    ]
 
 
 def _fold(measured: MeasuredExperiment, fingerprint: str, metric: str) -> tuple[float, float] | None:

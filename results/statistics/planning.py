@@ -1,89 +1,175 @@
-"""What a budget can see: the smallest detectable difference of an experiment, and the runs that a difference takes."""
+"""What a budget can see: the smallest difference that searches show, and the searches that a difference takes."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from scipy import special
 
 from results.records.records import RunRecord
-from results.spec.experiment_spec import PrimaryScore
+from results.spec.experiment_spec import Experiment, PrimaryScore
 from results.statistics.measured_noise import kept_measurements
-from results.statistics.method_comparison import ALPHA, MARGIN, RunValues
-from results.statistics.moderated import cautious_prior
-from results.statistics.pair_tests import moderated_t_of_moments, pairs_of, smallest_of_simulated
-from results.statistics.run_values import EmbeddingKind, run_values
+from results.statistics.method_comparison import ALPHA, POWER, Unit, corrected_level, smallest_detectable
+from results.statistics.pair_tests import pairs_of, pool_or_own
+from results.statistics.primary_comparison import unit_of
+from results.statistics.run_values import EmbeddingKind, by_search, values_by_run
+from results.statistics.search_deviation import (
+    FEWEST_TRIALS,
+    WIDENING,
+    SearchDeviation,
+    nearest_search_deviation,
+    search_deviation,
+)
+from results.store.experiment_results import MeasuredExperiment
 
-MOST_RUNS = 1000
-"""Largest number of runs that is looked for."""
+MOST_UNITS = 1000
+"""Largest number of searches or runs that is looked for."""
 
 _SIMULATED_PAIRS = 8_000
 
 
 @dataclass(frozen=True)
-class RunBudget:
+class Budget:
     """What an experiment can see. Differences are in the unit of the values.
 
     Attributes:
-        deviation: Standard deviation from run to run.
-        smallest: Smallest true difference that is called better with a probability of 80 %; None with one run.
+        unit: What the methods are compared by.
+        units: Searches of each method, or runs if nothing is searched.
+        deviation: Standard deviation from unit to unit; None if it is not known, as are the next three.
+        smallest: Smallest true difference that is called better with a probability of 80 %; None if there is no test.
+        one_more: The same with one unit more of each method.
+        needed: Units of each method for `wanted`; also None if more than `MOST_UNITS`.
         wanted: A difference of interest.
-        runs_needed: Runs of each method for `wanted`; None if more than `MOST_RUNS`.
-        from_own_runs: Whether the deviation is that of the experiment's own runs.
+        source: Where the deviation is from: `this experiment`, or a record.
     """
 
+    unit: Unit
     methods: int
-    runs: int
-    deviation: float
+    units: int
+    deviation: float | None
     smallest: float | None
+    one_more: float | None
+    needed: int | None
     wanted: float
-    runs_needed: int | None
-    from_own_runs: bool
+    source: str
 
 
 def budget(
-    methods: int, runs: int, score: PrimaryScore, records: Sequence[RunRecord] = (), *, on_features: bool = False
-) -> RunBudget:
-    """Compute what an experiment can see in its primary score.
+    experiment: Experiment, methods: int, score: PrimaryScore, measured: MeasuredExperiment | None = None
+) -> Budget:
+    """Compute what an experiment can see in its primary score. The difference of interest is the margin of equality.
 
-    The deviation from run to run is that of the records, or that of the experiments in `results/measured` if no method
-    has two runs that differ. Runs on features vary less. Differences are fractions of 1; the difference of interest is
-    the margin of equality.
+    The deviation is that of the experiment's own searches or runs if it has any, else that of the nearest record.
     """
-    own = run_deviation(run_values(records, score.metric, score.embeddings).values())
-    deviation = own or measured_deviation(score.metric, score.embeddings, on_features=on_features)
-    smallest = None if runs < 2 else deviation * smallest_difference(methods, runs)
-    return RunBudget(methods, runs, deviation, smallest, MARGIN, runs_for(methods, MARGIN / deviation), own is not None)
+    unit, margin = unit_of(experiment), score.margin / 100
+    units = experiment.reproductions if unit == "run" else experiment.search.searches
+    deviation, source, assumed = _deviation(experiment, score, unit, measured)
+    if deviation is None:
+        return Budget(unit, methods, units, None, None, None, None, margin, source)
+
+    def smallest(count: int) -> float | None:
+        if count > 1:
+            return deviation * smallest_difference(methods, count, score.compare)
+        return None if assumed is None else smallest_of_one_search(assumed, methods, score.compare)
+
+    needed = units_for(methods, margin / deviation, score.compare)
+    return Budget(unit, methods, units, deviation, smallest(units), smallest(units + 1), needed, margin, source)
+
+
+def _deviation(
+    experiment: Experiment, score: PrimaryScore, unit: Unit, measured: MeasuredExperiment | None
+) -> tuple[float | None, str, SearchDeviation | None]:
+    own = "this experiment"
+    if unit == "run":
+        deviation = run_deviation(values_of_searches(measured.records, score)) if measured else None
+        if deviation is not None:
+            return deviation, own, None
+        on_features = experiment.trunk.is_input_features
+        kept = measured_deviation(score.metric, score.embeddings, on_features=on_features)
+        return kept, "the runs in results/measured", None
+    found = search_deviation(measured, score) if measured and unit == "search" else None
+    if found is not None and found.deviation > 0:
+        return found.deviation, own, None
+    assumed = nearest_search_deviation(experiment, score)
+    return (None, "", None) if assumed is None else (assumed.deviation, assumed.record, assumed)
+
+
+def smallest_of_one_search(assumed: SearchDeviation, methods: int, compare: str = "all") -> float:
+    """Return the smallest difference that one search of each method shows, if an assumed deviation is doubled."""
+    error = np.array(2**0.5 * WIDENING * assumed.deviation)
+    return float(smallest_detectable(error, np.array(float(assumed.degrees)), compare, methods))
 
 
 @cache
-def smallest_difference(methods: int, runs: int) -> float:
-    """Compute the smallest difference that is called better with a probability of 80 %, in run-to-run deviations.
+def smallest_difference(methods: int, units: int, compare: str = "all") -> float:
+    """Compute the smallest difference that is called better with a probability of 80 %, in deviations of a unit.
 
-    The pair is corrected for all pairs, as the first step of Holm's method does. The runs are normal and vary equally.
-    Tables are simulated with a fixed seed, since the number of borrowed degrees of freedom varies between tables.
+    The correction is that of the smallest p value of the family. The units are normal and vary equally. Tables are
+    simulated with a fixed seed, since estimated variances differ between tables.
     """
     generator = np.random.default_rng(0)
-    pairs = len(pairs_of(methods)[0])
-    shape = (max(50, _SIMULATED_PAIRS // pairs), methods)
-    means = generator.standard_normal(shape) / np.sqrt(runs)
-    variances = generator.chisquare(runs - 1, shape) / (runs - 1)
-    tests = moderated_t_of_moments(means, variances, np.full(shape, float(runs)))
-    return float(smallest_of_simulated(tests, ALPHA, pairs))
+    shape = (max(50, _SIMULATED_PAIRS // len(pairs_of(methods)[0])), methods)
+    means = generator.standard_normal(shape) / np.sqrt(units)
+    variances = generator.chisquare(units - 1, shape) / (units - 1)
+    pairs = pool_or_own(means, variances, units).pairs()
+    level = corrected_level(compare, methods, ALPHA)
+    needed = special.stdtrit(pairs.degrees, 1 - level / 2) * pairs.error - pairs.difference
+    return float(np.quantile(needed, POWER))
 
 
 @cache
-def runs_for(methods: int, difference: float) -> int | None:
-    """Return the runs of each method that a difference in run-to-run deviations takes; None above `MOST_RUNS`."""
+def units_for(methods: int, difference: float, compare: str = "all") -> int | None:
+    """Return the searches (or runs) of each method that a difference in their deviations takes.
+
+    None above `MOST_UNITS`.
+    """
     low, high = 1, 2
-    while smallest_difference(methods, high) > difference:
+    while smallest_difference(methods, high, compare) > difference:
         low, high = high, 2 * high
-        if low > MOST_RUNS:
+        if low > MOST_UNITS:
             return None
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if smallest_difference(methods, middle) > difference else (low, middle)
-    return high if high <= MOST_RUNS else None
+        low, high = (middle, high) if smallest_difference(methods, middle, compare) > difference else (low, middle)
+    return high if high <= MOST_UNITS else None
+
+
+@dataclass(frozen=True)
+class Split:
+    """A way of spending trials on searches.
+
+    Attributes:
+        trainings: Trainings of each method, without racing.
+        deviation: Deviation between such searches by the nearest record; None if it is not known.
+        smallest: Smallest difference that they show; None likewise.
+    """
+
+    searches: int
+    trials: int
+    trainings: int
+    deviation: float | None
+    smallest: float | None
+
+
+def splits(experiment: Experiment, methods: int, score: PrimaryScore) -> list[Split]:
+    """Compare ways of spending the trials of an experiment: as one search, as three, and three of the full length."""
+    searches, trials = experiment.search.searches, experiment.search.trials
+    total = searches * trials
+    ways = dict.fromkeys(((1, total), (3, -(-total // 3)), (searches, trials), (3, total if searches == 1 else trials)))
+    found = []
+    for count, length in ways:
+        search = experiment.search.model_copy(update={"trials": length, "searches": count})
+        other = experiment.model_copy(update={"search": search})
+        assumed = nearest_search_deviation(other, score) if length >= FEWEST_TRIALS else None
+        smallest = None
+        if assumed is not None and count > 1:
+            smallest = assumed.deviation * smallest_difference(methods, count, score.compare)
+        elif assumed is not None:
+            smallest = smallest_of_one_search(assumed, methods, score.compare)
+        trainings = count * experiment.folds * (length + experiment.reproductions)
+        found.append(Split(count, length, trainings, assumed.deviation if assumed else None, smallest))
+    return sorted(found, key=lambda split: (split.trainings, split.searches))
 
 
 @cache
@@ -91,21 +177,26 @@ def measured_deviation(
     metric: str = "map_at_r", kind: EmbeddingKind = "concatenated", *, on_features: bool = False
 ) -> float:
     """Return the run-to-run deviation of the experiments in `results/measured`, a fraction of 1, over all methods."""
-    measured: list[RunValues] = []
+    score = PrimaryScore.model_validate({"metric": metric, "embeddings": kind})
+    measured: list[Sequence[float]] = []
     for _, kept in kept_measurements():
         if kept.summary.experiment.trunk.is_input_features == on_features:
-            measured += run_values(kept.records, metric, kind).values()
+            measured += values_of_searches(kept.records, score)
     deviation = run_deviation(measured)
     if deviation is None:
         raise ValueError("no measured experiment has two runs of a method")
     return deviation
 
 
-def run_deviation(methods: Iterable[RunValues]) -> float | None:
-    """Return the standard deviation from run to run, pooled over methods; None if none has two runs that differ."""
-    repeated = [list(by_run.values()) for by_run in methods if len(by_run) > 1]
-    if not repeated:
-        return None
-    variances = np.array([float(np.var(values, ddof=1)) for values in repeated])
-    pooled = cautious_prior(variances, np.array([len(values) - 1.0 for values in repeated])).variance
-    return float(np.sqrt(pooled)) or None
+def values_of_searches(records: Sequence[RunRecord], score: PrimaryScore) -> list[Sequence[float]]:
+    """Return the runs' scores of every search of every method."""
+    by_method = values_by_run(records, score.metric, score.embeddings).values()
+    return [runs for values in by_method for runs in by_search(values).values()]
+
+
+def run_deviation(settings: Iterable[Sequence[float]]) -> float | None:
+    """Return the standard deviation between runs of one setting, pooled over settings; None if no runs differ."""
+    repeated = [np.asarray(runs) for runs in settings if len(runs) > 1]
+    degrees = sum(len(runs) - 1 for runs in repeated if np.ptp(runs) > 0)
+    squares = sum(float(np.var(runs)) * len(runs) for runs in repeated)
+    return float(np.sqrt(squares / degrees)) if degrees else None

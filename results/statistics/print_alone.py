@@ -11,16 +11,18 @@ deviation or a confidence interval with the same number means less.
 """
 
 import math
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from results.published.claims_file import Claim, ClaimedValue
+from results.spec.experiment_spec import PrimaryScore
 from results.statistics.measured_noise import MeasuredNoise
-from results.statistics.method_comparison import ComparedPair, RunValues, compare_methods
+from results.statistics.method_comparison import ComparedPair, ComparisonResult
 from results.statistics.pair_tests import t_quantile
-from results.statistics.planning import run_deviation, runs_for
+from results.statistics.planning import budget, units_for
+from results.statistics.primary_comparison import comparison_on
 from results.statistics.published_verdict import deviation_of_interval
+from results.store.experiment_results import MeasuredExperiment
 
 PrintVerdict = Literal["within noise", "beyond noise", "no deviation known"]
 
@@ -69,7 +71,7 @@ def print_answer(claim: Claim, measured: MeasuredNoise | None) -> PrintAnswer:
         deviation,
         degrees,
         noise,
-        runs_for(2, round(claim.difference / deviation, 2)) if deviation else None,
+        units_for(2, round(claim.difference / deviation, 2)) if deviation else None,
         measured,
     )
 
@@ -113,7 +115,7 @@ def _deviation(side: ClaimedValue, claim: Claim) -> float:
 
 
 ClaimVerdict = Literal["holds", "contradicted", "cannot tell", "not run"]
-"""`holds`: a is better. `contradicted`: b is better, or the two are equal and the claimed difference is larger."""
+"""`holds`: a is better. `contradicted`: b is better. The size of the difference is another question."""
 
 
 @dataclass(frozen=True)
@@ -121,57 +123,33 @@ class RunsAnswer:
     """What the runs of one experiment show about a claim. Differences are fractions of 1.
 
     Attributes:
-        verdict: The verdict; never `not run`.
+        verdict: The verdict about the direction; never `not run`.
         pair: Method a compared with method b; its differences are a minus b.
-        methods: Number of methods of the comparison, for whose pairs the verdict is corrected.
-        runs_needed: Runs of each method with which a true difference of the claimed size is found with a probability
-            of 80 %; None if more than 1,000, or if the deviation is not known.
-        claimed: Whether the claimed difference lies in the interval of the difference, or where the interval lies; None
-            without an interval.
+        comparison: The experiment's comparison on the claim's score, from which the pair is.
+        needed: Searches (or runs) of each method with which a true difference of the claimed size is found with a
+            probability of 80 %; None if more than 1,000, or if the deviation is not known.
+        claimed: Whether the interval of the difference excludes the claimed size; None without an interval.
     """
 
     verdict: ClaimVerdict
     pair: ComparedPair
-    methods: int
-    runs_needed: int | None
-    claimed: Literal["inside", "smaller than claimed", "larger than claimed"] | None
+    comparison: ComparisonResult
+    needed: int | None
+    claimed: Literal["compatible", "excluded"] | None
 
 
-def runs_answer(
-    methods: Mapping[str, RunValues], a: str, b: str, claimed: float, constant: Collection[str] = ()
-) -> RunsAnswer:
-    """Judge a claim by runs.
+def runs_answer(measured: MeasuredExperiment, score: PrimaryScore, a: str, b: str, claimed: float) -> RunsAnswer | None:
+    """Judge a claimed difference, a fraction of 1, by an experiment's comparison on the claim's score.
 
-    `methods` has the values of all methods of the experiment under equal conditions, fractions of 1. Methods in
-    `constant` have one run that stands for all.
+    None if the experiment has no runs of both, or if its file asks for other pairs.
     """
-    # The pair's own methods come first, so that its difference is a minus b.
-    ordered = {name: methods[name] for name in dict.fromkeys((a, b, *methods))}
-    result = compare_methods(ordered, constant=constant)
-    pair = result.pair(a, b)
-    deviation = run_deviation(ordered.values())
-    return RunsAnswer(
-        _verdict(pair, claimed, result.margin),
-        pair,
-        len(ordered),
-        runs_for(len(ordered), round(claimed / deviation, 2)) if deviation else None,
-        _claimed_size(pair, claimed),
-    )
-
-
-def _verdict(pair: ComparedPair, claimed: float, margin: float) -> ClaimVerdict:
-    if pair.verdict == "a better":
-        return "holds"
-    if pair.verdict == "b better" or (pair.verdict == "equal" and claimed > margin):
-        return "contradicted"
-    return "cannot tell"
-
-
-def _claimed_size(
-    pair: ComparedPair, claimed: float
-) -> Literal["inside", "smaller than claimed", "larger than claimed"] | None:
-    if pair.low is None or pair.high is None:
+    comparison = comparison_on(measured, score)
+    pair = comparison.pair(a, b) if comparison else None
+    if comparison is None or pair is None:
         return None
-    if pair.high < claimed:
-        return "smaller than claimed"
-    return "larger than claimed" if pair.low > claimed else "inside"
+    sees = budget(measured.summary.experiment, len(comparison.values), score, measured)
+    needed = (
+        None if sees.deviation is None else units_for(len(comparison.values), claimed / sees.deviation, score.compare)
+    )
+    verdicts: dict[str, ClaimVerdict] = {"a better": "holds", "b better": "contradicted"}
+    return RunsAnswer(verdicts.get(pair.direction, "cannot tell"), pair, comparison, needed, pair.claimed_size(claimed))

@@ -1,15 +1,9 @@
-"""Values of a metric by run, with keys that match the runs of two methods.
-
-The runs of one search share what the search found and are alike, so where searches are repeated, a search counts once.
-"""
+"""Values of a metric by run, and grouped by search."""
 
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple, TypeVar
 
-import numpy as np
-
 from results.records.records import RunRecord, Scores
-from results.statistics.intervals import Interval, student_t_interval
 
 EmbeddingKind = Literal["separated", "concatenated"]
 """`separated` is the mean over the folds' models, `concatenated` their ensemble."""
@@ -27,15 +21,11 @@ class RunKey(NamedTuple):
 
 
 class SearchKey(NamedTuple):
-    """Key of a search that was repeated. Searches of two methods with equal keys match."""
+    """Key of a search: dataset, base seed, number of the search."""
 
     dataset: str
     seed: int
     search: int
-
-
-ValueKey = RunKey | SearchKey
-"""What a value belongs to: a run, or a search with all its runs."""
 
 
 def value_of(record: RunRecord, metric: str = "map_at_r", kind: EmbeddingKind = "concatenated") -> float:
@@ -55,23 +45,10 @@ def value_of(record: RunRecord, metric: str = "map_at_r", kind: EmbeddingKind = 
     return further[metric]
 
 
-def run_values(
-    records: Iterable[RunRecord], metric: str = "map_at_r", kind: EmbeddingKind = "concatenated"
-) -> dict[str, dict[ValueKey, float]]:
-    """Return the independent values of a metric by method, for intervals and tests.
-
-    Runs of one search are independent given the setting that it found. If a method's search was repeated, the runs of
-    one search are alike and only the searches are independent: a search then counts once, with the mean of its runs.
-    The methods are in the order of their first runs.
-    """
-    by_method = values_by_run(records, metric, kind)
-    return {method: independent_values(values) for method, values in by_method.items()}
-
-
 def values_by_run(
     records: Iterable[RunRecord], metric: str = "map_at_r", kind: EmbeddingKind = "concatenated"
 ) -> dict[str, dict[RunKey, float]]:
-    """Return the values of a metric by method and run. Arguments and errors are those of `run_values`."""
+    """Return the values of a metric by method and run; errors are those of `value_of`."""
     values: dict[str, dict[RunKey, float]] = {}
     for record in records:
         method_values = values.setdefault(record.method, {})
@@ -91,17 +68,3 @@ def by_search(values: Mapping[RunKey, _Value]) -> dict[SearchKey, list[_Value]]:
     for key, value in values.items():
         groups.setdefault(SearchKey(key.dataset, key.seed, key.search), []).append(value)
     return groups
-
-
-def independent_values(values: Mapping[RunKey, float]) -> dict[ValueKey, float]:
-    """Return the values themselves if they belong to one search, else the mean of each search."""
-    groups = by_search(values)
-    if len(groups) < 2:
-        return {key: value for key, value in values.items()}  # noqa: C416 - a dictionary of the wider type
-    return {key: float(np.mean(runs)) for key, runs in groups.items()}
-
-
-def search_interval(values: Mapping[RunKey, float]) -> Interval:
-    """Compute a method's mean over runs with its interval over runs, or over searches if there are several."""
-    interval = student_t_interval(list(independent_values(values).values()))
-    return Interval(interval.mean, interval.half_width, len(values))

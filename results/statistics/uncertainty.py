@@ -4,7 +4,7 @@ The model is crossed and random: the difference of two methods in run r on class
 Other runs and other classes could have been drawn, so both levels belong to the interval of the difference. The
 variance of the mean is V_run + V_class - V_rest. V_run is estimated from the means of runs, V_class from the means of
 classes. Both contain the variance of the rest, so it is subtracted once. Where searches were repeated, they take the
-place of runs, as in `run_values`. Degrees of freedom are Satterthwaite's. With few runs the sum has more degrees of
+place of runs. Degrees of freedom are Satterthwaite's. With few runs the sum has more degrees of
 freedom than the runs and could get a narrower interval than they have; then the wider one counts.
 """
 
