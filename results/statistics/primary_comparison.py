@@ -152,11 +152,8 @@ def method_intervals(measured: MeasuredExperiment, by_run: Mapping[str, Mapping[
         return intervals
     values = unit_values(measured, by_run)
     widths = mean_half_widths({key: values[key] for key in measured.summary.compared})
-    for method in intervals:
-        own = values[method]
-        if own.searched and not own.constant:
-            alone = student_t_interval(own.units) if own.units else intervals[method]
-            mean = alone.mean
-            half_width = widths.get(method, alone.half_width if own.units else None)
-            intervals[method] = Interval(mean, half_width, len(own.units))
+    for method, over_runs in intervals.items():
+        units = values[method].units
+        alone = student_t_interval(units) if units else Interval(over_runs.mean, None, 0)
+        intervals[method] = Interval(alone.mean, widths.get(method, alone.half_width), len(units))
     return intervals
