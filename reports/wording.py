@@ -1,9 +1,9 @@
-"""Texts for numbers, lists and tests in sentences."""
+"""Texts for numbers, lists and searches in sentences."""
 
 from collections.abc import Sequence
 
 from results.statistics.intervals import Interval
-from results.statistics.method_comparison import ComparedPair
+from results.statistics.method_comparison import MethodValues
 
 
 def percent(interval: Interval) -> str:
@@ -70,9 +70,12 @@ def _separator(names: Sequence[str]) -> str:
     return "; " if any("," in name for name in names) else ", "
 
 
-def test_of(pair: ComparedPair) -> str:
-    """Name the test of a pair."""
-    if pair.test == "paired t":
-        return f"paired t-test over {pair.n_a} matched runs"
-    name = "moderated t-test" if pair.test == "moderated t" else "Welch's t-test"
-    return f"{name} over {pair.n_a} and {pair.n_b} runs"
+def failed_searches(title: str, values: MethodValues) -> str:
+    """Say which searches of a method failed: `one of A's 3 searches reached 8.1, less than half of its best, 29.3`.
+
+    The units of the values are means of searches, of which at least one failed.
+    """
+    failed, searches, best = values.failed, len(values.units), max(values.units)
+    reached = listed([f"{100 * value:.1f}" for value in failed])
+    number = "one" if len(failed) == 1 else f"{len(failed)}"
+    return f"{number} of {title}'s {searches} searches reached {reached}, less than half of its best, {100 * best:.1f}"
