@@ -2,24 +2,37 @@
 
 from reports.tables.result_notes import budget_text
 from results.spec.experiment_spec import PrimaryScore
-from results.statistics.planning import RunBudget
+from results.statistics.planning import Budget
+
+SEARCHES = Budget("search", 5, 3, 0.0159, 0.0751, 0.0556, 480, 0.005, "this experiment")
 
 
-def text(**changes):
-    fields = {"methods": 5, "runs": 3, "deviation": 0.006, "smallest": 0.037, "wanted": 0.005, "runs_needed": 43}
-    return " ".join(budget_text(RunBudget(**{**fields, "from_own_runs": True, **changes}), PrimaryScore()))
+def text(score=None, **changes):
+    return " ".join(budget_text(Budget(**{**vars(SEARCHES), **changes}), score or PrimaryScore()))
 
 
-def test_the_smallest_difference_and_the_needed_runs_are_said():
+def test_the_smallest_difference_one_search_more_and_the_needed_searches_are_said():
     assert text() == (
-        "3 runs of each of 5 methods can show differences of 3.7 points or more in concatenated MAP@R, with a "
-        "probability of 80 %. "
-        "A difference of 0.5 points would take 43 runs of each. From the run-to-run deviation of this experiment's "
-        "runs, 0.60 points, taken as equal for all methods, and corrected for all pairs."
+        "3 searches of each of 5 methods can show differences of 7.5 points or more in concatenated MAP@R, with a "
+        "probability of 80 %. One search more of each would show 5.6 points. A difference of 0.5 points takes 480 "
+        "searches of each. The deviation between searches is 1.59 points in this experiment, taken as equal for all "
+        "methods. Corrected for all pairs."
     )
 
 
-def test_one_run_and_very_many_runs_are_said():
-    assert "One run of each of 5 methods can show no difference" in text(runs=1, smallest=None)
-    assert "would take more than 1000 runs of each" in text(runs_needed=None)
-    assert "deviation of the runs in results/measured" in text(from_own_runs=False)
+def test_runs_and_single_searches_are_named_as_such():
+    runs = text(unit="run", units=1, smallest=None, needed=None)
+    assert "1 run of each of 5 methods can show no difference" in runs
+    assert "takes more than 1,000 runs of each" in runs
+    assert "The deviation between runs" in runs
+    once = text(PrimaryScore(compare="best"), unit="single search", units=1)
+    assert "1 search of each of 5 methods can show differences of 7.5" in once
+    assert "For one search each it is doubled. Corrected for each method with the best." in once
+    assert "Corrected for each with my_loss." in text(PrimaryScore(compare="my_loss"))
+
+
+def test_an_unknown_deviation_is_said():
+    unknown = {"deviation": None, "smallest": None, "one_more": None, "needed": None, "source": ""}
+    once = text(unit="single search", units=1, **unknown)
+    assert "is not known, since no kept record says how far two searches of this size differ. 3 searches" in once
+    assert text(**unknown).endswith("They will say themselves.")

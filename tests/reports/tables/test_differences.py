@@ -1,54 +1,140 @@
 """The table of differences between methods."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from reports.tables.differences import differences
 from reports.tables.formats import to_markdown
-from results.statistics.method_comparison import compare_methods
 from results.statistics.primary_comparison import primary_comparison
 from results.store.experiment_results import MeasuredExperiment
-from tests.support.measured_experiment import measured, read
-from tests.support.sample_records import some_run
+from tests.support.measured_experiment import read
+from tests.support.sample_records import some_run, some_summary
+
+TITLES = {"a": "Anna", "b": "Bert", "c": "Cora"}
+THREE = MeasuredExperiment.kept("all_methods_glyphs_three_searches")
+FROZEN = MeasuredExperiment.kept("mlrc_frozen_cub200_subset")
+
+
+def world(values, compare="all", reproductions=None, **search):
+    """Methods with these concatenated MAP@R in percent; with searches, each value is that of one search."""
+    searches = search.get("searches", 1)
+    records = [
+        some_run(
+            key,
+            run=number if searches == 1 else 0,
+            search=0 if searches == 1 else number,
+            separated=4 * value / 100 - 0.1,
+            fingerprint=f"{key}-{number}",
+        )
+        for key, own in values.items()
+        for number, value in enumerate(own)
+    ]
+    planned = reproductions or (1 if searches > 1 else max(map(len, values.values())))
+    settings = {"search": {"trials": 0, **search}, "primary": {"compare": compare}}
+    methods = {key: TITLES[key] for key in values}
+    return MeasuredExperiment(some_summary(settings, methods=methods, reproductions=planned), tuple(records))
+
+
+# Cases 1 to 3 of the design: A above B and C, which cannot be told apart unless C is the named one.
+SEARCHES = {"a": (30.0, 30.6, 30.3), "b": (29.1, 29.5, 29.0), "c": (27.9, 28.4, 28.6)}
+
+
+def rows(table):
+    lines = (line for line in to_markdown(table).splitlines() if " − " in line)
+    return {cells[1].strip(): [cell.strip() for cell in cells[2:-1]] for cells in (line.split("|") for line in lines)}
 
 
 def test_differences_are_those_of_the_experiments_comparison():
-    frame = read(differences(measured()))
-    pairs = [("contrastive", "triplet"), ("contrastive", "cosface"), ("triplet", "cosface")]
-    assert list(zip(frame["a"], frame["b"], strict=True)) == pairs
-    expected = primary_comparison(measured()).pairs
-    for column in ("difference", "low", "high", "t", "degrees", "p", "p_better", "p_equal"):
+    measured = world(SEARCHES, trials=10, searches=3)
+    frame, expected = read(differences(measured)), primary_comparison(measured).pairs
+    assert list(zip(frame["a"], frame["b"], strict=True)) == [("a", "b"), ("a", "c"), ("b", "c")]
+    for column in ("difference", "low", "high", "degrees", "p", "p_better", "p_beyond", "p_equal", "smallest"):
         assert list(frame[column]) == pytest.approx([getattr(pair, column) for pair in expected]), column
-    assert list(frame["smallest_detectable"]) == pytest.approx([pair.smallest for pair in expected])
-    assert list(frame["verdict"]) == ["cannot tell", "a better", "a better"]
-    assert set(frame["variant"]) == {"concatenated"}
+    assert list(frame["p_better"]) == pytest.approx([0.019040, 0.002125, 0.062346], abs=1e-6)
+    assert list(frame["direction"]) == ["a better", "a better", "cannot tell"]
+    assert list(frame["size"]) == ["cannot tell", "beyond", "cannot tell"]
+    assert (frame["share_better"] + frame["share_within"] + frame["share_worse"]).to_numpy() == pytest.approx(1)
+    assert set(frame["unit"]) == {"search"}
+    assert {*frame["units_a"], *frame["runs_b"]} == {3}
 
 
-def test_differences_are_shown_in_percentage_points_and_too_few_runs_are_said():
-    text = to_markdown(differences(measured()))
-    assert "| Triplet − CosFace | +4.79 ± " in text
-    assert "| Triplet better |" in text
-    assert "of concatenated MAP@R, the primary score, in percentage points" in text
-    assert "none is shown to be better than another: Contrastive | A_B, Triplet." in differences(measured()).remarks[0]
-    single = MeasuredExperiment(measured().summary, (some_run("contrastive", 0, 0.5), some_run("triplet", 0, 0.4)))
-    (row,) = [line for line in to_markdown(differences(single)).splitlines() if line.startswith("| Contrastive")]
-    assert row.endswith("| +2.50 |  |  | 1 |  | too few runs |")
+def test_direction_size_and_how_sure_stand_apart():
+    shown = rows(differences(world(SEARCHES, trials=10, searches=3)))
+    assert shown["Anna − Bert"][1:] == ["Anna better", "cannot tell", "96 / 4 / < 1 %", "0.019", "3", "1.22"]
+    assert shown["Bert − Cora"][1:4] == ["cannot tell", "cannot tell", "89 / 11 / < 1 %"]
+    steps = np.array([-1, 0, 1, 0, 1, -1, 0, 1, -1, 0]) * 0.04
+    equal = rows(differences(world({"a": 50 + steps, "b": 50 + steps[::-1]})))
+    assert equal["Anna − Bert"][1:4] == ["cannot tell", "within 0.5", "< 1 / > 99 / < 1 %"]
 
 
-def test_equal_methods_are_called_equal_within_the_margin():
-    steps = np.array([-1, 0, 1, 0, 1, -1, 0, 1, -1, 0]) * 4e-4
-    methods = {key: 0.5 + move for key, move in (("contrastive", steps), ("triplet", steps[::-1]))}
-    runs = [some_run(key, run, value) for key, row in methods.items() for run, value in enumerate(row)]
-    experiment = MeasuredExperiment(measured().summary, tuple(runs))
-    assert "| equal within 0.5 |" in to_markdown(differences(experiment))
-    assert compare_methods({"a": {0: 0.1, 1: 0.2}, "b": {0: 0.1, 1: 0.2}}).pairs[0].verdict == "cannot tell"
+def test_the_pairs_are_those_that_were_asked_for_and_the_caption_says_which():
+    def asked(compare):
+        table = differences(world(SEARCHES, compare, trials=10, searches=3))
+        return list(rows(table)), table.caption
+
+    pairs, caption = asked("all")
+    assert pairs == ["Anna − Bert", "Anna − Cora", "Bert − Cora"]
+    assert "in percentage points, of all pairs." in caption
+    pairs, caption = asked("best")
+    assert pairs == ["Anna − Bert", "Anna − Cora"]
+    assert "of each method with Anna, which has the highest mean." in caption
+    pairs, caption = asked("c")
+    assert pairs == ["Cora − Anna", "Cora − Bert"]
+    assert "of each method with Cora." in caption
+    for said in ("at most 5 % in simulations; docs/comparisons.md lists where", "intervals are not adjusted"):
+        assert said in caption
 
 
-def test_caption_says_what_is_tested():
-    once = differences(measured()).caption
-    assert "Tested is how the runs vary, not the search" in once
-    assert "runs per method" in once
-    thrice = differences(MeasuredExperiment.kept("all_methods_glyphs_three_searches")).caption
-    assert "Tested is how the searches vary with their runs, not the test classes" in thrice
-    assert "n: searches, each with the mean of its runs. " in thrice
-    assert "3 searches per method" in thrice
+def test_pairs_without_a_test_say_why():
+    half = differences(world({**SEARCHES, "c": (27.9, 28.4)}, trials=10, searches=3))
+    assert rows(half)["Anna − Cora"][1:] == ["searches missing", "", "", "", "3, 2", ""]
+    assert rows(half)["Anna − Bert"][1:3] == ["cannot tell", "cannot tell"]
+    assert "Interim: verdicts can change" in half.caption
+    assert half.remarks == ()
+    runs = {"a": (30, 31), "b": (20, 21), "c": (25,)}
+    assert rows(differences(world(runs)))["Bert − Cora"][1] == "runs missing"
+    single = differences(world({"a": (30,), "b": (20,)}, reproductions=1))
+    assert rows(single)["Anna − Bert"] == ["+10.00", "single runs", "1"]
+    assert "at most 5 %" not in single.caption
+
+
+def test_one_search_without_a_record_has_verdicts_about_settings_only():
+    table = differences(world(SEARCHES, trials=5))
+    assert [column.name for column in table.columns] == ["difference", "verdict", "runs", "settings found"]
+    assert rows(table)["Anna − Cora"] == ["+2.00", "search not known", "3", "Anna's setting better"]
+    assert "there are no verdicts about methods" in table.caption
+    assert "This column says nothing about the methods" in table.caption
+    assert set(read(table)["direction"]) == {"cannot tell"}
+    assert list(read(table)["settings_direction"]) == ["a better", "a better", "cannot tell"]
+
+
+def test_one_search_with_a_record_names_it_and_tells_nothing_apart_on_frozen_features():
+    table = differences(FROZEN)
+    frame = read(table)
+    searched = frame[~frame["a"].isin(["untrained", "pretrained_pca"])]
+    assert len(searched) == 171
+    assert set(searched["direction"]) == {"cannot tell"}
+    assert (searched["settings_direction"] != "cannot tell").sum() > 100
+    assert "assumed to be twice the 0.27 points of results/measured/same_method_frozen_cub200_subset" in table.caption
+
+
+def test_groups_are_named_for_all_pairs_of_a_complete_table():
+    said = "Groups of methods of which none is shown to be better than another: Proxy-Anchor, Normalized Softmax"
+    assert differences(THREE).remarks[0].startswith(said)
+    assert "Compared are the means of complete searches" in differences(THREE).caption
+    assert differences(replace(THREE, records=THREE.records[:-1])).remarks == ()
+
+
+def test_given_settings_are_compared_by_their_runs():
+    table = differences(world({"a": (30.0, 30.1, 30.2), "b": (20.0, 20.1, 20.3)}))
+    assert "Compared are runs at given settings" in table.caption
+    assert rows(table)["Anna − Bert"][1:3] == ["Anna better", "beyond 0.5"]
+    assert table.columns[5].name == "runs"
+
+
+def test_fewer_than_two_methods_are_said():
+    for records in ((), world({"a": (30.0, 30.1)}).records):
+        table = differences(MeasuredExperiment(world({"a": (30.0, 30.1)}).summary, records))
+        assert (table.rows, table.caption) == ((), "Fewer than two methods are compared.")

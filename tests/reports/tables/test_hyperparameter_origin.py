@@ -10,7 +10,7 @@ from tests.support.sample_records import some_run, some_summary
 
 
 def test_searched_hyperparameters_name_their_trials():
-    expected = "Hyperparameters: best of 50 trials per method by validation MAP@R."
+    expected = "Hyperparameters: best of 50 trials per search by validation MAP@R."
     assert origin_of_hyperparameters("mlrc", 50) == origin_of_hyperparameters("standard", 50) == expected
     assert origin_of_hyperparameters("mlrc", 1) == "Hyperparameters: those of the only trial of each method."
 

@@ -5,19 +5,20 @@ from dataclasses import replace
 from reports.page.material import Material
 from reports.page.sections.warnings import warnings_of
 from reports.tables.result_notes import (
-    SETTINGS_FOUND,
+    SEARCH_NOT_KNOWN,
     close_trials,
     cut_off_notes,
+    look_notes,
     range_end_notes,
     result_notes,
     search_notes,
     split_notes,
     trial_notes,
 )
-from reports.tables.result_table import result_cells, table_of
+from reports.tables.result_table import table_of
 from results.records.trials import SearchTrials
 from results.spec.search_settings import SamplerSettings, SearchedRange
-from results.statistics.intervals import student_t_interval
+from results.statistics.primary_comparison import primary_comparison
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.experiment_files import load_experiment
 from tests.support.measured_experiment import TITLES, measured, with_trainings
@@ -28,22 +29,51 @@ from tests.support.sample_records import some_run, some_summary
 CLOSE = {("contrastive", 0): SearchTrials((0.16, 0.155)), ("triplet", 0): SearchTrials((0.3, 0.1))}
 
 
-def repeated(searches=2):
-    """Runs of two searches, whose settings differ by more than runs do."""
+def repeated(searches=2, means=(0.5, 0.6, 0.55)):
+    """Runs of repeated searches, whose settings differ by more than runs do."""
     records = [
-        some_run("triplet", run, 0.5 + 0.1 * search + 0.01 * run, search=search, fingerprint=f"{search}-{run}")
+        some_run("triplet", run, means[search] + 0.01 * run, search=search, fingerprint=f"{search}-{run}")
         for search in range(searches)
         for run in range(3)
     ]
-    return MeasuredExperiment(some_summary(title="T", methods={"triplet": "Triplet"}), tuple(records))
+    settings = {"search": {"trials": 2, "searches": searches}}
+    return MeasuredExperiment(some_summary(settings, title="T", methods={"triplet": "Triplet"}), tuple(records))
 
 
-def test_one_search_is_called_one_setting_found():
-    assert search_notes(measured()) == [SETTINGS_FOUND]
-    assert SETTINGS_FOUND in table_of(measured()).notes
-    assert search_notes(measured(hyperparameters={})) == []
+def notes_on_searches(world):
+    return search_notes(world, primary_comparison(world))
+
+
+def test_one_search_says_what_is_not_known_or_names_the_record():
+    assert notes_on_searches(measured()) == [SEARCH_NOT_KNOWN]
+    assert SEARCH_NOT_KNOWN in table_of(measured()).notes
+    assert notes_on_searches(measured(hyperparameters={})) == []
     without_search = replace(measured(), summary=some_summary(methods=TITLES, trials=0))
-    assert search_notes(without_search) == []
+    assert notes_on_searches(without_search) == []
+    (note,) = notes_on_searches(kept("mlrc_frozen_cub200_subset"))
+    assert "the intervals are about the settings found. Searches of this size have differed by about 0.4 points" in note
+    assert "(results/measured/same_method_frozen_cub200_subset.json: a part of cub200, frozen" in note
+    assert note.endswith("The tests of methods assume twice as much.")
+
+
+def test_repeated_searches_are_named_with_those_that_failed():
+    (note,) = notes_on_searches(repeated())
+    assert note.startswith("Every method is searched 2 times from other seeds. ")
+    # Means of concatenated MAP@R: 15.25, 3.75 and 16.5.
+    _, failed = notes_on_searches(repeated(3, (0.5, 0.04, 0.55)))
+    assert failed == (
+        "One of Triplet's 3 searches reached 3.8, less than half of its best, 16.5. "
+        "Failed searches count like the others."
+    )
+    assert failed in table_of(repeated(3, (0.5, 0.04, 0.55))).notes
+
+
+def test_a_look_before_more_was_asked_for_is_said():
+    looked = replace(measured(), summary=measured().summary.model_copy(update={"seen_after": ("2 searches", "3 runs")}))
+    (note,) = look_notes(looked)
+    assert note.startswith("The number of runs or searches was raised after results were known (2 searches and 3 runs)")
+    assert note in table_of(looked).notes
+    assert look_notes(measured()) == []
 
 
 def test_raced_searches_are_named_below_the_table_and_on_the_page():
@@ -92,15 +122,6 @@ def test_a_users_split_is_named_below_the_table():
     assert "those of the user's split file" in note
 
 
-def test_repeated_searches_are_the_unit_of_the_intervals():
-    table = table_of(repeated())
-    assert "Every method was searched 2 times" in table.notes[0]
-    assert "over the means of the searches, with n runs in all (3 planned for each of 2 searches)" in table.caption
-    cell = result_cells(table.rows[0])["separated", "precision_at_1"]
-    expected = student_t_interval([0.51, 0.61])
-    assert (cell.value, cell.half_width, cell.n) == (expected.mean, expected.half_width, 6)
-
-
 def test_close_trials_are_named_with_their_scores():
     (note,) = close_trials(replace(with_trainings(), searches=CLOSE))
     assert "Contrastive | A_B, validation MAP@R 16.00 and 15.50 with a run-to-run deviation of 0.63" in note
@@ -145,7 +166,7 @@ def test_the_page_warns_with_the_notes_of_the_table():
     world = replace(with_trainings(), searches=CLOSE, summary=summary)
     assert len(range_end_notes(world)) == 1
     warned = " ".join(said(warnings_of(replace(page, measured=world), unfinished=False)))
-    for note in result_notes(world)[1:]:
+    for note in result_notes(world, primary_comparison(world))[1:]:
         assert note in warned
 
 
