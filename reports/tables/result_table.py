@@ -232,9 +232,7 @@ def _compared(measured: MeasuredExperiment, comparison: ComparisonResult | None)
     )
     if not comparison.interim:
         return compared
-    own = (
-        " A method without all its searches has a Student-t interval of its own." if comparison.unit == "search" else ""
-    )
+    own = " A method without all its searches has no interval." if comparison.unit == "search" else ""
     return f"{compared} Interim: searches or runs are missing, so no value is marked.{own}"
 
 

@@ -144,7 +144,7 @@ def method_intervals(measured: MeasuredExperiment, by_run: Mapping[str, Mapping[
     """Return mean and 95 % interval of every method from its values by run (`values_by_run`).
 
     Where searches are repeated, they are the unit: mean and interval are over the complete searches, with the variance
-    of the comparison (`mean_half_widths`), and n counts them. Methods with fewer than two have none. Else the interval
+    of the comparison (`mean_half_widths`), and n counts them. Methods with missing searches have none. Else the interval
     is Student's t over runs, and holds for the settings.
     """
     intervals = {method: student_t_interval(list(values.values())) for method, values in by_run.items()}
@@ -153,7 +153,8 @@ def method_intervals(measured: MeasuredExperiment, by_run: Mapping[str, Mapping[
     values = unit_values(measured, by_run)
     widths = mean_half_widths({key: values[key] for key in measured.summary.compared})
     for method, over_runs in intervals.items():
-        units = values[method].units
+        units, missing = values[method].units, values[method].missing
         alone = student_t_interval(units) if units else Interval(over_runs.mean, None, 0)
-        intervals[method] = Interval(alone.mean, widths.get(method, alone.half_width), len(units))
+        half_width = None if missing else widths.get(method, alone.half_width)
+        intervals[method] = Interval(alone.mean, half_width, len(units))
     return intervals
