@@ -5,10 +5,11 @@ from collections.abc import Sequence
 
 from reports.published.claim_answers import AnsweredClaim, ExperimentAnswer, answer_claims
 from reports.published.eligibility import StoredExperiment
-from reports.tables.claims_table import EQUAL, difference_words
+from reports.tables.claims_table import difference_words
+from reports.tables.differences import size_words
 from reproduce.config.deviations import deviations, mlrc_experiment
 from results.published.claims_file import shipped_claims
-from results.statistics.method_comparison import ComparedPair, PairVerdict
+from results.statistics.method_comparison import ComparedPair, Direction
 from results.store.experiment_results import MeasuredExperiment
 
 
@@ -49,7 +50,7 @@ def claims_elsewhere_markdown(name: str, measured: MeasuredExperiment) -> str:
             same = (claim.source, claim.a.method, claim.b.method, claim.metric, claim.kind)
             alike.setdefault(same, []).append(one)
     pairs = [claims[0].elsewhere[0].answer.pair for claims in alike.values()]
-    counts = Counter(_DIRECTIONS[pair.verdict] for pair in pairs)
+    counts = Counter(_DIRECTIONS[pair.direction] for pair in pairs)
     head = [
         f"{len(pairs)} pairs: {', '.join(f'{number} {words}' for words, number in counts.items())}.",
         "",
@@ -60,12 +61,10 @@ def claims_elsewhere_markdown(name: str, measured: MeasuredExperiment) -> str:
     return "\n".join([*head, *rows])
 
 
-_DIRECTIONS: dict[PairVerdict, str] = {
+_DIRECTIONS: dict[Direction, str] = {
     "a better": "the same direction",
     "b better": "the other direction",
-    "equal": EQUAL,
     "cannot tell": "cannot tell",
-    "too few runs": "too few runs",
 }
 
 
@@ -83,7 +82,7 @@ def _row_of_pair(claims: Sequence[AnsweredClaim], pair: ComparedPair, titles: di
         claim.score,
         f"{sizes} ({', '.join(dict.fromkeys(one.claim.dataset for one in claims))})",
         difference_words(pair),
-        _DIRECTIONS[pair.verdict],
+        _DIRECTIONS[pair.direction],
     )
     return _line(cells)
 
@@ -113,9 +112,11 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _answer(runs: ExperimentAnswer) -> str:
+    """Direction, size against the margin and claimed size: `holds; within 0.5; claimed size excluded`."""
     answer = runs.answer
-    if answer.pair.verdict == "equal":
-        return f"{answer.verdict}: {EQUAL}"
-    if answer.verdict == "holds" and answer.claimed not in (None, "inside"):
-        return f"holds, {answer.claimed}"
-    return answer.verdict
+    parts = [answer.verdict, answer.pair.untested or ""]
+    if answer.pair.size != "cannot tell":
+        parts.append(size_words(answer.pair, answer.comparison.margin))
+    if answer.verdict == "holds" and answer.claimed == "excluded":
+        parts.append("claimed size excluded")
+    return "; ".join(part for part in parts if part)
