@@ -117,6 +117,6 @@ def _answer(runs: ExperimentAnswer) -> str:
     parts = [answer.verdict, answer.pair.untested or ""]
     if answer.pair.size != "cannot tell":
         parts.append(size_words(answer.pair, answer.comparison.margin))
-    if answer.verdict == "holds" and answer.claimed == "excluded":
+    if answer.verdict != "contradicted" and answer.claimed == "excluded":
         parts.append("claimed size excluded")
     return "; ".join(part for part in parts if part)
