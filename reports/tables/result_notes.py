@@ -172,9 +172,9 @@ def search_notes(measured: MeasuredExperiment, comparison: ComparisonResult | No
             f"{capitalized(searches_differ(comparison.assumed))}. The tests of methods assume twice as much."
         ]
     notes = [
-        f"Methods with hyperparameters are searched {experiment.search.searches} times from other seeds; others have as "
-        "many runs. Intervals and tests take the mean of a search's runs as one value, so they contain the variation of "
-        "the search. In simulations, 95 to 97 % of the intervals over 3 searches contain the true mean "
+        f"Methods with hyperparameters are searched {experiment.search.searches} times from other seeds; others have "
+        "as many runs. Intervals and tests take the mean of a search's runs as one value, so they contain the "
+        "variation of the search. In simulations, 95 to 97 % of the intervals over 3 searches contain the true mean "
         "(docs/comparisons.md)."
     ]
     values = {} if comparison is None else comparison.values
