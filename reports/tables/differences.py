@@ -42,7 +42,7 @@ def differences(measured: MeasuredExperiment) -> Table:
     )
 
 
-def direction_words(pair: ComparedPair, titles: Mapping[str, str]) -> str:
+def _direction_words(pair: ComparedPair, titles: Mapping[str, str]) -> str:
     """Write which method of a pair is better: `A better`, `cannot tell`, or why it was not tested."""
     return f"{titles[pair.better]} better" if pair.better else pair.untested or pair.direction
 
@@ -143,7 +143,7 @@ def _cells(comparison: ComparisonResult, pair: ComparedPair, titles: Mapping[str
     count = Cell(pair.units_a, written="" if pair.units_a == pair.units_b else f"{pair.units_a}, {pair.units_b}")
     cells = [
         Cell(pair.difference, pair.half_width, form=POINTS, kind="measured"),
-        Cell(direction_words(pair, titles)),
+        Cell(_direction_words(pair, titles)),
     ]
     if comparison.tested:
         cells += [

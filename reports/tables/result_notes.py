@@ -172,9 +172,10 @@ def search_notes(measured: MeasuredExperiment, comparison: ComparisonResult | No
             f"{capitalized(searches_differ(comparison.assumed))}. The tests of methods assume twice as much."
         ]
     notes = [
-        f"Every method is searched {experiment.search.searches} times from other seeds. Intervals and tests take the "
-        "mean of a search's runs as one value, so they contain the variation of the search. In simulations, 95 to 97 % "
-        "of the intervals over 3 searches contain the true mean (docs/comparisons.md)."
+        f"Methods with hyperparameters are searched {experiment.search.searches} times from other seeds; others have "
+        "as many runs. Intervals and tests take the mean of a search's runs as one value, so they contain the "
+        "variation of the search. In simulations, 95 to 97 % of the intervals over 3 searches contain the true mean "
+        "(docs/comparisons.md)."
     ]
     values = {} if comparison is None else comparison.values
     failed = [failed_searches(measured.summary.methods[key], own) for key, own in values.items() if own.failed]
@@ -190,7 +191,7 @@ def single_searches(
     means = [
         f"{titles[key]} {', '.join(f'{100 * unit:.2f}' for unit in values.units)}"
         for key, values in comparison.values.items()
-        if values.units and not values.constant
+        if values.units and values.searched
     ]
     return (f"Single searches, {score.embeddings} {HEADLINE_METRICS[score.metric]}: {'; '.join(means)}.",)
 

@@ -208,8 +208,8 @@ def _interval_words(summary: ExperimentSummary) -> str:
         case "search":
             return (
                 f"mean ± half width of the 95 % interval over the complete searches ({searches} planned), each with "
-                f"the mean of its {runs(planned)}. The variance between searches is pooled over the methods, or the "
-                "method's own if that is larger."
+                f"{'one run' if planned == 1 else f'the mean of its {runs(planned)}'}. The variance between searches "
+                "is pooled over the methods, or the method's own if that is larger."
             )
         case "single search":
             return (

@@ -40,8 +40,8 @@ def claims(
 ) -> None:
     """Judge claims that one method is better than another, by the printed numbers and by the runs in the store.
 
-    Runs answer holds, contradicted, cannot tell or not run. Print alone tells whether a difference is larger than the
-    noise of the runs behind it.
+    Runs answer holds, contradicted, cannot tell, not compared or not run. Print alone tells whether a difference is
+    larger than the noise of the runs behind it.
     """
     from reports.published.claim_answers import answer_claims
     from reports.tables.claims_table import claims_table

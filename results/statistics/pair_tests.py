@@ -79,20 +79,26 @@ class PairDifferences:
 
 @dataclass(frozen=True)
 class MeanErrors:
-    """Means of methods with the squared errors that a test takes for them, and their degrees of freedom."""
+    """Means of methods with the squared errors that a test takes for them, and their degrees of freedom.
+
+    Attributes:
+        pool: Number of the pool of methods that a method's variance is from. Methods of one pool have equal degrees.
+    """
 
     means: Numbers
     squares: Numbers
     degrees: Numbers
+    pool: npt.NDArray[np.intp] | None = None
 
     def pairs(self) -> PairDifferences:
-        """Compare every method with every later one."""
+        """Compare every method with every later one. Between two pools the degrees are Satterthwaite's."""
         first, second = pairs_of(self.means.shape[-1])
-        return PairDifferences(
-            self.means[..., first] - self.means[..., second],
-            np.sqrt(self.squares[..., first] + self.squares[..., second]),
-            np.minimum(self.degrees[..., first], self.degrees[..., second]),
-        )
+        squares = self.squares[..., first] + self.squares[..., second]
+        degrees = self.degrees[..., first]
+        if self.pool is not None:
+            parts = (self.squares[..., side] ** 2 / self.degrees[..., side] for side in (first, second))
+            degrees = np.where(self.pool[first] == self.pool[second], degrees, squares**2 / sum(parts))
+        return PairDifferences(self.means[..., first] - self.means[..., second], np.sqrt(squares), degrees)
 
 
 def pairs_of(methods: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from reports.published.claim_answers import AnsweredClaim, ExperimentAnswer, answer_claims
 from reports.published.eligibility import StoredExperiment
 from reports.tables.claims_table import difference_words
+from reports.tables.differences import size_words
 from reproduce.config.deviations import deviations, mlrc_experiment
 from results.published.claims_file import shipped_claims
 from results.statistics.method_comparison import ComparedPair, Direction
@@ -111,6 +112,11 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _answer(runs: ExperimentAnswer) -> str:
+    """Direction, size against the margin and claimed size: `holds; within 0.5; claimed size excluded`."""
     answer = runs.answer
-    size = "" if answer.pair.size == "cannot tell" else f", {answer.pair.size} the margin"
-    return f"{answer.verdict}{size}; claimed size {answer.claimed or 'not judged'}"
+    parts = [answer.verdict, answer.pair.untested or ""]
+    if answer.pair.size != "cannot tell":
+        parts.append(size_words(answer.pair, answer.comparison.margin))
+    if answer.verdict != "contradicted" and answer.claimed == "excluded":
+        parts.append("claimed size excluded")
+    return "; ".join(part for part in parts if part)

@@ -14,7 +14,7 @@ from reports.page.sections.table_sections import tables_of
 from reports.tables.differences import differences
 from reports.tables.formats import to_html, to_latex, to_markdown
 from reports.tables.result_table import RESULT_COLUMNS, table_of
-from results.statistics.primary_comparison import primary_score
+from results.statistics.primary_comparison import primary_comparison
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import Store
 from tests.support.published_world import MLRC
@@ -24,22 +24,33 @@ TITLES = ("Anna", "Bert", "Cora", "Dora", "Emil")
 SCORES = st.sampled_from(
     [None, *({"metric": metric, "embeddings": kind} for kind, metric in RESULT_COLUMNS if metric != "r_precision")]
 )
-WORLDS = st.lists(
-    st.tuples(st.sampled_from([0.3, 0.31, 0.5, 0.502, 0.7]), st.lists(st.integers(-9, 9), min_size=1, max_size=5)),
+METHODS = st.lists(
+    st.tuples(
+        st.sampled_from([0.3, 0.31, 0.5, 0.502, 0.7]),
+        st.lists(st.integers(-9, 9), min_size=3, max_size=3),
+        st.sampled_from([3, 3, 3, 2, 1]),
+    ),
     min_size=1,
     max_size=len(TITLES),
 )
+"""Mean, deviations of three searches (or runs) in tenths of a point, and how many of them are there."""
+SEARCHES = st.sampled_from([{"trials": 0}, {"trials": 10, "searches": 3}, {"trials": 20}, {"trials": 5}])
+COMPARE = st.sampled_from(["all", "best", TITLES[0].lower()])
 
 
-def stored(folder, world, primary):
+def stored(folder, world, primary, search):
     """An experiment that was written to a store and read again."""
-    kept = {**MLRC, "dataset": {"name": "glyphs"}, **({"primary": primary} if primary else {})}
+    repeated = search.get("searches", 1) > 1
+    settings = {**MLRC, "dataset": {"name": "glyphs"}, "primary": primary, "search": search}
     titles = {title.lower(): title for title in TITLES[: len(world)]}
+    settings |= {"reproductions": 1 if repeated else 3, "methods": list(titles)}
     store = Store(f"sqlite:///{folder}/store.db", Path(folder))
-    store.put_experiment("f", "some", some_summary(methods=titles, settings=kept))
-    for key, (mean, steps) in zip(titles, world, strict=True):
-        for number, step in enumerate(steps):
-            run = some_run(key, number, mean + 0.001 * step)
+    store.put_experiment("f", "some", some_summary(settings, methods=titles))
+    for key, (mean, steps, there) in zip(titles, world, strict=True):
+        for number, step in enumerate(steps[:there]):
+            numbers = {"search": number} if repeated else {"run": number}
+            value = mean + 0.001 * step
+            run = some_run(key, separated=value, fingerprint=f"{key}-{number}", **numbers)
             store.put_run(run)
             store.enlist("f", run.method, run)
     return MeasuredExperiment.from_store(store, "f")
@@ -60,13 +71,24 @@ LATEX = {"best": r"mathbf", "tied": r"mathit", "untested": r"\d\?"}
 HTML = {"best": r"<strong>", "tied": r"<em>", "untested": r"\d\?"}
 
 
+def claims_of(pairs):
+    """Better and worse titles of the table of differences."""
+    found = set()
+    for row in pairs.rows:
+        a, b = row.head.split(" − ")
+        verdict = str(row.lines[0].cells[1].value)
+        if verdict.endswith(" better"):
+            better = verdict.removesuffix(" better")
+            found.add((better, b if better == a else a))
+    return found
+
+
 @settings(max_examples=40, deadline=None)
-@given(WORLDS, SCORES)
-def test_table_page_and_latex_agree_on_every_mark(world, primary):
+@given(METHODS, SCORES, COMPARE, SEARCHES)
+def test_table_page_and_latex_agree_on_every_mark_and_every_claim(world, score, compare, search):
+    primary = {"metric": "map_at_r", "embeddings": "concatenated", **(score or {}), "compare": compare}
     with tempfile.TemporaryDirectory() as folder:
-        measured = stored(folder, world, primary)
-    score = primary_score(measured)
-    assert primary is None or score.model_dump() == primary
+        measured = stored(folder, world, primary, search)
     table, material = table_of(measured), Material("some", measured)
     marks = {row.head: {cell.mark for cell in row.lines[0].cells} - {""} for row in table.rows}
     assert marks_in(to_markdown(table).splitlines(), MARKDOWN) == marks
@@ -74,23 +96,25 @@ def test_table_page_and_latex_agree_on_every_mark(world, primary):
     page = tables_of(material, (), None)[0].table
     assert {row.head: {cell.mark for cell in row.lines[0].cells} - {""} for row in page.rows} == marks
     assert marks_in(to_html(table).splitlines(), HTML) == marks
-    pairs = {row.head: str(row.lines[0].cells[-1].value) for row in differences(measured).rows}
-    worse = {
-        title
-        for head, verdict in pairs.items()
-        for title in head.split(" − ")
-        if verdict.endswith(" better") and not verdict.startswith(title)
-    }
-    for title, mark in marks.items():
-        assert (title in worse) == (not mark) or len(marks) == 1, (title, pairs)
-    said, matrix = verdicts_of(material), pair_matrix(material)
-    cells = [] if matrix is None else [cell for row in matrix.rows for cell in row]
-    texts = [cell.text for cell in cells if cell.kind == "worse"]
-    claimed = {re.match(r"(\w+) is better than (\w+)", text).groups() for text in texts}
-    assert {lower for _, lower in claimed} == worse
-    assert len(claimed) == sum(verdict.endswith(" better") for verdict in pairs.values())
-    equal = sum(cell.kind == "equal" for cell in cells)
-    assert equal == sum(verdict.startswith("equal") for verdict in pairs.values())
-    if len(marks) > 1:
+
+    pairs, comparison = differences(measured), primary_comparison(measured)
+    claimed, matrix = claims_of(pairs), pair_matrix(material)
+    assert claimed == {(pair.better.title(), pair.worse.title()) for pair in comparison.pairs if pair.better}
+    rows = () if matrix is None else (*matrix.rows, [one.cell for one in matrix.others])
+    cells = [cell for row in rows for cell in row]
+    texts = [cell.text for cell in cells if cell.kind in ("better", "worse")]
+    assert {re.match(r"(\w+) is better than (\w+)", text).groups() for text in texts} == claimed
+
+    interim = any(there < 3 for *_, there in world)
+    assert comparison.interim == interim
+    if interim or compare not in ("all", "best") or search == {"trials": 5} or len(world) == 1:
+        assert not any(marks.values())
+    else:
         (best,) = [title for title, mark in marks.items() if mark == {"best"}]
-        assert f"{best} has the highest mean" in said[0].sentence
+        worse = {lower for better, lower in claimed if better == best}
+        assert {title for title, mark in marks.items() if not mark} == worse
+    if search == {"trials": 5}:
+        assert not claimed, "how far two searches differ is not known"
+    if len(world) > 1:
+        said = verdicts_of(material)[0].sentence
+        assert ("Interim" in said, "Interim" in table.caption, "Interim" in pairs.caption) == (interim,) * 3

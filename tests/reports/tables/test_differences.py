@@ -69,6 +69,12 @@ def test_direction_size_and_how_sure_stand_apart():
     assert equal["Anna − Bert"][1:4] == ["cannot tell", "within 0.5", "< 1 / > 99 / < 1 %"]
 
 
+def test_a_difference_is_beyond_the_margin_only_if_its_direction_is_shown():
+    spread = np.array([-4.52, 0, 4.52])
+    (row,) = rows(differences(world({"a": 60.4 + spread, "b": 50 + spread}, trials=10, searches=3))).values()
+    assert row[1:4] == ["cannot tell", "cannot tell", "97 / < 1 / 3 %"]
+
+
 def test_the_pairs_are_those_that_were_asked_for_and_the_caption_says_which():
     def asked(compare):
         table = differences(world(SEARCHES, compare, trials=10, searches=3))

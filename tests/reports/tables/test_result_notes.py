@@ -58,7 +58,7 @@ def test_one_search_says_what_is_not_known_or_names_the_record():
 
 def test_repeated_searches_are_named_with_those_that_failed():
     (note,) = notes_on_searches(repeated())
-    assert note.startswith("Every method is searched 2 times from other seeds. ")
+    assert note.startswith("Methods with hyperparameters are searched 2 times from other seeds; ")
     # Means of concatenated MAP@R: 15.25, 3.75 and 16.5.
     _, failed = notes_on_searches(repeated(3, (0.5, 0.04, 0.55)))
     assert failed == (

@@ -227,3 +227,15 @@ def test_the_order_of_the_methods_changes_nothing(rows, order):
     one, other = compare_methods(values, resolution=0.01), compare_methods(turned, resolution=0.01)
     for pair in one.pairs:
         assert other.pair(pair.a, pair.b).p_better == pytest.approx(pair.p_better)
+
+
+def test_a_method_without_a_search_adds_only_the_error_of_its_runs():
+    runs = MethodValues((3.21, 3.41, 3.61), 3, searched=False)
+    alike = compare_methods({**PILOT, "untrained": runs}, margin=0.5)
+    for name in ("proxy_anchor", "normalized_softmax"):
+        exact = compare_methods(PILOT, margin=0.5).pair(name, "untrained")
+        assert alike.pair(name, "untrained").p_better == pytest.approx(exact.p_better, rel=0.02)
+        assert alike.pair(name, "untrained").degrees == pytest.approx(6, abs=0.1)
+    assert alike.pair("proxy_anchor", "contrastive") == compare_methods(PILOT, margin=0.5).pair(
+        "proxy_anchor", "contrastive"
+    )
