@@ -323,7 +323,7 @@ def _errors(values: Mapping[str, MethodValues], names: Sequence[str], resolution
     for number in (0, 1):
         own = np.flatnonzero(pool == number)
         if own.size:
-            units = [values[names[i]].units for i in own]
+            units = [values[names[int(i)]].units for i in own]
             variances = np.array([np.var(of_method, ddof=1) for of_method in units])
             pooled = pool_or_own(means[own], variances, [len(of_method) for of_method in units], resolution)
             squares[own], degrees[own] = np.maximum(pooled.squares, np.finfo(float).tiny), pooled.degrees

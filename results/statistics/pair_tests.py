@@ -96,8 +96,8 @@ class MeanErrors:
         squares = self.squares[..., first] + self.squares[..., second]
         degrees = self.degrees[..., first]
         if self.pool is not None:
-            parts = (self.squares[..., side] ** 2 / self.degrees[..., side] for side in (first, second))
-            degrees = np.where(self.pool[first] == self.pool[second], degrees, squares**2 / sum(parts))
+            parts = ((self.squares[..., side] / squares) ** 2 / self.degrees[..., side] for side in (first, second))
+            degrees = np.where(self.pool[first] == self.pool[second], degrees, 1 / sum(parts))
         return PairDifferences(self.means[..., first] - self.means[..., second], np.sqrt(squares), degrees)
 
 

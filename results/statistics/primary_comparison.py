@@ -144,8 +144,8 @@ def method_intervals(measured: MeasuredExperiment, by_run: Mapping[str, Mapping[
     """Return mean and 95 % interval of every method from its values by run (`values_by_run`).
 
     Where searches are repeated, they are the unit: mean and interval are over the complete searches, with the variance
-    of the comparison (`mean_half_widths`), and n counts them. Methods with missing searches have none. Else the interval
-    is Student's t over runs, and holds for the settings.
+    of the comparison (`mean_half_widths`), and n counts them. A method with missing searches has no interval. Else the
+    interval is Student's t over runs, and holds for the settings.
     """
     intervals = {method: student_t_interval(list(values.values())) for method, values in by_run.items()}
     if unit_of(measured.summary.experiment) != "search":
