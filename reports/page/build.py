@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 from reports.page.content import PageContent
 from reports.page.material import Material
-from reports.page.sections.answer import headline, limits, verdicts_of
+from reports.page.sections.answer import limits, verdicts_of
 from reports.page.sections.citing import citing
 from reports.page.sections.class_intervals import over_classes
 from reports.page.sections.drawn_figure import Drawn
 from reports.page.sections.embedding_figures import embedding_figures, galleries, map_figures
+from reports.page.sections.headline import headline
 from reports.page.sections.origins import origins_of, protocol_facts
 from reports.page.sections.pair_matrix import pair_matrix
 from reports.page.sections.published_values import compared_tables, papers_figures, published_values, published_verdicts
@@ -77,7 +78,12 @@ def _figures(material: Material, compared: tuple[ComparedTable, ...]) -> tuple[D
 
 def _highlights(material: Material) -> tuple[tuple[str, str], ...]:
     runs = [run for method_runs in material.records.values() for run in method_runs]
-    numbers = [(len(runs), "run", "runs"), (material.measured.summary.trials, "trial per method", "trials per method")]
+    search = material.measured.summary.experiment.search
+    of_searches = [(search.trials, "trial per method", "trials per method")]
+    if material.unit == "search":
+        each = "searches per method"
+        of_searches = [(search.searches, each, each), (search.trials, "trial per search", "trials per search")]
+    numbers = [(len(runs), "run", "runs"), *of_searches]
     if runs:
         numbers += [
             (material.folds, "model per run", "models per run"),

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from reports.page.answer_content import PairMatrix, Ranking
 from reports.tables.table import Table
 from results.records.records import RunRecord
 
@@ -17,103 +18,18 @@ FigurePart = Literal["papers", "details"]
 """Part of the page that a figure belongs to."""
 
 
-PairKind = Literal["worse", "equal", "open", "untested"]
-"""Verdict on a method and one with a higher mean."""
-
-
-@dataclass(frozen=True)
-class DrawnInterval:
-    """An interval on the common axis of a ranking, whose ends can lie beyond the axis (`cut_low`, `cut_high`).
-
-    Places are percentages of the axis from its left end. `low` equals `high` without an interval.
-    """
-
-    mean: float
-    low: float
-    high: float
-    points: tuple[float, ...] = ()
-    cut_low: bool = False
-    cut_high: bool = False
-
-
-@dataclass(frozen=True)
-class RankedRow:
-    """A method in the ranking.
-
-    Attributes:
-        mean: Mean of the primary score in percent, as text; empty for a method that was not run.
-        drawn: The interval on the axis; None for a method that was not run.
-        letters: For each group of the ranking its letter, or an empty text if the method is not in it.
-        sign: Sign that refers to a note.
-        leads: Whether no other method is shown to be better.
-    """
-
-    title: str
-    mean: str = ""
-    spread: str = ""
-    runs: int = 0
-    drawn: DrawnInterval | None = None
-    letters: tuple[str, ...] = ()
-    sign: str = ""
-    leads: bool = False
-    detail: str = ""
-
-    @property
-    def spans(self) -> str:
-        """The letters in short, with neighbours as a span, such as `a–c, f`."""
-        spans: list[list[int]] = []
-        for index, letter in enumerate(self.letters):
-            if letter and spans and spans[-1][-1] == index - 1:
-                spans[-1].append(index)
-            elif letter:
-                spans.append([index])
-        ends = [dict.fromkeys((self.letters[span[0]], self.letters[span[-1]])) for span in spans]
-        return ", ".join("–".join(pair) for pair in ends)
-
-
-@dataclass(frozen=True)
-class Ranking:
-    """The methods by the primary score, best first. `ends` are those of the axis in percent, as text."""
-
-    score: str
-    rows: tuple[RankedRow, ...]
-    ends: tuple[str, str]
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class PairCell:
-    """Verdict on the method of the row and the method of the column, which has the higher mean."""
-
-    kind: PairKind
-    text: str
-    detail: str
-
-
-@dataclass(frozen=True)
-class PairMatrix:
-    """Verdicts on all pairs of methods, best first, as a triangle.
-
-    Attributes:
-        rows: For every method but the first, the verdicts against all methods above it. Empty for too many methods.
-    """
-
-    titles: tuple[str, ...]
-    rows: tuple[tuple[PairCell, ...], ...]
-    caption: str
-
-
 @dataclass(frozen=True)
 class Verdict:
     """One sentence about the results.
 
     Attributes:
-        kind: `best` is about the highest mean of a score, `budget` about what the runs can show. `inside` and `outside`
-            are about a published value inside or outside our prediction interval, and `alone` about one beside a
-            single run. `warning` is what a reader must know first.
+        kind: `best` is about the highest mean of a score, `settings` about the settings that single searches found,
+            `budget` about what the experiment can show. `inside` and `outside` are about a published value inside or
+            outside our prediction interval, and `alone` about one beside a single run. `warning` is what a reader must
+            know first.
     """
 
-    kind: Literal["best", "budget", "inside", "outside", "alone", "warning"]
+    kind: Literal["best", "settings", "budget", "inside", "outside", "alone", "warning"]
     sentence: str
     detail: str = ""
 

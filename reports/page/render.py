@@ -73,7 +73,8 @@ _FOLDER = Path(__file__).parent / "templates"
 _GROUPS = {
     "warning": ("!", "Read this first"),
     "best": ("▸", "Highest means"),
-    "budget": ("◦", "What these runs can show"),
+    "settings": ("◦", "The settings found, not the methods"),
+    "budget": ("◦", "What this experiment can show"),
     "inside": ("✓", "Published values inside our prediction intervals"),
     "outside": ("✗", "Published values outside our prediction intervals"),
     "alone": ("?", "Published values beside a single run"),

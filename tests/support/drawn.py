@@ -2,6 +2,10 @@
 
 import math
 
+from reports.figures.dependence import Dependence, Point
+from reports.figures.intervals import MethodRuns
+from results.statistics.intervals import student_t_interval
+
 
 def legend_texts(figure):
     return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
@@ -14,3 +18,13 @@ def lines_labelled(axes, label):
 RUNS = (0.50, 0.54, 0.61)
 # mean = 0.55; deviations -0.05, -0.01, 0.06; s^2 = 0.0062 / 2; t(0.975, 2) = 4.3026527
 HALF = 4.302652729911275 * math.sqrt(0.0031) / math.sqrt(3)
+
+
+def method_runs(name, values, published=None):
+    return MethodRuns(name, values, student_t_interval(values) if values else None, published)
+
+
+def line(name, values, published=None, unit="run"):
+    """A line of scores by number, with Student-t intervals."""
+    points = {number: Point(tuple(own), student_t_interval(own), unit) for number, own in values.items()}
+    return Dependence(name, points, published or {})

@@ -7,13 +7,15 @@ from reports.figures.style import svg_of
 from reports.page.content import Command, FigureView, Gallery, GalleryRow, PageContent, TableSection, Thumbnail, Verdict
 from reports.page.material import Material
 from reports.page.render import data_uri, thumbnail_uri
-from reports.page.sections.answer import headline, limits
+from reports.page.sections.answer import limits
+from reports.page.sections.headline import headline
 from reports.page.sections.origins import origins_of, protocol_facts
 from reports.page.sections.pair_matrix import pair_matrix
 from reports.page.sections.published_values import PublishedValue
 from reports.page.sections.ranking import ranking
 from reports.page.sections.table_sections import scores_table
 from reports.tables.result_table import table_of
+from results.statistics.intervals import student_t_interval
 from results.statistics.published_verdict import PublishedMean
 from results.store.experiment_results import MeasuredExperiment
 
@@ -28,6 +30,14 @@ def measured(name: str = "quickstart") -> MeasuredExperiment:
 def runs_of(experiment: MeasuredExperiment, method: str, variant: str = "concatenated") -> tuple[float, ...]:
     own = sorted((r for r in experiment.records if r.method == method), key=lambda record: record.run)
     return tuple(getattr(record, variant).map_at_r for record in own)
+
+
+def method_runs(experiment: MeasuredExperiment) -> list[MethodRuns]:
+    rows = []
+    for key, title in experiment.summary.methods.items():
+        values = runs_of(experiment, key)
+        rows.append(MethodRuns(title, values, student_t_interval(values), PUBLISHED.get(key)))
+    return rows
 
 
 def sample_verdicts() -> tuple[Verdict, ...]:
@@ -57,12 +67,12 @@ def sample_gallery(queries: int = 3, neighbours: int = 5) -> Gallery:
 def sample_content(name: str = "quickstart", **changes: object) -> PageContent:
     experiment = measured(name)
     methods, material = experiment.summary.methods, Material(name, experiment)
-    rows = [MethodRuns(title, runs_of(experiment, key), PUBLISHED.get(key)) for key, title in methods.items()]
+    rows = method_runs(experiment)
     published = {
         (key, ("concatenated", "map_at_r")): PublishedValue(PublishedMean(value), "made up for the test")
         for key, value in PUBLISHED.items()
     }
-    scores = scores_table(table_of(experiment), experiment.records, published)
+    scores = scores_table(table_of(experiment), experiment, published)
     interval_figure = svg_of(interval_plot(rows, "concatenated MAP@R"))
     fields = {
         "title": experiment.summary.title,

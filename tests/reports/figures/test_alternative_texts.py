@@ -4,7 +4,6 @@ import numpy as np
 
 from reports.figures import (
     contour,
-    critical_difference,
     curves,
     dependence,
     embedding_map,
@@ -15,26 +14,19 @@ from reports.figures import (
     spectrum,
 )
 from reports.figures.curves import FoldCurve, MethodCurves
-from reports.figures.dependence import Dependence, DependencePanel
-from reports.figures.intervals import MethodRuns
+from reports.figures.dependence import DependencePanel
 from reports.figures.similarity import SimilarityPanel
 from reports.figures.spectrum import Spectrum
 from reports.page.build import build_page
+from tests.support.drawn import line, method_runs
 from tests.support.page_material import A, B, C, figure_data, material, search, values
 from tests.support.trials import COUNT, RATE, TRIALS
 
 
 def test_means_are_named_from_the_highest_with_published_values():
-    methods = [MethodRuns("low, first", (0.3, 0.32)), MethodRuns("high", (0.5,), 0.55)]
+    methods = [method_runs("low, first", (0.3, 0.32)), method_runs("high", (0.5,), 0.55)]
     text = intervals.alternative_text(methods)
     assert text.endswith("the highest first: high 50.00 %; low, first 31.00 ± 12.71 %. Published: high 55.00 %.")
-
-
-def test_bars_between_ranks_are_named():
-    ranks = {"a": 1.25, "b, 2": 1.75, "c": 3.0}
-    text = critical_difference.alternative_text(ranks, "8 matched runs", [("a", "b, 2")])
-    assert text == "Mean ranks over 8 matched runs: a 1.25; b, 2 1.75; c 3.00. Bars join: a; and b, 2."
-    assert critical_difference.alternative_text(ranks, "8 matched runs", []).endswith("No bar joins any methods.")
 
 
 def test_a_curve_has_a_start_a_highest_point_and_an_end():
@@ -44,7 +36,7 @@ def test_a_curve_has_a_start_a_highest_point_and_an_end():
 
 
 def test_a_dependence_has_a_mean_for_each_number():
-    panel = DependencePanel("glyphs", "batch size", (Dependence("a", {32: (0.4, 0.6), 16: (0.3,)}),), "log2")
+    panel = DependencePanel("glyphs", "batch size", (line("a", {32: (0.4, 0.6), 16: (0.3,)}),), "log2")
     assert (
         dependence.alternative_text([panel], "MAP@R")
         == "Mean MAP@R by batch size. a on glyphs: 16: 30.00 %, 32: 50.00 %."

@@ -1,8 +1,8 @@
 """The look that all figures share, and their files."""
 
-from reports.figures.intervals import MethodRuns, interval_plot
+from reports.figures.intervals import interval_plot
 from reports.figures.style import COLOURS, png_of, sign, svg_of
-from tests.support.drawn import RUNS
+from tests.support.drawn import RUNS, method_runs
 
 
 def test_seven_series_differ_in_colour_marker_and_line():
@@ -12,7 +12,7 @@ def test_seven_series_differ_in_colour_marker_and_line():
 
 
 def test_the_same_figure_gives_the_same_files():
-    figures = [interval_plot([MethodRuns("Triplet", RUNS)], "x") for _ in range(2)]
+    figures = [interval_plot([method_runs("Triplet", RUNS)], "x") for _ in range(2)]
     assert svg_of(figures[0]) == svg_of(figures[1])
     assert png_of(figures[0]) == png_of(figures[1])
     assert png_of(figures[0]).startswith(b"\x89PNG")
@@ -20,6 +20,6 @@ def test_the_same_figure_gives_the_same_files():
 
 
 def test_signs_of_formulas_in_names_are_drawn_as_they_stand():
-    figure = interval_plot([MethodRuns("costs $5 and_ $\\frac$", RUNS)], "x")
+    figure = interval_plot([method_runs("costs $5 and_ $\\frac$", RUNS)], "x")
     assert "<svg" in svg_of(figure)
     assert figure.axes[0].get_yticklabels()[0].get_text() == "costs $5 and_ $\\frac$\n(n\u00a0=\u00a03)"

@@ -14,7 +14,7 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
-from reports.figures.intervals import MethodRuns, interval_plot
+from reports.figures.intervals import interval_plot
 from reports.figures.style import png_of, svg_of
 from reports.page.content import Command, Download, MethodSource, PageContent, TableSection, Verdict
 from reports.page.material import Material
@@ -28,6 +28,7 @@ from reports.tables.result_table import result_cells, table_of
 from reports.tables.table import PERCENT, Cell, Column, NumberFormat, Row, Table
 from results.statistics.published_verdict import PublishedMean
 from results.store.experiment_results import MeasuredExperiment
+from tests.support.drawn import method_runs
 from tests.support.sample_page import measured, sample_content
 from tests.support.sample_records import some_provenance, some_run, some_summary
 
@@ -252,7 +253,7 @@ def test_verdicts_stand_under_their_kind_and_many_are_folded():
     summary = "<summary>2 more: secondary scores, not tested</summary>"
     secondary = re.search(rf"{summary}(.*?)</details>", text, re.S).group(1)
     assert [i for i in range(3) if f"Score {i} is highest." in secondary] == [1, 2]
-    assert "What these runs can show" not in text
+    assert "What this experiment can show" not in text
 
 
 def test_every_run_is_traced_to_its_trainings(quickstart):
@@ -309,31 +310,34 @@ def few_runs():
     records = [some_run("triplet", run, value) for run, value in enumerate((0.50, 0.54, 0.61))]
     records.append(some_run("margin", 0, 0.4))
     titles = {"triplet": "Triplet", "margin": "Margin"}
-    return records, table_of(MeasuredExperiment(some_summary(methods=titles), tuple(records)))
+    experiment = MeasuredExperiment(some_summary(methods=titles), tuple(records))
+    return experiment, table_of(experiment)
 
 
 @pytest.mark.parametrize(("published", "verdict"), [(0.28, "inside"), (0.27, "above"), (0.83, "below"), (None, None)])
 def test_a_published_value_is_held_against_the_interval(published, verdict):
-    records, table = few_runs()
+    experiment, table = few_runs()
     # 0.55 ± 0.1383, see test_result_table; for a published value of one run, 0.1383 sqrt(3 + 1)
     values = {} if published is None else {("triplet", P1): PublishedValue(PublishedMean(published), "MLRC, Table 4")}
-    cell = result_cells(scores_table(table, records, values).rows[0])[P1]
+    cell = result_cells(scores_table(table, experiment, values).rows[0])[P1]
     assert cell.verdict == verdict
     assert "runs: 50.00, 54.00, 61.00" in cell.tooltip
-    assert "41.17 to 68.83, n = 3" in cell.tooltip
+    assert "41.17 to 68.83, over 3 runs" in cell.tooltip
     assert ("(MLRC, Table 4)" in cell.tooltip) == (published is not None)
 
 
 def test_one_run_is_not_held_against_anything():
-    records, table = few_runs()
-    cell = result_cells(scores_table(table, records, {("margin", P1): PublishedValue(PublishedMean(0.4))}).rows[1])[P1]
+    experiment, table = few_runs()
+    cell = result_cells(scores_table(table, experiment, {("margin", P1): PublishedValue(PublishedMean(0.4))}).rows[1])[
+        P1
+    ]
     assert (cell.half_width, cell.verdict) == (None, "no interval")
-    assert "one run: no interval" in cell.tooltip
+    assert "1 run: no interval" in cell.tooltip
 
 
 def test_methods_without_a_run_have_a_row_that_says_so():
-    records, table = few_runs()
-    last = scores_table(table, records, absent={"cosface": "CosFace"}).rows[-1]
+    experiment, table = few_runs()
+    last = scores_table(table, experiment, absent={"cosface": "CosFace"}).rows[-1]
     count, *cells = last.lines[0].cells
     assert (last.head, count.value) == ("CosFace", 0)
     assert [(cell.value, cell.kind) for cell in cells] == [(None, "not run")] * 6
@@ -395,7 +399,7 @@ def test_small_and_thin_images_stay_as_they_are():
 
 
 def test_figures_come_as_svg_until_they_have_too_many_points():
-    small = interval_plot([MethodRuns("A", (0.5, 0.6))], "x")
+    small = interval_plot([method_runs("A", (0.5, 0.6))], "x")
     assert decoded(embedded(svg_of(small), png_of(small)))[0] == "data:image/svg+xml;base64"
     crowded = Figure()
     crowded.add_subplot().plot(np.random.default_rng(0).normal(size=10_000), "o")

@@ -33,7 +33,7 @@ def test_rows_become_points_on_lines_in_rising_order():
     assert (first["panel"], first["parameter"], first["metric"]) == ("cars196", "loss.alpha", "precision_at_1")
     assert (first["mean"], first["n"]) == (pytest.approx(0.55), 3)
     assert (first["low"], first["high"]) == pytest.approx((0.55 - HALF, 0.55 + HALF))
-    assert first["runs"] == "0.5 0.54 0.61"
+    assert (first["unit"], first["values"]) == ("run", "0.5 0.54 0.61")
     figure = ALPHA.draw({"": sweep(GRID)})
     assert legend_texts(figure) == ["delta = 0.1", "delta = 0.3"]
     assert figure.axes[0].get_title(loc="left") == "cars196"
@@ -62,7 +62,7 @@ def test_a_row_that_trained_nothing_is_no_point():
     measured = with_untrained.measured
     records = (*measured.records, untrained)
     titles = {**measured.summary.methods, "untrained": "Untrained trunk"}
-    summary = measured.summary.model_copy(update={"methods": titles})
+    summary = measured.summary.model_copy(update={"methods": titles, "runs": {**measured.summary.runs, "untrained": 1}})
     panel = type(with_untrained)("some/16", type(measured)(summary, records))
     assert "Untrained" not in " ".join(BATCHES.values({"16": panel, "64": batches(64)})["line"])
 
@@ -107,7 +107,7 @@ def test_published_lines_belong_to_their_value():
 
 def test_the_note_tells_runs_and_choice_of_the_epoch():
     note = ALPHA.note({"": sweep(GRID)})
-    assert note.startswith("Recall@1 on the test classes, mean and 95 % Student-t interval over n = 3 runs per point.")
+    assert note.startswith("Recall@1 on the test classes, mean and 95 % interval over n = 3 runs per point.")
     assert "chosen on validation classes" in note
     several = SweepFigure(BATCHES.sweeps).note({"16": batches(16), "64": batches(64)})
     assert "mean over their models" in several

@@ -8,23 +8,34 @@ from reports.page.build import build_page
 from reports.page.content import MethodSource
 from reports.page.render import render_page
 from reports.page.sections.citing import citing
-from tests.support.page_material import A, B, material, replace_run, values
+from tests.support.page_material import A, B, material, replace_run, searched, values
 from tests.support.sample_records import some_provenance
 
 
 def test_the_paragraph_has_the_numbers_of_the_experiment():
-    world = material(values(a=A, b=B[:3]))
+    world = searched(reproductions=2, a=(30, 31, 32), b=(20, 21, 22))
     paragraph, bibtex, commit = citing(world)
     run = world.records["a"][0]
-    for said in ("We tested 2 methods", "50 trials per method", "(3 to 4 runs per method)", run.provenance.commit):
+    for said in ("We tested 2 methods", "20 trials per method", "(6 runs per method)", run.provenance.commit):
         assert said in paragraph.text
     assert f"{run.test_images:,} images of {run.test_classes:,} test classes" in paragraph.text
+    assert "searched 3 times from other seeds, each time with 20 trials" in paragraph.text
+    assert "All pairs were compared in concatenated MAP@R with t-tests over means of searches." in paragraph.text
     assert '"better" or "equal within 0.5 points", is at most 5 %.' in paragraph.text
     assert run.provenance.commit in bibtex.text
     assert "{A Metric Learning Reality Check}" in bibtex.text
     assert "url" not in bibtex.text
     assert commit.text == run.provenance.commit
     assert "not recorded" in commit.purpose
+
+
+def test_the_paragraph_says_what_was_compared():
+    single = citing(material(values(a=A, b=B), trials=10))[0].text
+    assert "over single searches with an assumed deviation between searches" in single
+    assert "if searches vary at most twice as much as in results/measured/all_methods_glyphs_three_searches" in single
+    given = citing(material(values(a=A, b=B)))[0].text
+    assert "Hyperparameters were not searched" in given
+    assert "over runs of the given settings" in given
 
 
 def test_a_known_repository_gives_a_permanent_link_to_each_commit():

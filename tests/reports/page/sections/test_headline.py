@@ -1,115 +1,169 @@
-"""The answer in one sentence, and what limits it."""
-
-import re
-from dataclasses import replace
-from statistics import mean
+"""The headline, in each of its forms."""
 
 import numpy as np
 import pytest
 
 from reports.page.material import Material
-from reports.page.sections.answer import headline, limits, verdicts_of
-from reports.tables.result_table import table_of
-from results.records.experiment_summary import StoppedMethod
+from reports.page.sections.headline import headline, missing_units
 from results.store.experiment_results import MeasuredExperiment
-from tests.support.page_material import A, B, C, material, said, values
+from tests.support.page_material import A, B, comparing, material, searched, values
 from tests.support.published_world import MLRC
-from tests.support.sample_page import measured, runs_of
 
+CLEAR = {"a": (30.0, 30.6, 30.3), "b": (29.1, 29.5, 29.0), "c": (27.9, 28.4, 28.6)}
+PARTLY = {"a": (30.0, 30.6, 30.3), "b": (29.9, 30.5, 30.1), "c": (27.9, 28.4, 28.6)}
+METHODS = {"methods": ["a", "b", "c"]}
+STEPS = np.array([-1, 0, 1, 0, 1, -1, 0, 1, -1, 0]) * 0.01
 NOISY = [0.58, 0.63, 0.60, 0.59]
 
 
-def test_the_quickstarts_answer_is_one_sentence_and_its_limits_another():
-    experiment = measured()
-    known = Material("quickstart", experiment)
-    best = max(experiment.summary.methods, key=lambda method: mean(runs_of(experiment, method)))
-    assert re.fullmatch(rf"{experiment.summary.methods[best]} (and|leads|,).*\.", headline(known))
-    said = limits(known)
-    assert said.startswith("What limits this answer: 6 of 50 trials; 3 of 10 reproductions; one search per method; ")
-    assert re.search(r"differences below about \d+\.\d points can stay unseen", said)
+def compared(how):
+    return comparing(how, {**MLRC, **METHODS})
 
 
-def test_a_part_of_a_dataset_limits_the_answer():
-    experiment = MeasuredExperiment.kept("cub200_small_subset")
-    assert limits(Material("cub200_small", experiment)).startswith(
-        "What limits this answer: a part of the dataset, 100 classes of cub200; 6 of 50 trials; "
+def kept(name):
+    return Material(name, MeasuredExperiment.kept(name))
+
+
+def test_better_than_every_other_method():
+    lead = "its lead over the next is 1.1 points (0.4 to 1.8)."
+    assert headline(searched(**CLEAR)) == f"Over 3 searches each, A is better than every other method; {lead}"
+    assert headline(searched(settings=compared("best"), **CLEAR)) == headline(searched(**CLEAR))
+    two = headline(searched(a=CLEAR["a"], c=CLEAR["c"]))
+    assert two.startswith("Over 3 searches each, A is better than C; its lead is 2.0 points (")
+
+
+def test_better_than_some():
+    assert headline(searched(**PARTLY)) == (
+        "A has the highest mean over 3 searches and is better than 1 of 2 others; from B it cannot be told apart."
     )
-    assert "a part of" not in limits(Material("quickstart", measured()))
-    note = "Only a part of the dataset was used: 100 classes of cub200. Scores on the whole of it differ."
-    assert note in table_of(experiment).notes
 
 
 @pytest.mark.parametrize(
-    ("runs", "sentence"),
+    ("named", "sentence"),
     [
-        ({"a": A, "b": B}, "A leads. It is better than every other method."),
-        ({"a": A, "b": B, "c": NOISY}, "A and C lead; 4 runs cannot separate them."),
-        ({"a": A, "b": B, "c": C}, "A and C lead; they are equal within 0.5 points."),
-        ({"a": A, "b": NOISY}, "Nothing can be told apart: 4 runs cannot separate the 2 methods."),
-        ({"a": A}, "Only A has runs. There is nothing to compare it with."),
-        (
-            {"a": A[:1], "b": B[:1]},
-            "Nothing can be told apart: there are too few runs for a test. A has the highest mean.",
-        ),
-        ({}, "Nothing was run yet."),
+        ("a", "Over 3 searches each, A is better than every other method; its lead over the next is 1.1 points ("),
+        ("b", "Over 3 searches each, B is better than 1 of 2 others and worse than A."),
+        ("c", "Over 3 searches each, C is worse than A and B."),
     ],
 )
-def test_the_headline_claims_no_more_than_the_comparison(runs, sentence):
-    assert headline(material(values(**runs), titles={"a": "A", "b": "B", "c": "C"})) == sentence
+def test_a_named_method_is_the_subject(named, sentence):
+    assert headline(searched(settings=compared(named), **CLEAR)).startswith(sentence)
 
 
-def test_equal_methods_are_called_equal():
-    steps = np.array([-1, 0, 1, 0, 1, -1, 0, 1, -1, 0]) * 4e-4
-    equal = {"a": 0.5 + steps, "b": 0.5 + steps[::-1]}
-    assert headline(material(values(**equal))) == "All 2 methods are equal within 0.5 points."
-    below = values(**equal, c=0.3 + steps)
-    assert headline(material(below)) == "A and B lead; they are equal within 0.5 points."
+def test_nothing_told_apart_names_what_can_be_missed():
+    close = {"a": (30, 31, 32), "b": (29, 31.5, 32), "c": (29, 31, 32)}
+    world = searched(**close)
+    missed = f"and a true difference of less than {100 * world.budget.smallest:.1f} points can easily be missed."
+    assert headline(world) == (
+        "Over 3 searches each, no method is better than another as far as 3 searches can tell; A has the highest mean "
+        f"(31.0), {missed}"
+    )
+    best, named = (headline(searched(settings=compared(how), **close)) for how in ("best", "c"))
+    assert "A has the highest mean (31.0), but is not better than any other method as far as 3 searches can" in best
+    assert "C is not better or worse than any other method as far as 3 searches can tell" in named
 
 
-def test_a_lead_below_the_margin_is_called_so():
-    steps = np.array([-1, 0, 1, 0, 1, -1, 0, 1, -1, 0]) * 4e-4
-    runs = values(a=0.5 + steps, b=0.498 + steps[::-1], c=0.3 + steps)
-    beginning = "A leads. It is better than every other method"
-    assert headline(material(runs)) == f"{beginning}, though its lead over B is below 0.5 points."
-    reversed_order = dict(reversed(runs.items()))
-    assert headline(material(reversed_order)) == f"{beginning}, though its lead over B is below 0.5 points."
-    assert headline(material(values(a=0.5 + steps, b=0.46 + steps[::-1], c=0.3 + steps))) == f"{beginning}."
+def test_equality_within_the_margin():
+    equal = {"a": tuple(40 + STEPS[:5]), "b": tuple(40.01 + STEPS[5:])}
+    assert headline(searched(searches=5, **equal)) == "B and A are equal within 0.5 points over 5 searches each."
+    same = dict.fromkeys("abc", equal["a"])
+    every = headline(searched(searches=5, settings=compared("b"), **same))
+    assert every == "B and every other method are equal within 0.5 points over 5 searches each."
 
 
-def test_titles_with_commas_are_kept_apart():
-    titles = {"a": "A, cosine", "b": "B", "c": "C"}
-    said = headline(material(values(a=A, b=B, c=NOISY), titles=titles))
-    assert said == "A, cosine; and C lead; 4 runs cannot separate them."
+def test_a_lead_is_small_only_where_that_is_claimed():
+    small = {"a": tuple(40 + STEPS[:5]), "b": tuple(39.9 + STEPS[5:])}
+    assert headline(searched(searches=5, **small)).endswith(
+        "A is better than B; its lead is 0.1 points (0.1 to 0.1), within the margin of 0.5 points."
+    )
+    assert "margin" not in headline(searched(**CLEAR))
 
 
-def test_many_leading_methods_are_counted():
-    world = material(values(a=A, b=B, **{name: [x - 0.0004 * n for x in A] for n, name in enumerate("cdef")}))
-    assert headline(world).startswith("A, C and 3 more lead; ")
+def test_while_searches_are_missing_nothing_is_claimed():
+    world = searched(a=CLEAR["a"][:2], b=CLEAR["b"][:2], c=CLEAR["c"][:1])
+    assert headline(world) == (
+        "Interim: 2 of 3 searches of A and B are complete, C has 1. Nothing is claimed before all are; so far A has "
+        "the highest mean."
+    )
+    assert missing_units(world)["c"].text == "1 of 3 searches"
+    planned = searched(titles={"a": "A", "b": "B", "never": "Never run"}, a=CLEAR["a"], b=CLEAR["b"])
+    assert headline(planned).startswith("Interim: 0 of 3 searches of Never run are complete. Nothing is claimed")
+    unfinished = searched(reproductions=2, **CLEAR)
+    half = [record for record in unfinished.measured.records if record.run == 0]
+    started = Material("half", MeasuredExperiment(unfinished.measured.summary, tuple(half)))
+    assert headline(started) == "Interim: no search is complete yet. Nothing is claimed before all are."
 
 
-def test_an_experiment_without_runs_has_no_limits():
-    assert limits(material({"a": []})) == ""
+def test_given_settings_are_compared_by_runs():
+    claims = {
+        "With the given settings, over 4 runs each, A is better than B; its lead is 2.5 points (2.3 to 2.8).": {
+            "a": A,
+            "b": B,
+        },
+        "With the given settings, A has the highest mean over 4 runs and is better than 1 of 2 others; from C it "
+        "cannot be told apart.": {"a": A, "b": B, "c": NOISY},
+        "With the given settings, A has the highest mean (17.5). Single runs tell no methods apart.": {
+            "a": A[:1],
+            "b": B[:1],
+        },
+    }
+    for sentence, runs in claims.items():
+        assert headline(material(values(**runs), reproductions=len(runs["a"]))) == sentence
+    assert headline(material(values(a=A, b=B[:2]))).startswith("Interim: 2 of 4 runs of B are complete. Nothing")
 
 
-def with_stopped(world, *methods):
-    stops = [StoppedMethod(method=key, runs=3, leader="a", difference=0.1, p=1e-4, level=1e-3) for key in methods]
-    summary = world.measured.summary.model_copy(update={"stopped": tuple(stops)})
-    return replace(world, measured=replace(world.measured, summary=summary))
+def test_single_searches_without_a_record_compare_settings():
+    assert headline(kept("quickstart")) == (
+        "Normalized Softmax has the highest mean (39.5). How far two searches of this size differ is not known here; "
+        "the table compares the settings that were found, not the methods. Three searches of each would say."
+    )
 
 
-def test_methods_that_were_stopped_early_are_behind_and_not_absent():
-    world = material(values(a=A, b=B, c=C))
-    assert headline(with_stopped(world, "b", "c")) == "A leads. 2 methods were stopped early, clearly behind."
-    best = said(verdicts_of(with_stopped(world, "b", "c")), "best")[0]
-    assert "the primary score: A has" in best
-    assert "No other method is in the final comparison." in best
-    assert headline(with_stopped(world, "b")).endswith(" 1 method was stopped early, clearly behind.")
-    assert "other conditions" not in headline(with_stopped(world, "b"))
+def test_single_searches_with_a_record_say_how_far_searches_differ():
+    world = material(values(a=A, b=B), trials=10)
+    assert headline(world) == (
+        "With the settings that one search of 10 trials found, A has the highest mean (17.6); searches of one method "
+        "(10 trials each) differed by 2.2 points typically and by up to 5.3, more than its lead of 2.5: this does not "
+        "say that it is the better method."
+    )
+    frozen = headline(kept("mlrc_frozen_cub200_subset"))
+    assert "has the highest mean (29.5) and is better than 2 of 20 others; from 18 others it cannot be told" in frozen
+    assert "(20 trials each) differed by 0.4 points typically and by up to 0.9, more than its lead of 0.1." in frozen
 
 
-def test_a_single_row_under_the_common_conditions_is_named_as_such():
+def test_a_lead_beyond_the_record_is_one_of_the_method():
+    assert headline(material(values(a=[x + 1.2 for x in A], b=B), trials=10)) == (
+        "A is better than B on glyphs at 10 trials: it leads by 32.5 points, more than the chance of the search "
+        "explains even if searches vary twice as much as the recorded ones (1.6 points)."
+    )
+
+
+def test_a_score_that_is_not_a_number_does_not_lead():
+    nan = float("nan")
+    assert headline(searched(a=(nan, 30, 31), b=CLEAR["a"], c=(20.9, 21.4, 21.6))) == (
+        "B has the highest mean over 3 searches and is better than 1 of 2 others; it was not tested against A."
+    )
+    assert headline(searched(a=(nan, 30, 31), b=CLEAR["b"], c=CLEAR["c"])).endswith("missed. A was not tested.")
+    assert headline(searched(a=(nan,) * 3, b=(nan,) * 3)) == "No method has a score that is a number."
+
+
+def test_one_method_is_compared_with_nothing():
+    assert headline(material(values(a=A))) == "A is the only method. There is nothing to compare it with."
     settings = {**MLRC, "dataset": {"name": "glyphs"}, "methods": ["a", "b"], "with": {"b": {"embedding_size": 64}}}
     assert headline(material(values(a=A, b=B), settings=settings)) == (
         "A is the only method under the common conditions. There is nothing to compare it with. "
         "1 row is under other conditions and not compared."
     )
+    assert headline(material(values(b=B), titles={"a": "A", "b": "B"}, settings=settings)) == (
+        "No method has runs under the common conditions, so nothing is compared."
+    )
+    assert headline(material({"a": []})) == "Nothing was run yet."
+
+
+def test_many_methods_are_counted_and_titles_with_commas_are_kept_apart():
+    titles = {"a": "A, cosine", "b": "B", "c": "C"}
+    assert headline(searched(titles=titles, settings=compared("c"), **CLEAR)).endswith(
+        "C is worse than A, cosine; and B."
+    )
+    many = {name: (30.2, 31.4, 30.1 + 0.01 * n) for n, name in enumerate("acdef")}
+    assert "; from 4 others it cannot be told apart." in headline(searched(b=(10.0, 10.2, 10.1), **many))

@@ -2,23 +2,59 @@
 
 import pytest
 
+from reports.page.answer_content import RankedRow
 from reports.page.build import build_page
-from reports.page.content import RankedRow
+from reports.page.material import Material
 from reports.page.render import render_page
 from reports.page.sections.ranking import ranking
-from tests.support.page_material import A, B, C, material, values
+from results.store.experiment_results import MeasuredExperiment
+from tests.support.page_material import A, B, C, comparing, material, searched, values
+from tests.support.published_world import MLRC
 
 
 def test_methods_are_sorted_and_grouped_as_in_the_comparison():
-    ranked = ranking(material(values(b=B, a=A, c=C), titles={"b": "B", "a": "A", "c": "C", "never": "Never run"}))
+    ranked = ranking(material(values(b=B, a=A, c=C)))
     assert [(row.title, row.letters, row.leads) for row in ranked.rows] == [
-        ("C", ("a",), True) if sum(C) > sum(A) else ("A", ("a",), True),
-        ("A", ("a",), True) if sum(C) > sum(A) else ("C", ("a",), True),
+        ("A", ("a",), True),
+        ("C", ("a",), True),
         ("B", ("",), False),
-        ("Never run", (), False),
+    ]
+    assert [note.split(":")[0] for note in ranked.notes] == ["Same letter", "No letter"]
+
+
+def test_while_searches_are_missing_no_method_leads_and_rows_count_searches():
+    titles = {"b": "B", "a": "A", "never": "Never run"}
+    ranked = ranking(searched(titles=titles, a=(30.0, 30.6, 30.3), b=(20.0, 20.5)))
+    assert [(row.title, row.count, row.letters, row.leads) for row in ranked.rows] == [
+        ("A", "3", (), False),
+        ("B", "2 of 3", (), False),
+        ("Never run", "0", (), False),
     ]
     assert ranked.rows[-1].drawn is None
-    assert [note.split(":")[0] for note in ranked.notes] == ["Same letter", "No letter"]
+    assert ranked.unit == "searches"
+
+
+def test_the_points_are_the_single_searches_and_the_interval_is_that_of_the_comparison():
+    world = searched(reproductions=2, a=(30.0, 30.6, 30.3), b=(8.1, 28.0, 29.3))
+    first, second = ranking(world).rows
+    assert len(first.drawn.points) == len(second.drawn.points) == 3
+    assert "searches: 8.10, 28.00, 29.30" in second.detail
+    half_width = 100 * world.intervals(world.scores[0])["a"].half_width
+    assert first.spread == f"± {half_width:.2f}"
+    assert half_width > 5, "the variance of B's searches counts for A too"
+
+
+def test_only_claims_make_leaders():
+    assert not any(row.leads for row in ranking(material(values(a=A, c=C))).rows)
+    without_record = ranking(Material("quickstart", MeasuredExperiment.kept("quickstart")))
+    assert not any(row.leads or row.letters for row in without_record.rows)
+    assert without_record.notes == (
+        "The intervals are over runs of the settings found. Another search is not in them.",
+    )
+    named = comparing("b", {**MLRC, "methods": ["a", "b"]})
+    assert not any(row.leads for row in ranking(material(values(a=A, b=B), settings=named)).rows)
+    best = comparing("best", {**MLRC, "methods": ["a", "b"]})
+    assert [row.leads for row in ranking(material(values(a=A, b=B), settings=best)).rows] == [True, False]
 
 
 def test_all_values_lie_on_the_axis_and_long_intervals_are_cut():
@@ -27,9 +63,15 @@ def test_all_values_lie_on_the_axis_and_long_intervals_are_cut():
     wide = ranked.rows[0].drawn
     assert (wide.low, wide.high, wide.cut_low, wide.cut_high) == (0, 100, True, True)
     low, high = (float(end) for end in ranked.ends)
-    for row, by_run in zip(ranked.rows, world.values(world.scores[0]).values(), strict=True):
-        expected = [100 * (100 * value - low) / (high - low) for value in by_run.values()]
+    for row, own in zip(ranked.rows, world.values(world.scores[0]).values(), strict=True):
+        expected = [100 * (100 * value - low) / (high - low) for value in own.units]
         assert row.drawn.points == pytest.approx(expected, abs=1)
+
+
+def test_a_score_that_is_not_a_number_comes_last_and_is_not_drawn():
+    ranked = ranking(material(values(a=[float("nan"), 0.5], b=[0.5, 0.51])))
+    assert [(row.title, row.drawn is None) for row in ranked.rows] == [("B", False), ("A", True)]
+    assert ranked.rows[1].mean == "nan"
 
 
 def test_equal_values_and_single_runs_have_no_interval_and_a_place():

@@ -5,13 +5,13 @@ import pytest
 from reports.page.material import Material
 from reports.page.sections.warnings import warnings_of
 from results.store.experiment_results import MeasuredExperiment
-from tests.support.page_material import A, B, material, replace_run, said, values
+from tests.support.page_material import A, B, material, replace_run, said, searched, values
 from tests.support.sample_records import some_provenance
 
 
 @pytest.mark.parametrize(("runs", "weak"), [(2, True), (3, True), (4, False)])
 def test_few_runs_are_called_weak(runs, weak):
-    found = said(warnings_of(material(values(a=A[:runs], b=B[:runs])), unfinished=False))
+    found = said(warnings_of(material(values(a=A[:runs], b=B[:runs]), reproductions=runs), unfinished=False))
     assert any("This is weak evidence" in sentence for sentence in found) == weak
 
 
@@ -54,10 +54,25 @@ def test_a_method_below_the_untrained_trunk_is_named():
     assert any("B has no higher mean than the untrained trunk" in sentence for sentence in found)
 
 
-def test_repeated_searches_count_as_the_repetitions():
-    own = [run.model_copy(update={"search": search}) for search in range(2) for run in values(a=A)["a"]]
-    found = said(warnings_of(material({"a": own, "b": values(b=B)["b"]}), unfinished=False))
-    assert any("as few as 2 runs or searches per method" in sentence for sentence in found)
+def test_few_searches_are_called_weak_and_runs_of_settings_say_nothing_of_searches():
+    found = said(warnings_of(searched(reproductions=5, a=(30, 31, 32), b=(20, 21, 22)), unfinished=False))
+    assert any("as few as 3 searches per method" in sentence for sentence in found)
+    single = said(warnings_of(material(values(a=A[:3], b=B[:3]), trials=50, reproductions=3), unfinished=False))
+    assert any("3 runs of the setting found" in sentence for sentence in single)
+    assert not any("tests use" in sentence for sentence in single)
+
+
+def test_a_failed_search_is_named():
+    found = said(warnings_of(searched(a=(29.26, 28.01, 8.13), b=(40, 39, 38)), unfinished=False))
+    failed = [sentence.strip() for sentence in found if "less than half" in sentence]
+    assert failed == ["One of A's 3 searches reached 8.1, less than half of its best, 29.3."]
+    runs = said(warnings_of(material(values(a=[0.9, 0.9, 0.1, 0.9], b=B)), unfinished=False))
+    assert not any("less than half" in sentence for sentence in runs)
+
+
+def test_missing_searches_are_named():
+    (first, *_) = said(warnings_of(searched(a=(30, 31, 32), b=(20,)), unfinished=True))
+    assert first.startswith("The experiment is not finished (B: 1 of 3 searches). Nothing is claimed about methods")
 
 
 def test_a_part_of_the_data_and_methods_whose_runs_are_all_equal_are_named():
