@@ -67,8 +67,11 @@ class Study:
     @property
     def n_reproductions(self) -> int:
         """Reproductions of a search's setting; 1 where nothing is trained and weights are downloaded."""
-        runs_are_equal = self.method.method.loss is None and self.problem.trunk.weights != "random"
-        return min(1, self.budget.reproductions) if runs_are_equal else self.budget.reproductions
+        return min(1, self.budget.reproductions) if self._runs_are_equal else self.budget.reproductions
+
+    @property
+    def _runs_are_equal(self) -> bool:
+        return self.method.method.loss is None and self.problem.trunk.weights != "random"
 
     @cached_property
     def space(self) -> tuple[SearchParameter, ...]:
@@ -96,8 +99,13 @@ class Study:
         return fingerprint_of(self.identity) if self.space else None
 
     def searches(self) -> tuple["Study", ...]:
-        """Return a study for each search. A method without a search space has nothing to repeat, so it has one."""
-        count = self.budget.searches if self.method.space else 1
+        """Return a study for each search.
+
+        A method without a search space in an experiment that searches gets as many runs as the others, from the same
+        seeds, unless its runs are all equal.
+        """
+        repeated = self.method.space or (self.budget.trials and not self._runs_are_equal)
+        count = self.budget.searches if repeated else 1
         return tuple(replace(self, problem=replace(self.problem, search=number)) for number in range(count))
 
     def study_names(self) -> tuple[str, ...]:

@@ -113,18 +113,18 @@ def unit_values(measured: MeasuredExperiment, by_run: Mapping[str, Mapping[RunKe
     """
     summary, searched = measured.summary, searched_methods(measured)
     with_runs = {record.method for record in measured.records}
+    searches = summary.experiment.search.searches
     values = {}
     for key in summary.methods:
+        own, planned, constant = by_run.get(key, {}), summary.runs[key], key in summary.constant
         # A method without runs has a search to come.
         is_searched = summary.trials > 0 and (key in searched or key not in with_runs)
-        searches = summary.experiment.search.searches if is_searched else 1
-        own, planned = by_run.get(key, {}), summary.runs[key]
-        constant = key in summary.constant
-        if searches > 1:
-            complete = [runs for runs in by_search(own).values() if len(runs) >= planned // searches]
-            missing: Missing | None = "searches missing" if len(complete) < searches else None
+        missing: Missing | None = None
+        if searches > 1 and planned >= searches * summary.reproductions:
+            complete = [runs for runs in by_search(own).values() if len(runs) >= summary.reproductions]
+            missing = "searches missing" if len(complete) < searches else None
             units = tuple(float(np.mean(runs)) for runs in complete)
-            values[key] = MethodValues(units, sum(map(len, complete)), missing=missing)
+            values[key] = MethodValues(units, sum(map(len, complete)), is_searched, missing=missing)
         else:
             missing = "runs missing" if len(own) < planned else None
             values[key] = MethodValues(tuple(own.values()), len(own), is_searched, constant, missing)
@@ -152,11 +152,8 @@ def method_intervals(measured: MeasuredExperiment, by_run: Mapping[str, Mapping[
         return intervals
     values = unit_values(measured, by_run)
     widths = mean_half_widths({key: values[key] for key in measured.summary.compared})
-    for method in intervals:
-        own = values[method]
-        if own.searched and not own.constant:
-            alone = student_t_interval(own.units) if own.units else intervals[method]
-            mean = alone.mean
-            half_width = widths.get(method, alone.half_width if own.units else None)
-            intervals[method] = Interval(mean, half_width, len(own.units))
+    for method, over_runs in intervals.items():
+        units = values[method].units
+        alone = student_t_interval(units) if units else Interval(over_runs.mean, None, 0)
+        intervals[method] = Interval(alone.mean, widths.get(method, alone.half_width), len(units))
     return intervals

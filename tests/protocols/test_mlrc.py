@@ -169,12 +169,17 @@ def test_a_repeated_search_is_another_search_with_runs_of_its_own(problem: Probl
     assert first != second, "the searches start at different points"
 
 
-def test_a_method_without_a_search_is_not_repeated(problem: Problem) -> None:
-    settled = OpenMethod(method=CONTRASTIVE, space=())
-    driven = _drive(problem, settled, replace(BUDGET, searches=3))
-    assert [len(jobs) for jobs in driven.asked] == [12, 3]
-    assert study(problem, settled, replace(BUDGET, searches=3)).n_runs == 3
-    assert study(problem, OPEN, replace(BUDGET, searches=3)).n_runs == 9
+def test_a_method_without_a_search_gets_as_many_runs_as_the_others(problem: Problem) -> None:
+    settled, thrice = OpenMethod(method=CONTRASTIVE, space=()), replace(BUDGET, searches=3)
+    driven = _drive(problem, settled, thrice)
+    assert [len(jobs) for jobs in driven.asked] == [12, 3] * 3
+    assert len({job.spec.seed for job in driven.reproductions}) == 36
+    assert study(problem, settled, thrice).n_runs == study(problem, OPEN, thrice).n_runs == 9
+    # Where no experiment searches, or all runs are equal, there is nothing to repeat.
+    assert study(problem, settled, replace(thrice, trials=0)).n_runs == 3
+    downloaded = replace(problem, trunk=problem.trunk.model_copy(update={"weights": "imagenet"}))
+    untrained = OpenMethod(method=CONTRASTIVE.model_copy(update={"loss": None}), space=())
+    assert study(downloaded, untrained, thrice).n_runs == 1
 
 
 @pytest.mark.parametrize("folds", [1, 2, 4])
