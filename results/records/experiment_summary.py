@@ -88,7 +88,8 @@ class ExperimentSummary(Record):
     @property
     def constant(self) -> frozenset[str]:
         """Methods that have one run because every other would be equal: nothing in them depends on a seed."""
-        return frozenset(key for key, planned in self.runs.items() if planned == 1 < self.reproductions)
+        others = self.reproductions * (self.experiment.search.searches if self.trials else 1)
+        return frozenset(key for key, planned in self.runs.items() if planned == 1 < others)
 
     @field_serializer("experiment")
     def _without_folder(self, experiment: Experiment) -> dict[str, JsonValue]:

@@ -40,6 +40,10 @@ def test_a_method_with_one_planned_run_among_several_is_constant():
     summary = some_summary(methods=dict.fromkeys(runs, ""), reproductions=3, runs=runs)
     assert summary.constant == {"untrained", "b"}
     assert not some_summary(reproductions=1, runs={"a": 1}).constant
+    searched = {"search": {"trials": 2, "searches": 3}}
+    assert some_summary(settings=searched, reproductions=1, runs={"untrained": 1, "a": 3}).constant == {"untrained"}
+    given = {"search": {"trials": 0, "searches": 3}}
+    assert not some_summary(settings=given, reproductions=1, runs={"untrained": 1, "a": 1}).constant
 
 
 def test_an_experiment_with_an_unknown_setting_is_refused():
