@@ -31,8 +31,8 @@ def with_overrides(settings: Mapping[str, Any], overrides: Mapping[str, Any]) ->
         settings: The settings as nested mappings, complete with their defaults.
         overrides: New values by dotted key; None changes nothing. `image_size` sets the crop and scales the resize
             before it, so that the crop shows the same part of an image. `trunk` is the name of another trunk, with its
-            own weights. `frozen` freezes the trunk, and takes back the settings that have no effect then. `compare` says
-            with what the methods are compared in the primary score.
+            own weights. `frozen` freezes the trunk, and takes back the settings that have no effect then. `compare` is
+            that of the primary score.
     """
     changed = dict(settings)
     given = {key: value for key, value in overrides.items() if value is not None}
