@@ -116,8 +116,8 @@ class Choices:
         str | None,
         typer.Option(
             "--compare",
-            help="What is compared: all pairs (all), each method with the best, or each with the one of this name. Fewer "
-            "comparisons see smaller differences.",
+            help="What is compared: all pairs (all), each method with the best, or each with the one of this name. "
+            "Fewer comparisons see smaller differences.",
         ),
     ] = None
     racing: Annotated[

@@ -47,8 +47,8 @@ LONG_SECONDS = 3600.0
 
 _SHORTER = "Shorter: fewer --methods or --searches, or --racing."
 _SHORTER_ON_IMAGES = (
-    "Shorter: fewer --methods or --searches, --racing or --frozen; the experiment folder_small is made for your own images "
-    "on a laptop."
+    "Shorter: fewer --methods or --searches, --racing or --frozen; the experiment folder_small is made for your own "
+    "images on a laptop."
 )
 
 
