@@ -65,6 +65,11 @@ class MethodValues:
         """Mean of the units; NaN without any."""
         return float(np.mean(self.units)) if self.units else math.nan
 
+    @property
+    def failed(self) -> tuple[float, ...]:
+        """Units of a searched method that reached less than half of its best one: searches that failed."""
+        return tuple(unit for unit in self.units if unit < max(self.units) / 2) if self.searched else ()
+
 
 @dataclass(frozen=True)
 class ComparedPair:
