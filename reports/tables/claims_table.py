@@ -8,7 +8,7 @@ from reports.tables.differences import settings_words, size_words
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value, cell_text
 from reports.wording import counted, listed, p_value, plural
 from results.published.claims_file import Claim
-from results.statistics.method_comparison import ComparedPair
+from results.statistics.method_comparison import ALPHA, ComparedPair
 from results.statistics.planning import MOST_UNITS
 from results.statistics.print_alone import ClaimVerdict, PrintVerdict, RunsAnswer
 
@@ -185,7 +185,7 @@ def _evidence(experiment: ExperimentAnswer) -> str:
     answer, pair, comparison = experiment.answer, experiment.answer.pair, experiment.answer.comparison
     difference = f"{experiment.experiment}, {_units(answer)} of each: {difference_words(pair)} points"
     if pair.p_better is None:
-        text = f"{difference}; no verdict about methods: {pair.untested}"
+        text = f"{difference}; no verdict: {pair.untested}"
         settings = None if comparison.settings is None else comparison.settings.pair(pair.a, pair.b)
         return (
             text
@@ -194,8 +194,10 @@ def _evidence(experiment: ExperimentAnswer) -> str:
         )
     others = comparison.tested - 1
     corrected = f", corrected with {counted(others, 'other pair')} of the experiment" if others else ""
+    level = f", tested at {100 * comparison.alpha:g} %" if comparison.alpha < ALPHA else ""
+    assumed = f", with the deviation of searches in {comparison.assumed.record} doubled" if comparison.assumed else ""
     size = "" if pair.size == "cannot tell" else f". The difference is {size_words(pair, comparison.margin)} points"
-    return f"{difference}, {p_value(pair.p_better)}{corrected}{size}"
+    return f"{difference}, {p_value(pair.p_better)}{corrected}{level}{assumed}{size}"
 
 
 def _size(experiment: ExperimentAnswer, claim: Claim) -> str:

@@ -98,7 +98,10 @@ def _caption(comparison: ComparisonResult, titles: Mapping[str, str], score: Pri
             "column says nothing about the methods, whose next search would find other settings."
         )
     if comparison.interim:
-        sentences.append("Interim: verdicts can change when all searches and runs are there.")
+        sentences.append(
+            "Interim: verdicts can change when all searches and runs are there, and a look before makes a wrong claim "
+            "more likely than that."
+        )
     return " ".join(sentences)
 
 

@@ -1,5 +1,6 @@
 """Experiments with made-up runs, set up as published tables want them, for the tests of published tables."""
 
+from collections import Counter
 from typing import Any
 
 from reports.published.eligibility import StoredExperiment
@@ -51,7 +52,12 @@ def changed(settings: dict[str, Any], /, **changes: Any) -> dict[str, Any]:
 def experiment(
     name: str, settings: dict[str, Any], records: list[RunRecord], deviations: tuple[str, ...] = ()
 ) -> StoredExperiment:
-    summary = some_summary(title=name, settings=settings)
+    """An experiment with all of its runs."""
+    runs = Counter(record.method for record in records)
+    planned = max(runs.values(), default=1) // settings.get("search", {}).get("searches", 1)
+    summary = some_summary(
+        title=name, settings=changed(settings, reproductions=planned), methods={key: key for key in runs}, runs=runs
+    )
     measured = MeasuredExperiment(summary, tuple(records))
     return StoredExperiment(name, measured, deviations, mlrc_experiment(summary.dataset))
 

@@ -29,8 +29,11 @@ def some_provenance() -> Provenance:
 def some_summary(
     settings: dict[str, Any] | None = None, trials: int | None = None, **changes: Any
 ) -> ExperimentSummary:
-    """A started experiment; `settings`, `title`, `trials` and `reproductions` are those of its file."""
-    summary: dict[str, Any] = {"methods": {}, "runs": {}, **changes}
+    """A started experiment; `settings`, `title`, `trials` and `reproductions` are those of its file.
+
+    Without `runs`, every method has all of its searches and reproductions planned.
+    """
+    summary: dict[str, Any] = {"methods": {}, **changes}
     experiment: dict[str, Any] = {
         "title": "Some experiment",
         "dataset": {"name": "glyphs"},
@@ -43,6 +46,8 @@ def some_summary(
     experiment |= {key: summary.pop(key) for key in ("title", "reproductions") if key in summary}
     if trials is not None:
         experiment["search"] = {**experiment["search"], "trials": trials}
+    planned = experiment["reproductions"] * experiment["search"].get("searches", 1)
+    summary.setdefault("runs", dict.fromkeys(summary["methods"], planned))
     return ExperimentSummary.model_validate({"experiment": experiment, **summary})
 
 

@@ -3,7 +3,9 @@
 import pytest
 
 from reports.published.claim_answers import answer_claims, claimed_cells
+from reports.tables.differences import differences
 from results.published.claims_file import read_claims, shipped_claims
+from tests.support.measured_experiment import read
 from tests.support.published_world import MLRC, PAPER, changed, experiment, runs_of, single_runs
 
 HEADER = "a,b,dataset,score,value_a,value_b,setting\n"
@@ -13,6 +15,7 @@ SMALL = changed(
     dataset={"name": "glyphs"},
     methods=["proxy_isa", "proxy_anchor"],
     trunk={"name": "small_conv", "weights": "random"},
+    search={"trials": 0},
 )
 
 
@@ -84,23 +87,60 @@ def test_the_experiment_is_chosen_by_conditions_then_runs_and_never_by_scores():
 
 def test_rows_under_different_conditions_are_not_compared():
     conditions = {"with": {"proxy_isa": {"training.batch_size": 32}}}
-    assert answered(of_paper(**conditions)).verdict == "not run"
-    both = {"with": {row: {"training.batch_size": 32} for row in ("proxy_isa", "proxy_anchor")}}
-    answer = answered(of_paper(**both))
-    assert (answer.verdict, answer.runs.answer.methods) == ("holds", 2)
+    answer = answered(of_paper(**conditions))
+    assert (answer.verdict, answer.not_compared) == ("not compared", ("proxy_isa_table1/cub200",))
+
+
+def test_pairs_and_scores_that_the_file_does_not_ask_for_are_not_compared():
+    runs = single_runs("proxy_isa", LOW) + single_runs("proxy_anchor", HIGH) + single_runs("soft_triple", [0.8, 0.81])
+    primary = {"metric": "precision_at_1", "embeddings": "separated", "compare": "best"}
+    with_best = experiment("mine", changed(PAPER, primary=primary), runs)
+    assert answered(with_best).verdict == "not compared"
+    assert answered(with_best, a="soft_triple", setting="").verdict == "holds"
+    no_nmi = experiment("no_nmi", MLRC, runs_of("contrastive", HIGH) + runs_of("triplet", LOW))
+    assert answered(no_nmi, a="contrastive", b="triplet", score="NMI").verdict == "not compared"
+
+
+def test_answers_are_those_of_the_experiments_own_table():
+    runs = single_runs("proxy_isa", LOW) + single_runs("proxy_anchor", HIGH) + single_runs("soft_triple", [0.61] * 3)
+    settings = changed(PAPER, primary={"metric": "precision_at_1", "embeddings": "separated", "margin": 2.0})
+    stored = experiment("mine", settings, runs)
+    answer, table = answered(stored, setting="").runs.answer, read(differences(stored.measured)).set_index(["a", "b"])
+    row = table.loc["proxy_isa", "proxy_anchor"]
+    assert (answer.pair.p_better, answer.pair.size) == (pytest.approx(row["p_better"]), row["size"])
+    assert (answer.comparison.alpha, answer.comparison.margin) == (0.05, 0.02)
+    further = answered(stored, score="MAP@R", setting="").runs.answer.comparison
+    assert (further.alpha, further.margin) == (0.01, 0.02)
+
+
+def test_an_own_card_from_a_file_is_found_by_its_name():
+    runs = single_runs("my_loss", HIGH) + single_runs("proxy_anchor", LOW)
+    stored = experiment("mine", changed(PAPER, methods=["cards/my_loss.yaml", "proxy_anchor"]), runs)
+    assert answered(stored, a="my_loss", setting="").verdict == "holds"
+
+
+def test_repeated_searches_answer_before_many_runs():
+    again = [
+        run.model_copy(update={"search": 1, "fingerprint": f"{run.fingerprint}-1"})
+        for run in of_paper().measured.records
+    ]
+    repeated = experiment(
+        "mine", changed(PAPER, search={"trials": 20, "searches": 2}), [*of_paper().measured.records, *again]
+    )
+    once = of_paper(HIGH * 3, LOW * 3, name="once", search={"trials": 20})
+    answer = answered(once, repeated, setting="").runs
+    assert (answer.experiment, answer.answer.pair.units_a, answer.answer.pair.runs_a) == ("mine", 2, 6)
 
 
 @pytest.mark.parametrize(
     "stored",
     [
         experiment("one_method", PAPER, single_runs("proxy_isa", HIGH)),
-        experiment("no_nmi", MLRC, runs_of("contrastive", HIGH) + runs_of("triplet", LOW)),
         on_glyphs(),
     ],
 )
 def test_without_runs_of_both_methods_a_claim_is_not_run(stored):
-    fields = {"a": "contrastive", "b": "triplet", "score": "NMI"} if "nmi" in stored.name else {}
-    answer = answered(stored, **fields)
+    answer = answered(stored)
     assert (answer.verdict, answer.runs, answer.elsewhere) == ("not run", None, ())
 
 

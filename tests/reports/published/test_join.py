@@ -9,6 +9,7 @@ from reports.published.join import join
 from reports.published.layout import published_layout
 from reports.tables.formats import to_markdown
 from reports.tables.result_notes import CARRIED_CHOICE
+from reports.tables.result_table import table_of
 from reproduce.config.deviations import mlrc_experiment
 from results.published.tables import PublishedColumn, published_table, published_tables
 from tests.support.published_world import MLRC, NOT_FILLED, PAPER, changed, experiment, runs_of, single_runs
@@ -69,6 +70,28 @@ def test_the_table_says_how_many_runs_are_behind_the_published_values():
     assert "the ± is a 95 % interval, and its deviation is pooled" in remarks
     paper = " ".join(published_layout(join(published_table("nir_table1"), [])).remarks)
     assert "each counts as one run (m = 1); the verdict does not use the ±" in paper
+
+
+def test_repeated_searches_are_the_unit_of_our_interval():
+    runs = [
+        run.model_copy(update={"search": search, "fingerprint": f"{run.fingerprint}-{search}"})
+        for search, values in enumerate(([0.59, 0.60], [0.62, 0.63], [0.55, 0.56]))
+        for run in runs_of("contrastive", values)
+    ]
+    whole = mlrc(runs, search={"trials": 50, "searches": 3})
+    found = cell(join(CUB, [whole]), "Contrastive")
+    assert (found.ours.mean, found.ours.n) == (pytest.approx(sum((0.595, 0.625, 0.555)) / 3), 3)
+    assert found.ours.half_width == table_of(whole.measured).rows[0].lines[0].cells[1].half_width
+    # Of the last search one run is missing.
+    partly = replace(whole, measured=replace(whole.measured, records=tuple(runs[:-1])))
+    found = cell(join(CUB, [partly]), "Contrastive")
+    assert (found.ours.mean, found.ours.n) == (pytest.approx(0.61), 2)
+    assert found.prediction.mean == pytest.approx(0.61)
+    # The last start named other methods, so the experiment's own table does not have this one.
+    others = whole.measured.summary.model_copy(update={"methods": {}, "runs": {}})
+    alone = replace(whole, measured=replace(whole.measured, summary=others))
+    assert cell(join(CUB, [alone]), "Contrastive").ours.n == 3
+    assert "With a search of their own only 27 to 84 in 100" in published_layout(join(CUB, [alone])).caption
 
 
 def test_one_run_has_a_mean_and_no_interval():

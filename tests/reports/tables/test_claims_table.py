@@ -84,10 +84,42 @@ def test_other_conditions_stand_in_the_table_and_in_the_sentence():
 def test_undecided_claims_say_what_it_would_take():
     table = table_of(ISA, of_paper(high=(0.68, 0.70, 0.72), low=(0.67, 0.70, 0.715)))
     assert words(table, "verdict of runs") == ["cannot tell"]
-    assert "The smallest difference that these runs could have shown is " in table.notes[1]
-    assert "one of 1.5 takes " in table.notes[1]
+    assert "The smallest difference that could have been shown is " in table.notes[1]
+    assert "one of 1.5 takes 39 runs of each method" in table.notes[1]
     single = table_of(ISA, of_paper(high=[0.68], low=[0.67]))
-    assert "+1.00 points; a test takes more runs" in single.notes[1]
+    assert "1 run of each: +1.00 points; no verdict: single runs. " in single.notes[1]
+
+
+def test_direction_size_and_claimed_size_are_separate_words():
+    def said(*runs):
+        table = table_of(ISA, of_paper(*runs))
+        return [words(table, column)[0] for column in ("verdict of runs", "size", "claimed size")]
+
+    assert said() == ["holds", "beyond 0.5", "excluded"]
+    close = (0.70, 0.7001, 0.7002)
+    assert said(close, (0.6979, 0.698, 0.6981)) == ["holds", "within 0.5", "excluded"]
+    assert said((0.68, 0.70, 0.72), (0.67, 0.70, 0.715)) == ["cannot tell", "cannot tell", "compatible"]
+    (sentence,) = [note for note in table_of(ISA, of_paper(close, (0.6979, 0.698, 0.6981))).notes if "> proxy" in note]
+    assert "The difference is within 0.5 points. The difference is smaller than claimed: its interval" in sentence
+
+
+def test_one_search_is_said_with_the_assumed_deviation_or_the_settings_alone():
+    of_settings = table_of(ISA, of_paper(search={"trials": 5}))
+    assert words(of_settings, "verdict of runs") == ["cannot tell"]
+    assert words(of_settings, "size") == [""]
+    said = (
+        "one search, 3 runs of each: +10.00 points; no verdict: search not known. Settings found: proxy_isa's setting"
+    )
+    assert said in of_settings.notes[1]
+    assumed = table_of(ISA, of_paper(search={"trials": 15}))
+    assert "tested at 1 %, with the deviation of searches in results/measured/" in assumed.notes[1]
+
+
+def test_runs_that_no_experiment_compares_are_named():
+    apart = {"with": {"proxy_isa": {"training.batch_size": 32}}}
+    table = table_of(ISA, of_paper(**apart))
+    assert words(table, "verdict of runs") == ["not compared"]
+    assert table.notes[1].endswith("proxy_isa_table1/cub200 has runs of both, but no comparison of these two in R@1.")
 
 
 def test_answers_from_other_datasets_are_named_and_said_once():

@@ -10,10 +10,10 @@ import pytest
 from reports.published.claim_answers import answer_claims
 from reports.tables.claims_table import claims_table
 from results.published.claims_file import shipped_claims
-from results.store.experiment_results import MeasuredExperiment
 from results.store.store import Store
 from tests.support.command_line import REFUSE_TORCH, ask, environment
 from tests.support.documentation import ROOT, between
+from tests.support.sample_records import scores, some_run, some_summary
 
 MINE = """\
 source,place,a,b,dataset,score,difference
@@ -47,15 +47,16 @@ def mine(tmp_path):
 def quickstart(tmp_path):
     (tmp_path / "runs").mkdir()
     store = Store(f"sqlite:///{tmp_path}/runs/store.sqlite", tmp_path / "runs" / "artifacts")
-    kept = MeasuredExperiment.kept("quickstart")
-    store.put_experiment("f", "quickstart", kept.summary)
-    for kept_record in kept.records:
-        # Made-up scores, so that a new measurement of the quickstart changes no answer.
-        value = MEANS[kept_record.method] + 0.01 * (kept_record.run - 1)
-        made_up = kept_record.concatenated.model_copy(update={"map_at_r": value})
-        record = kept_record.model_copy(update={"separated": made_up, "concatenated": made_up})
-        store.put_run(record)
-        store.enlist("f", record.method, record)
+    settings = {"search": {"trials": 10, "searches": 3}, "reproductions": 1}
+    summary = some_summary(settings=settings, methods={key: key for key in MEANS})
+    store.put_experiment("f", "quickstart", summary)
+    for method, mean in MEANS.items():
+        for search in range(3):
+            made_up = scores(4 * mean + 0.04 * (search - 1))
+            changes = {"fingerprint": f"{method}-{search}", "separated": made_up, "concatenated": made_up}
+            record = some_run(method, search=search).model_copy(update=changes)
+            store.put_run(record)
+            store.enlist("f", record.method, record)
 
 
 def rows_of(answer):
@@ -86,7 +87,7 @@ def test_the_quickstarts_runs_answer_own_claims(say, quickstart, mine):
     assert {row["n_a"] for row in rows[:3]} == {"3"}
     shown = say(mine)
     assert shown.err == ""
-    assert "quickstart, 3 runs of each: +11.06" in shown.out
+    assert "quickstart, 3 searches of each: +11.06" in shown.out
     assert say().code == 0
 
 
