@@ -1,9 +1,10 @@
 """Texts for numbers, lists and searches in sentences."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from results.statistics.intervals import Interval
-from results.statistics.method_comparison import MethodValues
+from results.statistics.method_comparison import ComparedPair, ComparisonResult, MethodValues
+from results.statistics.search_deviation import SearchDeviation
 
 
 def percent(interval: Interval) -> str:
@@ -29,7 +30,17 @@ def p_value(p: float) -> str:
 
 def counted(count: int, thing: str) -> str:
     """Format a number of things."""
-    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+    return f"{count} {thing if count == 1 else plural(thing)}"
+
+
+def plural(thing: str) -> str:
+    """Write the plural of `run`, `search` and the like."""
+    return f"{thing}es" if thing.endswith("ch") else f"{thing}s"
+
+
+def possessive(title: str) -> str:
+    """Write the possessive of a title: `A's`, or `Divisors'`."""
+    return f"{title}'" if title.endswith("s") else f"{title}'s"
 
 
 def runs(count: int) -> str:
@@ -37,13 +48,13 @@ def runs(count: int) -> str:
     return counted(count, "run")
 
 
-def origin_of_mean(head: str, values: Sequence[float], interval: Interval) -> str:
-    """Write three lines on a mean: what it is, its single values, and the ends of its interval."""
-    single = ", ".join(f"{100 * value:.2f}" for value in values)
+def origin_of_mean(head: str, values: Sequence[float], interval: Interval, unit: str = "run") -> str:
+    """Write three lines on a mean: what it is, its single values by run or by search, and the ends of its interval."""
+    single = f"{plural(unit)}: {', '.join(f'{100 * value:.2f}' for value in values)}"
     if interval.low is None or interval.high is None:
-        return f"{head}\nruns: {single}\none run: no interval"
+        return f"{head}\n{single}\n{counted(len(values), unit)}: no interval"
     ends = f"{100 * interval.low:.2f} to {100 * interval.high:.2f}"
-    return f"{head}\nruns: {single}\n95 % Student-t interval: {ends}, n = {interval.n}"
+    return f"{head}\n{single}\n95 % interval: {ends}, over {counted(interval.n, unit)}"
 
 
 def joined(names: Sequence[str]) -> str:
@@ -78,4 +89,32 @@ def failed_searches(title: str, values: MethodValues) -> str:
     failed, searches, best = values.failed, len(values.units), max(values.units)
     reached = listed([f"{100 * value:.1f}" for value in failed])
     number = "one" if len(failed) == 1 else f"{len(failed)}"
-    return f"{number} of {title}'s {searches} searches reached {reached}, less than half of its best, {100 * best:.1f}"
+    own = f"{possessive(title)} {searches} searches"
+    return f"{number} of {own} reached {reached}, less than half of its best, {100 * best:.1f}"
+
+
+def searches_differ(assumed: SearchDeviation) -> str:
+    """Say how far searches differ: `searches of this size have differed by about 0.4 points (RECORD: SETTING)`.
+
+    It is the root mean square of the difference of two searches of one method.
+    """
+    typical = 100 * 2**0.5 * assumed.deviation
+    return f"searches of this size have differed by about {typical:.1f} points ({assumed.record}: {assumed.setting})"
+
+
+def asked_pairs(comparison: ComparisonResult, titles: Mapping[str, str]) -> str:
+    """Say which pairs are compared: `all pairs`, or `each method with A, which has the highest mean`."""
+    if comparison.reference is None:
+        return "all pairs"
+    highest = ", which has the highest mean" if comparison.compare == "best" else ""
+    return f"each method with {titles[comparison.reference]}{highest}"
+
+
+def shares(pair: ComparedPair) -> str:
+    """Write how sure a comparison is of better by more than the margin, within it, worse by more: `94 / 6 / < 1 %`."""
+    given = (pair.share_better, pair.share_within, pair.share_worse)
+    return " / ".join(_share(share) for share in given if share is not None) + " %" if pair.p is not None else ""
+
+
+def _share(share: float) -> str:
+    return "< 1" if share < 0.01 else "> 99" if share > 0.99 else f"{100 * share:.0f}"

@@ -1,21 +1,22 @@
 """Answers to claims from print and from stored runs: which experiment answers, and whether its conditions are equal.
 
-A claim is answered by one experiment that has runs of both methods under equal conditions, never by runs of several.
-Of several experiments the one under the conditions of the claim's table is taken, then the one with the most runs, then
-the latest. Scores play no part in this choice.
+A claim is answered by the comparison of one experiment that compares both methods, never by runs of several. Of several
+experiments the one under the conditions of the claim's table is taken, then the one with the most complete searches,
+then the one with the most runs, then the latest. Scores play no part in this choice.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import get_args
 
 from reports.published.eligibility import StoredExperiment, concerns, models_of, objections
 from results.published.claims_file import Claim
 from results.published.rows import row_origin
 from results.published.tables import PublishedCell, PublishedColumn, PublishedRow, published_table, published_tables
 from results.statistics.measured_noise import kept_measurements, nearest_noise, setting_phrase
+from results.statistics.primary_comparison import Metric, score_of
 from results.statistics.print_alone import ClaimVerdict, PrintAnswer, RunsAnswer, print_answer, runs_answer
-from results.statistics.run_values import EmbeddingKind, run_values
 from results.store.experiment_results import MeasuredExperiment
 
 
@@ -43,6 +44,8 @@ class AnsweredClaim:
     Attributes:
         runs: What runs on the claim's dataset show; None if there are none.
         elsewhere: What runs on other datasets show, if they were asked for.
+        not_compared: Experiments on the claim's dataset that have runs of both methods, but do not compare them in the
+            claim's score.
         quoted: Sources of values that the claim's own source did not measure, by method.
     """
 
@@ -51,11 +54,14 @@ class AnsweredClaim:
     runs: ExperimentAnswer | None
     elsewhere: tuple[ExperimentAnswer, ...]
     quoted: dict[str, str]
+    not_compared: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> ClaimVerdict:
         """The verdict of runs on the claim's dataset."""
-        return "not run" if self.runs is None else self.runs.answer.verdict
+        if self.runs is not None:
+            return self.runs.answer.verdict
+        return "not compared" if self.not_compared else "not run"
 
 
 def answer_claims(
@@ -104,10 +110,14 @@ def _answered(
     any_dataset: bool,
 ) -> AnsweredClaim:
     answers: dict[str, ExperimentAnswer] = {}
+    not_compared = []
     for one in stored:
         if one.dataset == claim.dataset or any_dataset:
             answer = _experiment_answer(claim, one)
-            if answer and (one.dataset not in answers or _rank(answer) > _rank(answers[one.dataset])):
+            if answer is None:
+                has_both = one.runs(claim.a.method) and one.runs(claim.b.method)
+                not_compared += [one.name] if has_both and one.dataset == claim.dataset else []
+            elif one.dataset not in answers or _rank(answer) > _rank(answers[one.dataset]):
                 answers[one.dataset] = answer
     runs = answers.pop(claim.dataset, None)
     return AnsweredClaim(
@@ -116,31 +126,26 @@ def _answered(
         runs,
         () if runs else tuple(answers.values()),
         _quoted(claim),
+        tuple(not_compared),
     )
 
 
-def _rank(answer: ExperimentAnswer) -> tuple[bool, int]:
-    pair = answer.answer.pair
-    return answer.differences == (), min(pair.n_a, pair.n_b)
+def _rank(answer: ExperimentAnswer) -> tuple[bool, int, int]:
+    pair, comparison = answer.answer.pair, answer.answer.comparison
+    sides = [comparison.values[key] for key in (pair.a, pair.b)]
+    searches = [len(side.units) for side in sides if not side.constant] if comparison.unit == "search" else [1]
+    return answer.differences == (), min(searches, default=1), min(pair.runs_a, pair.runs_b)
 
 
 def _experiment_answer(claim: Claim, stored: StoredExperiment) -> ExperimentAnswer | None:
-    experiment = stored.measured.summary.experiment
-    a, b = claim.a.method, claim.b.method
-    conditions = experiment.conditions_of(a)
-    if not {a, b} <= set(experiment.rows) or experiment.conditions_of(b) != conditions:
+    metrics: tuple[Metric, ...] = get_args(Metric)
+    metric = next((known for known in metrics if known == claim.metric), None)
+    if metric is None:
+        return None  # Experiments compare headline scores alone.
+    score = score_of(stored.measured, metric, "concatenated" if claim.kind == "concatenated" else "separated")
+    answer = runs_answer(stored.measured, score, claim.a.method, claim.b.method, claim.difference / 100)
+    if answer is None:
         return None
-    comparable = {row for row in experiment.rows if experiment.conditions_of(row) == conditions}
-    kind: EmbeddingKind = "concatenated" if claim.kind == "concatenated" else "separated"
-    try:
-        values = run_values(
-            [record for record in stored.measured.records if record.method in comparable], claim.metric, kind
-        )
-    except ValueError:  # A run was not evaluated with this score.
-        return None
-    if a not in values or b not in values:
-        return None
-    answer = runs_answer(values, a, b, claim.difference / 100, stored.measured.summary.constant)
     return ExperimentAnswer(
         stored.name, stored.dataset, setting_phrase(stored.measured), answer, _differences(claim, stored)
     )

@@ -7,13 +7,16 @@ method is marked as the best: a column can hold runs of several experiments, and
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from reports.published.eligibility import StoredExperiment, concerns, models_of, objections
 from reports.tables.result_notes import choice_notes
 from results.published.rows import RowOrigin, published_mean, row_origin
 from results.published.tables import PublishedCell, PublishedColumn, PublishedRow, PublishedTable
-from results.statistics.intervals import Interval
+from results.statistics.intervals import Interval, student_t_interval
+from results.statistics.primary_comparison import method_intervals, unit_of
 from results.statistics.published_verdict import PublishedVerdict, prediction_interval, published_verdict
-from results.statistics.run_values import EmbeddingKind, RunKey, by_search, search_interval, value_of
+from results.statistics.run_values import EmbeddingKind, RunKey, by_search, value_of
 
 COSTS_AND_STRUCTURE = {
     "spectral_decay",
@@ -33,7 +36,8 @@ class ComparedCell:
     """One published number and ours.
 
     Attributes:
-        ours: Over runs, in the units of the records (fractions of 1, steps); None if it was not run.
+        ours: Over runs, or over complete searches where they are repeated, in the units of the records (fractions of 1,
+            steps); None if it was not run.
         verdict: Where our prediction interval lies by the published value.
         prediction: Our prediction interval for the published value; None if the two are not compared.
     """
@@ -120,15 +124,30 @@ def _compared(table: PublishedTable, row: PublishedRow, cell: PublishedCell, run
     if runs is None:
         return ComparedCell(cell, None, None, without or published_verdict(None, published), origin)
     experiment, values = runs
-    searches = list(by_search(values).values())
+    searches = _complete_searches(experiment, values)
     return ComparedCell(
         cell,
-        search_interval(values),
+        _interval(experiment, cell, searches),
         experiment.name,
         without or published_verdict(searches, published),
         origin,
         prediction=None if without or published is None else prediction_interval(searches, published),
     )
+
+
+def _complete_searches(one: StoredExperiment, values: Mapping[RunKey, float]) -> list[list[float]]:
+    """The values by search: of the complete ones if searches are repeated and any is complete."""
+    searches, summary = list(by_search(values).values()), one.measured.summary
+    complete = [runs for runs in searches if len(runs) >= summary.reproductions]
+    return complete if complete and unit_of(summary.experiment) == "search" else searches
+
+
+def _interval(one: StoredExperiment, cell: PublishedCell, searches: Sequence[Sequence[float]]) -> Interval:
+    """Our mean with the interval of the experiment's own table, or its own if the table does not have the method."""
+    if cell.key in one.measured.summary.methods:
+        values = {key: _values(one, cell, key) for key in one.measured.summary.methods}
+        return method_intervals(one.measured, {key: own for key, own in values.items() if own})[cell.key]
+    return student_t_interval([float(np.mean(runs)) for runs in searches] if len(searches) > 1 else searches[0])
 
 
 def _most_runs(
@@ -140,7 +159,7 @@ def _most_runs(
     candidates = []
     for one in stored:
         if _has_runs(one, cell) and not _objections(table, row, cell, one):
-            values = _values(one, cell)
+            values = _values(one, cell, cell.key or "")
             candidates += [(one, values)] if values else []
     return max(candidates, key=lambda known: len(known[1]), default=None)
 
@@ -153,13 +172,16 @@ def _objections(table: PublishedTable, row: PublishedRow, cell: PublishedCell, s
     return objections(table, row, cell, stored, models_of(stored.runs(cell.key or "")[0]))
 
 
-def _values(one: StoredExperiment, cell: PublishedCell) -> dict[RunKey, float]:
-    """By run; empty if any of them was not evaluated with the metric, since a part of the runs is another number."""
+def _values(one: StoredExperiment, cell: PublishedCell, key: str) -> dict[RunKey, float]:
+    """A method's values of the cell's metric by run.
+
+    Empty if any run was not evaluated with the metric, since a part of the runs is another number.
+    """
     kind: EmbeddingKind = "concatenated" if cell.kind == "concatenated" else "separated"
     try:
         return {
             RunKey(run.dataset, run.seed, run.run, run.search): value_of(run, cell.metric, kind)
-            for run in one.runs(cell.key or "")
+            for run in one.runs(key)
         }
     except ValueError:
         return {}

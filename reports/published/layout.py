@@ -25,11 +25,13 @@ _ONLY_JSON = ("method", "variant", "note", "source", "origin", "row_kind", "quot
 _NOT_COMPARED = {"quoted", "source unclear", "method not in the suite", "cannot be determined"}
 _NOT_RUN = "Not run: the store has no run that counts for a cell of this table. All values are as published."
 _READING = (
-    "First line: as published. Below it our runs: mean ± half width of the 95 % Student-t interval, number of runs in "
-    "brackets, in the published unit; then the verdict. A published value is a measurement too. The verdict compares "
-    "it with our 95 % prediction interval, t s sqrt(1/n + 1/m) around the mean of our n runs, where m is the number of "
-    "runs behind the published value: the value is inside it, or our interval lies above it or below it. A faithful "
-    "reproduction is inside in 95 of 100 cases, apart from the variation of a search that was not repeated."
+    "First line: as published. Below it our runs: mean ± half width of the 95 % interval, number of runs in brackets "
+    "(of complete searches, where the search was repeated), in the published unit; then the verdict. A published value "
+    "is a measurement too. The verdict compares it with our 95 % prediction interval, t s sqrt(1/n + 1/m) around the "
+    "mean of our n runs, where m is the number of runs behind the published value: the value is inside it, or our "
+    "interval lies above it or below it. Of faithful reproductions of the same settings 95 in 100 are inside. With a "
+    "search of their own only 27 to 84 in 100 are, unless our search was repeated, so that its variation is in the "
+    "interval."
 )
 # A published half width is shown with the digits that it has.
 _PUBLISHED = NumberFormat(digits=6, significant=True)

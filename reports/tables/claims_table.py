@@ -4,39 +4,39 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from reports.published.claim_answers import AnsweredClaim, ExperimentAnswer
+from reports.tables.differences import settings_words, size_words
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value, cell_text
+from reports.wording import counted, listed, p_value, plural
 from results.published.claims_file import Claim
-from results.statistics.method_comparison import MARGIN, ComparedPair
-from results.statistics.planning import MOST_RUNS
-from results.statistics.print_alone import ClaimVerdict, PrintVerdict
+from results.statistics.method_comparison import ComparedPair
+from results.statistics.planning import MOST_UNITS
+from results.statistics.print_alone import ClaimVerdict, PrintVerdict, RunsAnswer
 
 _HEADER = (
     *("line", "source", "place", "a", "b", "dataset", "score", "setting", "claimed", "runs_a", "runs_b"),
     *("deviation", "degrees", "deviation_from", "noise", "print_alone", "runs_needed", "verdict"),
-    *("experiment", "experiment_dataset", "experiment_verdict", "difference", "low", "high", "n_a", "n_b"),
-    *("p_better", "smallest_detectable", "runs_needed_there", "other_conditions"),
+    *("experiment", "experiment_dataset", "experiment_verdict", "size", "claimed_size", "difference", "low", "high"),
+    *("unit", "n_a", "n_b", "untested", "p_better", "smallest_detectable", "needed_there", "other_conditions"),
 )
 _PRINT_WORDS: dict[PrintVerdict, str] = {
     "within noise": "within noise",
     "beyond noise": "beyond noise",
     "no deviation known": "without a known deviation",
 }
-_VERDICTS: tuple[ClaimVerdict, ...] = ("holds", "contradicted", "cannot tell", "not run")
-
-
-EQUAL = f"equal within {100 * MARGIN:g} points"
-"""What is shown of two methods whose difference is smaller than the margin."""
+_VERDICTS: tuple[ClaimVerdict, ...] = ("holds", "contradicted", "cannot tell", "not compared", "not run")
 
 _CAPTION = (
     "A claim says that the first method is better. Claimed: the printed difference in percentage points. Noise: two "
     "equal methods with these numbers of runs differ by more in 5 % of cases, by the deviation s of measured runs or, "
     "marked ±, by the printed ±. Runs needed: runs of each method that find a difference of the claimed size in 80 % "
-    "of cases. Verdict of runs: what the runs in the store show. Each claim is judged by itself; nothing is corrected "
-    "for the number of claims."
+    "of cases. Verdict of runs: whether the runs in the store show that the first method is better. Each claim is "
+    "judged by itself; nothing is corrected for the number of claims."
 )
 _CAPTION_OF_RUNS = (
-    "Ours: the difference with its own 95 % interval, which is not corrected; the verdict is corrected for all pairs "
-    "of the experiment on this score."
+    "The verdict is that of the experiment's one comparison on this score, corrected for all pairs that it compares; "
+    "on another score than its primary one at a fifth of the level. Size: the difference against the experiment's "
+    "margin. Claimed size: whether the interval of the difference excludes it. Ours: the difference with its own 95 % "
+    "interval, which is not corrected."
 )
 
 
@@ -49,7 +49,7 @@ def claims_table(answered: Sequence[AnsweredClaim], title: str) -> Table:
     """
     with_runs = any(_shown(one) for one in answered)
     names = ["dataset", "score", "claimed", "noise", "print alone", "runs needed", "verdict of runs"]
-    names += ["ours", "n", "experiment"] if with_runs else []
+    names += ["size", "claimed size", "ours", "n", "experiment"] if with_runs else []
     columns = tuple(Column(name, numeric=name in ("claimed", "noise", "runs needed", "ours", "n")) for name in names)
     rows = [Row.single(_head(one), _cells(one, with_runs), sign="†" if one.quoted else "") for one in answered]
     return Table(
@@ -121,10 +121,25 @@ def _cells(one: AnsweredClaim, with_runs: bool) -> list[Cell]:
         return cells
     shown = _shown(one)
     if shown is None:
-        return [*cells, Cell(kind="not run"), Cell(), Cell()]
-    pair = shown.answer.pair
-    counts = "" if pair.n_a == pair.n_b else f"{pair.n_a}, {pair.n_b}"
-    return [*cells, _difference(pair), Cell(pair.n_a, written=counts), Cell(shown.experiment)]
+        return [*cells, Cell(), Cell(), Cell(kind="not run"), Cell(), Cell()]
+    answer = shown.answer
+    return [
+        *cells,
+        Cell(size_words(answer.pair, answer.comparison.margin)),
+        Cell(answer.claimed or ""),
+        _difference(answer.pair),
+        Cell(min(answer.pair.units_a, answer.pair.units_b), written=_units(answer)),
+        Cell(shown.experiment),
+    ]
+
+
+def _units(answer: RunsAnswer) -> str:
+    """The searches or runs of both methods: `3 searches`, `3, 2 searches`, `one search, 3 runs`."""
+    pair = answer.pair
+    counts = dict.fromkeys((pair.units_a, pair.units_b))
+    unit = "search" if answer.comparison.unit == "search" else "run"
+    text = counted(pair.units_a, unit) if len(counts) == 1 else f"{', '.join(map(str, counts))} {plural(unit)}"
+    return f"one search, {text}" if answer.comparison.unit == "single search" else text
 
 
 def _verdict_words(one: AnsweredClaim) -> str:
@@ -136,7 +151,7 @@ def _has_other_conditions(one: AnsweredClaim) -> bool:
 
 
 def _needed(runs: int | None) -> str:
-    return f"> {MOST_RUNS:,}" if runs is None else f"{runs:,}"
+    return f"> {MOST_UNITS:,}" if runs is None else f"{runs:,}"
 
 
 def _summary(answered: Sequence[AnsweredClaim]) -> str:
@@ -158,34 +173,41 @@ def _sentences(one: AnsweredClaim) -> Iterable[str]:
         claimed = f"claimed +{claim.difference:.{claim.digits}f} on {claim.dataset}, {claim.score}"
         conditions = _conditions(one.runs)
         yield f"{_head(one)} ({claimed}): {one.verdict}. {_evidence(one.runs)}{_size(one.runs, claim)}. {conditions}."
+    elif one.not_compared:
+        names = listed(one.not_compared)
+        yield f"{_head(one)}: {names} has runs of both, but no comparison of these two in {claim.score}."
     for answer in one.elsewhere:
         pair = f"{claim.a.method} > {claim.b.method}, {claim.score}, on {answer.dataset} instead"
         yield f"{pair}: {answer.answer.verdict}. {_evidence(answer)}. The setting is {answer.setting}."
 
 
 def _evidence(experiment: ExperimentAnswer) -> str:
-    answer, pair = experiment.answer, experiment.answer.pair
-    runs = f"{pair.n_a} runs of each" if pair.n_a == pair.n_b else f"{pair.n_a} and {pair.n_b} runs"
-    difference = f"{experiment.experiment}, {runs}: {difference_words(pair)} points"
+    answer, pair, comparison = experiment.answer, experiment.answer.pair, experiment.answer.comparison
+    difference = f"{experiment.experiment}, {_units(answer)} of each: {difference_words(pair)} points"
     if pair.p_better is None:
-        return f"{difference}; a test takes more runs"
-    pairs = answer.methods * (answer.methods - 1) // 2
-    corrected = f", corrected for the experiment's {pairs} pairs" if pairs > 1 else ""
-    p_value = "p < 0.001" if pair.p_better < 0.001 else f"p = {pair.p_better:.3f}"
-    equal = f". The methods are {EQUAL}" if pair.verdict == "equal" else ""
-    return f"{difference}, {p_value}{corrected}{equal}"
+        text = f"{difference}; no verdict about methods: {pair.untested}"
+        settings = None if comparison.settings is None else comparison.settings.pair(pair.a, pair.b)
+        return (
+            text
+            if settings is None
+            else f"{text}. Settings found: {settings_words(settings, {pair.a: pair.a, pair.b: pair.b})}"
+        )
+    others = comparison.tested - 1
+    corrected = f", corrected with {counted(others, 'other pair')} of the experiment" if others else ""
+    size = "" if pair.size == "cannot tell" else f". The difference is {size_words(pair, comparison.margin)} points"
+    return f"{difference}, {p_value(pair.p_better)}{corrected}{size}"
 
 
 def _size(experiment: ExperimentAnswer, claim: Claim) -> str:
     answer, pair = experiment.answer, experiment.answer.pair
-    text = ""
+    text, unit = "", "run" if answer.comparison.unit == "run" else "search"
     if answer.verdict == "cannot tell" and pair.smallest is not None:
-        text = f". The smallest difference that these runs could have shown is {100 * pair.smallest:.1f} points"
-        if answer.runs_needed is None or answer.runs_needed > min(pair.n_a, pair.n_b):
-            size = f"{claim.difference:.{claim.digits}f}"
-            text += f"; one of {size} takes {_needed(answer.runs_needed)} runs of each method"
-    if answer.verdict != "contradicted" and answer.claimed not in (None, "inside"):
-        text += f". The difference is {answer.claimed}: its interval excludes the claimed size"
+        text = f". The smallest difference that could have been shown is {100 * pair.smallest:.1f} points"
+        size = f"{claim.difference:.{claim.digits}f}"
+        text += f"; one of {size} takes {_needed(answer.needed)} {plural(unit)} of each method"
+    if answer.claimed == "excluded" and answer.verdict != "contradicted":
+        than = "larger" if 100 * pair.difference > claim.difference else "smaller"
+        text += f". The difference is {than} than claimed: its interval excludes the claimed size"
     return text
 
 
@@ -244,9 +266,9 @@ def _experiment_values(experiment: ExperimentAnswer) -> tuple[Value, ...]:
     answer, pair = experiment.answer, experiment.answer.pair
     conditions = None if experiment.differences is None else "; ".join(experiment.differences) or "none"
     return (
-        *(experiment.experiment, experiment.dataset, answer.verdict, 100 * pair.difference),
-        *(_points(pair.low), _points(pair.high), pair.n_a, pair.n_b, pair.p_better, _points(pair.smallest)),
-        *(answer.runs_needed, conditions),
+        *(experiment.experiment, experiment.dataset, answer.verdict, pair.size, answer.claimed, 100 * pair.difference),
+        *(_points(pair.low), _points(pair.high), answer.comparison.unit, pair.units_a, pair.units_b, pair.untested),
+        *(pair.p_better, _points(pair.smallest), answer.needed, conditions),
     )
 
 

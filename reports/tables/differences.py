@@ -1,58 +1,66 @@
-"""Table of the differences between methods: every pair, with the verdict of the experiment's one comparison."""
+"""Table of the differences between methods: every pair that was asked for, with the verdicts of the one comparison.
+
+Three things stand apart: which method is better, whether the difference is beyond the margin, and how sure that is.
+"""
 
 from collections.abc import Iterator, Mapping
 
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
-from reports.wording import joined_groups, listed
+from reports.wording import asked_pairs, joined_groups, listed, possessive, shares
 from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.statistics.effects import Effect
-from results.statistics.method_comparison import FEWEST_RUNS_OF_EFFECT, ComparedPair, ComparisonResult
+from results.statistics.method_comparison import ComparedPair, ComparisonResult
 from results.statistics.primary_comparison import primary_comparison, primary_score
 from results.store.experiment_results import MeasuredExperiment
 
-_HEADER = (
-    *("a", "b", "metric", "variant", "test", "difference", "low", "high", "n_a", "n_b", "left_out", "t", "degrees"),
-    *("p", "p_better", "p_equal", "smallest_detectable", "effect_name", "effect", "effect_low", "effect_high"),
-    "verdict",
+_NUMBERS = (
+    *("difference", "low", "high", "units_a", "units_b", "runs_a", "runs_b", "degrees", "p", "p_better", "p_beyond"),
+    *("p_equal", "smallest", "share_better", "share_within", "share_worse", "direction", "size", "untested"),
 )
+_HEADER = ("a", "b", "metric", "variant", "unit", *_NUMBERS, "settings_direction")
 _DISTANCE = NumberFormat(digits=2, scale=100)
 _P_VALUE = NumberFormat(digits=3, smallest=0.001)
-_EFFECT = NumberFormat(digits=2, signed=True)
 
 
 def differences(measured: MeasuredExperiment) -> Table:
-    """Build the table that compares every pair of methods on the primary score, in the order of the experiment."""
+    """Build the table that compares pairs of methods on the primary score, as the experiment's file asks."""
     titles, score, comparison = measured.summary.methods, primary_score(measured), primary_comparison(measured)
-    pairs = () if comparison is None else comparison.pairs
-    names = ("difference", "p (adjusted)", "effect", "n", "could have seen", "verdict")
+    title = f"{measured.summary.title}: is the difference real?"
+    if comparison is None or not comparison.pairs:
+        return Table(title, "Fewer than two methods are compared.", (), (), Sheet(_HEADER, ()), first="Methods")
     return Table(
-        title=f"{measured.summary.title}: is the difference real?",
-        caption=_caption(comparison, score, measured.repeats_searches),
-        columns=tuple(Column(name, numeric=name != "verdict") for name in names),
+        title=title,
+        caption=_caption(comparison, titles, score),
+        columns=_columns(comparison),
         rows=tuple(
-            Row.single(f"{titles[pair.a]} − {titles[pair.b]}", _cells(pair, titles, _margin(comparison)))
-            for pair in pairs
+            Row.single(f"{titles[pair.a]} − {titles[pair.b]}", _cells(comparison, pair, titles))
+            for pair in comparison.pairs
         ),
-        sheet=Sheet(_HEADER, tuple(_values(pair, score) for pair in pairs)),
+        sheet=Sheet(_HEADER, tuple(_values(comparison, pair, score) for pair in comparison.pairs)),
         first="Methods",
-        remarks=() if comparison is None else (*_groups(comparison, titles), *_constant(measured, comparison)),
+        remarks=(*_groups(comparison, titles), *_constant(measured, comparison)),
     )
 
 
-def verdict_text(pair: ComparedPair, titles: Mapping[str, str], margin: float) -> str:
-    """Write the verdict of a pair in a few words.
+def direction_words(pair: ComparedPair, titles: Mapping[str, str]) -> str:
+    """Write which method of a pair is better: `A better`, `cannot tell`, or why it was not tested."""
+    return f"{titles[pair.better]} better" if pair.better else pair.untested or pair.direction
 
-    Returns:
-        `A better`, `equal within 0.5`, `cannot tell` or `too few runs`.
-    """
-    if pair.better:
-        return f"{titles[pair.better]} better"
-    return f"equal within {100 * margin:g}" if pair.verdict == "equal" else pair.verdict
+
+def settings_words(pair: ComparedPair, titles: Mapping[str, str]) -> str:
+    """Write which of two settings is better: `A's setting better`, `cannot tell`, or why it was not tested."""
+    return f"{possessive(titles[pair.better])} setting better" if pair.better else pair.untested or pair.direction
+
+
+def size_words(pair: ComparedPair, margin: float) -> str:
+    """Write the size of a difference against the margin: `beyond 0.5`, `within 0.5`, `cannot tell`, or nothing."""
+    if pair.untested:
+        return ""
+    return pair.size if pair.size == "cannot tell" else f"{pair.size} {100 * margin:g}"
 
 
 def _groups(comparison: ComparisonResult, titles: Mapping[str, str]) -> Iterator[str]:
-    if comparison.groups and len(comparison.methods) > 2:
+    if comparison.groups and len(comparison.methods) > 2 and not comparison.interim:
         groups = joined_groups([[titles[key] for key in group] for group in comparison.groups])
         yield f"Groups of methods of which none is shown to be better than another: {groups}."
 
@@ -63,61 +71,98 @@ def _constant(measured: MeasuredExperiment, comparison: ComparisonResult) -> Ite
     if titles and comparison.tested:
         has = "has one run" if len(titles) == 1 else "have one run each"
         yield (
-            f"{listed(titles)} {has}, because every further run would be equal. The tests take this value for all runs."
+            f"{listed(titles)} {has}, because every further run would be equal. The tests take such a value without an "
+            "error of its own."
         )
 
 
-def _margin(comparison: ComparisonResult | None) -> float:
-    return 0.0 if comparison is None else comparison.margin
+def _caption(comparison: ComparisonResult, titles: Mapping[str, str], score: PrimaryScore) -> str:
+    name, margin = f"{score.embeddings} {HEADLINE_METRICS[score.metric]}", f"{100 * comparison.margin:g}"
+    sentences = [
+        f"Differences of {name}, the primary score, in percentage points, of {asked_pairs(comparison, titles)}.",
+        _unit_words(comparison),
+    ]
+    if comparison.tested:
+        sentences.append(
+            f"Verdict: which method is better. Size: whether the difference is beyond {margin} points or within. The "
+            "probability of any wrong claim in these two columns is at most "
+            f"{100 * comparison.alpha:g} % in simulations; docs/comparisons.md lists where it is more. p is that of "
+            "the verdict, adjusted for all these pairs. How sure it is that the first method is better by more than "
+            f"{margin} points / within {margin} points of the second / worse by more: these shares and the 95 % "
+            "intervals are not adjusted and hold for one pair alone. Could have seen: the smallest true difference "
+            "that would be called better with a probability of 80 %."
+        )
+    if comparison.settings is not None:
+        sentences.append(
+            "Settings found: which of the two settings is better by their runs, tested as a family of their own. This "
+            "column says nothing about the methods, whose next search would find other settings."
+        )
+    if comparison.interim:
+        sentences.append("Interim: verdicts can change when all searches and runs are there.")
+    return " ".join(sentences)
 
 
-def _caption(comparison: ComparisonResult | None, score: PrimaryScore, repeated: bool) -> str:
-    if comparison is None or not comparison.pairs:
-        return "Fewer than two methods are compared."
-    tests = {"moderated t": "moderated t-tests", "paired t": "paired t-tests", "Welch t": "Welch's t-tests"}
-    paired, fewest = comparison.test == "paired t", FEWEST_RUNS_OF_EFFECT[comparison.test]
-    plural = "" if comparison.tested == 1 else "s"
-    units, tested = "runs", "how the runs vary, not the search, the test classes or the dataset"
-    if repeated:
-        units, tested = "searches", "how the searches vary with their runs, not the test classes or the dataset"
-    size = f"Cohen's d_z of the matched {units}" if paired else "Hedges' g"
-    n = "n: searches, each with the mean of its runs. " if repeated else ""
+def _unit_words(comparison: ComparisonResult) -> str:
+    """Say what is compared, and what is left out."""
+    if comparison.unit == "search":
+        return (
+            "Compared are the means of complete searches, so the variation of the search is in the verdicts; that of "
+            "the test classes is not."
+        )
+    if comparison.unit == "run":
+        return "Compared are runs at given settings: the verdicts are about these settings on these test classes."
+    if comparison.assumed is None:
+        return (
+            "Each method was searched once, and how far two searches of this size differ is not known, so there are "
+            "no verdicts about methods."
+        )
+    assumed = comparison.assumed
     return (
-        f"Differences of {score.embeddings} {HEADLINE_METRICS[score.metric]}, the primary score, in percentage points. "
-        f"One family of {tests[comparison.test]} over {comparison.tested} pair{plural}: the probability of any wrong "
-        f"claim in this table, better or equal, is at most {100 * comparison.alpha:g} %. The p values are adjusted for "
-        "that; the 95 % intervals are not, they hold for one pair alone. Equal: the means differ by less than "
-        f"{100 * comparison.margin:g} points. {n}Could have seen: the smallest difference that would be called better "
-        f"with a probability of 80 %. Tested is {tested}. "
-        f"The effect size is {size}; none is shown for fewer than {fewest} "
-        f"{'matched ' if paired else ''}{units} per method, because its variance is infinite then."
+        "Each method was searched once. The standard deviation between searches is assumed to be twice the "
+        f"{100 * assumed.deviation:.2f} points of {assumed.record} ({assumed.setting})."
     )
 
 
-def _cells(pair: ComparedPair, titles: Mapping[str, str], margin: float) -> list[Cell]:
-    difference = Cell(pair.difference, pair.half_width, form=POINTS, kind="measured")
-    effect = Cell() if pair.effect is None else _effect(pair.effect)
-    counts = "" if pair.n_a == pair.n_b else f"{pair.n_a}, {pair.n_b}"
-    adjusted = pair.p_equal if pair.verdict == "equal" else pair.p_better
-    return [
-        difference,
-        Cell(adjusted, form=_P_VALUE),
-        effect,
-        Cell(pair.n_a, written=counts),
-        Cell(pair.smallest, form=_DISTANCE),
-        Cell(verdict_text(pair, titles, margin)),
+def _columns(comparison: ComparisonResult) -> tuple[Column, ...]:
+    counts = Column("searches" if comparison.unit == "search" else "runs")
+    tested = (
+        Column("size", numeric=False),
+        Column("how sure"),
+        Column("p (adjusted)"),
+        counts,
+        Column("could have seen"),
+    )
+    columns = (Column("difference"), Column("verdict", numeric=False), *(tested if comparison.tested else [counts]))
+    return columns if comparison.settings is None else (*columns, Column("settings found", numeric=False))
+
+
+def _cells(comparison: ComparisonResult, pair: ComparedPair, titles: Mapping[str, str]) -> list[Cell]:
+    count = Cell(pair.units_a, written="" if pair.units_a == pair.units_b else f"{pair.units_a}, {pair.units_b}")
+    cells = [
+        Cell(pair.difference, pair.half_width, form=POINTS, kind="measured"),
+        Cell(direction_words(pair, titles)),
     ]
+    if comparison.tested:
+        cells += [
+            Cell(size_words(pair, comparison.margin)),
+            Cell(pair.share_better, written=shares(pair)),
+            Cell(pair.p_better, form=_P_VALUE),
+            count,
+            Cell(pair.smallest, form=_DISTANCE),
+        ]
+    else:
+        cells.append(count)
+    if (settings := _of_settings(comparison, pair)) is not None:
+        cells.append(Cell(settings_words(settings, titles)))
+    return cells
 
 
-def _effect(effect: Effect) -> Cell:
-    return Cell(effect.value, interval=(effect.low, effect.high), form=_EFFECT)
+def _of_settings(comparison: ComparisonResult, pair: ComparedPair) -> ComparedPair | None:
+    return None if comparison.settings is None else comparison.settings.pair(pair.a, pair.b)
 
 
-def _values(pair: ComparedPair, score: PrimaryScore) -> tuple[Value, ...]:
-    effect = pair.effect
-    sizes = (None,) * 4 if effect is None else (effect.name, effect.value, effect.low, effect.high)
-    counts = (pair.n_a, pair.n_b, pair.left_out)
-    tested = (pair.t, pair.degrees, pair.p, pair.p_better, pair.p_equal, pair.smallest)
-    interval = (pair.difference, pair.low, pair.high)
-    named = (pair.a, pair.b, score.metric, score.embeddings, pair.test)
-    return (*named, *interval, *counts, *tested, *sizes, pair.verdict)
+def _values(comparison: ComparisonResult, pair: ComparedPair, score: PrimaryScore) -> tuple[Value, ...]:
+    settings = _of_settings(comparison, pair)
+    numbers = (getattr(pair, name) for name in _NUMBERS)
+    named = (pair.a, pair.b, score.metric, score.embeddings, comparison.unit)
+    return (*named, *numbers, settings.direction if settings else None)

@@ -3,6 +3,7 @@
 from reports.tables.table import PERCENT, Cell, Column, Row, Sheet, Table, Value, measured_cell
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.peeking import Peeking, peeking
+from results.statistics.primary_comparison import unit_of
 from results.store.experiment_results import MeasuredExperiment
 
 _HEADER = (
@@ -24,10 +25,12 @@ def peeking_table(measured: MeasuredExperiment) -> Table:
     hidden = [title for key, title in titles.items() if key in by_method and by_method[key].nothing_to_choose]
     notes = [f"Not shown: {', '.join(hidden)}. {NOTHING_TO_CHOOSE}"] if hidden else []
     without = [title for key, title in titles.items() if key not in by_method]
+    searched_again = unit_of(measured.summary.experiment) == "search"
+    over = "the complete searches, which have n runs in all" if searched_again else "n runs"
     return Table(
         title=f"{measured.summary.title}: gain from peeking",
         caption=f"Separated {HEADLINE_METRICS[metric]} on the test classes in percent, mean ± half width "
-        "of the 95 % Student-t interval over n runs. Honest: the checkpoint chosen by validation scores. Peeked: "
+        f"of the 95 % interval over {over}. Honest: the checkpoint chosen by validation scores. Peeked: "
         "the best test score during the same training, which an honest protocol must not report.",
         columns=tuple(Column(name) for name in ("n", "honest", "peeked", "gain")),
         rows=tuple(_row(titles[gain.method], gain) for gain in ordered),

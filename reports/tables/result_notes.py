@@ -1,16 +1,17 @@
 """What a reader must know about searches and trainings before comparing scores: notes of the table and of the page."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
-from reports.wording import joined, listed
+from reports.wording import capitalized, counted, failed_searches, joined, listed, plural, searches_differ
 from results.records.experiment_summary import ExperimentSummary
 from results.spec.data_choice import OWN_DATA, DrawnSplit
 from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.search_settings import SamplerSettings
 from results.statistics.cut_off import CutOff, cut_offs, range_ends
-from results.statistics.planning import MOST_RUNS, RunBudget
+from results.statistics.method_comparison import ComparisonResult
+from results.statistics.planning import MOST_UNITS, Budget
+from results.statistics.primary_comparison import searched_methods, unit_of
 from results.statistics.runner_up import RunnerUp, runners_up
 from results.store.experiment_results import MeasuredExperiment
 
@@ -30,7 +31,7 @@ def origin_of_hyperparameters(protocol: str, trials: int) -> str:
     if trials == 1:
         return "Hyperparameters: those of the only trial of each method."
     if trials:
-        return f"Hyperparameters: best of {trials} trials per method by validation MAP@R."
+        return f"Hyperparameters: best of {trials} trials per search by validation MAP@R."
     given = "Hyperparameters: from papers or from the experiment file, not searched."
     return f"{given} {CARRIED_CHOICE}" if carries_choice(protocol, trials) else given
 
@@ -40,45 +41,54 @@ def choice_notes(summary: ExperimentSummary) -> tuple[str, ...]:
     return (CARRIED_CHOICE,) if carries_choice(summary.experiment.protocol, summary.trials) else ()
 
 
-def budget_text(budget: RunBudget, score: PrimaryScore, unit: Literal["run", "search"] = "run") -> tuple[str, str]:
-    """Write what a budget can see, and what that follows from.
-
-    Returns:
-        A sentence or two with the smallest detectable difference and the runs that a difference takes, and a sentence
-        with the deviation behind them.
-    """
-    name = f"{score.embeddings} {HEADLINE_METRICS[score.metric]}"
-    wanted = f"{100 * budget.wanted:g} points"
-    needed = f"more than {MOST_RUNS}" if budget.runs_needed is None else f"{budget.runs_needed}"
-    units = "runs" if unit == "run" else "searches"
-    if budget.smallest is None:
-        sees = f"One {unit} of each of {budget.methods} methods can show no difference in {name}."
-    else:
-        sees = (
-            f"{budget.runs} {units} of each of {budget.methods} methods can show differences of "
-            f"{100 * budget.smallest:.1f} points or more in {name}, with a probability of 80 %."
-        )
-    source = "of this experiment's runs" if budget.from_own_runs else "of the runs in results/measured"
-    deviation = f"{100 * budget.deviation:.2f} points"
-    basis = f"From the {unit}-to-{unit} deviation {source}, {deviation}, taken as equal for all methods, "
-    basis += "and corrected for all pairs."
-    return f"{sees} A difference of {wanted} would take {needed} {units} of each.", basis
-
-
-SETTINGS_FOUND = (
-    "Only the reproductions vary: the intervals are about the settings found. Another search could find other "
-    "settings, and the scores could then change by more than the intervals. `--searches` repeats the search."
+SEARCH_NOT_KNOWN = (
+    "How far two searches of this size differ is not known here, so the table compares the settings that were found, "
+    "not the methods. 3 searches of each would say."
 )
 
 
-def result_notes(measured: MeasuredExperiment) -> tuple[str, ...]:
-    """Write the notes below the table of results."""
+def budget_text(budget: Budget, score: PrimaryScore) -> tuple[str, str]:
+    """Write what a budget can see, and what that follows from.
+
+    Returns:
+        Sentences with the smallest difference that it shows, what one search (or run) more would show, and how many a
+        difference of the margin takes; and sentences with the deviation behind them.
+    """
+    name = f"{score.embeddings} {HEADLINE_METRICS[score.metric]}"
+    unit = "run" if budget.unit == "run" else "search"
+    given = f"{counted(budget.units, unit)} of each of {budget.methods} methods"
+    if budget.deviation is None:
+        say = "They will say themselves." if budget.units > 1 else "3 searches of each would say."
+        return (
+            f"What {given} can show in {name} is not known, since no kept record says how far two searches of this "
+            "size differ.",
+            say,
+        )
+    if budget.smallest is None:
+        sees = f"{given} can show no difference in {name}."
+    else:
+        smallest = f"{100 * budget.smallest:.1f} points or more in {name}"
+        sees = f"{given} can show differences of {smallest}, with a probability of 80 %."
+    if budget.one_more is not None:
+        sees += f" One {unit} more of each would show {100 * budget.one_more:.1f} points."
+    needed = f"more than {MOST_UNITS:,} {plural(unit)}" if budget.needed is None else counted(budget.needed, unit)
+    sees += f" A difference of {100 * budget.wanted:g} points takes {needed} of each."
+    asked = {"all": "all pairs", "best": "each method with the best"}.get(score.compare, f"each with {score.compare}")
+    doubled = " For one search each it is doubled." if budget.unit == "single search" else ""
+    return sees, (
+        f"The deviation between {plural(unit)} is {100 * budget.deviation:.2f} points in {budget.source}, taken as "
+        f"equal for all methods.{doubled} Corrected for {asked}."
+    )
+
+
+def result_notes(measured: MeasuredExperiment, comparison: ComparisonResult | None) -> tuple[str, ...]:
+    """Write the notes below the table of results, whose methods are compared in `comparison`."""
     return (
         *other_methods_notes(measured),
         *part_notes(measured),
         *split_notes(measured),
         *trained_part_notes(measured),
-        *search_notes(measured),
+        *search_notes(measured, comparison),
         *trial_notes(measured),
         *look_notes(measured),
         *close_trials(measured),
@@ -148,18 +158,41 @@ def split_notes(measured: MeasuredExperiment) -> list[str]:
     return []
 
 
-def search_notes(measured: MeasuredExperiment) -> list[str]:
-    """Say that the search was not repeated, or how intervals contain its variation."""
-    searched = [record for record in measured.records if record.hyperparameters]
-    if measured.summary.trials == 0 or not searched:
+def search_notes(measured: MeasuredExperiment, comparison: ComparisonResult | None) -> list[str]:
+    """Say how far one search can be trusted, or what repeated ones are for, and which of them failed."""
+    experiment = measured.summary.experiment
+    unit = unit_of(experiment)
+    if unit == "run" or not searched_methods(measured):
         return []
-    count = len({record.search for record in searched})
-    if count == 1:
-        return [SETTINGS_FOUND]
-    return [
-        f"Every method was searched {count} times from other seeds. Intervals and tests use the mean of each search's "
-        "runs, so they contain the variation of the search. Methods without hyperparameters have runs only."
+    if unit == "single search":
+        if comparison is None or comparison.assumed is None:
+            return [SEARCH_NOT_KNOWN]
+        return [
+            "Every method was searched once, so the intervals are about the settings found. "
+            f"{capitalized(searches_differ(comparison.assumed))}. The tests of methods assume twice as much."
+        ]
+    notes = [
+        f"Every method is searched {experiment.search.searches} times from other seeds. Intervals and tests take the "
+        "mean of a search's runs as one value, so they contain the variation of the search. In simulations, 95 to 97 % "
+        "of the intervals over 3 searches contain the true mean (docs/comparisons.md)."
     ]
+    values = {} if comparison is None else comparison.values
+    failed = [failed_searches(measured.summary.methods[key], own) for key, own in values.items() if own.failed]
+    return [*notes, *(f"{capitalized(said)}. Failed searches count like the others." for said in failed)]
+
+
+def single_searches(
+    comparison: ComparisonResult | None, titles: Mapping[str, str], score: PrimaryScore
+) -> tuple[str, ...]:
+    """List the means of every method's complete searches in the primary score, if searches are repeated."""
+    if comparison is None or comparison.unit != "search":
+        return ()
+    means = [
+        f"{titles[key]} {', '.join(f'{100 * unit:.2f}' for unit in values.units)}"
+        for key, values in comparison.values.items()
+        if values.units and not values.constant
+    ]
+    return (f"Single searches, {score.embeddings} {HEADLINE_METRICS[score.metric]}: {'; '.join(means)}.",)
 
 
 def trial_notes(measured: MeasuredExperiment) -> list[str]:
@@ -183,21 +216,14 @@ def trial_notes(measured: MeasuredExperiment) -> list[str]:
 
 
 def look_notes(measured: MeasuredExperiment) -> list[str]:
-    """Say that methods could be stopped early, and that runs were added after a look at the results."""
-    summary, notes = measured.summary, []
-    if summary.experiment.first_reproductions is not None:
-        notes.append(
-            f"Methods that were clearly behind the leader after {summary.experiment.first_reproductions} runs or later "
-            f"got no more of the {summary.reproductions} runs. The boundary was computed beforehand. The probability "
-            "of a wrong stop or a wrong claim is at most 5 % in all."
-        )
-    if summary.seen_after:
-        counts = " and ".join(str(count) for count in summary.seen_after)
-        notes.append(
-            f"The number of runs was raised to {summary.reproductions} when the results of {counts} runs were known. "
-            "Runs that are added after a look make wrong claims more likely than the tests say."
-        )
-    return notes
+    """Say that searches or runs were added after a look at the results."""
+    seen = [str(count) for count in measured.summary.seen_after]
+    if not seen:
+        return []
+    return [
+        f"The number of runs or searches was raised after results were known ({listed(seen)}). Adding after a look "
+        "makes wrong claims more likely than the tests say."
+    ]
 
 
 def close_trials(measured: MeasuredExperiment, titles: Mapping[str, str] | None = None) -> list[str]:

@@ -13,7 +13,7 @@ from results.statistics.published_verdict import PublishedVerdict
 Mark = Literal["", "best", "tied", "untested"]
 """Mark of a value in its column.
 
-best: the highest mean. tied: no other method is shown to be better. untested: has too few runs for a test.
+best: the highest mean. tied: not told apart from it. untested: not tested against it.
 """
 
 CellKind = Literal["", "measured", "published", "verdict", "not run"]
@@ -61,7 +61,7 @@ class Cell:
         value: A number, a text, or None for no value.
         half_width: Half width of the value's interval, in the unit of the value.
         interval: Low and high end of the interval, shown instead of a half width.
-        n: Number of runs that the value is computed from.
+        n: Number of runs, or of searches, that the value is a mean of.
         note: Text that is shown after the value, such as the number of runs.
         kind: Kind of the value. LaTeX sets measured numbers as mathematics; HTML uses the kind as a class.
         written: Text that is shown instead of the number, such as a published number with the digits of the paper.
@@ -210,9 +210,8 @@ class Table:
         marks = {cell.mark for line in self.lines for cell in line.cells}
         meanings = {
             "best": "Bold: highest mean of the primary score.",
-            "tied": "Italic: no other method is shown to be better (moderated t-tests of all pairs; a wrong claim "
-            "anywhere in the table has a probability of at most 5 %).",
-            "untested": "Question mark: too few runs for a test.",
+            "tied": "Italic: not shown to be worse than the highest mean.",
+            "untested": "Question mark: not tested against the highest mean.",
         }
         return " ".join(meaning for mark, meaning in meanings.items() if mark in marks)
 

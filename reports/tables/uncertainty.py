@@ -1,11 +1,14 @@
 """Table of the sources of doubt: how wide runs, searches and test classes make the interval of each difference."""
 
+import math
 from dataclasses import replace
 
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.method_comparison import ComparisonResult
+from results.statistics.pair_tests import t_quantile
 from results.statistics.primary_comparison import primary_comparison, primary_score
+from results.statistics.search_deviation import WIDENING
 from results.statistics.uncertainty import Uncertainty, uncertainty_of_pairs
 from results.store.experiment_results import MeasuredExperiment
 
@@ -17,26 +20,24 @@ _WIDTH = NumberFormat(digits=2, scale=100)
 
 
 def uncertainty_table(measured: MeasuredExperiment) -> Table:
-    """Build the table of the sources of doubt, with one row per pair of methods in the order of the experiment.
+    """Build the table of the sources of doubt, with one row per pair that is compared, in the order of the experiment.
 
     Returns:
         Differences of the primary score and half widths of 95 % intervals in percentage points. The sheet has fractions
-        of 1. Methods with a run without class scores and rows that are not compared are left out.
+        of 1. Methods with a run without class scores, or without all of their searches, are left out.
     """
-    score, titles = primary_score(measured), measured.summary.compared
+    score, titles, comparison = primary_score(measured), measured.summary.compared, primary_comparison(measured)
     metric, kind = score.metric, score.embeddings
-    runs = {key: [record for record in measured.records if record.method == key] for key in titles}
-    with_classes = {key: own for key, own in runs.items() if own and all(run.class_scores for run in own)}
-    comparison = primary_comparison(measured)
-    constant = measured.summary.constant
-    pairs = [
-        _as_tested(pair, comparison) for pair in uncertainty_of_pairs(with_classes, metric, kind, constant=constant)
-    ]
-    without = [titles[key] for key, own in runs.items() if own and key not in with_classes]
+    complete = [key for key, own in (comparison.values if comparison else {}).items() if own.missing is None]
+    runs = {key: [record for record in measured.records if record.method == key] for key in complete}
+    with_classes = {key: own for key, own in runs.items() if all(run.class_scores for run in own)}
+    estimated = uncertainty_of_pairs(with_classes, metric, kind, constant=measured.summary.constant)
+    pairs = [_as_tested(pair, comparison) for pair in estimated if comparison and comparison.pair(pair.a, pair.b)]
+    without = [titles[key] for key in runs if key not in with_classes]
     names = ("difference", "runs", "search", "classes", "all together")
     return Table(
         title=f"{measured.summary.title}: where the doubt comes from",
-        caption=_caption(pairs, metric, kind),
+        caption=_caption(comparison if pairs else None, metric, kind),
         columns=tuple(Column(name) for name in names),
         rows=tuple(Row.single(f"{titles[pair.a]} − {titles[pair.b]}", _cells(pair)) for pair in pairs),
         sheet=Sheet(_HEADER, tuple(_values(pair, metric, kind) for pair in pairs)),
@@ -45,31 +46,51 @@ def uncertainty_table(measured: MeasuredExperiment) -> Table:
     )
 
 
-def _as_tested(pair: Uncertainty, comparison: ComparisonResult | None) -> Uncertainty:
-    """Take the doubt from runs from the comparison of the methods, unless it contains repeated searches."""
-    tested = None if comparison is None else comparison.pair(pair.a, pair.b).half_width
-    if tested is None or pair.search is not None:
+def _as_tested(pair: Uncertainty, comparison: ComparisonResult) -> Uncertainty:
+    """Take the doubt that the comparison tested from it, or the search's that it assumed."""
+    tested = comparison.pair(pair.a, pair.b)
+    width = None if tested is None else tested.half_width
+    if width is None:
         return pair
-    return replace(pair, runs=tested, together=None if pair.together is None else max(pair.together, tested))
+    if comparison.unit == "run":
+        return replace(pair, runs=width, together=_widest(pair.together, width))
+    if comparison.assumed is None:
+        return replace(pair, search=width, together=_widest(pair.together, width))
+    searched = sum(comparison.values[key].searched for key in (pair.a, pair.b))
+    assumed = WIDENING * comparison.assumed.deviation * searched**0.5
+    search = t_quantile(0.975, comparison.assumed.degrees) * assumed
+    # The crossed model has runs and classes; the search is independent of both.
+    added = None if pair.together is None else math.hypot(pair.together, search)
+    return replace(pair, search=search, together=_widest(added, width))
 
 
-def _caption(pairs: list[Uncertainty], metric: str, kind: str) -> str:
-    if not pairs:
-        return "Fewer than two methods have runs with class scores."
-    repeated = any(pair.search is not None for pair in pairs)
-    # With repeated searches, the comparison tests the means of the searches.
-    as_tested = "" if repeated else ", as in the table of differences"
-    sentences = [
+def _widest(together: float | None, width: float) -> float | None:
+    return None if together is None else max(together, width)
+
+
+def _caption(comparison: ComparisonResult | None, metric: str, kind: str) -> str:
+    if comparison is None:
+        return "No two methods that are compared have all their runs, with class scores."
+    runs = ", as in the table of differences" if comparison.unit == "run" else ""
+    return (
         f"Differences of {kind} {HEADLINE_METRICS.get(metric, metric)} in percentage points, and the half widths of "
-        "their 95 % intervals by source. Runs: only new trainings of the settings found, tested on the same classes"
-        f"{as_tested}. Classes: only other test classes. All together: a crossed random model of "
-        "runs and classes, never narrower than one source. The half widths are not corrected for the number of pairs."
-    ]
-    if repeated:
-        sentences.append("Search: only other searches. All together contains it.")
-    else:
-        sentences.append("No search was repeated, so the doubt from the search is not known and in no column.")
-    return " ".join(sentences)
+        f"their 95 % intervals by source. Runs: only new trainings of the settings found, on the same classes{runs}. "
+        f"{_search_words(comparison)} Classes: only other test classes. All together: a crossed random model of these "
+        "sources, never narrower than one of them. The half widths are not corrected for the number of pairs."
+    )
+
+
+def _search_words(comparison: ComparisonResult) -> str:
+    if comparison.unit == "search":
+        return "Search: other searches with their runs, as in the table of differences."
+    if comparison.unit == "run":
+        return "Nothing was searched."
+    if comparison.assumed is None:
+        return "Search: not known, since each method was searched once, and in no column."
+    return (
+        "Search: not measured here, since each method was searched once, but assumed as in the table of differences: "
+        f"twice the deviation in {comparison.assumed.record}, independent of the other sources."
+    )
 
 
 def _cells(pair: Uncertainty) -> list[Cell]:

@@ -114,8 +114,11 @@ def _deviation(side: ClaimedValue, claim: Claim) -> float:
     return plus_minus * math.sqrt(runs)
 
 
-ClaimVerdict = Literal["holds", "contradicted", "cannot tell", "not run"]
-"""`holds`: a is better. `contradicted`: b is better. The size of the difference is another question."""
+ClaimVerdict = Literal["holds", "contradicted", "cannot tell", "not compared", "not run"]
+"""`holds`: a is better. `contradicted`: b is better. The size of the difference is another question.
+
+`not compared`: there are runs of both methods, but no experiment compares them in this score.
+"""
 
 
 @dataclass(frozen=True)
@@ -123,7 +126,7 @@ class RunsAnswer:
     """What the runs of one experiment show about a claim. Differences are fractions of 1.
 
     Attributes:
-        verdict: The verdict about the direction; never `not run`.
+        verdict: The verdict about the direction; never `not compared` or `not run`.
         pair: Method a compared with method b; its differences are a minus b.
         comparison: The experiment's comparison on the claim's score, from which the pair is.
         needed: Searches (or runs) of each method with which a true difference of the claimed size is found with a
