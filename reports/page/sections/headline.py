@@ -187,10 +187,10 @@ class _Headline:
         trials = counted(summary.trials, "trial")
         twice = f"even if searches vary twice as much as the recorded ones ({100 * assumed.deviation:.1f} points)"
         if better == self.others:
+            following = "" if self.others == 1 else "the next "
             return (
-                f"{title} is better than {self._every()} on {summary.dataset} at {trials}: it leads "
-                f"{'' if self.others == 1 else 'the next '}by {self._points(self._next_pair())}, more than the chance of "
-                f"the search explains {twice}."
+                f"{title} is better than {self._every()} on {summary.dataset} at {trials}: it leads {following}by "
+                f"{self._points(self._next_pair())}, more than the chance of the search explains {twice}."
             )
         found = f"With the settings that one search of {trials} found, {self._mean(self.subject)}"
         differed = _searches_differed(assumed, summary.trials)

@@ -1,4 +1,4 @@
-"""Warnings above the numbers: what is missing or failed, small budget, few searches or runs, trainings, code, machines."""
+"""Warnings above the numbers: what is missing or failed, small budget, few searches, trainings, code, machines."""
 
 from collections import defaultdict
 from collections.abc import Iterator
