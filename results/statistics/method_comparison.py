@@ -370,12 +370,14 @@ def _verdicts(
     tested = PairDifferences(differences.difference[: len(asked)], error, degrees)
     adjust = adjusted_in_one_step if one_step else adjusted
     adjust_equal = adjusted_in_one_step if compare == "best" else adjust
+    better = np.minimum(adjust(tested.p, compare, methods) / SHARE_OF_BETTER, 1)
     columns = {
         "half_width": tested.half_width(),
         "degrees": degrees,
         "p": tested.p,
-        "p_better": np.minimum(adjust(tested.p, compare, methods) / SHARE_OF_BETTER, 1),
-        "p_beyond": np.minimum(adjust(tested.p_beyond(margin), compare, methods) / SHARE_OF_BETTER, 1),
+        "p_better": better,
+        # One-sided, so it could be below the two-sided p where the margin is small beside the error.
+        "p_beyond": np.clip(adjust(tested.p_beyond(margin), compare, methods) / SHARE_OF_BETTER, better, 1),
         "p_equal": np.minimum(adjust_equal(tested.p_equal(margin), compare, methods) / (1 - SHARE_OF_BETTER), 1),
         "smallest": smallest_detectable(error, degrees, compare, methods, alpha),
         **dict(zip(("share_better", "share_within", "share_worse"), tested.shares(margin).T, strict=True)),

@@ -1,4 +1,4 @@
-"""How often simulated tables hold a wrong claim, and how often the tests see a true difference."""
+"""How often simulated tables hold a wrong claim, and how often the comparison sees a true difference."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,80 +8,86 @@ from matplotlib.figure import Figure
 
 from reports.figures.style import FigureError, new_figure, sign, styled
 
-_DIFFERENCE = "4.0"
-_METHODS = (5, 15, 31)
+_GAP = "4.0"
+_EXCEPTION = "the noisy method named"
 
 
 @styled
-def calibration_figure(settings: Sequence[Mapping[str, Any]], alpha: float) -> Figure:
-    """Draw the errors and the power of a calibration.
-
-    Args:
-        settings: The simulated settings, as in `results/measured/calibration.json`. Correlated runs are left out.
+def calibration_figure(content: Mapping[str, Any]) -> Figure:
+    """Draw the errors and the power of a calibration, as in `results/measured/calibration.json`.
 
     Returns:
-        Above, the shares of tables with a wrong claim, by number of methods and of runs. Below, the power of each test
-        for a difference of four run-to-run deviations between runs with equal deviations.
+        Above, the largest share of tables with a wrong claim, by number of methods and of searches, over the numbers of
+        runs and the questions (but the one that docs/comparisons.md excepts). Below left, the power for a difference of
+        four deviations of a search. Below right, the errors with one search and an assumed deviation.
     """
-    independent = [setting for setting in settings if setting["correlation"] == 0]
-    if not independent:
-        raise FigureError("a calibration needs settings with independent runs")
+    cells = content["repeated"]
+    if not cells:
+        raise FigureError("a calibration needs simulated cells")
     figure = new_figure(6.4)
-    grid = figure.add_gridspec(2, len(_METHODS), height_ratios=[1.15, 1])
-    _errors(figure.add_subplot(grid[0, :]), independent, alpha)
-    equal = [setting for setting in independent if setting["kind"] == "equal"]
-    panels = [figure.add_subplot(grid[1, number]) for number in range(len(_METHODS))]
-    for axes, methods in zip(panels, _METHODS, strict=True):
-        _power(axes, [setting for setting in equal if setting["methods"] == methods], methods)
-    panels[-1].legend(loc="upper left")
+    grid = figure.add_gridspec(2, 2, height_ratios=[1.15, 1])
+    _errors(figure.add_subplot(grid[0, :]), cells, 100 * content["alpha"])
+    _power(figure.add_subplot(grid[1, 0]), cells)
+    _one_search(figure.add_subplot(grid[1, 1]), content["one_search"], 100 * content["alpha"])
     return figure
 
 
-def _errors(axes: Axes, settings: Sequence[Mapping[str, Any]], alpha: float) -> None:
-    sizes = sorted({(setting["methods"], setting["runs"]) for setting in settings})
-    kinds = list(dict.fromkeys(setting["kind"] for setting in settings))
+def worst_share(cell: Mapping[str, Any]) -> float:
+    """Return a cell's largest share of tables with a wrong claim, without the exception."""
+    return max(float(share) for name, share in cell["wrong"].items() if name != _EXCEPTION)
+
+
+def _sizes(cells: Sequence[Mapping[str, Any]]) -> list[tuple[int, int]]:
+    return sorted({(cell["methods"], cell["searches"]) for cell in cells})
+
+
+def _errors(axes: Axes, cells: Sequence[Mapping[str, Any]], level: float) -> None:
+    sizes, kinds = _sizes(cells), list(dict.fromkeys(cell["kind"] for cell in cells))
     for number, kind in enumerate(kinds):
-        shown = [setting for setting in settings if setting["kind"] == kind]
-        places = [sizes.index((setting["methods"], setting["runs"])) for setting in shown]
+        shares = [
+            max(100 * worst_share(c) for c in cells if (c["methods"], c["searches"], c["kind"]) == (*size, kind))
+            for size in sizes
+        ]
         shift = 0.13 * (number - (len(kinds) - 1) / 2)
         look = {key: value for key, value in sign(number).items() if key != "linestyle"}
-        values = [100 * wrong_share(setting) for setting in shown]
-        axes.plot([place + shift for place in places], values, label=kind, linestyle="", markersize=4.5, **look)
-    noisy = [setting for setting in settings if setting["kind"] == "one noisy"]
-    axes.plot(
-        [sizes.index((setting["methods"], setting["runs"])) for setting in noisy],
-        [100 * setting["wrong_better_with_limma_prior"] for setting in noisy],
-        label="one noisy, limma's prior",
-        linestyle="",
-        marker="_",
-        color="0.45",
-        markersize=11,
-    )
-    axes.axhline(100 * alpha, color="0.3", linewidth=0.9, linestyle=":")
-    axes.set_xticks(range(len(sizes)), [f"{runs}" for _, runs in sizes])
-    for place, (methods, runs) in enumerate(sizes):
-        if runs == min(count for size, count in sizes if size == methods):
-            axes.text(place - 0.4, axes.get_ylim()[1], f"{methods} methods", va="bottom", fontsize=8.5)
+        places = [place + shift for place in range(len(sizes))]
+        axes.plot(places, shares, label=kind, linestyle="", markersize=4.5, **look)
+    axes.axhline(level, color="0.3", linewidth=0.9, linestyle=":")
+    axes.set_xticks(range(len(sizes)), [f"{searches}" for _, searches in sizes])
     axes.set_ylim(bottom=0)
-    axes.set_xlabel("runs of each method")
+    for place, (methods, searches) in enumerate(sizes):
+        if searches == min(count for size, count in sizes if size == methods):
+            axes.text(place - 0.4, axes.get_ylim()[1], f"{methods} methods", va="bottom", fontsize=8.5)
+    axes.set_xlabel("searches of each method")
     axes.set_ylabel("tables with a wrong claim in %")
-    axes.legend(ncols=6, loc="lower center", bbox_to_anchor=(0.5, 1.08), columnspacing=1.2, handletextpad=0.3)
+    axes.legend(ncols=5, loc="lower center", bbox_to_anchor=(0.5, 1.08), columnspacing=1.2, handletextpad=0.3)
 
 
-def wrong_share(setting: Mapping[str, Any]) -> float:
-    """Return the largest share of tables with a wrong claim, over the truths that a setting was simulated with."""
-    at_margin = [float(wrong["any"]) for wrong in setting["wrong_at_margin"].values()]
-    return max(float(setting["wrong_better_without_differences"]), *at_margin)
-
-
-def _power(axes: Axes, settings: Sequence[Mapping[str, Any]], methods: int) -> None:
-    runs = [setting["runs"] for setting in settings]
-    for number, test in enumerate(("moderated t", "paired t", "Welch t")):
-        power = [100 * setting["power"][_DIFFERENCE][test] for setting in settings]
-        axes.plot(range(len(runs)), power, label=test, markersize=4.5, **sign(number))
-    axes.set_xticks(range(len(runs)), [str(count) for count in runs])
+def _power(axes: Axes, cells: Sequence[Mapping[str, Any]]) -> None:
+    normal = [cell for cell in cells if "power" in cell]
+    searches = sorted({cell["searches"] for cell in normal})
+    for number, methods in enumerate(sorted({cell["methods"] for cell in normal})):
+        seen = [
+            min(
+                100 * c["power"][_GAP]["all pairs"] for c in normal if (c["methods"], c["searches"]) == (methods, count)
+            )
+            for count in searches
+        ]
+        axes.plot(range(len(searches)), seen, label=f"{methods} methods", markersize=4.5, **sign(number))
+    axes.set_xticks(range(len(searches)), [str(count) for count in searches])
     axes.set_ylim(-3, 103)
-    axes.set_title(f"{methods} methods", fontsize=9)
-    axes.set_xlabel("runs of each method")
-    if methods == _METHODS[0]:
-        axes.set_ylabel("differences of 4 deviations\ncalled better, in %")
+    axes.set_xlabel("searches of each method")
+    axes.set_ylabel("differences of 4 deviations\ncalled better, in %")
+    axes.legend(loc="upper left")
+
+
+def _one_search(axes: Axes, cells: Sequence[Mapping[str, Any]], level: float) -> None:
+    ratios = sorted({cell["ratio"] for cell in cells})
+    for number, methods in enumerate(sorted({cell["methods"] for cell in cells})):
+        shares = [100 * cell["wrong"] for cell in cells if cell["methods"] == methods]
+        axes.plot(range(len(ratios)), shares, markersize=4.5, **sign(number))
+    axes.axhline(level, color="0.3", linewidth=0.9, linestyle=":")
+    axes.set_xticks(range(len(ratios)), [f"{ratio:g}" for ratio in ratios])
+    axes.set_ylim(bottom=-0.2)
+    axes.set_xlabel("one search: true deviation / the record's")
+    axes.set_ylabel("tables with a wrong claim in %")

@@ -14,8 +14,9 @@ from scipy import stats
 
 from results.records.records import RunRecord
 from results.statistics.class_bootstrap import scores_by_class
-from results.statistics.method_comparison import ALPHA, compare_methods
-from results.statistics.run_values import EmbeddingKind, RunKey, SearchKey, ValueKey, independent_values
+from results.statistics.method_comparison import ALPHA, ComparedPair, MethodValues, compare_methods
+from results.statistics.run_values import EmbeddingKind, SearchKey
+from results.statistics.search_deviation import SearchDeviation
 
 T_TEST, PAIRED_T_TEST, COMPARISON = "t-test over runs", "paired t-test over runs", "the suite's comparison"
 MOST_SPLITS = 2_000
@@ -87,8 +88,8 @@ def search_variance_interval(runs: Mapping[SearchKey, Sequence[float]]) -> tuple
 def wrong_calls(runs: Mapping[SearchKey, Sequence[float]], searches: int, seed: int = 0) -> WrongCalls:
     """Split the searches of one method into two sides in many ways, and test the sides against each other.
 
-    The t-tests take all runs of a side as independent, as papers do. The suite's comparison takes the runs if a side
-    has one search, and else the means of the searches.
+    The t-tests take all runs of a side as independent, as papers do. The suite's comparison takes the means of the
+    searches. With one search on each side it assumes their deviation from the other searches, as from a record.
     """
     values = _table(runs)
     splits = list(_splits(len(values), searches, np.random.default_rng(seed)))
@@ -98,12 +99,22 @@ def wrong_calls(runs: Mapping[SearchKey, Sequence[float]], searches: int, seed: 
         a, b = values[list(side_a)].ravel(), values[list(side_b)].ravel()
         called[T_TEST] += bool(stats.ttest_ind(a, b).pvalue < ALPHA)
         called[PAIRED_T_TEST] += bool(stats.ttest_rel(a, b).pvalue < ALPHA)
-        sides = {"a": _independent(values, side_a), "b": _independent(values, side_b)}
-        verdict = compare_methods(sides).pairs[0].verdict
-        called[COMPARISON] += verdict in ("a better", "b better")
-        equal += verdict == "equal"
+        pair = _compared(values, side_a, side_b)
+        called[COMPARISON] += pair.better is not None
+        equal += pair.size == "within"
     shares = {test: count / len(splits) for test, count in called.items()}
     return WrongCalls(searches, len(splits), shares, equal / len(splits))
+
+
+def _compared(values: npt.NDArray[np.float64], side_a: Sequence[int], side_b: Sequence[int]) -> ComparedPair:
+    if len(side_a) > 1:
+        sides = {name: values[list(side)].mean(axis=1) for name, side in (("a", side_a), ("b", side_b))}
+        return compare_methods({name: MethodValues(tuple(means), means.size) for name, means in sides.items()}).pairs[0]
+    others = np.delete(values, [*side_a, *side_b], axis=0).mean(axis=1)
+    assumed = SearchDeviation(float(others.std(ddof=1)), len(others) - 1)
+    single = {"a": values[side_a[0]], "b": values[side_b[0]]}
+    given = {name: MethodValues(tuple(own), own.size) for name, own in single.items()}
+    return compare_methods(given, "single search", assumed=assumed).pairs[0]
 
 
 def _table(runs: Mapping[SearchKey, Sequence[float]]) -> npt.NDArray[np.float64]:
@@ -131,11 +142,6 @@ def _splits(total: int, each: int, generator: np.random.Generator) -> Sequence[t
         ]
     drawn = [generator.permutation(total) for _ in range(MOST_SPLITS)]
     return [(tuple(order[:each].tolist()), tuple(order[each : 2 * each].tolist())) for order in drawn]
-
-
-def _independent(values: npt.NDArray[np.float64], side: Sequence[int]) -> dict[ValueKey, float]:
-    runs = {RunKey("", 0, run, search): float(value) for search in side for run, value in enumerate(values[search])}
-    return independent_values(runs)
 
 
 def _of_classes(records: Sequence[RunRecord], metric: str, kind: EmbeddingKind) -> float:

@@ -1,236 +1,229 @@
-"""The comparison of all methods: verdicts, groups, and what must not change them."""
+"""The comparison of methods equals the worked-out cases of its design, and keeps what must not change."""
 
+import math
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
-from results.statistics.method_comparison import compare_methods
-from results.statistics.pair_tests import holm_adjusted
+from results.statistics.method_comparison import MethodValues, compare_methods, mean_half_widths
+from results.statistics.search_deviation import SearchDeviation
 
-values_of_runs = st.lists(st.floats(0, 1).map(lambda x: round(x, 4)), min_size=1, max_size=5)
-tables = st.lists(values_of_runs, min_size=2, max_size=6).map(
-    lambda rows: {f"m{number}": by_run(values) for number, values in enumerate(rows)}
+
+def of(*units):
+    return MethodValues(tuple(map(float, units)), len(units))
+
+
+def with_moments(mean, variance, count):
+    steps = np.arange(count) - (count - 1) / 2
+    return of(*(mean + math.sqrt(variance) * steps / steps.std(ddof=1)))
+
+
+def table(count, **moments):
+    return {name: with_moments(mean, variance, count) for name, (mean, variance) in moments.items()}
+
+
+def adjusted(values, compare="all", **settings):
+    return [pair.p_better for pair in compare_methods(values, compare=compare, margin=0.5, **settings).pairs]
+
+
+THREE = {"A": of(30.0, 30.6, 30.3), "B": of(29.1, 29.5, 29.0), "C": of(27.9, 28.4, 28.6)}
+SIX = table(3, **{name: (mean, 0.09) for name, mean in zip("ABCDEF", (40, 38.8, 38.7, 38.6, 38.5, 38.4), strict=True)})
+FOUR = table(3, A=(40, 0.3), B=(37.6, 0.2), C=(37.5, 0.25), D=(37.4, 0.15))
+ONE_APART = {"A": of(60, 50, 55), "B": of(48.0, 48.2, 48.1), "C": of(47.0, 47.4, 47.2)}
+
+
+@pytest.mark.parametrize(
+    ("values", "compare", "expected"),
+    [
+        (THREE, "all", [0.019040, 0.002125, 0.062346]),
+        (THREE, "best", [0.019040, 0.002125]),
+        (THREE, "C", [0.001417, 0.031173]),
+        ({"A": of(50.0, 50.4), "B": of(48.0, 48.2)}, "all", [0.032203]),
+        (ONE_APART, "all", [0.297051, 0.297051, 1.0]),
+        (table(5, A=(30, 0.04), B=(29, 0.09), C=(28, 0.02)), "all", [0.000209, 0.0, 0.000209]),
+        (FOUR, "best", [0.002940] * 3),
+        (FOUR, "all", [0.004377, 0.004377, 0.003497, 1, 1, 1]),
+        (SIX, "best", [0.004683, 0.003929, 0.002101, 0.001432, 0.001195]),
+        (SIX, "all", [0.010303, 0.005894, 0.003414, 0.002005, 0.001195, *[1] * 10]),
+    ],
 )
-TESTS = ("moderated t", "paired t", "Welch t")
+def test_adjusted_p_values_are_those_of_the_design(values, compare, expected):
+    assert adjusted(values, compare) == pytest.approx(expected, abs=1e-6)
 
 
-def by_run(values):
-    return dict(enumerate(values))
+def test_the_parts_of_a_pair_are_those_of_the_design():
+    pairs = compare_methods(THREE, margin=0.5).pairs
+    assert [pair.p for pair in pairs] == pytest.approx([0.007140, 0.000531, 0.023380], abs=1e-6)
+    assert [pair.degrees for pair in pairs] == [6, 6, 6]
+    assert [pair.direction for pair in pairs] == ["a better", "a better", "cannot tell"]
+    errors = [pair.half_width / 2.446911851 for pair in pairs]  # t(0.975, 6)
+    assert errors == pytest.approx([0.275177, 0.297956, 0.297956], abs=1e-6)
 
 
-METHODS = {
-    "good": by_run([0.50, 0.52, 0.51, 0.53, 0.52]),
-    "near": by_run([0.51, 0.50, 0.53, 0.50, 0.52]),
-    "poor": by_run([0.30, 0.31, 0.32, 0.30, 0.33]),
-    "single": by_run([0.49]),
+def test_no_p_value_is_zero_where_nothing_varies():
+    assert adjusted(table(2, A=(100, 0), B=(100, 0), C=(99, 0)), resolution=1.0) == pytest.approx(
+        [1, 0.306179, 0.306179], abs=1e-6
+    )
+    exact = compare_methods(table(2, A=(100, 0), B=(99, 0)))
+    assert 0 < exact.pairs[0].p < 1e-9
+
+
+def test_equal_methods_are_within_the_margin_as_far_as_the_design_says():
+    far = compare_methods(table(3, A=(40, 0.1), B=(40, 0.2), C=(40, 0.1), D=(40, 0.2)), margin=0.5)
+    assert {(pair.p_better, pair.p_equal, pair.size) for pair in far.pairs} == {(1.0, 1.0, "cannot tell")}
+    near = compare_methods(table(5, A=(40, 0.01), B=(40.05, 0.02), C=(40.1, 0.015)), margin=0.5)
+    assert [pair.p_better for pair in near.pairs] == pytest.approx([1, 0.921415, 1], abs=1e-6)
+    assert [pair.p_equal for pair in near.pairs] == pytest.approx([0.001197] * 3, abs=1e-6)
+    assert {(pair.direction, pair.size) for pair in near.pairs} == {("cannot tell", "within")}
+
+
+def test_degrees_have_a_bound_in_large_tables():
+    large = compare_methods({str(i): with_moments(40 - 0.1 * i, 0.2, 3) for i in range(31)}, margin=0.5)
+    assert large.pair("0", "30").degrees == 40
+    assert large.pair("0", "30").p_better == pytest.approx(1.8376e-06, rel=1e-4)
+    assert large.pair("0", "1").p_better == 1
+
+
+ASSUMED = SearchDeviation(0.27, 11)
+
+
+def test_with_one_search_the_deviation_is_assumed():
+    values = table(5, A=(30, 0.04), B=(28, 0.04), C=(27, 0.04))
+    result = compare_methods(values, "single search", margin=0.5, assumed=ASSUMED)
+    assert [pair.p_better for pair in result.pairs] == pytest.approx([0.097980, 0.009379, 0.886211], abs=1e-6)
+    assert {round(pair.degrees, 4) for pair in result.pairs} == {11.5998}
+    assert [pair.direction for pair in result.pairs] == ["cannot tell", "a better", "cannot tell"]
+    # The settings found differ clearly, which says nothing about the methods.
+    assert {pair.direction for pair in result.settings.pairs} == {"a better"}
+    assert result.settings.unit == "run"
+
+
+def test_with_one_search_and_no_record_nothing_is_said_about_methods():
+    untrained = MethodValues((3.4,), 1, searched=False, constant=True)
+    result = compare_methods({**THREE, "untrained": untrained}, "single search", margin=0.5)
+    assert {pair.untested for pair in result.pairs} == {"search not known"}
+    assert {pair.p for pair in result.pairs} == {None}
+    assert result.groups == ()
+    assert result.settings.tested == 6
+
+
+PILOT = {
+    "proxy_anchor": of(40.17, 38.33, 38.05),
+    "normalized_softmax": of(39.13, 32.19, 34.77),
+    "contrastive": of(29.26, 28.01, 8.13),
+    "untrained": MethodValues((3.41,), 1, searched=False, constant=True),
 }
 
 
-@pytest.mark.parametrize("test", TESTS)
-def test_verdicts_of_a_small_table(test):
-    result = compare_methods(METHODS, test)
-    assert [(pair.a, pair.b) for pair in result.pairs] == list(combinations(METHODS, 2))
-    assert result.pair("poor", "good").verdict == "a better"
-    assert (result.pair("good", "poor").better, result.pair("good", "poor").worse) == ("good", "poor")
-    assert result.pair("good", "near").verdict == "cannot tell"
-    assert 0.005 < result.pair("good", "near").smallest < 0.1
-    assert result.highest == "good"
-    assert result.leading[:2] == ("good", "near")
-    tested = [pair for pair in result.pairs if pair.p is not None]
-    assert [pair.p_better for pair in tested] == pytest.approx(
-        np.minimum(holm_adjusted([pair.p for pair in tested]) / 0.75, 1)
-    )
-
-
-def test_a_single_run_is_tested_only_with_borrowed_variance():
-    assert compare_methods(METHODS, "Welch t").untested == {"single"}
-    assert compare_methods(METHODS, "Welch t").pair("single", "poor").verdict == "too few runs"
-    borrowed = compare_methods(METHODS).pair("single", "poor")
-    assert borrowed.p is not None
-    assert borrowed.degrees < compare_methods(METHODS).pair("good", "poor").degrees
-
-
-@pytest.mark.parametrize("test", TESTS)
-def test_a_constant_method_is_tested_as_if_all_runs_had_its_value(test):
-    trained = {name: METHODS[name] for name in ("good", "near", "poor")}
-    once = compare_methods({**trained, "constant": by_run([0.4])}, test, constant={"constant"})
-    often = compare_methods({**trained, "constant": by_run([0.4] * 5)}, test)
-    assert not once.untested
-    assert once.pair("good", "constant").better == "good"
-    for pair, expected in zip(once.pairs, often.pairs, strict=True):
-        assert (pair.p_better, pair.half_width, pair.verdict) == (
-            expected.p_better,
-            expected.half_width,
-            expected.verdict,
-        )
-        assert pair.n_b == (1 if pair.b == "constant" else 5)
-        assert (pair.effect is None) == (pair.b == "constant")
-
-
-def test_against_a_constant_the_test_is_that_of_one_sample():
-    result = compare_methods({"good": METHODS["good"], "constant": by_run([0.507])}, constant={"constant"})
-    expected = stats.ttest_1samp(list(METHODS["good"].values()), 0.507)
-    assert result.pairs[0].p == pytest.approx(expected.pvalue)
-    assert result.pairs[0].degrees == 4
-
-
-def test_constants_alone_are_not_tested():
-    result = compare_methods({"a": by_run([0.4]), "b": by_run([0.5])}, constant={"a", "b"})
-    assert result.pairs[0].verdict == "too few runs"
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("methods", "spread"), [(2, 1), (3, 5), (5, 1), (5, 5)])
-def test_equal_methods_are_seldom_called_different_from_a_constant(methods, spread):
-    rng, tables = np.random.default_rng(0), 600
-    deviations = [spread] + [1] * (methods - 2)
-    wrong = 0
-    for _ in range(tables):
-        trained = {f"m{number}": by_run(rng.normal(0, deviation, 3)) for number, deviation in enumerate(deviations)}
-        result = compare_methods({**trained, "constant": by_run([0.0])}, margin=1e-9, constant={"constant"})
-        wrong += any(pair.better for pair in result.pairs)
-    # Two standard errors of the simulation above the promised 5 %.
-    assert wrong / tables < 0.05 + 2 * np.sqrt(0.05 * 0.95 / tables)
-
-
-def test_methods_are_equal_within_a_margin_that_the_runs_can_see():
-    close = {name: METHODS[name] for name in ("good", "near", "poor")}
-    assert compare_methods(close, margin=0.05).pair("good", "near").verdict == "equal"
-    assert compare_methods(close, margin=0.001).pair("good", "near").verdict == "cannot tell"
-    assert compare_methods(close, margin=0.05).pair("good", "poor").verdict == "a better"
-
-
-def test_by_default_methods_are_equal_if_they_differ_by_less_than_half_a_point():
-    steps = np.array([-1, 1, -1, 1, 0, 0]) * 1e-4
-    level = {"first": 0.500, "close": 0.503, "apart": 0.506}
-    result = compare_methods({name: by_run((mean + steps).tolist()) for name, mean in level.items()})
-    assert result.pair("first", "close").p_equal < 0.001
-    assert result.pair("close", "apart").p_equal < 0.001
-    assert result.pair("first", "apart").p_equal > 0.5
-
-
-def test_the_ends_of_a_difference_are_those_of_its_interval():
-    pair = compare_methods(METHODS, "Welch t").pair("good", "poor")
-    good, poor = (list(METHODS[name].values()) for name in ("good", "poor"))
-    expected = stats.ttest_ind(good, poor, equal_var=False).confidence_interval(0.95)
-    assert (pair.low, pair.high) == pytest.approx((expected.low, expected.high))
-    untested = compare_methods(METHODS, "Welch t").pair("single", "poor")
-    assert (untested.low, untested.high) == (None, None)
-
-
-def test_a_p_value_at_the_level_itself_claims_nothing():
-    trained = {name: METHODS[name] for name in ("good", "near", "poor")}
-    for names, p, claim in ((("good", "poor"), "p_better", "a better"), (("good", "near"), "p_equal", "equal")):
-        level = getattr(compare_methods(trained, margin=0.05).pair(*names), p)
-        assert compare_methods(trained, alpha=level, margin=0.05).pair(*names).verdict != claim
-        assert compare_methods(trained, alpha=level * 1.01, margin=0.05).pair(*names).verdict == claim
-
-
-def test_groups_are_the_largest_sets_without_a_difference():
-    level = {"a": 0.50, "b": 0.51, "c": 0.52, "d": 0.80}
-    steps = np.array([-1, 1, -1, 1, 0, 0]) * 0.003
-    methods = {name: by_run((mean + steps).tolist()) for name, mean in level.items()}
-    result = compare_methods(methods)
-    assert result.leading == ("d",)
-    assert result.groups == ()
-    methods["b2"] = by_run((0.509 + steps).tolist())
-    assert compare_methods(methods).groups == (("b", "b2"),)
-
-
-def test_one_method_has_nothing_to_be_compared_with():
-    result = compare_methods({"alone": by_run([0.1, 0.2])})
-    assert (result.pairs, result.highest, result.groups) == ((), "alone", ())
-    with pytest.raises(ValueError, match="no methods"):
-        compare_methods({})
-    with pytest.raises(ValueError, match="b has no run"):
-        compare_methods({"a": by_run([0.1]), "b": {}})
-
-
-@given(tables, st.sampled_from(TESTS))
-def test_the_order_of_the_methods_changes_no_verdict(methods, test):
-    forwards = compare_methods(methods, test)
-    backwards = compare_methods(dict(reversed(methods.items())), test)
-    for pair in forwards.pairs:
-        other = backwards.pair(pair.a, pair.b)
-        if pair.p_better is None:
-            assert other.p_better is None
-        else:
-            assert other.p_better == pytest.approx(pair.p_better, abs=1e-9)
-        if pair.p_better is None or min(abs(pair.p_better - 0.05), abs(pair.p_equal - 0.05)) > 1e-9:
-            assert (other.better, other.verdict == "equal") == (pair.better, pair.verdict == "equal")
-
-
-def test_no_method_is_better_whose_mean_over_all_runs_is_lower():
-    """A paired test does not use the run that b has alone, but the table's mean of b contains it."""
-    a, b = {0: 0.47, 1: 0.52, 2: 0.49}, {0: 0.44, 1: 0.49, 2: 0.46, 3: 0.95}
-    pair = compare_methods({"a": a, "b": {run: b[run] for run in a}}, "paired t").pair("a", "b")
-    assert (pair.verdict, pair.difference) == ("a better", pytest.approx(0.03))
-    result = compare_methods({"a": a, "b": b}, "paired t")
-    assert result.means["a"] < result.means["b"]
-    pair = result.pair("a", "b")
-    assert (pair.verdict, pair.difference, pair.left_out) == ("cannot tell", pytest.approx(0.03), 1)
-
-
-@given(tables, st.sampled_from(TESTS))
-@example({"m0": {0: 0.0469, 1: 0.1016}, "m1": {0: 0.0, 1: 0.0547, 2: 1.0}}, "paired t")
-def test_verdicts_marks_and_groups_cannot_contradict_each_other(methods, test):
-    result = compare_methods(methods, test)
-    assert result.tested == sum(pair.verdict != "too few runs" for pair in result.pairs)
-    for pair in result.pairs:
-        together = any({pair.a, pair.b} <= set(group) for group in result.groups)
-        assert together == (pair.better is None)
-        if pair.better:
-            assert result.means[pair.better] > result.means[pair.worse]
-            assert pair.worse not in result.leading
-    if result.tested and result.highest not in result.untested:
-        assert result.highest in result.leading
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("test", TESTS)
-def test_intervals_of_a_pair_cover_in_95_of_100_experiments(test):
-    generator, covered = np.random.default_rng(3), 0
-    for _ in range(1500):
-        methods = {
-            name: by_run(generator.normal(mean, 0.02, 6)) for name, mean in zip("abcd", (3, 1, 1, 1), strict=True)
-        }
-        pair = compare_methods(methods, test).pair("a", "b")
-        covered += pair.low <= 2 <= pair.high
-    # Three standard errors of a proportion of 0.95 over 1500 tables. Borrowed variance makes intervals a little wider.
-    assert covered / 1500 > 0.95 - 0.017
-    assert covered / 1500 < 0.985
-
-
-def test_two_honest_runs_of_the_quickstart_no_longer_disagree():
-    """On another machine this pair was called different (p 0.027); these runs say 0.86 points and cannot tell.
-
-    The values are those of the quickstart under training version 1.
-    """
-    values = {
-        "untrained": [0.034059, 0.034066, 0.043406],
-        "contrastive": [0.28828, 0.274032, 0.286837],
-        "multi_similarity": [0.273389, 0.277718, 0.272138],
-        "normalized_softmax": [0.389376, 0.38991, 0.39975],
-        "proxy_anchor": [0.401339, 0.390596, 0.389137],
+def test_one_failed_search_does_not_hide_what_the_others_show():
+    result = compare_methods(PILOT, margin=0.5)
+    expected = {
+        ("proxy_anchor", "untrained"): 0.0017,
+        ("normalized_softmax", "untrained"): 0.0026,
+        ("contrastive", "untrained"): 0.2552,
+        ("proxy_anchor", "contrastive"): 0.3869,
     }
-    runs = {method: by_run(row) for method, row in values.items()}
-    pair = compare_methods(runs).pair("contrastive", "multi_similarity")
-    assert pair.verdict == "cannot tell"
-    assert abs(pair.difference) < pair.smallest
+    for names, p in expected.items():
+        assert result.pair(*names).p_better == pytest.approx(p, rel=0.03)
+    assert {(pair.a, pair.b) for pair in result.pairs if pair.better} == {
+        ("proxy_anchor", "untrained"),
+        ("normalized_softmax", "untrained"),
+    }
 
 
-@pytest.mark.parametrize(("test", "fewest"), [("moderated t", 3), ("Welch t", 3), ("paired t", 4)])
-def test_an_effect_size_needs_more_than_two_degrees_of_freedom(test, fewest):
-    values = np.random.default_rng(0).normal(size=(3, 5))
+def test_three_answers_of_a_pair_stand_apart():
+    pair = compare_methods(table(5, A=(30.15, 0.001), B=(30, 0.001)), margin=0.5).pairs[0]
+    assert (pair.direction, pair.size, pair.claimed_size(1.5), pair.claimed_size(0.15)) == (
+        *("a better", "within", "excluded", "compatible"),
+    )
+    assert pair.share_better + pair.share_within + pair.share_worse == pytest.approx(1)
+    assert pair.share_within > 0.99
+    turned = compare_methods(table(5, B=(30, 0.001), A=(30.15, 0.001)), margin=0.5).pair("A", "B")
+    assert (turned.a, turned.better, turned.direction) == ("A", "A", "a better")
+    assert (turned.share_better, turned.low) == (pytest.approx(pair.share_better), pytest.approx(pair.low))
 
-    def pair(runs):
-        methods = {name: by_run(row[:runs]) for name, row in zip("abc", values, strict=True)}
-        return compare_methods(methods, test).pair("a", "b")
 
-    assert pair(fewest - 1).effect is None
-    assert pair(fewest - 1).p is not None, "the pair is tested all the same"
-    assert pair(fewest).effect is not None
+def test_methods_that_are_not_complete_get_no_verdict_but_count_in_the_correction():
+    half = replace(of(20.0, 20.1), missing="searches missing")
+    result = compare_methods({**THREE, "D": half}, margin=0.5)
+    assert result.interim
+    assert {pair.untested for pair in result.pairs if "D" in (pair.a, pair.b)} == {"searches missing"}
+    alone = compare_methods(THREE, margin=0.5)
+    for pair in alone.pairs:
+        assert result.pair(pair.a, pair.b).p == pair.p
+        assert result.pair(pair.a, pair.b).p_better >= pair.p_better
+    # A planned method without any search counts too.
+    absent = compare_methods({**THREE, "D": MethodValues((), 0, missing="searches missing")}, margin=0.5)
+    assert absent.pair("A", "B").p_better == result.pair("A", "B").p_better
+    assert "D" not in absent.methods
+
+
+def test_a_score_that_is_not_a_number_neither_leads_nor_is_tested():
+    result = compare_methods({**THREE, "D": of(math.nan, 60, 60)}, margin=0.5)
+    assert result.highest == "A"
+    assert result.best_first[-1] == "D"
+    assert {pair.untested for pair in result.pairs if "D" in (pair.a, pair.b)} == {"runs missing"}
+    assert compare_methods({**THREE, "D": of(math.nan, 60, 60)}, compare="best").reference == "A"
+
+
+def test_a_single_run_is_not_tested():
+    result = compare_methods({"A": of(30), "B": of(29)}, "run")
+    assert result.pairs[0].untested == "single runs"
+
+
+def test_a_name_that_is_no_method_is_refused():
+    with pytest.raises(ValueError, match="compare 'D': use all, best, or one of the methods A, B, C"):
+        compare_methods(THREE, compare="D")
+
+
+def test_the_comparisons_that_were_asked_for_are_the_only_ones():
+    assert [(p.a, p.b) for p in compare_methods(THREE).pairs] == list(combinations("ABC", 2))
+    best = compare_methods({"C": THREE["C"], "A": THREE["A"], "B": THREE["B"]}, compare="best")
+    assert [(p.a, p.b) for p in best.pairs] == [("A", "B"), ("A", "C")]
+    assert best.pair("C", "B") is None
+    assert best.reference == "A"
+    named = compare_methods(THREE, compare="B")
+    assert [(p.a, p.b) for p in named.pairs] == [("B", "A"), ("B", "C")]
+
+
+def test_groups_are_cliques_without_a_better():
+    values = table(3, A=(40, 0.04), B=(39.6, 0.04), C=(39.2, 0.04), D=(30, 0.04))
+    assert compare_methods(values, margin=0.5).groups == (("A", "B"), ("B", "C"))
+    assert compare_methods(values, margin=0.5, compare="best").groups == ()
+
+
+def test_an_interval_of_a_mean_is_no_narrower_than_the_pool_says():
+    widths = mean_half_widths(THREE)
+    assert widths["A"] == widths["B"] == pytest.approx(2.446911851 * math.sqrt(0.113583 / 3), rel=1e-5)
+    assert widths["C"] > widths["A"]
+
+
+means = st.floats(0, 100).map(lambda x: round(x, 2))
+tables_of_searches = st.integers(2, 5).flatmap(
+    lambda count: st.lists(st.lists(means, min_size=count, max_size=count), min_size=2, max_size=6)
+)
+
+
+@given(tables_of_searches, st.sampled_from(["all", "best", "m1"]))
+def test_claims_are_in_order_and_follow_the_means(rows, compare):
+    values = {f"m{number}": of(*row) for number, row in enumerate(rows)}
+    result = compare_methods(values, compare=compare, margin=0.5, resolution=0.01)
+    for pair in result.pairs:
+        assert pair.p <= pair.p_better <= pair.p_beyond
+        assert pair.better is None or pair.difference * (1 if pair.better == pair.a else -1) > 0
+        assert pair.size != "beyond" or pair.better
+        assert pair.size != "within" or abs(pair.difference) < 0.5
+    assert result.highest == max(values, key=lambda name: values[name].mean)
+
+
+@given(tables_of_searches, st.permutations(range(6)))
+def test_the_order_of_the_methods_changes_nothing(rows, order):
+    values = {f"m{number}": of(*row) for number, row in enumerate(rows)}
+    turned = {name: values[name] for name in (f"m{number}" for number in order) if name in values}
+    one, other = compare_methods(values, resolution=0.01), compare_methods(turned, resolution=0.01)
+    for pair in one.pairs:
+        assert other.pair(pair.a, pair.b).p_better == pytest.approx(pair.p_better)

@@ -1,84 +1,64 @@
-"""Tests of pairs on arrays: against scipy's own tests."""
+"""Tests of pairs against scipy and by hand."""
 
 import numpy as np
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from results.statistics.moderated import limma_prior
-from results.statistics.pair_tests import TESTS, moderated_t, paired_t, pairs_of, welch_t
+from results.statistics.pair_tests import PairDifferences, caution, pairs_of, pool_or_own, with_assumed_search
 
-tables = st.tuples(st.integers(2, 5), st.integers(2, 6)).flatmap(
-    lambda shape: arrays(float, shape, elements=st.floats(0, 1).map(lambda x: round(x, 3)))
-)
+EXAMPLE = PairDifferences(np.array([1.2]), np.array([0.4]), np.array([8.0]))
 
 
-@given(tables)
-def test_paired_t_is_scipys(values):
-    found = paired_t(values)
-    for index, (first, second) in enumerate(zip(*pairs_of(len(values)), strict=True)):
-        if np.std(values[first] - values[second]) > 1e-9:
-            expected = stats.ttest_rel(values[first], values[second])
-            assert found.t[index] == pytest.approx(expected.statistic)
-            assert found.p[index] == pytest.approx(expected.pvalue)
+def test_the_answers_of_a_pair_are_those_of_the_design():
+    assert EXAMPLE.shares(0.5)[0] == pytest.approx([0.940884, 0.057717, 0.001400], abs=1e-6)
+    assert EXAMPLE.p_beyond(0.5)[0] == pytest.approx(0.059116, abs=1e-6)
+    for claimed, p in ((2.5, 0.011701), (1.5, 0.474731)):
+        of_claim = PairDifferences(EXAMPLE.difference - claimed, EXAMPLE.error, EXAMPLE.degrees)
+        assert of_claim.p[0] == pytest.approx(p, abs=1e-6)
+        assert (abs(1.2 - claimed) > EXAMPLE.half_width()[0]) == (p < 0.05)
 
 
-@pytest.mark.filterwarnings("ignore:Precision loss")  # scipy's, where one method's runs are equal
-@given(tables)
-def test_welch_t_is_scipys(values):
-    found = welch_t(values)
-    for index, (first, second) in enumerate(zip(*pairs_of(len(values)), strict=True)):
-        if np.std(values[first]) + np.std(values[second]) > 1e-9:
-            expected = stats.ttest_ind(values[first], values[second], equal_var=False)
-            assert found.t[index] == pytest.approx(expected.statistic)
-            assert found.p[index] == pytest.approx(expected.pvalue)
-            assert found.degrees[index] == pytest.approx(expected.df)
+def test_p_values_are_those_of_students_t():
+    assert EXAMPLE.p[0] == pytest.approx(2 * stats.t.sf(3, 8))
+    assert EXAMPLE.p_equal(2.0)[0] == pytest.approx(stats.t.sf(2, 8))
+    assert EXAMPLE.half_width()[0] == pytest.approx(0.4 * stats.t.ppf(0.975, 8))
 
 
-@given(arrays(float, (2, 4), elements=st.floats(0, 1).map(lambda x: round(x, 3))))
-@example(np.array([[0.0, 0.0, 0.0, 1.0], [0.453, 0.453, 0.453, 0.451]]))  # One method varies 500 times as much.
-def test_the_moderated_test_of_two_methods_is_welchs(values):
-    ours, welch = moderated_t(values), welch_t(values)
-    assert ours.p == pytest.approx(welch.p)
-    assert ours.degrees == pytest.approx(welch.degrees)
+def test_equal_variances_of_many_searches_give_the_pooled_t_test():
+    values = np.random.default_rng(0).normal(size=(3, 400))
+    values = (values - values.mean(axis=1, keepdims=True)) / values.std(axis=1, ddof=1, keepdims=True)
+    values[0] += 0.2
+    pairs = pool_or_own(values.mean(axis=1), values.var(axis=1, ddof=1), 400).pairs()
+    expected = stats.ttest_ind(values[0], values[1])
+    assert pairs.difference[0] / pairs.error[0] == pytest.approx(expected.statistic, rel=1e-5)
+    assert pairs.degrees[0] == 40
 
 
-def test_equal_variances_with_an_endless_prior_give_the_pooled_t_test():
-    values = np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])
-    expected = stats.ttest_ind(*values)
-    found = moderated_t(values, limma_prior)
-    assert (found.t[0], found.p[0], found.degrees[0]) == pytest.approx((expected.statistic, expected.pvalue, 4))
+@pytest.mark.parametrize(("searches", "factor"), [(2, 1.304), (3, 1.084), (4, 1.038), (5, 1.022)])
+def test_few_searches_are_taken_with_caution(searches, factor):
+    assert np.sqrt(caution(searches)) == pytest.approx(factor, abs=5e-4)
 
 
-def test_missing_runs_are_left_out():
-    values = np.array([[0.1, 0.3, 0.2, np.nan], [0.4, np.nan, 0.6, 0.5]])
-    assert paired_t(values).p[0] == pytest.approx(stats.ttest_rel([0.1, 0.2], [0.4, 0.6]).pvalue)
-    expected = stats.ttest_ind([0.1, 0.3, 0.2], [0.4, 0.6, 0.5], equal_var=False)
-    assert welch_t(values).p[0] == pytest.approx(expected.pvalue)
+def test_each_method_takes_its_own_variance_or_the_pooled_one():
+    errors = pool_or_own(np.zeros(3), np.array([25.0, 0.01, 0.04]), 3)
+    assert errors.squares == pytest.approx([29.375 / 3, *[9.81125 / 3] * 2])
+    assert errors.degrees.tolist() == [6, 6, 6]
 
 
-@pytest.mark.parametrize("test", TESTS.values(), ids=TESTS)
-def test_a_single_run_of_two_methods_is_not_tested(test):
-    found = test(np.array([[0.4, np.nan, np.nan], [0.1, 0.2, 0.15]]))
-    assert np.isnan(found.p[0])
-    assert np.isnan(found.p_equal(0.01)[0])
-    assert found.difference[0] == pytest.approx(0.25)
+def test_tables_are_tested_one_by_one():
+    values = np.random.default_rng(1).normal(size=(4, 5, 3))
+    means, variances = values.mean(axis=-1), values.var(axis=-1, ddof=1)
+    together = pool_or_own(means, variances, 3).pairs()
+    for number in range(4):
+        alone = pool_or_own(means[number], variances[number], 3).pairs()
+        assert together.error[number] == pytest.approx(alone.error)
+    assert together.p.shape == (4, len(pairs_of(5)[0]))
 
 
-@pytest.mark.parametrize("test", TESTS.values(), ids=TESTS)
-def test_without_variation_the_means_decide(test):
-    found = test(np.array([[0.1] * 3, [0.3] * 3, [0.1 + 1e-17] * 3]))
-    assert found.p.tolist() == [0, 1, 0]
-    assert found.p_equal(0.01).tolist() == [1, 0, 1]
-
-
-def test_equality_is_two_one_sided_tests():
-    values = np.array([[0.50, 0.52, 0.51, 0.53], [0.51, 0.50, 0.53, 0.52]])
-    a, b = values
-    sides = [
-        stats.ttest_ind(a, b - 0.02, equal_var=False, alternative="greater").pvalue,
-        stats.ttest_ind(a, b + 0.02, equal_var=False, alternative="less").pvalue,
-    ]
-    assert welch_t(values).p_equal(0.02)[0] == pytest.approx(max(sides))
+def test_one_search_each_is_as_uncertain_as_the_record_says():
+    ones = np.ones(2)
+    pairs = with_assumed_search(np.array([0.887936, 0.0]), 0 * ones + 1e-12, 5 * ones, 2 * 0.179452 * ones, 9)
+    assert pairs.error[0] == pytest.approx(2 * 0.179452 * 2**0.5)
+    assert pairs.degrees[0] == pytest.approx(9)
+    unsearched = with_assumed_search(np.zeros(2), 0.25 * ones, 5 * ones, np.array([0.0, 0.5]), 9)
+    assert unsearched.error[0] == pytest.approx((0.25 + 0.1) ** 0.5)

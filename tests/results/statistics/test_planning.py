@@ -1,67 +1,98 @@
-"""Budgets: smallest detectable differences against simulated tables."""
+"""Budgets: smallest detectable differences against simulated tables and the design, and where deviations are from."""
 
 import numpy as np
 import pytest
 
 from results.spec.experiment_spec import PrimaryScore
-from results.statistics.method_comparison import compare_methods
-from results.statistics.pair_tests import better_p, moderated_t
+from results.statistics.multiplicity import SHARE_OF_BETTER, adjusted
+from results.statistics.pair_tests import pool_or_own
 from results.statistics.planning import (
     budget,
     measured_deviation,
     run_deviation,
-    runs_for,
     smallest_difference,
+    smallest_of_one_search,
+    splits,
+    units_for,
 )
-from tests.support.sample_records import some_run
+from results.statistics.search_deviation import SearchDeviation, search_deviation
+from results.store.experiment_results import MeasuredExperiment
+from tests.support.sample_searches import searched
+
+GLYPHS, FROZEN = (
+    MeasuredExperiment.kept(name) for name in ("all_methods_glyphs_three_searches", "mlrc_frozen_cub200_subset")
+)
 
 
-@pytest.mark.parametrize(("methods", "runs"), [(2, 5), (5, 3)])
-def test_the_smallest_difference_is_seen_in_four_of_five_tables(methods, runs):
-    values = np.random.default_rng(5).standard_normal((4000, methods, runs))
-    values[:, 0] += smallest_difference(methods, runs)
-    seen = (better_p(moderated_t(values))[:, 0] < 0.05).mean()
-    # Holm's later steps can only help.
+@pytest.mark.parametrize(("methods", "searches"), [(2, 5), (5, 3)])
+def test_the_smallest_difference_is_seen_in_four_of_five_tables(methods, searches):
+    values = np.random.default_rng(5).standard_normal((4000, methods, searches))
+    values[:, 0] += smallest_difference(methods, searches)
+    pairs = pool_or_own(values.mean(axis=-1), values.var(axis=-1, ddof=1), searches).pairs()
+    seen = (adjusted(pairs.p, "all", methods)[:, 0] / SHARE_OF_BETTER < 0.05).mean()
+    # Later steps can only help.
     assert 0.77 < seen < 0.86
 
 
-def test_more_runs_see_smaller_differences_and_more_methods_larger_ones():
-    assert smallest_difference(5, 3) > smallest_difference(5, 5) > smallest_difference(5, 10)
-    assert smallest_difference(2, 5) < smallest_difference(5, 5) < smallest_difference(15, 5)
+@pytest.mark.parametrize(
+    ("methods", "expected"), [(2, (9.7, 3.9, 2.8, 2.4)), (5, (9.8, 4.7, 3.5, 3.0)), (15, (8.6, 5.0, 3.9, 3.5))]
+)
+def test_smallest_differences_of_all_pairs_are_about_those_of_the_design(methods, expected):
+    found = [smallest_difference(methods, searches) for searches in (2, 3, 4, 5)]
+    assert found == pytest.approx(expected, rel=0.04)
 
 
-def test_the_needed_runs_are_the_fewest_that_see_the_difference():
-    needed = runs_for(5, 1.5)
+def test_fewer_comparisons_see_smaller_differences():
+    assert smallest_difference(15, 3, "mine") < smallest_difference(15, 3, "best") < smallest_difference(15, 3, "all")
+
+
+def test_the_needed_searches_are_the_fewest_that_see_the_difference():
+    needed = units_for(5, 1.5)
     assert smallest_difference(5, needed) <= 1.5 < smallest_difference(5, needed - 1)
-    assert runs_for(5, 0.01) is None
+    assert units_for(5, 0.01) is None
 
 
-def test_a_budget_follows_from_the_experiments_own_runs_or_the_measured_ones():
-    def runs(spread):
-        return [some_run(key, run, 0.5 + spread * run) for key in "ab" for run in range(2)]
-
-    small, large = (budget(5, 3, PrimaryScore(), runs(spread)) for spread in (0.02, 0.04))
-    assert small.from_own_runs
-    assert large.smallest == pytest.approx(2 * small.smallest)
-    assert small.runs_needed < large.runs_needed
-    assert budget(5, 1, PrimaryScore(), runs(0.02)).smallest is None
-    measured = budget(5, 3, PrimaryScore(), [some_run("a", 0, 0.5)])
-    assert not measured.from_own_runs
-    assert measured.deviation == measured_deviation()
-    on_features = budget(5, 3, PrimaryScore(), on_features=True)
-    assert on_features.deviation == measured_deviation(on_features=True) < measured_deviation() / 2
+def test_one_search_sees_what_twice_the_assumed_deviation_lets_through():
+    one = smallest_of_one_search(SearchDeviation(0.27, 11), 2)
+    # (t(1 - .0375 / 2, 11) + t(.8, 11)) x sqrt(2) x 2 x .27
+    assert one == pytest.approx((2.3609 + 0.8755) * 2**0.5 * 0.54, rel=2e-3)
 
 
-def test_deviations_are_pooled_over_the_methods_that_vary():
-    methods = {
-        "a": dict(enumerate([0.1, 0.3])),
-        "b": dict(enumerate([0.5, 0.5, 0.8])),
-        "constant": dict(enumerate([0.2, 0.2])),
-        "single": {0: 0.9},
-    }
-    expected = np.sqrt((0.02 + 2 * 0.03) / 3)
-    assert run_deviation(methods.values()) == pytest.approx(expected)
-    assert run_deviation([{0: 0.9}]) is None
-    assert run_deviation([methods["constant"]]) is None
-    assert 0.001 < measured_deviation() < 0.05
-    assert compare_methods(methods).pair("a", "b").p is not None
+def test_a_budget_follows_from_the_experiments_own_searches():
+    sees = budget(GLYPHS.summary.experiment, 5, PrimaryScore(), GLYPHS)
+    own = search_deviation(GLYPHS, PrimaryScore()).deviation
+    assert (sees.source, sees.unit, sees.units, sees.deviation) == ("this experiment", "search", 3, own)
+    assert sees.smallest == pytest.approx(own * smallest_difference(5, 3))
+    assert sees.one_more == pytest.approx(own * smallest_difference(5, 4))
+    assert sees.one_more < sees.smallest
+
+
+def test_a_budget_of_one_search_is_that_of_the_nearest_record():
+    sees = budget(FROZEN.summary.experiment, 21, PrimaryScore(), FROZEN)
+    assert sees.source.endswith("same_method_frozen_cub200_subset.json")
+    assert sees.one_more < sees.smallest
+    unknown = budget(searched({"a": []}, searches=1, trials=3).summary.experiment, 2, PrimaryScore())
+    assert (unknown.deviation, unknown.smallest, unknown.needed) == (None, None, None)
+
+
+def test_a_budget_of_given_settings_is_one_of_runs():
+    given = searched({"a": [[0.1, 0.2, 0.15]], "b": [[0.1, 0.1, 0.1]]}, searches=1, runs=3, trials=0)
+    sees = budget(given.summary.experiment, 2, PrimaryScore(), given)
+    assert (sees.unit, sees.units, sees.source) == ("run", 3, "this experiment")
+    assert sees.deviation == pytest.approx(0.05)
+    assert budget(given.summary.experiment, 2, PrimaryScore()).deviation == measured_deviation()
+
+
+def test_splits_of_fifty_trials_cost_and_show_what_they_say():
+    found = {(one.searches, one.trials): one for one in splits(FROZEN.summary.experiment, 5, PrimaryScore())}
+    assert list(found) == [(1, 50), (3, 17), (3, 50)]
+    assert [one.trainings for one in found.values()] == [240, 324, 720]
+    assert found[3, 17].smallest < found[1, 50].smallest / 2
+    assert found[3, 50].deviation < found[3, 17].deviation
+
+
+def test_deviations_of_runs_are_pooled_over_the_settings_that_vary():
+    settings = [[0.1, 0.3], [0.5, 0.5, 0.8], [0.2, 0.2], [0.9]]
+    assert run_deviation(settings) == pytest.approx(np.sqrt((0.02 + 2 * 0.03) / 3))
+    assert run_deviation([[0.9], [0.2, 0.2]]) is None
+    assert measured_deviation(on_features=True) < measured_deviation() / 2

@@ -1,49 +1,144 @@
-"""The comparison of an experiment follows the experiment's primary score, its test, its margin and its early stops."""
+"""The comparison of an experiment: what its file asks, which methods are complete, and what its values are."""
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from results.statistics.method_comparison import ALPHA, final_alpha
-from results.statistics.primary_comparison import planned_score, primary_comparison
-from results.store.experiment_results import MeasuredExperiment
-from tests.support.sample_page import measured as kept
+from results.spec.experiment_spec import PrimaryScore
+from results.statistics.method_comparison import ALPHA
+from results.statistics.primary_comparison import (
+    comparison_on,
+    method_intervals,
+    method_values,
+    planned_score,
+    primary_comparison,
+    primary_score,
+    resolution,
+    score_of,
+)
+from results.statistics.run_values import values_by_run
+from tests.support.sample_searches import searched
 
-
-def compared(**settings):
-    world = kept()
-    summary = type(world.summary).model_validate(
-        {
-            **world.summary.model_dump(mode="json"),
-            "experiment": {**world.summary.experiment.without_folder(), **settings},
-        }
-    )
-    return primary_comparison(MeasuredExperiment(summary, world.records))
-
-
-def test_the_default_is_the_moderated_test_of_map_at_r_with_half_a_point():
-    comparison = compared()
-    assert (comparison.test, comparison.margin, comparison.alpha) == ("moderated t", 0.005, ALPHA)
-
-
-@pytest.mark.parametrize("test", ["paired t", "Welch t"])
-def test_a_file_names_another_test_and_margin(test):
-    comparison = compared(primary={"test": test, "margin": 2.0})
-    assert {pair.test for pair in comparison.pairs} == {test}
-    assert comparison.margin == pytest.approx(0.02)
-    assert comparison.pairs[0].difference == compared().pairs[0].difference
-    assert comparison.pairs[0].p != compared().pairs[0].p
+THREE = {
+    "good": [[0.40, 0.42], [0.41, 0.41], [0.42, 0.40]],
+    "near": [[0.40, 0.41], [0.42, 0.42], [0.40, 0.40]],
+    "poor": [[0.20, 0.22], [0.21, 0.21], [0.22, 0.20]],
+}
 
 
-def test_a_file_names_another_score():
-    other = compared(primary={"metric": "precision_at_1", "embeddings": "separated"})
-    assert other.means != compared().means
+def test_the_data_are_means_of_searches():
+    measured = searched(THREE)
+    values = method_values(measured, primary_score(measured))
+    assert values["good"].units == pytest.approx((0.41, 0.41, 0.41))
+    assert values["near"].units == pytest.approx((0.405, 0.42, 0.40))
+    assert (values["near"].runs, values["near"].missing) == (6, None)
+    assert primary_comparison(measured).unit == "search"
+    assert {pair.better for pair in primary_comparison(measured).pairs} == {"good", "near", None}
 
 
-def test_early_stops_cost_a_part_of_the_level():
-    assert compared(reproductions={"first": 3, "at most": 5}).alpha == pytest.approx(final_alpha())
+def test_a_file_asks_for_score_margin_and_comparisons():
+    measured = searched(THREE, primary={"metric": "precision_at_1", "margin": 2.0, "compare": "poor"})
+    result = primary_comparison(measured)
+    assert [(pair.a, pair.b) for pair in result.pairs] == [("poor", "good"), ("poor", "near")]
+    assert (result.margin, result.alpha) == (pytest.approx(0.02), ALPHA)
+    assert result.means["good"] == pytest.approx(4 * 0.41)
+
+
+def test_further_scores_share_a_second_level():
+    measured = searched(THREE)
+    other = comparison_on(measured, score_of(measured, "precision_at_1", "separated"))
+    assert other.alpha == pytest.approx(0.01)
+    assert comparison_on(measured, score_of(measured, "map_at_r", "concatenated")).alpha == ALPHA
+
+
+def test_a_file_cannot_compare_with_a_method_that_it_does_not_have():
+    with pytest.raises(
+        ValueError, match="compare: best_loss is no method of this experiment; use all, best, or one of"
+    ):
+        searched(THREE, primary={"compare": "best_loss"})
+
+
+def test_a_method_with_missing_searches_is_interim_and_untested():
+    measured = searched({**THREE, "half": [[0.6, 0.6], [0.6]]})
+    result = primary_comparison(measured)
+    assert result.interim
+    assert result.values["half"].units == (0.6,)
+    assert {pair.untested for pair in result.pairs if pair.b == "half"} == {"searches missing"}
+    assert result.pair("good", "poor").better == "good"
+
+
+def test_a_constant_trunk_is_compared_without_error_and_planned_methods_count():
+    measured = searched({**THREE, "untrained": [[0.03]], "planned": []}, constant=["untrained"])
+    result = primary_comparison(measured)
+    assert result.pair("good", "untrained").better == "good"
+    assert result.values["planned"].missing == "searches missing"
+    assert "planned" not in result.methods
+
+
+def test_without_a_search_the_runs_are_the_data():
+    measured = searched({key: [np.ravel(own)] for key, own in THREE.items()}, searches=1, runs=6, trials=0)
+    result = primary_comparison(measured)
+    assert (result.unit, result.settings) == ("run", None)
+    assert result.pair("good", "poor").better == "good"
+    assert result.pair("good", "poor").units_a == 6
+
+
+def test_intervals_are_over_searches_for_every_value_of_a_run():
+    measured = searched(THREE)
+    intervals = method_intervals(measured, values_by_run(measured.records))
+    alone = np.std([0.405, 0.42, 0.40], ddof=1)
+    assert intervals["near"].n == 3
+    assert intervals["near"].half_width == pytest.approx(2.446911851 * alone * (1.175 / 3) ** 0.5)
+    assert intervals["good"].half_width > 0, "searches that agree by chance borrow the others' deviation"
+    one = searched({"good": [[0.40, 0.42]], "near": THREE["near"]})
+    assert method_intervals(one, values_by_run(one.records))["good"].half_width is None
+
+
+def test_the_smallest_step_of_a_score_is_that_of_one_neighbour():
+    measured = searched(THREE)
+    steps = [
+        resolution(measured, PrimaryScore(metric=metric)) for metric in ("precision_at_1", "r_precision", "map_at_r")
+    ]
+    assert steps[0] == pytest.approx(1 / 1498)
+    assert steps[0] > 10 * steps[1] > 100 * steps[2] > 0
+    assert resolution(measured, PrimaryScore(metric="precision_at_1", embeddings="separated")) == steps[0] / 4
 
 
 def test_a_plan_names_the_score_that_the_runs_will_have():
-    experiment = kept().summary.experiment
+    experiment = searched(THREE).summary.experiment
     assert planned_score(experiment).embeddings == "concatenated"
     for changes in ({"folds": 1}, {"protocol": "standard"}):
         assert planned_score(experiment.model_copy(update=changes)).embeddings == "separated"
+
+
+values_of_searches = st.lists(st.lists(st.floats(0, 0.25), min_size=2, max_size=2), max_size=3)
+stores = st.dictionaries(st.sampled_from("abcdef"), values_of_searches, min_size=2).filter(
+    lambda methods: any(methods.values())
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(stores)
+def test_of_a_half_finished_experiment_only_complete_methods_get_verdicts(methods):
+    result = primary_comparison(searched(methods))
+    complete = {key for key, searches in methods.items() if len(searches) == 3}
+    assert result.interim == (len(complete) < len(methods))
+    for pair in result.pairs:
+        both = {pair.a, pair.b} <= complete
+        assert (pair.untested == "searches missing") != both
+        assert (pair.p is None) != both
+        assert pair.p is None or pair.p > 0
+    # The correction is that of the finished experiment.
+    if len(complete) > 1 and result.tested:
+        assert min(pair.p_better / pair.p for pair in result.pairs if pair.p) >= 1
+
+
+@settings(max_examples=40, deadline=None)
+@given(stores, st.sampled_from(["map_at_r", "precision_at_1"]))
+def test_every_reader_of_a_score_gets_the_same_comparison(methods, metric):
+    measured = searched(methods)
+    score = score_of(measured, metric, "concatenated")
+    assert comparison_on(measured, score) == comparison_on(measured, score)
+    if score == primary_score(measured):
+        assert comparison_on(measured, score) == primary_comparison(measured)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from results.statistics.run_values import RunKey, run_values, value_of
+from results.statistics.run_values import RunKey, SearchKey, by_search, value_of, values_by_run
 from tests.support.sample_records import some_run
 
 
@@ -25,11 +25,17 @@ def test_a_metric_that_a_run_lacks_is_named(metric):
 
 def test_runs_are_gathered_by_method():
     records = [some_run("triplet", 1, 0.5), some_run("margin", 0, 0.4), some_run("triplet", 0, 0.3)]
-    values = run_values(records, "precision_at_1", "separated")
+    values = values_by_run(records, "precision_at_1", "separated")
     assert list(values) == ["triplet", "margin"]
     assert values["triplet"] == {RunKey("glyphs", 0, 1): 0.5, RunKey("glyphs", 0, 0): 0.3}
 
 
 def test_the_same_run_twice_is_an_error():
     with pytest.raises(ValueError, match="triplet has run 1 of seed 0 on glyphs twice"):
-        run_values([some_run("triplet", 1), some_run("triplet", 1, fingerprint="other")])
+        values_by_run([some_run("triplet", 1), some_run("triplet", 1, fingerprint="other")])
+
+
+def test_runs_of_equal_numbers_in_two_searches_are_two_runs():
+    records = [some_run(run=0, search=search, separated=0.4 + search) for search in (0, 1)]
+    values = values_by_run(records, "precision_at_1", "separated")["triplet"]
+    assert by_search(values) == {SearchKey("glyphs", 0, 0): [0.4], SearchKey("glyphs", 0, 1): [1.4]}

@@ -96,9 +96,7 @@ def test_a_search_effect_misleads_tests_over_runs_but_not_the_comparison_of_sear
     monkeypatch.setattr(same_method, "MOST_SPLITS", 100)
     one, three = mean_shares(1, SEARCH), mean_shares(3, SEARCH)
     assert min(one[T_TEST], one[PAIRED_T_TEST], three[T_TEST], three[PAIRED_T_TEST]) > 0.4
-    # One search on each side: the comparison knows nothing of the search, and says so in its note.
-    assert one[COMPARISON] > 0.4
-    assert three[COMPARISON] < 0.06
+    assert max(one[COMPARISON], three[COMPARISON]) < 0.06
 
 
 def test_all_splits_are_tried_where_they_are_few():

@@ -1,0 +1,91 @@
+"""How far searches differ, from kept records: the numbers of the design, and which record is near."""
+
+import numpy as np
+import pytest
+
+from results.spec.experiment_spec import PrimaryScore
+from results.statistics.method_comparison import MethodValues, compare_methods
+from results.statistics.primary_comparison import primary_comparison
+from results.statistics.run_values import by_search, values_by_run
+from results.statistics.search_deviation import SearchDeviation, nearest_search_deviation, search_deviation
+from results.store.experiment_results import MeasuredExperiment
+from tests.benchmarks.same_method_counts import wrong_calls
+
+BIRDS, GLYPHS = (
+    MeasuredExperiment.kept(name) for name in ("same_method_frozen_cub200_subset", "all_methods_glyphs_three_searches")
+)
+
+
+def points(measured, trials=None):
+    return 100 * search_deviation(measured, PrimaryScore(), trials).deviation
+
+
+def test_the_deviations_of_the_kept_records_are_those_of_the_design():
+    assert points(BIRDS) == pytest.approx(0.27033, abs=1e-5)
+    assert points(GLYPHS) == pytest.approx(1.58908, abs=1e-5)
+    assert [search_deviation(record, PrimaryScore()).degrees for record in (BIRDS, GLYPHS)] == [11, 10]
+
+
+def test_shorter_searches_vary_more():
+    found = [points(BIRDS, trials) for trials in (10, 12, 16, 20, 50)]
+    assert found == pytest.approx([1.479, 0.356, 0.295, 0.270, 0.270], abs=1e-3)
+
+
+def experiment(of=GLYPHS, **search):
+    given = of.summary.experiment
+    return given.model_copy(update={"search": given.search.model_copy(update={"searches": 1, **search})})
+
+
+def test_the_nearest_record_has_the_same_kind_of_training_and_data():
+    assert nearest_search_deviation(experiment(GLYPHS), PrimaryScore()).record.endswith("three_searches.json")
+    assert "frozen" in nearest_search_deviation(experiment(BIRDS), PrimaryScore()).record
+    features = experiment(BIRDS).model_copy(update={"dataset": GLYPHS.summary.experiment.dataset})
+    assert "frozen" in nearest_search_deviation(features, PrimaryScore()).record, "no record that trains a network"
+
+
+@pytest.mark.parametrize("trials", [1, 9])
+def test_no_record_is_near_a_search_of_few_trials(trials):
+    assert nearest_search_deviation(experiment(trials=trials), PrimaryScore()) is None
+
+
+def test_a_record_without_repeated_searches_says_nothing():
+    assert search_deviation(MeasuredExperiment.kept("quickstart"), PrimaryScore()) is None
+
+
+def test_one_loss_searched_twice_is_not_called_different_from_itself():
+    (values,) = values_by_run(BIRDS.records).values()
+    calls = wrong_calls(by_search(values), 1)
+    assert calls.splits == 66
+    assert calls.shares["the suite's comparison"] == 0
+    assert calls.shares["t-test over runs"] > 0.4
+
+
+def test_the_frozen_table_tells_no_two_losses_apart():
+    result = primary_comparison(MeasuredExperiment.kept("mlrc_frozen_cub200_subset"))
+    losses = [pair for pair in result.pairs if not {"untrained", "pretrained_pca"} & {pair.a, pair.b}]
+    assert len(losses) == 171
+    assert not any(pair.better for pair in losses)
+    settings = [result.settings.pair(pair.a, pair.b) for pair in losses]
+    assert sum(pair.better is not None for pair in settings) > 100, "their settings do differ"
+
+
+def test_the_five_losses_on_glyphs_are_not_told_apart_by_three_searches():
+    result = primary_comparison(GLYPHS)
+    assert not any(pair.better for pair in result.pairs)
+    pair = result.pair("proxy_anchor", "soft_triple")
+    assert (100 * pair.difference, pair.p, pair.degrees) == pytest.approx((2.1384, 0.159366, 10), abs=1e-4)
+    assert (pair.share_better, pair.share_within, pair.share_worse) == pytest.approx((0.864, 0.090, 0.045), abs=1e-3)
+
+
+def test_two_searches_of_the_design_are_not_told_apart():
+    (values,) = values_by_run(BIRDS.records).values()
+    runs = [tuple(search) for search in by_search(values).values()]
+    means = np.array([np.mean(search) for number, search in enumerate(runs) if number not in (8, 10)])
+    assert 100 * means.std(ddof=1) == pytest.approx(0.179452, abs=1e-5)
+    assumed = SearchDeviation(float(means.std(ddof=1)), 9)
+    pair = compare_methods(
+        {"a": MethodValues(runs[8], 5), "b": MethodValues(runs[10], 5)}, "single search", assumed=assumed
+    ).pairs[0]
+    assert (100 * abs(pair.difference), pair.degrees) == pytest.approx((0.887936, 12.4757), abs=1e-4)
+    assert pair.p_better == pytest.approx(0.273910, abs=1e-5)
+    assert pair.direction == "cannot tell"
