@@ -176,25 +176,6 @@ def test_the_figures_of_racing_are_those_of_the_record() -> None:
         assert f"| {100 * noise:.0f} | {100 * raced['share_trained']:.0f} % | {cells[0]} | {cells[1]} |" in text
 
 
-def test_the_shares_of_the_comparison_page_are_those_of_the_recorded_calibration() -> None:
-    recorded = json.loads((ROOT / "results" / "measured" / "calibration.json").read_text())
-    page = " ".join(text_of(ROOT / "docs" / "comparisons.md").split())
-    for key in ("largest_share_of_tables_with_a_wrong_claim", "the_same_where_matched_runs_correlate_negatively"):
-        assert f"{100 * recorded[key]:.2f} %" in page
-    limma = json.loads((ROOT / "tests" / "golden" / "limma" / "limma.json").read_text())["family_wise_errors"]
-    plain, robust = (max(errors[prior] for errors in limma) for prior in ("plain", "robust"))
-    assert f"not there in {100 * plain:.0f} % of simulated tables, and its robust form" in page
-    assert f"2016) in {100 * robust:.0f} %" in page
-    rows = re.findall(r"\| (\d+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|", page)
-    power = {
-        (str(row["methods"]), str(row["runs"])): [f"{100 * seen:.0f}" for seen in row["power"]["4.0"].values()]
-        for row in recorded["settings"]
-        if row["kind"] == "equal" and row["correlation"] == 0
-    }
-    assert len(rows) == 12
-    assert all(power[methods, runs] == shares for methods, runs, *shares in rows)
-
-
 def test_the_tables_of_the_speed_page_are_those_of_the_recorded_benchmark() -> None:
     record = BenchRecord.load()
     assert record.subjects

@@ -1,6 +1,6 @@
 """Figure of a score against a number: a hyperparameter, the batch size, the size of the embedding."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log2, log10
 from typing import Literal
@@ -11,28 +11,48 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from reports.figures.intervals import Unit
 from reports.figures.style import GREY, PAGE_WIDTH, WIDTH, FigureError, Look, new_figure, sign, styled
-from results.statistics.intervals import student_t_interval
+from results.statistics.intervals import Interval
+from results.statistics.primary_comparison import method_intervals, unit_of, unit_values
+from results.statistics.run_values import EmbeddingKind, values_by_run
+from results.store.experiment_results import MeasuredExperiment
 
 AxisScale = Literal["linear", "log2", "log10", "steps"]
 """Distances on the axis of the number. `steps` puts the values at equal distances, in their order."""
 
 CAPTION_OF_BATCH_SIZES = "From the panels of this experiment that differ only in batch size."
-_FEW_RUNS = 5
+_FEW_VALUES = 5
 _FEW_TICKS = 12
 
 
 @dataclass(frozen=True)
+class Point:
+    """A score at one number, as fractions of 1: `values` are means of searches where they are repeated, else runs."""
+
+    values: tuple[float, ...]
+    interval: Interval
+    unit: Unit = "run"
+
+
+def points_of(measured: MeasuredExperiment, metric: str, kind: EmbeddingKind) -> dict[str, Point]:
+    """Return the score of each method with runs, or with a complete search where searches are repeated."""
+    by_run = values_by_run(measured.records, metric, kind)
+    values, intervals = unit_values(measured, by_run), method_intervals(measured, by_run)
+    unit: Unit = "search" if unit_of(measured.summary.experiment) == "search" else "run"
+    return {key: Point(values[key].units, intervals[key], unit) for key in by_run if values[key].units}
+
+
+@dataclass(frozen=True)
 class Dependence:
-    """Scores of one line of the figure.
+    """Scores of one line of the figure, by number.
 
     Attributes:
-        runs: Scores of the runs by number, as fractions of 1.
         published: Published scores by number, as fractions of 1.
     """
 
     name: str
-    runs: Mapping[float, Sequence[float]]
+    points: Mapping[float, Point]
     published: Mapping[float, float] = field(default_factory=dict)
 
 
@@ -48,17 +68,17 @@ class DependencePanel:
     @property
     def numbers(self) -> list[float]:
         """All numbers with runs or published scores, in rising order."""
-        return sorted({number for line in self.series for number in (*_with_runs(line), *line.published)})
+        return sorted({number for line in self.series for number in (*line.points, *line.published)})
 
 
 @styled
 def dependence_plot(panels: Sequence[DependencePanel], metric: str = "MAP@R", *, stacked: bool = False) -> Figure:
-    """Draw mean and 95 % Student-t interval of each number, with one line per series.
+    """Draw mean and 95 % interval of each number, with one line per series.
 
     Lines are shifted a little sideways so that their intervals do not cover each other. The small points are single
-    runs; they are drawn for at most five runs. Hollow markers are published scores. Each panel has its own axes.
+    searches or runs; they are drawn for at most five. Hollow markers are published scores. Each panel has its own axes.
     """
-    if not panels or not all(any(_with_runs(line) for line in panel.series) for panel in panels):
+    if not panels or not all(any(line.points for line in panel.series) for panel in panels):
         raise FigureError("the figure of a score against a number needs at least one run in every panel")
     most = max(len(panel.numbers) for panel in panels)
     width = PAGE_WIDTH if stacked else max(WIDTH if most > _FEW_TICKS else 4.8, 3.5 * len(panels))
@@ -72,10 +92,6 @@ def dependence_plot(panels: Sequence[DependencePanel], metric: str = "MAP@R", *,
     figure.supxlabel(_runs_note(panels), fontsize=8.5)
     _legend(figure, row, names, published=any(line.published for panel in panels for line in panel.series))
     return figure
-
-
-def _with_runs(line: Dependence) -> list[float]:
-    return sorted(number for number, runs in line.runs.items() if runs)
 
 
 def _draw_panel(axes: Axes, panel: DependencePanel, names: Sequence[str]) -> None:
@@ -109,29 +125,36 @@ def _position(number: float, scale: AxisScale, numbers: Sequence[float]) -> floa
 
 def _draw_line(axes: Axes, line: Dependence, index: int, positions: Mapping[float, float]) -> None:
     look = sign(index)
-    numbers = _with_runs(line)
-    intervals = [student_t_interval(list(line.runs[number])) for number in numbers]
+    numbers = sorted(line.points)
+    intervals = [line.points[number].interval for number in numbers]
     means = [100 * interval.mean for interval in intervals]
     halves = [np.nan if interval.half_width is None else 100 * interval.half_width for interval in intervals]
     thin: Look = {"capsize": 3, "elinewidth": 0.9, "capthick": 0.9}
     axes.errorbar([positions[number] for number in numbers], means, yerr=halves, label=line.name, **thin, **look)
     for number in numbers:
-        runs = line.runs[number]
-        if 1 < len(runs) <= _FEW_RUNS:
-            points: Look = {"color": look["color"], "marker": ".", "markersize": 4.5, "alpha": 0.7, "linestyle": ""}
-            axes.plot([positions[number]] * len(runs), 100 * np.asarray(runs), **points)
+        values = line.points[number].values
+        if 1 < len(values) <= _FEW_VALUES:
+            dots: Look = {"color": look["color"], "marker": ".", "markersize": 4.5, "alpha": 0.7, "linestyle": ""}
+            axes.plot([positions[number]] * len(values), 100 * np.asarray(values), **dots)
     if line.published:
         shown = sorted(line.published)
         hollow: Look = {**look, "linestyle": ":", "linewidth": 0.8, "markerfacecolor": "white", "alpha": 0.8}
         axes.plot([positions[n] for n in shown], [100 * line.published[n] for n in shown], label="_published", **hollow)
 
 
+def number_of_values(points: Iterable[Point]) -> str:
+    """Return what the intervals of some points are over, such as `n = 3 searches` or `n = 1 to 3 runs`."""
+    counts = sorted({(len(point.values), point.unit) for point in points})
+    (fewest, _), (most, unit) = counts[0], counts[-1]
+    number = f"{most}" if fewest == most else f"{fewest} to {most}"
+    return f"n = {number} {unit}{'' if most == 1 else 'es' if unit == 'search' else 's'}"
+
+
 def _runs_note(panels: Sequence[DependencePanel]) -> str:
-    counts = sorted({len(runs) for panel in panels for line in panel.series for runs in line.runs.values() if runs})
-    if counts == [1]:
-        return "one run per point"
-    count = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    return f"mean and 95 % Student-t interval, n = {count} runs"
+    points = [point for panel in panels for line in panel.series for point in line.points.values()]
+    if all(len(point.values) == 1 for point in points):
+        return f"one {points[0].unit} per point"
+    return f"mean and 95 % interval, {number_of_values(points)}"
 
 
 def _legend(figure: Figure, row: Sequence[Axes], names: Sequence[str], *, published: bool) -> None:
@@ -151,7 +174,6 @@ def alternative_text(panels: Sequence[DependencePanel], score: str) -> str:
     texts = []
     for panel in panels:
         for curve in panel.series:
-            shown = sorted((value, np.mean(runs)) for value, runs in curve.runs.items() if runs)
-            means = [f"{value:g}: {100 * mean:.2f} %" for value, mean in shown]
+            means = [f"{value:g}: {100 * curve.points[value].interval.mean:.2f} %" for value in sorted(curve.points)]
             texts.append(f"{curve.name} on {panel.title}: {', '.join(means)}")
     return f"Mean {score} by {panels[0].parameter}. {'; '.join(texts)}."

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 from reports.page.content import PageContent
 from reports.page.material import Material
-from reports.page.sections.answer import headline, limits, verdicts_of
+from reports.page.sections.answer import limits, verdicts_of
 from reports.page.sections.citing import citing
 from reports.page.sections.class_intervals import over_classes
 from reports.page.sections.drawn_figure import Drawn
 from reports.page.sections.embedding_figures import embedding_figures, galleries, map_figures
+from reports.page.sections.headline import headline
 from reports.page.sections.origins import origins_of, protocol_facts
 from reports.page.sections.pair_matrix import pair_matrix
 from reports.page.sections.published_values import compared_tables, papers_figures, published_values, published_verdicts

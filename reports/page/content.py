@@ -17,8 +17,8 @@ FigurePart = Literal["papers", "details"]
 """Part of the page that a figure belongs to."""
 
 
-PairKind = Literal["worse", "equal", "open", "untested"]
-"""Verdict on a method and one with a higher mean."""
+PairKind = Literal["better", "worse", "equal", "open", "untested"]
+"""Verdict on the first method of a pair: in a matrix that of the column, in a list the one that others are beside."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ class RankedRow:
     Attributes:
         mean: Mean of the primary score in percent, as text; empty for a method that was not run.
         drawn: The interval on the axis; None for a method that was not run.
+        count: Number of searches or runs, as text.
         letters: For each group of the ranking its letter, or an empty text if the method is not in it.
         sign: Sign that refers to a note.
         leads: Whether no other method is shown to be better.
@@ -51,7 +52,7 @@ class RankedRow:
     title: str
     mean: str = ""
     spread: str = ""
-    runs: int = 0
+    count: str = "0"
     drawn: DrawnInterval | None = None
     letters: tuple[str, ...] = ()
     sign: str = ""
@@ -73,9 +74,15 @@ class RankedRow:
 
 @dataclass(frozen=True)
 class Ranking:
-    """The methods by the primary score, best first. `ends` are those of the axis in percent, as text."""
+    """The methods by the primary score, best first.
+
+    Attributes:
+        unit: What the intervals are over and the counts count: `searches` or `runs`.
+        ends: Ends of the axis in percent, as text.
+    """
 
     score: str
+    unit: str
     rows: tuple[RankedRow, ...]
     ends: tuple[str, str]
     notes: tuple[str, ...] = ()
@@ -83,24 +90,56 @@ class Ranking:
 
 @dataclass(frozen=True)
 class PairCell:
-    """Verdict on the method of the row and the method of the column, which has the higher mean."""
+    """Verdict on a pair of methods.
+
+    Attributes:
+        text: Direction and size.
+        shares: How sure it is that the first method is better by more than the margin, within it, worse by more, in
+            percent; empty without a test.
+        sure: The shares in words.
+    """
 
     kind: PairKind
     text: str
     detail: str
+    shares: tuple[float, ...] = ()
+    sure: str = ""
+
+
+@dataclass(frozen=True)
+class ListedPair:
+    """A method beside the one that all others are compared with. The texts are about that one."""
+
+    title: str
+    cell: PairCell
+    direction: str
+    size: str
+    difference: str
+    half_width: str = ""
 
 
 @dataclass(frozen=True)
 class PairMatrix:
-    """Verdicts on all pairs of methods, best first, as a triangle.
+    """Verdicts on pairs of methods, best first: all as a triangle, or those with one method as a list.
 
     Attributes:
+        margin: Margin of equality in percentage points, as text.
+        titles: The methods of the triangle.
         rows: For every method but the first, the verdicts against all methods above it. Empty for too many methods.
+        others: The list.
     """
 
-    titles: tuple[str, ...]
-    rows: tuple[tuple[PairCell, ...], ...]
+    heading: str
+    margin: str
     caption: str
+    titles: tuple[str, ...] = ()
+    rows: tuple[tuple[PairCell, ...], ...] = ()
+    others: tuple[ListedPair, ...] = ()
+
+    @property
+    def cells(self) -> tuple[PairCell, ...]:
+        """All verdicts."""
+        return (*(cell for row in self.rows for cell in row), *(other.cell for other in self.others))
 
 
 @dataclass(frozen=True)

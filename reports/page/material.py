@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal
 
 from reports.figures.trials import SearchHistory
 from reports.page.content import Command, MethodSource
@@ -12,11 +13,17 @@ from results.records.artifacts import FigureData, Recording
 from results.records.records import RunRecord
 from results.spec.experiment_spec import Experiment
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.statistics.intervals import student_t_interval
-from results.statistics.method_comparison import ComparisonResult
-from results.statistics.planning import RunBudget, budget
-from results.statistics.primary_comparison import primary_comparison, primary_score
-from results.statistics.run_values import EmbeddingKind, ValueKey, run_values
+from results.statistics.intervals import Interval
+from results.statistics.method_comparison import ComparisonResult, MethodValues
+from results.statistics.planning import Budget, budget
+from results.statistics.primary_comparison import (
+    method_intervals,
+    primary_comparison,
+    primary_score,
+    unit_of,
+    unit_values,
+)
+from results.statistics.run_values import EmbeddingKind, RunKey, values_by_run
 from results.store.experiment_results import MeasuredExperiment
 
 
@@ -106,31 +113,34 @@ class Material:
         """The comparison of all methods on the primary score; None without runs."""
         return primary_comparison(self.measured)
 
-    def values(self, score: Score) -> dict[str, dict[ValueKey, float]]:
-        """Return the independent values by method as fractions of 1, in the experiment's order (`run_values`)."""
-        by_method = run_values([run for runs in self.records.values() for run in runs], score.metric, score.kind)
-        return {key: by_method[key] for key in self.records}
+    @property
+    def unit(self) -> Literal["run", "search"]:
+        """What the intervals are over: searches where they are repeated, else the runs of the setting."""
+        return "search" if unit_of(self.measured.summary.experiment) == "search" else "run"
 
-    def comparable_values(self, score: Score) -> dict[str, dict[ValueKey, float]]:
-        """Return `values` without the rows that are not tested against the others."""
-        compared = self.measured.summary.compared
-        return {key: values for key, values in self.values(score).items() if key in compared}
+    def values(self, score: Score) -> dict[str, MethodValues]:
+        """Return the independent values of the methods with runs, in the experiment's order (`unit_values`)."""
+        values = unit_values(self.measured, self._by_run(score))
+        return {key: values[key] for key in self.records}
+
+    def intervals(self, score: Score) -> dict[str, Interval]:
+        """Return mean and 95 % interval of the methods with runs, in the experiment's order (`method_intervals`)."""
+        intervals = method_intervals(self.measured, self._by_run(score))
+        return {key: intervals[key] for key in self.records}
+
+    def _by_run(self, score: Score) -> dict[str, dict[RunKey, float]]:
+        return values_by_run([run for runs in self.records.values() for run in runs], score.metric, score.kind)
 
     @cached_property
-    def budget(self) -> RunBudget | None:
-        """What the compared runs can show in the primary score; None with fewer than two methods."""
-        values = self.comparable_values(self.scores[0])
-        if len(values) < 2:
+    def budget(self) -> Budget | None:
+        """What the experiment can show in the primary score; None with fewer than two planned methods."""
+        methods = len(self.measured.summary.compared)
+        if methods < 2 or not self.records:
             return None
-        # Independent values: the runs, or the means of the searches.
-        repeated = [len(by_run) for by_run in values.values() if len(by_run) > 1]
-        records = [record for key in values for record in self.records[key]]
-        score, on_features = primary_score(self.measured), self.measured.summary.experiment.trunk.is_input_features
-        return budget(len(values), min(repeated, default=1), score, records, on_features=on_features)
+        return budget(self.measured.summary.experiment, methods, primary_score(self.measured), self.measured)
 
     @cached_property
     def best_first(self) -> list[str]:
-        """Methods with runs, sorted by the mean of the first score from the highest."""
-        values = self.values(self.scores[0])
-        means = {key: student_t_interval(list(by_run.values())).mean for key, by_run in values.items()}
-        return sorted(means, key=lambda key: -means[key])
+        """Methods with runs from the highest mean of the first score; those that are not compared come last."""
+        compared = [] if self.comparison is None else self.comparison.best_first
+        return [*compared, *(key for key in self.records if key not in compared)]

@@ -7,14 +7,21 @@ from typing import NamedTuple
 import pandas as pd
 from matplotlib.figure import Figure
 
-from reports.figures.dependence import AxisScale, Dependence, DependencePanel, dependence_plot
+from reports.figures.dependence import (
+    AxisScale,
+    Dependence,
+    DependencePanel,
+    Point,
+    dependence_plot,
+    number_of_values,
+    points_of,
+)
 from reports.figures.style import FigureError
 from reports.page.material import Material
 from reports.paper_figures.paper_figure import Materials, epoch_choice, may_show_published
 from results.published.tables import FigureValue, figure_values
 from results.spec.experiment_spec import Experiment
-from results.statistics.intervals import student_t_interval
-from results.statistics.run_values import EmbeddingKind, run_values
+from results.statistics.run_values import EmbeddingKind
 from results.values import Record
 
 METRIC_NAMES = {"precision_at_1": "Recall@1", "map_at_r": "MAP@R"}
@@ -41,12 +48,14 @@ class ParameterSweep:
     panel: str = ""
 
 
-class _Point(NamedTuple):
+class _Place(NamedTuple):
+    """A point with its place in the figure."""
+
     dataset: str
     line: str
     number: float
     key: str
-    runs: tuple[float, ...]
+    point: Point
 
 
 @dataclass(frozen=True)
@@ -68,15 +77,16 @@ class SweepFigure:
     def values(self, materials: Materials) -> pd.DataFrame:
         """Return the drawn values, one row per point.
 
-        Columns: panel, line, parameter, x, metric, mean, low, high (ends of the 95 % interval, empty for one run), n,
-        runs (separated by spaces) and published (empty if not known or not shown). Scores are fractions of 1.
+        Columns: panel, line, parameter, x, metric, mean, low, high (ends of the 95 % interval, empty for one value), n,
+        unit (run or search), values (of runs, or means of searches; separated by spaces) and published (empty if not
+        known or not shown). Scores are fractions of 1.
         """
         rows = []
         for sweep, panel in zip(self._drawn_sweeps(materials), self._panels(materials), strict=True):
             for line in panel.series:
-                for number in sorted({*line.runs, *line.published}):
-                    runs = line.runs.get(number, ())
-                    interval = student_t_interval(list(runs)) if runs else None
+                for number in sorted({*line.points, *line.published}):
+                    point = line.points.get(number)
+                    interval = point.interval if point else None
                     rows.append(
                         {
                             "panel": panel.title,
@@ -87,24 +97,24 @@ class SweepFigure:
                             "mean": interval.mean if interval else None,
                             "low": interval.low if interval else None,
                             "high": interval.high if interval else None,
-                            "n": len(runs),
-                            "runs": " ".join(map(repr, runs)),
+                            "n": interval.n if interval else 0,
+                            "unit": point.unit if point else None,
+                            "values": " ".join(map(repr, point.values)) if point else "",
                             "published": line.published.get(number),
                         }
                     )
         return pd.DataFrame(rows)
 
     def note(self, materials: Materials) -> str:
-        """Say what a point is, how many runs it has, and how their epochs were chosen."""
-        counts = sorted({len(point.runs) for sweep in self.sweeps for point in _points(sweep, materials, self)})
-        runs = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+        """Say what a point is, how many searches or runs it has, and how their epochs were chosen."""
+        over = number_of_values(place.point for sweep in self.sweeps for place in _points(sweep, materials, self))
         several = any(material.folds > 1 for material in materials.values())
         models = ""
         if several and self.kinds == ("separated",):
             models = " A run has several folds; its score is the mean over their models."
         return (
-            f"{METRIC_NAMES[self.metric]} on the test classes, mean and 95 % Student-t interval over n = {runs} "
-            f"run{'s' if counts[-1] > 1 else ''} per point.{models} {epoch_choice(materials)}"
+            f"{METRIC_NAMES[self.metric]} on the test classes, mean and 95 % interval over {over} per point.{models} "
+            f"{epoch_choice(materials)}"
         )
 
     def _drawn_sweeps(self, materials: Materials) -> list[ParameterSweep]:
@@ -129,7 +139,7 @@ class SweepFigure:
         return panels
 
 
-def _points(sweep: ParameterSweep, materials: Materials, figure: SweepFigure) -> list[_Point]:
+def _points(sweep: ParameterSweep, materials: Materials, figure: SweepFigure) -> list[_Place]:
     points = [point for material in materials.values() for point in _points_of(sweep, material, figure)]
     seen: dict[tuple[str, str, float], str] = {}
     for point in points:
@@ -140,7 +150,7 @@ def _points(sweep: ParameterSweep, materials: Materials, figure: SweepFigure) ->
     return points if len({point.number for point in points}) > 1 else []
 
 
-def _points_of(sweep: ParameterSweep, material: Material, figure: SweepFigure) -> Iterator[_Point]:
+def _points_of(sweep: ParameterSweep, material: Material, figure: SweepFigure) -> Iterator[_Place]:
     """Return the rows of one experiment that belong to a sweep.
 
     A hyperparameter that all rows of the experiment have at one value is not swept there. A setting of the experiment
@@ -154,15 +164,15 @@ def _points_of(sweep: ParameterSweep, material: Material, figure: SweepFigure) -
         return
     kinds = figure.kinds if material.folds > 1 else figure.kinds[:1]
     for kind in kinds:
-        values = run_values(material.measured.records, figure.metric, kind)
+        points = points_of(material.measured, figure.metric, kind)
         for key, number in numbers.items():
-            if number is None:
+            if number is None or key not in points:
                 continue
             line = _line_name(sweep, material, key)
             if line is not None:
                 name = f"{line}, {kind}" if len(kinds) > 1 else line
-                runs = tuple(values[key].values())
-                yield _Point(material.measured.summary.dataset, name, number, f"{material.name}, {key}", runs)
+                row = f"{material.name}, {key}"
+                yield _Place(material.measured.summary.dataset, name, number, row, points[key])
 
 
 def _line_name(sweep: ParameterSweep, material: Material, key: str) -> str | None:
@@ -173,7 +183,7 @@ def _line_name(sweep: ParameterSweep, material: Material, key: str) -> str | Non
     return None if number is None else f"{sweep.line_label} {number:g}"
 
 
-def _ordered_lines(points: list[_Point], sweep: ParameterSweep) -> list[str]:
+def _ordered_lines(points: list[_Place], sweep: ParameterSweep) -> list[str]:
     names = list(dict.fromkeys(point.line for point in points))
     if not sweep.line:
         return names
@@ -181,15 +191,15 @@ def _ordered_lines(points: list[_Point], sweep: ParameterSweep) -> list[str]:
 
 
 def _dependence(
-    name: str, points: list[_Point], published: tuple[FigureValue, ...], sweep: ParameterSweep
+    name: str, points: list[_Place], published: tuple[FigureValue, ...], sweep: ParameterSweep
 ) -> Dependence:
-    runs = {point.number: point.runs for point in points if point.line == name}
+    drawn = {place.number: place.point for place in points if place.line == name}
     known = {
         value.x: value.score
         for value in published
         if not sweep.line or f"{sweep.line_label} {float(value.series):g}" == name
     }
-    return Dependence(name, runs, known)
+    return Dependence(name, drawn, known)
 
 
 def _published(sweep: ParameterSweep, materials: Materials, dataset: str) -> tuple[FigureValue, ...]:

@@ -5,8 +5,10 @@ from importlib import metadata
 
 from reports.page.content import Command
 from reports.page.material import Material
-from reports.wording import counted, runs
+from reports.page.sections.answer import if_searches_vary
+from reports.wording import asked_pairs, capitalized, counted, runs
 from results.spec.data_choice import samples_word
+from results.statistics.method_comparison import ComparisonResult
 
 _PACKAGE = "metric-learning-reproductions"
 
@@ -51,10 +53,13 @@ def _paragraph(material: Material) -> str:
     sentences = [f"We tested {count} on {first.dataset} {protocol}, using {_PACKAGE}{_commits(material)}."]
     counts = sorted({len(own) for own in material.records.values()})
     repeated = runs(counts[0]) if len(counts) == 1 else f"{counts[0]} to {runs(counts[-1])}"
+    searches = summary.experiment.search.searches
     if summary.trials:
+        times = "" if searches == 1 else f"{searches} times from other seeds, each time "
+        found = "the setting found was" if searches == 1 else "the settings found were"
         sentences.append(
-            f"Hyperparameters were searched with {counted(summary.trials, 'trial')} per method on validation classes, "
-            f"and the setting found was trained again with new seeds ({repeated} per method)."
+            f"Hyperparameters were searched {times}with {counted(summary.trials, 'trial')} per method on validation "
+            f"classes, and {found} trained again with new seeds ({repeated} per method)."
         )
         if summary.experiment.search.racing:
             sentences.append("Trials that were clearly behind the best trial on the same folds got no more folds.")
@@ -65,12 +70,23 @@ def _paragraph(material: Material) -> str:
         f"{samples_word(first.dataset)} of {first.test_classes:,} test classes."
     )
     if comparison is not None and comparison.tested:
-        sentences.append(
-            f"All pairs of methods were compared in {material.scores[0].name} with {comparison.test} tests. The "
-            f'probability of any wrong claim, "better" or "equal within {100 * comparison.margin:g} points", is at '
-            f"most {100 * comparison.alpha:g} %."
-        )
+        sentences.append(_tests(material, comparison))
     return " ".join(sentences)
+
+
+def _tests(material: Material, comparison: ComparisonResult) -> str:
+    unit = {
+        "search": "means of searches",
+        "run": "runs of the given settings",
+        "single search": "single searches with an assumed deviation between searches",
+    }[comparison.unit]
+    pairs = capitalized(asked_pairs(comparison, material.titles))
+    were = "were" if comparison.compare == "all" else "was"
+    return (
+        f"{pairs} {were} compared in {material.scores[0].name} with t-tests over {unit}. The probability of any wrong "
+        f'claim, "better" or "equal within {100 * comparison.margin:g} points", is at most '
+        f"{100 * comparison.alpha:g} %{if_searches_vary(comparison)}."
+    )
 
 
 def _commits(material: Material) -> str:

@@ -7,13 +7,13 @@ from reports.page.material import Material, Score
 from reports.tables.table import Cell, Column, NumberFormat, Row, Sheet, Table
 from reports.wording import capitalized
 from results.statistics.class_bootstrap import ClassInterval, class_difference, class_interval
-from results.statistics.intervals import Interval, student_t_interval
+from results.statistics.intervals import Interval
 
 RESAMPLES, RESAMPLES_OF_MANY, MANY_CLASSES = 10_000, 2_000, 1_000
 """Number of bootstrap draws for an interval. Above `MANY_CLASSES` classes fewer draws are made, to save minutes."""
 
 _HEADER = (
-    *("method", "mean", "runs_low", "runs_high", "classes_low", "classes_high"),
+    *("method", "mean", "low", "high", "classes_low", "classes_high"),
     *("below_best", "below_best_low", "below_best_high"),
 )
 _FROM_TO = NumberFormat(digits=2, scale=100, ends="to")
@@ -54,33 +54,36 @@ def classes_table(material: Material, intervals: OverClasses) -> Table:
     """Build the table of intervals over runs and over test classes."""
     best = intervals.means[intervals.best]
     score = capitalized(intervals.score.name)
+    over, again = "runs", "the settings found are trained again"
+    if material.unit == "search":
+        over, again = "searches", "the methods are searched and trained again"
+    of_means = material.intervals(intervals.score)
     caption = (
-        f"{score} in percent with 95 % intervals. Over runs (Student-t): variation of the mean if the "
-        "settings found are trained again and tested on the same classes. Over classes (BCa bootstrap, "
+        f"{score} in percent with 95 % intervals. Over {over}: variation of the mean if {again}, tested on the same "
+        "classes. Over classes (BCa bootstrap, "
         f"{best.resamples:,} draws of {best.classes} test classes): variation of the mean with other test classes. "
         f"Last column: distance to {material.titles[intervals.best]} in percentage points, on the same drawn classes."
     )
-    columns = (Column("mean"), Column("over runs"), Column("over classes"), Column("below the best, over classes"))
+    columns = (Column("mean"), Column(f"over {over}"), Column("over classes"), Column("below the best, over classes"))
     rows, values = [], []
     for key, title in material.titles.items():
         if key in intervals.means:
-            runs = student_t_interval(list(material.values(intervals.score)[key].values()))
-            classes, gap = intervals.means[key], intervals.gaps.get(key)
-            rows.append(Row.single(title, _cells(runs, classes, gap), key))
+            mean, classes, gap = of_means[key], intervals.means[key], intervals.gaps.get(key)
+            rows.append(Row.single(title, _cells(mean, classes, gap, f"one {material.unit}"), key))
             below_best = (None,) * 3 if gap is None else (gap.mean, gap.low, gap.high)
-            values.append((key, runs.mean, runs.low, runs.high, classes.low, classes.high, *below_best))
+            values.append((key, mean.mean, mean.low, mean.high, classes.low, classes.high, *below_best))
     return Table("Dependence on the test classes", caption, columns, tuple(rows), Sheet(_HEADER, tuple(values)))
 
 
-def _cells(runs: Interval, classes: ClassInterval, gap: ClassInterval | None) -> tuple[Cell, ...]:
+def _cells(mean: Interval, classes: ClassInterval, gap: ClassInterval | None, alone: str) -> tuple[Cell, ...]:
     below_best = Cell(0.0, written="the best")
     if gap is not None:
-        ends = _ends(gap)
-        below_best = Cell(gap.mean, interval=ends, form=_FROM_TO, note="" if ends else "(one class)")
-    ends_of_runs, ends_of_classes = _ends(runs), _ends(classes)
+        note = "" if _ends(gap) else "(one class)"
+        below_best = Cell(gap.mean, interval=_ends(gap), form=_FROM_TO, note=note)
+    ends, ends_of_classes = _ends(mean), _ends(classes)
     return (
-        Cell(runs.mean, form=_FROM_TO),
-        Cell(interval=ends_of_runs, form=_FROM_TO) if ends_of_runs else Cell("one run"),
+        Cell(mean.mean, form=_FROM_TO),
+        Cell(interval=ends, form=_FROM_TO) if ends else Cell(alone),
         Cell(interval=ends_of_classes, form=_FROM_TO) if ends_of_classes else Cell("one class"),
         below_best,
     )

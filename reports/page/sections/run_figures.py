@@ -1,19 +1,11 @@
-"""Figures of runs, of their trainings and of the searches: intervals, ranks, curves, batch sizes, trials."""
+"""Figures of runs, of their trainings and of the searches: intervals, curves, batch sizes, trials."""
 
 import math
 from collections.abc import Iterator, Mapping
 
-from reports.figures import (
-    contour,
-    critical_difference,
-    curves,
-    dependence,
-    intervals,
-    parallel_coordinates,
-    search_history,
-)
+from reports.figures import contour, curves, dependence, intervals, parallel_coordinates, search_history
 from reports.figures.curves import FoldCurve, MethodCurves
-from reports.figures.dependence import Dependence, DependencePanel
+from reports.figures.dependence import Dependence, DependencePanel, Point, points_of
 from reports.figures.intervals import MethodRuns
 from reports.figures.style import PAGE_WIDTH
 from reports.figures.trials import SearchHistory, finished
@@ -24,14 +16,10 @@ from reports.wording import capitalized
 from results.records.records import FoldResult
 from results.spec.experiment_spec import Experiment
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.statistics.ranks import average_ranks
-from results.statistics.run_values import run_values
 from results.whole_files import file_name
 
 MOST_METHODS = 40
 """With more methods only the intervals of the primary score are drawn."""
-FEWEST_BLOCKS = 8
-"""Mean ranks over fewer matched runs are not drawn: they jump with every run."""
 
 
 def run_figures(material: Material, published: PublishedValues) -> Iterator[Drawn]:
@@ -42,49 +30,24 @@ def run_figures(material: Material, published: PublishedValues) -> Iterator[Draw
         yield from _intervals(
             material, score, {key: value.mean.value for (key, other), value in published.items() if other == score}
         )
-    yield from _ranks(material, material.scores[0])
     yield from _curves(material)
     yield from _test_curves(material)
     yield from _batch_sizes(material)
 
 
 def _intervals(material: Material, score: Score, published: Mapping[str, float]) -> Iterator[Drawn]:
-    values = material.values(score)
+    unit, over_units = material.unit, material.intervals(score)
     rows = [
-        MethodRuns(material.titles[key], tuple(by_run.values()), published.get(key)) for key, by_run in values.items()
+        MethodRuns(material.titles[key], values.units, over_units[key], published.get(key))
+        for key, values in material.values(score).items()
     ]
-    first = score == material.scores[0]
-    repeated = any(run.search for runs in material.records.values() for run in runs)
     yield from drawn(
         f"intervals_{score.name.replace(' ', '_').replace('@', '_at_').lower()}",
         f"{capitalized(score.name)} by method",
-        lambda: intervals.interval_plot(rows, score.name),
-        lambda: intervals.alternative_text(rows),
-        intervals.caption(repeated_searches=repeated),
-        fold="" if first else "Other scores by method",
-    )
-
-
-def _ranks(material: Material, score: Score) -> Iterator[Drawn]:
-    values, comparison = material.comparable_values(score), material.comparison
-    if len(values) < 3 or comparison is None:
-        return
-    try:
-        ranks = average_ranks({material.titles[key]: by_run for key, by_run in values.items()})
-    except ValueError:
-        # The methods have fewer than two common runs.
-        return
-    if ranks.blocks < FEWEST_BLOCKS:
-        return
-    groups = [[material.titles[key] for key in group] for group in comparison.groups]
-    mean_ranks = dict(zip(ranks.methods, ranks.ranks, strict=True))
-    blocks = f"{ranks.blocks} matched runs"
-    yield from drawn(
-        "critical_difference",
-        f"Mean ranks by {score.name}",
-        lambda: critical_difference.critical_difference_diagram(mean_ranks, blocks, groups),
-        lambda: critical_difference.alternative_text(mean_ranks, blocks, groups),
-        critical_difference.caption(ranks.p, ranks.left_out),
+        lambda: intervals.interval_plot(rows, score.name, unit),
+        lambda: intervals.alternative_text(rows, unit),
+        intervals.caption(unit),
+        fold="" if score == material.scores[0] else "Other scores by method",
     )
 
 
@@ -154,7 +117,7 @@ def _curve(result: FoldResult) -> FoldCurve | None:
 
 def _batch_sizes(material: Material) -> Iterator[Drawn]:
     """Draw this panel and the panels of the same file that differ from it only in batch size."""
-    panels: dict[str, dict[str, dict[float, tuple[float, ...]]]] = {}
+    panels: dict[str, dict[str, dict[float, Point]]] = {}
     score = material.scores[0]
     this = material.measured.summary.experiment
     for measured in material.panels.values():
@@ -162,9 +125,9 @@ def _batch_sizes(material: Material) -> Iterator[Drawn]:
         if not measured.records or _with_batch_size(other, this.training.batch_size) != this:
             continue
         by_method = panels.setdefault(other.dataset.name, {})
-        for key, runs in run_values(measured.records, score.metric, score.kind).items():
+        for key, point in points_of(measured, score.metric, score.kind).items():
             sizes = by_method.setdefault(measured.summary.methods[key], {})
-            sizes[other.training.batch_size] = tuple(runs.values())
+            sizes[other.training.batch_size] = point
     if len({size for methods in panels.values() for sizes in methods.values() for size in sizes}) < 2:
         return
     shown = [

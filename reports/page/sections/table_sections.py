@@ -14,56 +14,63 @@ from reports.tables.differences import differences
 from reports.tables.formats import WRITERS
 from reports.tables.hyperparameters import hyperparameters
 from reports.tables.peeking import peeking_table
-from reports.tables.result_table import ResultColumn, cells_beside, result_cells, table_of
+from reports.tables.result_table import RESULT_COLUMNS, ResultColumn, cells_beside, result_cells, table_of
 from reports.tables.table import Cell, Line, Row, Table
 from reports.tables.uncertainty import uncertainty_table
 from reports.wording import capitalized, origin_of_mean
-from results.records.records import RunRecord
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.statistics.intervals import Interval
+from results.statistics.primary_comparison import method_intervals, unit_of, unit_values
 from results.statistics.published_verdict import published_verdict
 from results.statistics.run_values import by_search, values_by_run
+from results.store.experiment_results import MeasuredExperiment
 
 
 def scores_table(
     results: Table,
-    records: Sequence[RunRecord],
+    measured: MeasuredExperiment,
     published: Mapping[tuple[str, ResultColumn], PublishedValue] | None = None,
     absent: Mapping[str, str] | None = None,
 ) -> Table:
     """Build the table of results for the page.
 
     Args:
+        results: The table of results of the experiment.
         published: Published values by method and column. A cell gets a verdict if our runs or the
             paper show how much runs vary.
         absent: Titles by key of methods without runs. Their rows have the words "not run".
     """
+    columns = {column: _Column(measured, column) for column in RESULT_COLUMNS}
     rows = []
     for row in results.rows:
-        runs = [record for record in records if record.method == row.key]
         cells = [
-            _cell(row.head, column, cell, runs, (published or {}).get((row.key, column)))
+            columns[column].cell(row, cell, (published or {}).get((row.key, column)))
             for column, cell in result_cells(row).items()
         ]
-        rows.append(Row.single(row.head, (Cell(len(runs)), *cells, *cells_beside(row)), row.key, row.sign))
+        rows.append(Row.single(row.head, (row.lines[0].cells[0], *cells, *cells_beside(row)), row.key, row.sign))
     not_run = [Cell(kind="not run") for _ in results.columns[1:]]
     rows += [Row.single(title, (Cell(0), *not_run), key) for key, title in (absent or {}).items()]
     return replace(results, title="Test scores", rows=tuple(rows))
 
 
-def _cell(
-    title: str, column: ResultColumn, cell: Cell, runs: Sequence[RunRecord], published: PublishedValue | None
-) -> Cell:
-    kind, metric = column
-    by_run = values_by_run(runs, metric, kind).get(runs[0].method, {})
-    values, searches = list(by_run.values()), list(by_search(by_run).values())
-    interval = Interval(float(cell.value or 0), cell.half_width, len(runs))
-    tooltip = origin_of_mean(f"{title}, {kind} {HEADLINE_METRICS[metric]}", values, interval)
-    if published is None:
-        return replace(cell, tooltip=tooltip)
-    source = f" ({published.source})" if published.source else ""
-    tooltip += f"\npublished: {100 * published.mean.value:.2f}{source}"
-    return replace(cell, tooltip=tooltip, verdict=published_verdict(searches, published.mean))
+class _Column:
+    """The values behind a column of results, for the tooltips and the published values."""
+
+    def __init__(self, measured: MeasuredExperiment, column: ResultColumn) -> None:
+        kind, metric = column
+        self.name = f"{kind} {HEADLINE_METRICS[metric]}"
+        self.by_run = values_by_run(measured.records, metric, kind)
+        self.units, self.intervals = unit_values(measured, self.by_run), method_intervals(measured, self.by_run)
+        self.unit = "search" if unit_of(measured.summary.experiment) == "search" else "run"
+
+    def cell(self, row: Row, cell: Cell, published: PublishedValue | None) -> Cell:
+        key = row.key
+        tooltip = origin_of_mean(f"{row.head}, {self.name}", self.units[key].units, self.intervals[key], self.unit)
+        if published is None:
+            return replace(cell, tooltip=tooltip)
+        source = f" ({published.source})" if published.source else ""
+        tooltip += f"\npublished: {100 * published.mean.value:.2f}{source}"
+        searches = list(by_search(self.by_run[key]).values())
+        return replace(cell, tooltip=tooltip, verdict=published_verdict(searches, published.mean))
 
 
 _FILES = (
@@ -104,8 +111,7 @@ def _scores(material: Material, compared: Sequence[ComparedTable]) -> TableSecti
     results = table_of(material.measured)
     published = {(key, (score.kind, score.metric)): value for (key, score), value in published_values(compared).items()}
     absent = {key: title for key, title in material.titles.items() if key not in material.records}
-    records = [run for runs in material.records.values() for run in runs]
-    return TableSection(scores_table(results, records, published, absent), _downloads(results, "table"))
+    return TableSection(scores_table(results, material.measured, published, absent), _downloads(results, "table"))
 
 
 def _published(compared: ComparedTable) -> TableSection:

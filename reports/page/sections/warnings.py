@@ -1,4 +1,4 @@
-"""Warnings above the numbers: small budget, few runs, raced or close trials, short trainings, flags, code, machines."""
+"""Warnings above the numbers: what is missing or failed, small budget, few searches, trainings, code, machines."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ from functools import partial
 from reports.page.content import Verdict
 from reports.page.material import Material
 from reports.page.sections.answer import small_budget
+from reports.page.sections.headline import missing_units
 from reports.tables.peeking import NOTHING_TO_CHOOSE
 from reports.tables.result_notes import (
     close_trials,
@@ -17,12 +18,13 @@ from reports.tables.result_notes import (
     trained_part_notes,
     trial_notes,
 )
-from reports.wording import listed, runs
+from reports.wording import capitalized, counted, failed_searches, listed, runs
 from results.records.provenance import mixed_versions
 from results.statistics.peeking import peeking
-from results.statistics.primary_comparison import mixed_trainings
+from results.statistics.primary_comparison import mixed_trainings, unit_of
 
-FEW_RUNS = 3
+FEW = 3
+"""Intervals over so few searches or runs are weak evidence."""
 _warning = partial(Verdict, "warning")
 
 
@@ -30,9 +32,10 @@ def warnings_of(material: Material, *, unfinished: bool) -> tuple[Verdict, ...]:
     """Write the warnings, the most general first."""
     warnings = [
         *_unfinished(material, unfinished),
+        *_failed(material),
         *_conditions(material),
         *_budget(material),
-        *_few_runs(material),
+        *_few_units(material),
         *_of_trainings(material),
     ]
     warnings += [*_untrained(material), *_flags(material), *_unreadable(material), *_code_and_machines(material)]
@@ -40,10 +43,24 @@ def warnings_of(material: Material, *, unfinished: bool) -> tuple[Verdict, ...]:
 
 
 def _unfinished(material: Material, unfinished: bool) -> Iterator[Verdict]:
-    if unfinished and material.records:
+    if not unfinished or not material.records:
+        return
+    missing = [f"{material.titles[key]}: {units.text}" for key, units in missing_units(material).items()]
+    if missing:
         yield _warning(
-            "The experiment is not finished. The page shows the runs that exist, and its results can change."
+            f"The experiment is not finished ({'; '.join(missing)}). Nothing is claimed about methods before all are "
+            "complete."
         )
+    else:
+        yield _warning("The experiment is not finished. The page shows what exists, and its results can change.")
+
+
+def _failed(material: Material) -> Iterator[Verdict]:
+    """Name the searches that failed, which a mean alone would hide."""
+    if material.unit == "search":
+        for key, values in material.values(material.scores[0]).items():
+            if values.failed:
+                yield _warning(f"{capitalized(failed_searches(material.titles[key], values))}.")
 
 
 def _conditions(material: Material) -> Iterator[Verdict]:
@@ -62,29 +79,29 @@ def _budget(material: Material) -> Iterator[Verdict]:
         )
 
 
-def _few_runs(material: Material) -> Iterator[Verdict]:
+def _few_units(material: Material) -> Iterator[Verdict]:
     if not material.records:
         return
-    counts = {key: len(values) for key, values in material.values(material.scores[0]).items()}
-    if max(counts.values()) < 2:
+    counts = {key: len(values.units) for key, values in material.values(material.scores[0]).items()}
+    constant = material.measured.summary.constant
+    if material.unit == "run" and max(counts.values()) < 2:
         yield _warning("Every method has a single run. There are no intervals, and no method can be called better.")
         return
-    constant = material.measured.summary.constant
-    if single := [material.titles[key] for key, count in counts.items() if count < 2 and key not in constant]:
+    single = [material.titles[key] for key, count in counts.items() if count < 2 and key not in constant]
+    if single and material.unit == "run":
         yield _warning(f"{listed(single)}: a single run, so there is no interval.")
-    if equal := [material.titles[key] for key, count in counts.items() if count < 2 and key in constant]:
+    if equal := [material.titles[key] for key in counts if key in constant]:
         yield _warning(f"{listed(equal)}: one run, because every further run would be equal.")
-    fewest = min(count for count in counts.values() if count > 1)
-    if fewest <= FEW_RUNS:
-        yield _warning(
-            f"Intervals and tests use as few as {_units(material, fewest)} per method. This is weak evidence: they "
-            "assume normally distributed scores and find only large differences. Smaller differences can exist."
-        )
-
-
-def _units(material: Material, count: int) -> str:
-    repeated = any(run.search for method_runs in material.records.values() for run in method_runs)
-    return f"{count} runs or searches" if repeated else runs(count)
+    fewest = min((count for count in counts.values() if count > 1), default=FEW + 1)
+    if fewest > FEW:
+        return
+    if unit_of(material.measured.summary.experiment) == "single search":
+        yield _warning(f"Intervals use as few as {counted(fewest, 'run')} of a setting. They assume normal scores.")
+        return
+    yield _warning(
+        f"Intervals and tests use as few as {counted(fewest, material.unit)} per method. This is weak evidence: they "
+        "assume normally distributed scores and find only large differences. Smaller differences can exist."
+    )
 
 
 def _of_trainings(material: Material) -> Iterator[Verdict]:
@@ -99,10 +116,9 @@ def _of_trainings(material: Material) -> Iterator[Verdict]:
 
 def _untrained(material: Material) -> Iterator[Verdict]:
     score = material.scores[0]
-    values = material.values(score)
-    if "untrained" not in values:
+    means = {key: interval.mean for key, interval in material.intervals(score).items()}
+    if "untrained" not in means:
         return
-    means = {key: sum(by_run.values()) / len(by_run) for key, by_run in values.items()}
     if below := [material.titles[key] for key in means if key != "untrained" and means[key] <= means["untrained"]]:
         verb = "has" if len(below) == 1 else "have"
         yield _warning(f"{listed(below)} {verb} no higher mean than the untrained trunk in {score.name}.")
