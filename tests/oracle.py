@@ -97,12 +97,6 @@ frozen: {base: frozen, methods: [untrained, pretrained_pca, contrastive], embedd
   search: {trials: 4, sampler: {startup_trials: 2}, network_lr: {low: 1.0e-6, high: 1.0e-3}}}
 raced: {base: features, methods: [proxy_anchor, contrastive], folds: 4,
   search: {trials: 8, sampler: {startup_trials: 3}, racing: true}}
-early_stops: {base: features, methods: [normalized_softmax, proxy_anchor], reproductions: {first: 3, at most: 6},
-  folds: 4, search: {trials: 4, sampler: {startup_trials: 2}},
-  variants: [{of: normalized_softmax, key: flat, title: Learns nothing,
-    set: {loss.temperature: 1000.0, loss_optimizer.lr: 1.0e-5}}],
-  training: {batch_size: 16, iterations_per_epoch: 20, max_epochs: 3, validate_every: 1, patience: 3, optimizer:
-    {name: Adam, lr: 1.0e-2, weight_decay: 1.0e-4, arguments: {}}}}
 searches: {base: features, methods: [contrastive, normalized_softmax],
   search: {trials: 4, sampler: {startup_trials: 2}, searches: 2}}
 features: {base: features, methods: [untrained, margin, c1_ccp], split: {seed: 3}, embedder: {hidden: [8]},

@@ -117,10 +117,6 @@ class Study:
         """Number of reproductions of all searches."""
         return self.n_reproductions * len(self.searches())
 
-    def with_runs(self, reproductions: int) -> "Study":
-        """Return the study with another number of reproductions."""
-        return replace(self, budget=replace(self.budget, reproductions=reproductions))
-
     def trials(self) -> tuple[Trial, ...]:
         """Return the trials that the log has, up to the budget; the last one may be running."""
         return () if self.name is None else self.log.trials(self.name)[: self.n_trials]

@@ -26,4 +26,4 @@ def method(
     card, loss = write_method(name, to)
     console = output_console()
     say(console, f"written: {card}, {loss}")
-    say(console, f"try it: python -m reproduce run quickstart --methods contrastive,{card}")
+    say(console, f"try it: python -m reproduce run quickstart --methods contrastive,{card} --compare {name}")

@@ -112,6 +112,14 @@ class Choices:
             "--searches", help="How often each method's search is repeated from other seeds, each with its runs."
         ),
     ] = None
+    compare: Annotated[
+        str | None,
+        typer.Option(
+            "--compare",
+            help="What is compared: all pairs (all), each method with the best, or each with the one of this name. "
+            "Fewer comparisons see smaller differences.",
+        ),
+    ] = None
     racing: Annotated[
         bool,
         typer.Option(
@@ -156,6 +164,7 @@ class Choices:
             "search.trials": self.trials,
             "reproductions": self.reproductions,
             "search.searches": self.searches,
+            "compare": self.compare,
             "search.racing": self.racing or None,
             "folds": self.folds,
             "seed": self.seed,

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from reproduce.forecast.plan_trainings import MethodPlan
     from reproduce.forecast.rates import Rates
     from results.records.frames import Timing
+    from results.spec.experiment_spec import Experiment
+    from results.statistics.planning import Split
     from results.store.store import Store
 
 
@@ -154,25 +156,45 @@ def _summary(plans: Sequence[MethodPlan], rates: Rates | str, workers: int, sess
 
 
 def show_budget(session: Session, store: Store | None, console: Console) -> None:
-    """Print which differences the planned runs can show; nothing for a single method.
+    """Print which differences the planned searches or runs can show, and what other ways to spend the trials would.
 
-    The runs of the experiment in the store, if there is one, say how much runs vary.
+    Nothing is printed for a single method. What the store has of the experiment says how far its searches differ.
     """
     from reports.tables.result_notes import budget_text
-    from results.statistics.planning import budget
+    from results.statistics.planning import budget, splits
     from results.statistics.primary_comparison import planned_score
+    from results.store.experiment_results import MeasuredExperiment
 
-    if len(session.titles) < 2:
+    experiment = session.experiment
+    methods, score = len(experiment.comparable_rows()), planned_score(experiment)
+    if methods < 2:
         return
-    if session.experiment.search.searches > 1:
-        console.print(
-            "The search is repeated. How much searches vary is known only afterwards; the page then says which "
-            "differences they can show.",
-            highlight=False,
-        )
-        return
-    score = planned_score(session.experiment)
-    records = [] if store is None else store.experiment_runs(session.fingerprint)
-    on_features = session.experiment.trunk.is_input_features
-    sees = budget(len(session.titles), session.experiment.reproductions, score, records, on_features=on_features)
+    measured = None
+    if store is not None and store.experiment_runs(session.fingerprint):
+        measured = MeasuredExperiment.from_store(store, session.fingerprint)
+    sees = budget(experiment, methods, score, measured)
     console.print(" ".join(budget_text(sees, score)), highlight=False)
+    if experiment.search.trials:
+        _show_splits(splits(experiment, methods, score), experiment, console)
+
+
+def _show_splits(ways: Sequence[Split], experiment: Experiment, console: Console) -> None:
+    """Print what searches of other numbers and lengths cost and can show, if one is long enough to be told apart."""
+    from results.statistics.search_deviation import FEWEST_TRIALS
+
+    search = experiment.search
+    planned = (search.searches, search.trials)
+    table = Table(title="ways to spend the trials of a method")
+    for name in ("searches x trials", "trainings", "smallest difference"):
+        table.add_column(name, justify="right")
+    for way in ways:
+        is_planned = (way.searches, way.trials) == planned
+        if is_planned or way.trials >= FEWEST_TRIALS:
+            smallest = "not known" if way.smallest is None else f"{100 * way.smallest:.1f} points"
+            name = f"{way.searches} x {way.trials}{' (planned)' if is_planned else ''}"
+            table.add_row(name, str(way.trainings), smallest)
+    if table.row_count > 1:
+        console.print(table)
+        known = any(way.smallest is not None for way in ways)
+        source = "from searches in results/measured" if known else "no searches like these are in results/measured"
+        console.print(f"Smallest difference that is shown with a probability of 80 %: {source}.", highlight=False)

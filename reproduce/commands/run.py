@@ -45,8 +45,11 @@ if TYPE_CHECKING:
 LONG_SECONDS = 3600.0
 """A run that is expected to take longer asks first."""
 
-_SHORTER = "Shorter: fewer --methods, --trials or --reproductions"
-_SHORTER_ON_IMAGES = ", or --frozen; the experiment folder_small is made for your own images on a laptop"
+_SHORTER = "Shorter: fewer --methods or --searches, or --racing."
+_SHORTER_ON_IMAGES = (
+    "Shorter: fewer --methods or --searches, --racing or --frozen; the experiment folder_small is made for your own "
+    "images on a laptop."
+)
 
 
 def ask_before_run(session: Session, device: str, workers: int, *, yes: bool, console: Console) -> None:
@@ -70,14 +73,15 @@ def ask_before_run(session: Session, device: str, workers: int, *, yes: bool, co
     plans = plan(session, store, timings)
     least, typical, most = seconds_to_do(plans, rates, workers)
     own = any(method.has_own_rates(rates) for method in plans)
+    upper = "at most " if session.experiment.search.racing else ""
     say(
         console,
-        f"{to_do} trainings to do, forecast: about {in_words(typical)} ({in_words(least)} to {in_words(most)}; "
+        f"{upper}{to_do} trainings to do, forecast: about {in_words(typical)} ({in_words(least)} to {in_words(most)}; "
         f"{rates.training:,.0f} {rows_word(session.problem)} a second, {rates.source}"
         f"{'; a method with trainings in the store has their rate' if own else ''})",
     )
     if typical > LONG_SECONDS and not yes:
-        say(console, _SHORTER + ("." if session.problem.trunk.is_input_features else f"{_SHORTER_ON_IMAGES}."))
+        say(console, _SHORTER if session.problem.trunk.is_input_features else _SHORTER_ON_IMAGES)
         if console.is_terminal and sys.stdin.isatty() and not typer.confirm("Start?"):
             say(console, "not started")
             raise typer.Exit(1)

@@ -15,7 +15,7 @@ from reproduce.config.method_card import card_file, card_names, read_card
 from reproduce.config.strict_yaml import EXPERIMENTS, describe, merged, named_file, names_in, not_finite, read_mapping
 from reproduce.errors import InputError
 from results.spec.data_choice import AUGMENTATION
-from results.spec.experiment_spec import Experiment
+from results.spec.experiment_spec import CARD_FILES, Experiment
 from results.spec.source_names import relative_name
 from results.spec.trunk_spec import WEIGHT_FILES
 from results.values import Record
@@ -31,7 +31,8 @@ def with_overrides(settings: Mapping[str, Any], overrides: Mapping[str, Any]) ->
         settings: The settings as nested mappings, complete with their defaults.
         overrides: New values by dotted key; None changes nothing. `image_size` sets the crop and scales the resize
             before it, so that the crop shows the same part of an image. `trunk` is the name of another trunk, with its
-            own weights. `frozen` freezes the trunk, and takes back the settings that have no effect then.
+            own weights. `frozen` freezes the trunk, and takes back the settings that have no effect then. `compare` is
+            that of the primary score.
     """
     changed = dict(settings)
     given = {key: value for key, value in overrides.items() if value is not None}
@@ -45,6 +46,8 @@ def with_overrides(settings: Mapping[str, Any], overrides: Mapping[str, Any]) ->
         kept = {key: value for key, value in changed["trunk"].items() if not key.startswith("batch_norm")}
         changed["trunk"] = {**kept, "frozen": True}
         changed["images"] = {key: value for key, value in changed["images"].items() if key not in AUGMENTATION}
+    if (compare := given.pop("compare", None)) is not None:
+        changed["primary"] = {**(changed.get("primary") or {}), "compare": compare}
     for key, value in given.items():
         changed = _replaced(changed, key.split("."), value)
     return changed
@@ -66,7 +69,7 @@ def _with_folder(text: str, folder: Path) -> str:
 
 
 def _card(text: str, folder: Path) -> str:
-    return str(folder / text) if text.endswith((".yaml", ".yml")) else text
+    return str(folder / text) if text.endswith(CARD_FILES) else text
 
 
 def _weights(text: str, folder: Path) -> str:
@@ -228,7 +231,7 @@ def panels_by_size(name: str) -> dict[str, int | None]:
 
 
 def _file_and_panel(name: str) -> tuple[Path, str | None]:
-    if name.endswith((".yaml", ".yml")):
+    if name.endswith(CARD_FILES):
         return named_file(name, [EXPERIMENTS], "experiment"), None
     file, slash, panel = name.rpartition("/")
     if not slash:
@@ -257,14 +260,24 @@ def _validated(
         raise InputError(f"{path}: {where}{problem}")
     _check_rows(path, where, experiment, named)
     try:
-        return Experiment.model_validate(with_overrides(experiment.model_dump(mode="json"), overrides))
+        changed = Experiment.model_validate(with_overrides(experiment.model_dump(mode="json"), overrides))
     except ValidationError as error:
         raise InputError(f"options on top of {path.name}: {describe(error)}") from error
+    if (primary := changed.primary) is None:
+        return changed
+    if primary.compare in changed.conditions and primary.compare not in changed.comparable_rows():
+        raise InputError(
+            f"{path}: {where}primary: compare: {primary.compare} has conditions of its own, so it is compared with no "
+            "other row"
+        )
+    if "embeddings" in (content.get("primary") or {}):
+        return changed
+    primary = primary.model_copy(update={"embeddings": changed.planned_embeddings})
+    return changed.model_copy(update={"primary": primary})
 
 
 def _check_rows(path: Path, where: str, experiment: Experiment, named: set[str]) -> None:
-    # A method can be the path of a card.
-    rows = {*experiment.rows, *(Path(method).stem for method in experiment.methods)}
+    rows = set(experiment.rows)
     # Panels share the settings of their file, so these may name methods of another panel.
     known = rows | named | set(card_names())
     for key, by_row in (("settings", experiment.settings), ("search.ranges", experiment.search.ranges)):

@@ -6,13 +6,6 @@ from typing import Any
 from reproduce.config.experiment_file import PANEL_BY_SIZE, Sweep
 from results.spec.experiment_spec import Experiment
 
-_LOOKS = {
-    "type": "object",
-    "properties": {"first": {"type": "integer", "minimum": 1}, "at most": {"type": "integer", "minimum": 1}},
-    "required": ["first", "at most"],
-    "additionalProperties": False,
-}
-
 
 def experiment_schema() -> str:
     """Return the JSON Schema of an experiment file.
@@ -24,7 +17,6 @@ def experiment_schema() -> str:
     sweep = _optional(Sweep.model_json_schema(mode="validation"))
     definitions = {**schema.pop("$defs"), **sweep.pop("$defs", {}), "Sweep": sweep}
     properties = schema["properties"]
-    properties["reproductions"] = {"anyOf": [properties["reproductions"], _LOOKS]}
     properties["sweeps"] = {"type": "array", "items": {"$ref": "#/$defs/Sweep"}}
     panel = {key: schema[key] for key in ("properties", "type", "additionalProperties")}
     whole = {

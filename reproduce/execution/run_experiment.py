@@ -1,6 +1,6 @@
 """Runs an experiment: its search, its reproductions, its test evaluations and its table."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -10,7 +10,6 @@ from pydantic import JsonValue
 from rich.console import Console
 
 from protocols.datasets.split_file import SPLIT_FILE
-from protocols.jobs import Job, Outcome
 from protocols.metrics.faiss_search import backend
 from protocols.search.study import Study
 from protocols.users_files.sources import keep_sources
@@ -24,118 +23,47 @@ from reproduce.execution.failed_jobs import HangWatch
 from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.session import Session
 from reproduce.forecast.plan_trainings import expected_test
-from reproduce.monitoring.observer import Observer, Observers, Tick
+from reproduce.monitoring.observer import Observers
 from reproduce.monitoring.progress import RunProgress
 from reproduce.monitoring.time_left import Forecast
 from reproduce.monitoring.trackers import Tracker, Tracking
 from results.records.artifacts import recording_path, weights_path
-from results.records.experiment_summary import ExperimentSummary, StoppedMethod
 from results.spec.data_choice import FEATURES, DrawnSplit
-from results.statistics.early_stopping import boundary, stopped
-from results.statistics.primary_comparison import primary_score
-from results.statistics.run_values import ValueKey, run_values
 from results.store.experiment_results import MeasuredExperiment
 from results.store.patience import LockWait
 from results.store.store import IncompleteExperimentError, Store
 from results.whole_files import write_whole
 
 
-def seen_after(session: Session) -> tuple[int, ...]:
-    """Return the numbers of runs with which the experiment was complete before, in ascending order.
+def seen_after(session: Session) -> tuple[str, ...]:
+    """Return with how many searches or runs the experiment was complete before, as phrases such as `2 searches`.
 
-    Somebody who adds runs because of the results is peeking. The suite cannot tell why runs are added, so it notes all
-    cases.
+    Somebody who adds searches or runs because of the results is peeking. The suite cannot tell why they are added, so
+    it notes all cases. Another comparison of the same methods makes no other experiment here.
     """
-    stored = session.store.experiments()
-    counts = set()
+    stored, ours = session.store.experiments(), session.experiment
+    seen = set()
     for fingerprint in stored.loc[stored["name"] == session.name, "fingerprint"].astype(str):
         try:
             summary = session.store.experiment(fingerprint)
         except IncompleteExperimentError:
             continue
-        if summary.reproductions >= session.experiment.reproductions:
+        search = summary.experiment.search
+        if (search.searches, summary.reproductions) >= (ours.search.searches, ours.reproductions):
             continue
         raised = summary.experiment.model_copy(
             update={
-                "reproductions": session.experiment.reproductions,
-                "first_reproductions": session.experiment.first_reproductions,
+                "reproductions": ours.reproductions,
+                "search": search.model_copy(update={"searches": ours.search.searches}),
+                "primary": ours.primary,
             }
         )
         same = raised.fingerprint(session.name, session.problem.dataset.fingerprint) == session.fingerprint
         if same and len(session.store.experiment_runs(fingerprint)) >= sum(summary.runs.values()) > 0:
-            counts.add(summary.reproductions)
-    return tuple(sorted(counts))
-
-
-class OncePerJob:
-    """Passes the outcome of a job on only once, since later rounds look up the outcomes of earlier ones again."""
-
-    def __init__(self, observer: Observer) -> None:
-        self.observer = observer
-        self._seen: set[tuple[str, str]] = set()
-
-    def job_done(self, method: str, job: Job, outcome: Outcome, *, from_store: bool) -> None:
-        """Pass the outcome on if it is new."""
-        if (method, job.fingerprint) not in self._seen:
-            self._seen.add((method, job.fingerprint))
-            self.observer.job_done(method, job, outcome, from_store=from_store)
-
-    def spared(self, method: str, fingerprints: list[str]) -> None:
-        """Pass on which trainings a trial does not need."""
-        new = [fingerprint for fingerprint in fingerprints if (method, fingerprint) not in self._seen]
-        self._seen.update((method, fingerprint) for fingerprint in new)
-        if new:
-            self.observer.spared(method, new)
-
-    def ticks(self, ticks: list[Tick]) -> None:
-        """Pass the progress of trainings on."""
-        self.observer.ticks(ticks)
-
-
-def run_in_rounds(
-    session: Session,
-    studies: Mapping[str, Study],
-    scheduler: Scheduler,
-    forecast: Forecast,
-    summary: ExperimentSummary,
-) -> None:
-    """Run the first runs of all methods, then one more run of each method that is not clearly behind, and so on.
-
-    Everything is looked up in the store first, so an interrupted experiment makes the same decisions again.
-    """
-    first, at_most = session.experiment.first_reproductions, session.experiment.reproductions
-    if first is None:
-        raise ValueError("the experiment makes all runs of every method at once")
-    comparable = session.experiment.comparable_rows()
-    rivals = [key for key, study in studies.items() if key in comparable and study.n_reproductions == at_most]
-    active, names = dict(studies), {key: study.study_names() for key, study in studies.items()}
-    level = boundary(len(rivals), first, at_most) if len(rivals) > 1 else None
-    for runs in range(first, at_most + 1):
-        shortened = {key: study.with_runs(runs) for key, study in active.items()}
-        scheduler.run({key: session.protocol.run(study) for key, study in shortened.items()}, names)
-        if level is None or runs == at_most:
-            continue
-        values = _values(session, [key for key in rivals if key in active], runs)
-        for stop in stopped(values, level):
-            study = active.pop(stop.method).with_runs(runs)
-            forecast.totals[stop.method] = session.protocol.trainings_of(study)
-            forecast.tests[stop.method] = study.n_runs
-            summary = _noted(summary, stop)
-            session.store.put_experiment(session.fingerprint, session.name, summary)
-
-
-def _values(session: Session, methods: list[str], runs: int) -> dict[str, dict[ValueKey, float]]:
-    """The primary scores of the methods in the first runs. The store may have later runs from an earlier start."""
-    measured = MeasuredExperiment.from_store(session.store, session.fingerprint)
-    score = primary_score(measured)
-    first_runs = [record for record in measured.records if record.run < runs]
-    values = run_values(first_runs, score.metric, score.embeddings)
-    return {key: values[key] for key in methods}
-
-
-def _noted(summary: ExperimentSummary, stop: StoppedMethod) -> ExperimentSummary:
-    runs = {**summary.runs, stop.method: stop.runs}
-    return summary.model_copy(update={"stopped": (*summary.stopped, stop), "runs": runs})
+            more_searches = search.searches < ours.search.searches
+            seen.add((search.searches, "search") if more_searches else (summary.reproductions, "run"))
+    plural = {"search": "searches", "run": "runs"}
+    return tuple(f"{count} {unit if count == 1 else plural[unit]}" for count, unit in sorted(seen))
 
 
 @dataclass(frozen=True)
@@ -190,7 +118,7 @@ def run(
                 session.problem,
                 store,
                 executor,
-                OncePerJob(observers),
+                observers,
                 session.fingerprint,
                 row_problems=session.row_problems,
                 test_curves=session.experiment.test_curves,
@@ -198,7 +126,8 @@ def run(
                 say=say,
                 hang_watch=None if training_timeout is None else HangWatch(training_timeout),
             )
-            _run_protocols(session, methods, scheduler, forecast, summary)
+            names = {key: study.study_names() for key, study in methods.items()}
+            scheduler.run({key: session.protocol.run(study) for key, study in methods.items()}, names)
     interrupts.stop_if_requested()
     if session.experiment.recordings is not None:
         _say_unrecorded(store, session.fingerprint, console)
@@ -216,20 +145,6 @@ def _forecast(session: Session, studies: dict[str, Study], executor: Executor) -
     tests = {key: study.n_runs for key, study in studies.items()}
     expected = expected_test(session.problem, str(executor.device))
     return Forecast(trainings, executor.workers, tests=tests, expected_test=expected)
-
-
-def _run_protocols(
-    session: Session,
-    studies: dict[str, Study],
-    scheduler: Scheduler,
-    forecast: Forecast,
-    summary: ExperimentSummary,
-) -> None:
-    if session.experiment.first_reproductions is None:
-        names = {key: study.study_names() for key, study in studies.items()}
-        scheduler.run({key: session.protocol.run(study) for key, study in studies.items()}, names)
-    else:
-        run_in_rounds(session, studies, scheduler, forecast, summary)
 
 
 def _say_unrecorded(store: Store, experiment: str, console: Console) -> None:

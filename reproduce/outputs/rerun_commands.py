@@ -10,7 +10,7 @@ import yaml
 from reports.page.content import Command
 from reproduce.config.deviations import compared, suite_experiment
 from results.spec.data_choice import EMBEDDED
-from results.spec.experiment_spec import Experiment
+from results.spec.experiment_spec import CARD_FILES, Experiment
 from results.spec.source_names import SourceName, sources_of_training
 from results.store.experiment_results import MeasuredExperiment
 
@@ -19,6 +19,7 @@ _OPTIONS: dict[str, Callable[[Experiment], object]] = {
     "--trials": lambda experiment: experiment.search.trials,
     "--reproductions": lambda experiment: experiment.reproductions,
     "--searches": lambda experiment: experiment.search.searches,
+    "--compare": lambda experiment: experiment.primary.compare if experiment.primary else "all",
     "--folds": lambda experiment: experiment.folds,
     "--seed": lambda experiment: experiment.seed,
     "--image-size": lambda experiment: experiment.images.crop,
@@ -63,7 +64,7 @@ def rerun_commands(name: str, measured: MeasuredExperiment) -> tuple[Command, ..
 
 def _users_files(measured: MeasuredExperiment, experiment: Experiment) -> list[Command]:
     """Return the user's cards, classes and metrics that the commands need, as a text that is not run."""
-    cards = [method for method in experiment.methods if method.endswith((".yaml", ".yml"))]
+    cards = [method for method in experiment.methods if method.endswith(CARD_FILES)]
     classes = [name for spec, _ in measured.trainings.values() for name in sources_of_training(spec)]
     metrics = [name for name in experiment.metrics if SourceName.parse(name)]
     needed = list(dict.fromkeys([*cards, *classes, *metrics]))

@@ -35,7 +35,8 @@ class ExperimentSummary(Record):
         methods: Titles by method key, in the order of the tables' rows.
         runs: Number of runs that each method has when the experiment is complete, by key.
         experiment: The experiment. It is written without the folder of its images, which differs between machines.
-        seen_after: Numbers of runs after which the results could be seen before more runs were asked for.
+        seen_after: After how many searches or runs the results could be seen before more were asked for, as phrases
+            such as `2 searches`.
         data: The data that it was started on; None if it was never started.
         ranges: The ranges in which numeric hyperparameters are searched, by method and target.
     """
@@ -43,7 +44,7 @@ class ExperimentSummary(Record):
     methods: dict[str, str]
     runs: dict[str, int]
     experiment: Experiment
-    seen_after: tuple[int, ...] = ()
+    seen_after: tuple[str, ...] = ()
     data: ExperimentData | None = None
     ranges: dict[str, dict[str, SearchedRange]] = Field(default={})
 
@@ -87,7 +88,8 @@ class ExperimentSummary(Record):
     @property
     def constant(self) -> frozenset[str]:
         """Methods that have one run because every other would be equal: nothing in them depends on a seed."""
-        return frozenset(key for key, planned in self.runs.items() if planned == 1 < self.reproductions)
+        others = self.reproductions * (self.experiment.search.searches if self.trials else 1)
+        return frozenset(key for key, planned in self.runs.items() if planned == 1 < others)
 
     @field_serializer("experiment")
     def _without_folder(self, experiment: Experiment) -> dict[str, JsonValue]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from copy import deepcopy
+from pathlib import PurePath
 from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
@@ -15,6 +16,8 @@ from results.values import Record, Spec, canonical_json, fingerprint_of
 
 MOST_REPRODUCTIONS = 1000
 """A larger number is a slip of the keyboard, and its trainings could not even be listed."""
+
+CARD_FILES = (".yaml", ".yml")
 
 ROW_CONDITIONS = (
     *("trunk", "embedding_size", "images", "training", "embedder_bias", "embedder"),
@@ -124,7 +127,7 @@ class Experiment(Spec):
     An experiment file holds one experiment or, as panels, several.
 
     Attributes:
-        methods: Keys of the method cards, in the order of the table's rows.
+        methods: Keys or files of the method cards, in the order of the table's rows.
         reproductions: Re-trainings of each method's best setting.
         folds: How many of the four folds are trained.
         seed: Base of all seeds.
@@ -202,15 +205,23 @@ class Experiment(Spec):
             raise ValueError("recordings: protocol standard has no validation images in its final training")
         if self.primary is not None and self.primary.compare not in ("all", "best", *self.rows):
             raise ValueError(
-                f"primary: compare: {self.primary.compare} is no method of this experiment; "
-                f"use all, best, or one of {', '.join(self.rows)}"
+                f"primary: compare: {self.primary.compare} is no method of this experiment; add it, or use all, best, "
+                f"or one of {', '.join(self.rows)}"
             )
         return self
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """Keys of the rows: the methods, then the variants."""
-        return (*self.methods, *(variant.key for variant in self.variants))
+        """Keys of the rows: the methods, then the variants. The key of a card is the name of its file."""
+        methods = (PurePath(method).stem if method.endswith(CARD_FILES) else method for method in self.methods)
+        return (*methods, *(variant.key for variant in self.variants))
+
+    @property
+    def planned_embeddings(self) -> Literal["separated", "concatenated"]:
+        """Kind of embeddings that the methods are tested in unless the file names another."""
+        # A run of protocol `standard` tests one model, and so does one of `mlrc` on the conventional split.
+        one_model = self.folds == 1 or self.protocol == "standard" or self.split == "conventional"
+        return "separated" if one_model else "concatenated"
 
     def for_row(self, row: str) -> "Experiment":
         """Return the experiment with the conditions of one row, and without those of other rows."""

@@ -50,9 +50,7 @@ def primary_score(measured: MeasuredExperiment) -> PrimaryScore:
 
 def planned_score(experiment: Experiment) -> PrimaryScore:
     """Return the primary score of an experiment that may have no runs yet."""
-    # A run of protocol `standard` tests one model.
-    one_model = experiment.folds == 1 or experiment.protocol == "standard"
-    return experiment.primary or PrimaryScore(embeddings="separated" if one_model else "concatenated")
+    return experiment.primary or PrimaryScore(embeddings=experiment.planned_embeddings)
 
 
 def unit_of(experiment: Experiment) -> Unit:

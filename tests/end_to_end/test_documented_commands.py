@@ -19,7 +19,20 @@ from tests.support.documentation import PAGES, ROOT, all_commands, blocks, files
 from tests.support.feature_files import some_features, write_features
 
 # What is added to a command so that it ends in seconds: later options win over earlier ones.
-BRIEF = ["--methods", "untrained", "--trials", "1", "--reproductions", "1", "--folds", "1", "--workers", "1"]
+BRIEF = [
+    "--methods",
+    "untrained",
+    "--trials",
+    "1",
+    "--searches",
+    "1",
+    "--reproductions",
+    "1",
+    "--folds",
+    "1",
+    "--workers",
+    "1",
+]
 TINY = [*BRIEF, "--image-size", "32"]
 TINY_CUB = [*TINY, "--subset"]
 ADDED_OPTIONS = {
@@ -45,7 +58,8 @@ ADDED_OPTIONS = {
     "python -m reproduce plan folder --data my_images": ["--rate", "800"],
     "python -m reproduce run folder_small --data my_images": BRIEF,
     "python -m reproduce new method my_loss": [],
-    "python -m reproduce run folder_small --data my_images --methods contrastive,proxy_anchor,my_loss.yaml": [
+    "python -m reproduce run folder_small --data my_images --methods contrastive,proxy_anchor,my_loss.yaml "
+    "--compare my_loss": [
         *(*BRIEF, "--methods", "my_loss.yaml", "--epochs", "2"),
     ],
     "python -m reproduce table folder_small --what differences": [],
@@ -90,7 +104,9 @@ ADDED_OPTIONS = {
     "python -m reproduce run folder --data my_images": TINY,
     "python -m reproduce run quickstart --methods contrastive,angular.yaml": [*BRIEF, "--methods", "angular.yaml"],
     "python -m reproduce methods my_loss.yaml": [],
-    "python -m reproduce run quickstart --methods contrastive,my_loss.yaml": [*BRIEF, "--methods", "my_loss.yaml"],
+    "python -m reproduce run quickstart --methods contrastive,my_loss.yaml --compare my_loss": [
+        *(*BRIEF, "--methods", "my_loss.yaml")
+    ],
     "python -m reproduce run my_comparison.yaml": [*BRIEF, "--methods", "my_loss.yaml"],
 }
 BY_MAKE = [

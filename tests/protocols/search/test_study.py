@@ -179,10 +179,3 @@ def test_each_search_is_kept_under_one_of_the_names(problem: Problem) -> None:
     assert list(log.studies) == list(study.study_names())
     assert len(log.studies) == 3
     assert study_of(problem, method=OpenMethod(method=TRIPLET)).study_names() == ()
-
-
-def test_with_other_runs_the_search_stays_the_same(problem: Problem) -> None:
-    study = study_of(problem, budget=Budget(trials=4, reproductions=10, searches=2))
-    fewer = study.with_runs(3)
-    assert (study.n_runs, fewer.n_runs) == (20, 6)
-    assert (fewer.study_names(), fewer.n_trials) == (study.study_names(), 4)

@@ -1,6 +1,7 @@
 """What `plan` prints: times and their machine, differences that the runs can show. It only reads the store."""
 
 import io
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -11,11 +12,11 @@ from reproduce.commands.plan import show_budget, show_plan
 from reproduce.forecast.plan_trainings import Length, MethodPlan
 from reproduce.forecast.rates import Rates
 from reproduce.storage import open_store, storage_paths, with_writable_cache
-from results.statistics.planning import measured_deviation
+from results.records.experiment_summary import ExperimentSummary
 from results.store.store import Store
 from tests.support.command_line import TINY, ask
 from tests.support.experiment_files import load_experiment
-from tests.support.sample_records import some_run, some_summary
+from tests.support.sample_records import some_run
 
 # Ten images a second: at least 10 s, at most 100 s.
 RATES = Rates(10.0, "as measured", here=True)
@@ -135,48 +136,57 @@ def test_a_folder_that_cannot_be_written_gets_a_cache_elsewhere(tmp_path, monkey
     assert not paths.cache.exists()
 
 
-@pytest.fixture
-def session():
-    experiment = load_experiment("quickstart", {})
-    return SimpleNamespace(titles=dict.fromkeys("abc", ""), experiment=experiment, fingerprint="f")
-
-
-def said_of_budget(session, store=None):
+def said_of_budget(store=None, name="quickstart", **overrides):
+    experiment = load_experiment(name, {"methods": ["contrastive", "triplet", "cosface"], **overrides})
     text = io.StringIO()
-    show_budget(session, store, Console(file=text, width=400))
+    show_budget(SimpleNamespace(experiment=experiment, fingerprint="f"), store, Console(file=text, width=400))
     return text.getvalue()
 
 
-def test_without_runs_the_measured_experiments_say_how_much_runs_vary(session):
-    assert "3 runs of each of 3 methods can show differences of " in said_of_budget(session)
-    assert "of the runs in results/measured" in said_of_budget(session)
+REPEATED = {"search.trials": 15, "search.searches": 3}
 
 
-def test_runs_on_features_vary_as_other_runs_on_features_do(session):
-    experiment = session.experiment
-    frozen = experiment.trunk.model_copy(update={"frozen": True})
-    session.experiment = experiment.model_copy(update={"trunk": frozen})
-    assert f"{100 * measured_deviation(on_features=True):.2f} points" in said_of_budget(session)
+def test_ways_to_spend_the_trials_show_their_cost_and_what_they_can_show():
+    text = said_of_budget(**REPEATED, reproductions=1)
+    assert re.search(r"1 x 45 .* 184 .* \d+\.\d points", text)
+    assert re.search(r"3 x 15 \(planned\) .* 192 .* \d+\.\d points", text)
+    assert "80 %: from searches in results/measured." in text
 
 
-def test_runs_in_the_store_say_how_much_runs_vary(session, tmp_path):
+def test_three_searches_show_smaller_differences_than_one():
+    shown = said_of_budget(**{"search.trials": 50})
+    ways = {way: float(points) for way, points in re.findall(r"(\d x \d+)[^\n]* (\d+\.\d) points", shown)}
+    assert list(ways) == ["1 x 50", "3 x 17", "3 x 50"]
+    assert ways["3 x 50"] <= ways["3 x 17"] < ways["1 x 50"]
+
+
+def test_searches_that_are_too_short_are_not_proposed_and_what_is_not_known_is_said():
+    assert "ways to spend" not in said_of_budget(**{"search.trials": 6, "search.searches": 1})
+    text = said_of_budget(**{"search.trials": 6, "search.searches": 3})
+    assert re.search(r"3 x 6 \(planned\) .* not known", text)
+    assert "1 x 18" in text
+
+
+def test_given_settings_have_no_search_to_spend():
+    text = said_of_budget(**{"search.trials": 0})
+    assert text
+    assert "ways to spend" not in text
+
+
+def test_searches_in_the_store_say_how_far_searches_differ(tmp_path):
     store = Store(f"sqlite:///{tmp_path}/store.db", tmp_path)
-    store.put_experiment("f", "some", some_summary(methods={"a": "A"}))
-    for number, value in enumerate((0.50, 0.52)):
-        run = some_run("a", number, value)
+    before = said_of_budget(store, **REPEATED, reproductions=1)
+    experiment = load_experiment("quickstart", {"methods": ["contrastive", "triplet"], **REPEATED, "reproductions": 1})
+    summary = ExperimentSummary(
+        methods={"contrastive": "C", "triplet": "T"}, runs={"contrastive": 3, "triplet": 3}, experiment=experiment
+    )
+    store.put_experiment("f", "some", summary)
+    for search, value in enumerate((0.50, 0.52, 0.54)):
+        run = some_run("contrastive", 0, value, fingerprint=f"run-{search}", search=search, study=f"study-{search}")
         store.put_run(run)
-        store.enlist("f", "a", run)
-    # The concatenated MAP@R is a quarter of the value: deviation 0.02 / sqrt(2) / 4.
-    assert "of this experiment's runs, 0.35 points" in said_of_budget(session, store)
+        store.enlist("f", "contrastive", run)
+    assert said_of_budget(store, **REPEATED, reproductions=1) != before
 
 
-def test_a_single_method_has_nothing_to_see(session):
-    session.titles = {"a": "A"}
-    assert said_of_budget(session) == ""
-
-
-def test_repeated_searches_get_no_figure_before_they_have_run(session):
-    session.experiment = load_experiment("quickstart", {"search.searches": 3})
-    text = said_of_budget(session)
-    assert "How much searches vary is known only afterwards" in text
-    assert "can show differences" not in text
+def test_a_single_method_has_nothing_to_see():
+    assert said_of_budget(methods=["contrastive"]) == ""

@@ -1,14 +1,18 @@
 """Options on top of an experiment file, and the panel that suits the size of the images."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from reproduce.commands.options import Choices
 from reproduce.config.experiment_file import load_experiments, panels_by_size
 from reproduce.errors import InputError
+from results.spec.experiment_spec import Experiment, PrimaryScore
 from results.spec.training_spec import ImageSettings
 from results.spec.trunk_spec import TrunkSpec
+from results.statistics.primary_comparison import planned_score
 from tests.support.experiment_files import load_experiment
 
 
@@ -59,3 +63,84 @@ def test_sizes_are_for_panels_of_the_file(tmp_path: Path) -> None:
     path.write_text("title: T\npanels: {a: {}}\npanel_by_image_size: {b: 3}\n")
     with pytest.raises(InputError, match="must give a size, or null, for panels of the file"):
         panels_by_size(str(path))
+
+
+FILE = {
+    "title": "T",
+    "dataset": {"name": "glyphs"},
+    "methods": ["triplet", "mine/my_loss.yaml"],
+    "variants": [{"of": "triplet", "key": "wide", "title": "Wide", "set": {"loss.margin": 1.0}}],
+    "trunk": {"name": "small_conv", "weights": "random"},
+}
+
+
+def opened(folder: Path, given: dict[str, Any], **changes: Any) -> Experiment:
+    path = folder / "mine.yaml"
+    path.write_text(yaml.safe_dump({**FILE, **changes}))
+    return load_experiment(str(path), Choices(**given).overrides())
+
+
+@pytest.mark.parametrize("compare", ["all", "best", "triplet", "my_loss", "wide"])
+def test_a_card_from_a_file_is_compared_by_its_key_in_files_and_options(tmp_path: Path, compare: str) -> None:
+    by_option = opened(tmp_path, {"compare": compare})
+    assert by_option.primary == PrimaryScore(compare=compare)
+    assert opened(tmp_path, {}, primary={"compare": compare}) == by_option
+    assert opened(tmp_path, {"compare": compare}, primary={"compare": "triplet"}) == by_option
+    assert by_option.rows == ("triplet", "my_loss", "wide")
+
+
+@pytest.mark.parametrize(
+    ("given", "changes"),
+    [
+        ({"folds": 1}, {}),
+        ({}, {"folds": 1}),
+        ({}, {"protocol": "standard", "search": {"trials": 0}}),
+        ({}, {"split": "conventional"}),
+    ],
+)
+def test_a_comparison_is_in_the_embeddings_that_a_run_has(
+    tmp_path: Path, given: dict[str, Any], changes: dict[str, Any]
+) -> None:
+    for with_compare in (
+        opened(tmp_path, {"compare": "best", **given}, **changes),
+        opened(tmp_path, given, **changes, primary={"compare": "best"}),
+    ):
+        assert with_compare.primary is not None
+        assert with_compare.primary.embeddings == planned_score(opened(tmp_path, given, **changes)).embeddings
+        assert with_compare.primary.embeddings == "separated"
+
+
+def test_the_comparison_keeps_the_score_of_the_file(tmp_path: Path) -> None:
+    score = {"metric": "precision_at_1", "embeddings": "concatenated", "margin": 2.0}
+    assert opened(tmp_path, {"compare": "best", "folds": 1}, primary=score).primary == PrimaryScore(
+        metric="precision_at_1", margin=2.0, compare="best"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "changes", "message"),
+    [
+        (
+            {"compare": "my_los"},
+            {},
+            "primary: compare: my_los is no method of this experiment; add it, or use all, best, or",
+        ),
+        ({"compare": "my_loss.yaml"}, {}, "or one of triplet, my_loss, wide"),
+        (
+            {"methods": "triplet,cosface"},
+            {"primary": {"compare": "my_loss"}},
+            r"my_loss is no method of this experiment; add",
+        ),
+        (
+            {},
+            {"primary": {"compare": "wide"}, "with": {"wide": {"embedding_size": 64}}},
+            "wide has conditions of its own",
+        ),
+    ],
+)
+def test_a_comparison_with_no_row_is_refused_in_one_line(
+    tmp_path: Path, given: dict[str, Any], changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message) as error:
+        opened(tmp_path, given, **changes)
+    assert "\n" not in str(error.value)

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 from pydantic import ValidationError
 
-from results.records.experiment_summary import ExperimentSummary, StoppedMethod
+from results.records.experiment_summary import ExperimentSummary
 from results.store.schema import EXPERIMENTS
 from results.store.store import Store
 from tests.support.sample_records import some_summary
@@ -25,7 +25,7 @@ def test_the_store_keeps_the_experiment_without_the_folder_and_without_unused_op
     store.put_experiment("x", "name", summary)
     with store._database.reading() as connection:
         kept = json.loads(connection.execute(sa.select(EXPERIMENTS.c.settings)).scalar_one())
-    assert list(kept) == ["methods", "runs", "experiment", "stopped", "seen_after", "data", "ranges"]
+    assert list(kept) == ["methods", "runs", "experiment", "seen_after", "data", "ranges"]
     assert list(kept["methods"]) == ["b", "a"]
     assert "root" not in kept["experiment"]["dataset"]
     assert "split" not in kept["experiment"], "options are not written at their default, for the fingerprint"
@@ -39,9 +39,11 @@ def test_a_method_with_one_planned_run_among_several_is_constant():
     runs = {"untrained": 1, "a": 3, "b": 1}
     summary = some_summary(methods=dict.fromkeys(runs, ""), reproductions=3, runs=runs)
     assert summary.constant == {"untrained", "b"}
-    stopped = StoppedMethod(method="b", leader="a", runs=1, difference=0.1, p=0.001, level=0.01)
-    assert summary.model_copy(update={"stopped": (stopped,)}).constant == {"untrained"}
     assert not some_summary(reproductions=1, runs={"a": 1}).constant
+    searched = {"search": {"trials": 2, "searches": 3}}
+    assert some_summary(settings=searched, reproductions=1, runs={"untrained": 1, "a": 3}).constant == {"untrained"}
+    given = {"search": {"trials": 0, "searches": 3}}
+    assert not some_summary(settings=given, reproductions=1, runs={"untrained": 1, "a": 1}).constant
 
 
 def test_an_experiment_with_an_unknown_setting_is_refused():

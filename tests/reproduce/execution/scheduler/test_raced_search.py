@@ -92,12 +92,12 @@ def world(tmp_path, monkeypatch):
     """Returns a function that runs the raced study: workers, and after how many finished tasks the process dies."""
     problem, worlds = small_problem(tmp_path, folds=FOLDS), {}
 
-    def run(name, workers, lives=10_000, kind=OneByOne):
+    def run(name, workers, lives=10_000, kind=OneByOne, searches=1):
         if name not in worlds:
             store = Store(f"sqlite:///{tmp_path}/{name}.db", tmp_path / name)
             worlds[name] = store
         store = worlds[name]
-        method, budget = OpenMethod(method=TRIPLET, space=(MARGIN,)), Budget(TRIALS, RUNS)
+        method, budget = OpenMethod(method=TRIPLET, space=(MARGIN,)), Budget(TRIALS, RUNS, searches)
         study = Study(problem, method, budget, ONLY_START, store.searches, racing=True)
         executor, observer = kind(workers, lives), Observer()
         monkeypatch.setattr("reproduce.execution.scheduler.wait", executor.wait)
@@ -172,3 +172,19 @@ def test_a_resumed_run_counts_what_was_trained_and_what_was_spared(world):
         == PROTOCOLS["mlrc"].trainings_of(again) - spared
         == len(store.folds())
     )
+
+
+def test_repeated_searches_are_races_of_their_own(world):
+    once, *_ = world("once", 1)
+    for workers in (1, 3):
+        study, _, observer, store = world(f"twice_{workers}", workers, searches=2)
+        first, second = study.searches()
+        assert told(first) == told(once)
+        assert {trial.state for trial in told(second)} == {"complete", "raced"}
+        assert not {trial.setting["loss.margin"] for trial in told(first)} & {
+            trial.setting["loss.margin"] for trial in told(second)
+        }
+        assert study.spared() > once.spared()
+        assert len(observer.not_needed) == len(set(observer.not_needed)) <= study.spared()
+        assert len(PROTOCOLS["mlrc"].foreseeable(study)) == 2 * FOLDS * (TRIALS + RUNS) - study.spared()
+        assert set(store.folds()["fingerprint"]) >= {spec.fingerprint for spec in PROTOCOLS["mlrc"].foreseeable(study)}
