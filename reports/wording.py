@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from results.statistics.comparison_result import ComparedPair, ComparisonResult, MethodValues
 from results.statistics.intervals import Interval
-from results.statistics.method_comparison import ComparedPair, ComparisonResult, MethodValues
 from results.statistics.search_deviation import SearchDeviation
 
 

@@ -13,9 +13,9 @@ from results.records.artifacts import FigureData, Recording
 from results.records.records import RunRecord
 from results.spec.experiment_spec import Experiment
 from results.spec.mlrc_constants import HEADLINE_METRICS
+from results.statistics.comparison_result import ComparisonResult, MethodValues
 from results.statistics.intervals import Interval
-from results.statistics.method_comparison import ComparisonResult, MethodValues
-from results.statistics.planning import Budget, budget
+from results.statistics.planning import Detectable, detectable
 from results.statistics.primary_comparison import (
     method_intervals,
     primary_comparison,
@@ -132,12 +132,12 @@ class Material:
         return values_by_run([run for runs in self.records.values() for run in runs], score.metric, score.kind)
 
     @cached_property
-    def budget(self) -> Budget | None:
+    def budget(self) -> Detectable | None:
         """What the experiment can show in the primary score; None with fewer than two planned methods."""
         methods = len(self.measured.summary.compared)
         if methods < 2 or not self.records:
             return None
-        return budget(self.measured.summary.experiment, methods, primary_score(self.measured), self.measured)
+        return detectable(self.measured.summary.experiment, methods, primary_score(self.measured), self.measured)
 
     @cached_property
     def best_first(self) -> list[str]:

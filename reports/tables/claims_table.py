@@ -8,7 +8,8 @@ from reports.tables.differences import settings_words, size_words
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value, cell_text
 from reports.wording import counted, listed, p_value, plural
 from results.published.claims_file import Claim
-from results.statistics.method_comparison import ALPHA, ComparedPair
+from results.statistics.comparison_result import ComparedPair
+from results.statistics.method_comparison import ALPHA
 from results.statistics.planning import MOST_UNITS
 from results.statistics.print_alone import ClaimVerdict, PrintVerdict, RunsAnswer
 

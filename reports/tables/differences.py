@@ -9,7 +9,7 @@ from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet,
 from reports.wording import asked_pairs, joined_groups, listed, possessive, shares
 from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.statistics.method_comparison import ComparedPair, ComparisonResult
+from results.statistics.comparison_result import ComparedPair, ComparisonResult
 from results.statistics.primary_comparison import primary_comparison, primary_score
 from results.store.experiment_results import MeasuredExperiment
 

@@ -8,9 +8,9 @@ from results.spec.data_choice import OWN_DATA, DrawnSplit
 from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.search_settings import SamplerSettings
+from results.statistics.comparison_result import ComparisonResult
 from results.statistics.cut_off import CutOff, cut_offs, range_ends
-from results.statistics.method_comparison import ComparisonResult
-from results.statistics.planning import MOST_UNITS, Budget
+from results.statistics.planning import MOST_UNITS, Detectable
 from results.statistics.primary_comparison import searched_methods, unit_of
 from results.statistics.runner_up import RunnerUp, runners_up
 from results.store.experiment_results import MeasuredExperiment
@@ -47,7 +47,7 @@ SEARCH_NOT_KNOWN = (
 )
 
 
-def budget_text(budget: Budget, score: PrimaryScore) -> tuple[str, str]:
+def budget_text(budget: Detectable, score: PrimaryScore) -> tuple[str, str]:
     """Write what a budget can see, and what that follows from.
 
     Returns:

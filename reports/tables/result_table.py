@@ -10,8 +10,8 @@ from results.records.provenance import mixed_versions
 from results.records.records import RunRecord
 from results.spec.data_choice import samples_word
 from results.spec.mlrc_constants import HEADLINE_METRICS
+from results.statistics.comparison_result import ComparisonResult, MethodValues
 from results.statistics.intervals import Interval
-from results.statistics.method_comparison import ComparisonResult, MethodValues
 from results.statistics.primary_comparison import (
     method_intervals,
     mixed_trainings,

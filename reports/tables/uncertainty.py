@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.statistics.method_comparison import ComparisonResult
+from results.statistics.comparison_result import ComparisonResult
 from results.statistics.pair_tests import t_quantile
 from results.statistics.primary_comparison import primary_comparison, primary_score
 from results.statistics.search_deviation import WIDENING

@@ -161,7 +161,7 @@ def show_budget(session: Session, store: Store | None, console: Console) -> None
     Nothing is printed for a single method. What the store has of the experiment says how far its searches differ.
     """
     from reports.tables.result_notes import budget_text
-    from results.statistics.planning import budget, splits
+    from results.statistics.planning import detectable, splits
     from results.statistics.primary_comparison import planned_score
     from results.store.experiment_results import MeasuredExperiment
 
@@ -172,7 +172,7 @@ def show_budget(session: Session, store: Store | None, console: Console) -> None
     measured = None
     if store is not None and store.experiment_runs(session.fingerprint):
         measured = MeasuredExperiment.from_store(store, session.fingerprint)
-    sees = budget(experiment, methods, score, measured)
+    sees = detectable(experiment, methods, score, measured)
     console.print(" ".join(budget_text(sees, score)), highlight=False)
     if experiment.search.trials:
         _show_splits(splits(experiment, methods, score), experiment, console)

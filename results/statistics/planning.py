@@ -9,8 +9,9 @@ from scipy import special
 
 from results.records.records import RunRecord
 from results.spec.experiment_spec import Experiment, PrimaryScore
+from results.statistics.comparison_result import Unit
 from results.statistics.measured_noise import kept_measurements
-from results.statistics.method_comparison import ALPHA, POWER, Unit, corrected_level, smallest_detectable
+from results.statistics.method_comparison import ALPHA, POWER, corrected_level, smallest_detectable
 from results.statistics.pair_tests import pairs_of, pool_or_own
 from results.statistics.primary_comparison import unit_of
 from results.statistics.run_values import EmbeddingKind, by_search, values_by_run
@@ -30,7 +31,7 @@ _SIMULATED_PAIRS = 8_000
 
 
 @dataclass(frozen=True)
-class Budget:
+class Detectable:
     """What an experiment can see. Differences are in the unit of the values.
 
     Attributes:
@@ -55,9 +56,9 @@ class Budget:
     source: str
 
 
-def budget(
+def detectable(
     experiment: Experiment, methods: int, score: PrimaryScore, measured: MeasuredExperiment | None = None
-) -> Budget:
+) -> Detectable:
     """Compute what an experiment can see in its primary score. The difference of interest is the margin of equality.
 
     The deviation is that of the experiment's own searches or runs if it has any, else that of the nearest record.
@@ -66,7 +67,7 @@ def budget(
     units = experiment.reproductions if unit == "run" else experiment.search.searches
     deviation, source, assumed = _deviation(experiment, score, unit, measured)
     if deviation is None:
-        return Budget(unit, methods, units, None, None, None, None, margin, source)
+        return Detectable(unit, methods, units, None, None, None, None, margin, source)
 
     def smallest(count: int) -> float | None:
         if count > 1:
@@ -74,7 +75,7 @@ def budget(
         return None if assumed is None else smallest_of_one_search(assumed, methods, score.compare)
 
     needed = units_for(methods, margin / deviation, score.compare)
-    return Budget(unit, methods, units, deviation, smallest(units), smallest(units + 1), needed, margin, source)
+    return Detectable(unit, methods, units, deviation, smallest(units), smallest(units + 1), needed, margin, source)
 
 
 def _deviation(

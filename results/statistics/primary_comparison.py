@@ -10,16 +10,9 @@ import numpy as np
 
 from results.records.records import RunRecord
 from results.spec.experiment_spec import Experiment, PrimaryScore
+from results.statistics.comparison_result import ComparisonResult, MethodValues, Missing, Unit
 from results.statistics.intervals import Interval, student_t_interval
-from results.statistics.method_comparison import (
-    ALPHA,
-    ComparisonResult,
-    MethodValues,
-    Missing,
-    Unit,
-    compare_methods,
-    mean_half_widths,
-)
+from results.statistics.method_comparison import ALPHA, compare_methods, mean_half_widths
 from results.statistics.run_values import EmbeddingKind, RunKey, by_search, values_by_run
 from results.statistics.search_deviation import nearest_search_deviation
 from results.store.experiment_results import MeasuredExperiment

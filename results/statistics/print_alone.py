@@ -16,10 +16,10 @@ from typing import Literal
 
 from results.published.claims_file import Claim, ClaimedValue
 from results.spec.experiment_spec import PrimaryScore
+from results.statistics.comparison_result import ComparedPair, ComparisonResult
 from results.statistics.measured_noise import MeasuredNoise
-from results.statistics.method_comparison import ComparedPair, ComparisonResult
 from results.statistics.pair_tests import t_quantile
-from results.statistics.planning import budget, units_for
+from results.statistics.planning import detectable, units_for
 from results.statistics.primary_comparison import comparison_on
 from results.statistics.published_verdict import deviation_of_interval
 from results.store.experiment_results import MeasuredExperiment
@@ -150,7 +150,7 @@ def runs_answer(measured: MeasuredExperiment, score: PrimaryScore, a: str, b: st
     pair = comparison.pair(a, b) if comparison else None
     if comparison is None or pair is None:
         return None
-    sees = budget(measured.summary.experiment, len(comparison.values), score, measured)
+    sees = detectable(measured.summary.experiment, len(comparison.values), score, measured)
     needed = (
         None if sees.deviation is None else units_for(len(comparison.values), claimed / sees.deviation, score.compare)
     )

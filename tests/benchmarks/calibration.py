@@ -250,7 +250,7 @@ def calibration_markdown() -> str:
         shown = [" / ".join(f"{100 * power_here[str(gap)][name]:.0f}" for gap in GAPS) for name in seen]
         lines.append(f"| {methods} | {searches} | {' | '.join([*(f'{100 * share:.1f}' for share in wrong), *shown])} |")
     note = (
-        "Wrong: tables with a wrong claim in percent, the largest share over the kinds of searches and numbers of runs. "
+        "Wrong: tables with a wrong claim in percent, the largest share over kinds of searches and numbers of runs. "
         "Seen: true differences of 4 / 8 deviations of a search that are called better, in percent, with 5 runs a "
         "search."
     )

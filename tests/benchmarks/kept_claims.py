@@ -9,7 +9,7 @@ from reports.tables.claims_table import difference_words
 from reports.tables.differences import size_words
 from reproduce.config.deviations import deviations, mlrc_experiment
 from results.published.claims_file import shipped_claims
-from results.statistics.method_comparison import ComparedPair, Direction
+from results.statistics.comparison_result import ComparedPair, Direction
 from results.store.experiment_results import MeasuredExperiment
 
 

@@ -14,7 +14,8 @@ from scipy import stats
 
 from results.records.records import RunRecord
 from results.statistics.class_bootstrap import scores_by_class
-from results.statistics.method_comparison import ALPHA, ComparedPair, MethodValues, compare_methods
+from results.statistics.comparison_result import ComparedPair, MethodValues
+from results.statistics.method_comparison import ALPHA, compare_methods
 from results.statistics.run_values import EmbeddingKind, SearchKey
 from results.statistics.search_deviation import SearchDeviation
 

@@ -14,9 +14,9 @@ from reports.page.sections.headline import missing_units, searches_differed, sub
 from reports.tables.result_notes import budget_text, part_of_the_data
 from reports.wording import asked_pairs, capitalized, counted, listed, percent
 from results.spec import mlrc_constants
+from results.statistics.comparison_result import ComparedPair, ComparisonResult, MethodValues
 from results.statistics.cut_off import cut_offs
 from results.statistics.intervals import Interval
-from results.statistics.method_comparison import ComparedPair, ComparisonResult, MethodValues
 from results.statistics.primary_comparison import primary_score, unit_of
 
 _NAMED = 8

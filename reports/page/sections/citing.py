@@ -8,7 +8,7 @@ from reports.page.material import Material
 from reports.page.sections.answer import if_searches_vary
 from reports.wording import asked_pairs, capitalized, counted, runs
 from results.spec.data_choice import samples_word
-from results.statistics.method_comparison import ComparisonResult
+from results.statistics.comparison_result import ComparisonResult
 
 _PACKAGE = "metric-learning-reproductions"
 

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from reports.figures.intervals import IntervalUnit
 from reports.page.material import Material
 from reports.wording import capitalized, counted, listed
-from results.statistics.method_comparison import ComparedPair, ComparisonResult
+from results.statistics.comparison_result import ComparedPair, ComparisonResult
 from results.statistics.primary_comparison import method_values, primary_score
 from results.statistics.search_deviation import SearchDeviation
 

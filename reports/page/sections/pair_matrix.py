@@ -8,7 +8,7 @@ from reports.page.sections.answer import family_of
 from reports.page.sections.class_intervals import OverClasses
 from reports.page.sections.headline import missing_units
 from reports.wording import counted, listed, p_value, points
-from results.statistics.method_comparison import ComparedPair, ComparisonResult
+from results.statistics.comparison_result import ComparedPair, ComparisonResult
 
 MOST_METHODS = 40
 """Largest number of methods with a matrix. Larger tables are in the files only."""

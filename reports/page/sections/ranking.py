@@ -8,8 +8,8 @@ from reports.page.answer_content import DrawnInterval, RankedRow, Ranking
 from reports.page.material import Material
 from reports.page.sections.headline import missing_units
 from reports.wording import origin_of_mean
+from results.statistics.comparison_result import ComparisonResult
 from results.statistics.intervals import Interval
-from results.statistics.method_comparison import ComparisonResult
 from results.statistics.primary_comparison import unit_of
 
 MOST_GROUPS = 8

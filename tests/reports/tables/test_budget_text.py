@@ -2,13 +2,13 @@
 
 from reports.tables.result_notes import budget_text
 from results.spec.experiment_spec import PrimaryScore
-from results.statistics.planning import Budget
+from results.statistics.planning import Detectable
 
-SEARCHES = Budget("search", 5, 3, 0.0159, 0.0751, 0.0556, 480, 0.005, "this experiment")
+SEARCHES = Detectable("search", 5, 3, 0.0159, 0.0751, 0.0556, 480, 0.005, "this experiment")
 
 
 def text(score=None, **changes):
-    return " ".join(budget_text(Budget(**{**vars(SEARCHES), **changes}), score or PrimaryScore()))
+    return " ".join(budget_text(Detectable(**{**vars(SEARCHES), **changes}), score or PrimaryScore()))
 
 
 def test_the_smallest_difference_one_search_more_and_the_needed_searches_are_said():

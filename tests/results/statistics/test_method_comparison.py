@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from results.statistics.method_comparison import MethodValues, compare_methods, mean_half_widths
+from results.statistics.comparison_result import MethodValues
+from results.statistics.method_comparison import compare_methods, mean_half_widths
 from results.statistics.search_deviation import SearchDeviation
 
 

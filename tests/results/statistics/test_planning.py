@@ -7,7 +7,7 @@ from results.spec.experiment_spec import PrimaryScore
 from results.statistics.multiplicity import SHARE_OF_BETTER, adjusted
 from results.statistics.pair_tests import pool_or_own
 from results.statistics.planning import (
-    budget,
+    detectable,
     measured_deviation,
     run_deviation,
     smallest_difference,
@@ -59,7 +59,7 @@ def test_one_search_sees_what_twice_the_assumed_deviation_lets_through():
 
 
 def test_a_budget_follows_from_the_experiments_own_searches():
-    sees = budget(GLYPHS.summary.experiment, 5, PrimaryScore(), GLYPHS)
+    sees = detectable(GLYPHS.summary.experiment, 5, PrimaryScore(), GLYPHS)
     own = search_deviation(GLYPHS, PrimaryScore()).deviation
     assert (sees.source, sees.unit, sees.units, sees.deviation) == ("this experiment", "search", 3, own)
     assert sees.smallest == pytest.approx(own * smallest_difference(5, 3))
@@ -68,19 +68,19 @@ def test_a_budget_follows_from_the_experiments_own_searches():
 
 
 def test_a_budget_of_one_search_is_that_of_the_nearest_record():
-    sees = budget(FROZEN.summary.experiment, 21, PrimaryScore(), FROZEN)
+    sees = detectable(FROZEN.summary.experiment, 21, PrimaryScore(), FROZEN)
     assert sees.source.endswith("same_method_frozen_cub200_subset.json")
     assert sees.one_more < sees.smallest
-    unknown = budget(searched({"a": []}, searches=1, trials=3).summary.experiment, 2, PrimaryScore())
+    unknown = detectable(searched({"a": []}, searches=1, trials=3).summary.experiment, 2, PrimaryScore())
     assert (unknown.deviation, unknown.smallest, unknown.needed) == (None, None, None)
 
 
 def test_a_budget_of_given_settings_is_one_of_runs():
     given = searched({"a": [[0.1, 0.2, 0.15]], "b": [[0.1, 0.1, 0.1]]}, searches=1, runs=3, trials=0)
-    sees = budget(given.summary.experiment, 2, PrimaryScore(), given)
+    sees = detectable(given.summary.experiment, 2, PrimaryScore(), given)
     assert (sees.unit, sees.units, sees.source) == ("run", 3, "this experiment")
     assert sees.deviation == pytest.approx(0.05)
-    assert budget(given.summary.experiment, 2, PrimaryScore()).deviation == measured_deviation()
+    assert detectable(given.summary.experiment, 2, PrimaryScore()).deviation == measured_deviation()
 
 
 def test_splits_of_fifty_trials_cost_and_show_what_they_say():

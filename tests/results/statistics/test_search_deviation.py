@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from results.spec.experiment_spec import PrimaryScore
-from results.statistics.method_comparison import MethodValues, compare_methods
+from results.statistics.comparison_result import MethodValues
+from results.statistics.method_comparison import compare_methods
 from results.statistics.primary_comparison import primary_comparison
 from results.statistics.run_values import by_search, values_by_run
 from results.statistics.search_deviation import SearchDeviation, nearest_search_deviation, search_deviation
