@@ -6,22 +6,26 @@ import pytest
 
 from reports.figures.style import FigureError
 from results.store.experiment_results import FOLDER
-from tests.benchmarks.calibration_figure import calibration_figure, wrong_share
+from tests.benchmarks.calibration_figure import calibration_figure, worst_share
 
 RECORDED = json.loads((FOLDER / "calibration.json").read_text(encoding="utf-8"))
 
 
-def test_every_independent_setting_is_a_point():
-    figure = calibration_figure(RECORDED["settings"], 0.05)
-    errors, *panels = figure.axes
-    shown = [setting for setting in RECORDED["settings"] if setting["correlation"] == 0]
+def test_every_size_of_table_is_a_point_with_its_worst_share():
+    errors, power, once = calibration_figure(RECORDED).axes
     points = {line.get_label(): list(line.get_ydata()) for line in errors.lines}
+    cells = RECORDED["repeated"]
+    sizes = sorted({(cell["methods"], cell["searches"]) for cell in cells})
     for kind in RECORDED["kinds"]:
-        assert points[kind] == [100 * wrong_share(setting) for setting in shown if setting["kind"] == kind]
-    assert [axes.get_title() for axes in panels] == ["5 methods", "15 methods", "31 methods"]
-    assert all(len(axes.lines) == 3 for axes in panels)
+        worst = [
+            max(100 * worst_share(c) for c in cells if (c["methods"], c["searches"], c["kind"]) == (*size, kind))
+            for size in sizes
+        ]
+        assert points[kind] == worst
+    assert [line.get_label() for line in power.lines] == [f"{count} methods" for count in (2, 5, 15, 31)]
+    assert len(once.lines) == 5
 
 
-def test_a_calibration_without_independent_runs_cannot_be_drawn():
-    with pytest.raises(FigureError, match="independent runs"):
-        calibration_figure([{"correlation": 0.3}], 0.05)
+def test_a_calibration_without_cells_cannot_be_drawn():
+    with pytest.raises(FigureError, match="simulated cells"):
+        calibration_figure({**RECORDED, "repeated": []})

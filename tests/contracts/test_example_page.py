@@ -5,7 +5,7 @@ import html
 import re
 
 from reports.page.material import Material
-from reports.page.sections.answer import headline
+from reports.page.sections.headline import headline
 from reports.page.sections.ranking import ranking
 from reports.tables.differences import differences
 from reports.tables.formats import to_csv
