@@ -51,10 +51,17 @@ TESTS: dict[str, tuple[str, ...]] = {
     "results/store/store.py": ("tests/results/store",),
     "results/whole_files.py": ("tests/results/test_whole_files.py", "tests/faults/test_order_of_writes.py"),
     "results/statistics/intervals.py": ("tests/results/statistics/test_intervals.py",),
-    "results/statistics/method_comparison.py": (
+    "results/statistics/method_comparison.py": ("tests/results/statistics/test_method_comparison.py",),
+    "results/statistics/comparison_result.py": ("tests/results/statistics/test_method_comparison.py",),
+    "results/statistics/multiplicity.py": (
+        "tests/results/statistics/test_multiplicity.py",
         "tests/results/statistics/test_method_comparison.py",
-        "tests/results/statistics/test_early_stopping.py",
     ),
+    "results/statistics/pair_tests.py": (
+        "tests/results/statistics/test_pair_tests.py",
+        "tests/results/statistics/test_method_comparison.py",
+    ),
+    "results/statistics/primary_comparison.py": ("tests/results/statistics/test_primary_comparison.py",),
     "results/records/records.py": (
         "tests/results/records",
         "tests/results/statistics/test_cut_off.py",
