@@ -46,7 +46,7 @@ def finished(name, experiment):
                 iterations=10,
             )
         )
-    summary = ExperimentSummary(methods=titles, runs={}, experiment=experiment)
+    summary = ExperimentSummary(methods=titles, runs=dict.fromkeys(titles, 1), experiment=experiment)
     measured = MeasuredExperiment(summary, tuple(records))
     return Material(name, measured, deviations=deviations(name, summary))
 

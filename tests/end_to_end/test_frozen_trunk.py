@@ -101,6 +101,7 @@ def test_the_frozen_panel_of_folder_small_runs_on_larger_images(say, tmp_path):
         with Image.open(tmp_path / "images" / f"class_{number // 4:02}" / f"{number % 4}.png") as image:
             image.resize((160, 140)).save(path)
     short = ("--methods", "untrained,contrastive,proxy_anchor", "--trials", 2, "--reproductions", 2, "--epochs", 2)
+    short = (*short, "--searches", 1)
     data = ("--data", "photographs", "--embedding-size", 8, "--device", "cpu", "--workers", 1)
     answer = say("run", "folder_small", *data, *short)
     assert answer.code == 0, answer.err

@@ -38,7 +38,7 @@ embedder: {hidden: [32], init: random}
 settings: {contrastive: {loss.pos_margin: 0.1}, proxy_anchor: {batch.samples_per_class: 2}}
 metrics: ["recall@2", nmi]
 with: {strict: {training.batch_size: 16}}
-primary: {metric: r_precision, embeddings: separated, test: paired t, margin: 0.5}
+primary: {metric: r_precision, embeddings: separated, compare: best, margin: 0.5}
 recordings: {images: training, epochs: [0, 1], per_class: 2}
 """
 PANELS = """\
@@ -48,7 +48,7 @@ methods: [proxy_anchor]
 trunk: {name: bn_inception}
 search: {trials: 0}
 proxies: {lr_multiplier: 100, warmup_passes: 1}
-reproductions: {first: 3, at most: 5}
+reproductions: 5
 panels:
   a: {training: &short {max_epochs: 3}}
   b: {training: {<<: *short, batch_size: 16}, dataset: {name: cars196}}

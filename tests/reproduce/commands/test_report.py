@@ -145,7 +145,7 @@ def test_a_partial_store_is_marked_partial(here, say):
     page = whole_page(here)
     assert "Partial: this experiment is not finished" in page
     assert "Proxy-Anchor has no finished run" in page
-    assert "no other method to compare it with" in page
+    assert "Nothing is claimed before all are" in page
 
 
 def test_impossible_reports_give_one_line(here, say):
