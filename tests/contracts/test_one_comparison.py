@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from reports.page.material import Material
 from reports.page.sections.answer import verdicts_of
+from reports.page.sections.headline import headline
 from reports.page.sections.pair_matrix import pair_matrix
 from reports.page.sections.table_sections import tables_of
 from reports.tables.differences import differences
@@ -118,3 +119,23 @@ def test_table_page_and_latex_agree_on_every_mark_and_every_claim(world, score, 
     if len(world) > 1:
         said = verdicts_of(material)[0].sentence
         assert ("Interim" in said, "Interim" in table.caption, "Interim" in pairs.caption) == (interim,) * 3
+
+
+@settings(max_examples=30, deadline=None)
+@given(METHODS, SCORES, SEARCHES, COMPARE)
+def test_the_headline_claims_no_more_than_the_comparison(world, primary, search, compare):
+    primary = {**(primary or {"embeddings": "concatenated"}), "compare": compare}
+    with tempfile.TemporaryDirectory() as folder:
+        measured = stored(folder, world, primary, search)
+    comparison, text = primary_comparison(measured), headline(Material("some", measured))
+    assert text.startswith("Interim: ") == (comparison.interim and len(world) > 1)
+    about_methods = comparison.unit != "single search" or comparison.assumed is not None
+    claims = [pair for pair in comparison.pairs if pair.better and not comparison.interim]
+    assert " better than" not in text.replace("no method is better than another", "") or (claims and about_methods)
+    subject = comparison.reference or comparison.highest
+    others = [comparison.pair(subject, key) for key in comparison.values if key != subject]
+    every = bool(others) and all(pair is not None and pair.better == subject for pair in others)
+    assert (len(others) > 1 and every and not comparison.interim) == ("better than every other method" in text)
+    if not any(pair.size == "within" for pair in comparison.pairs):
+        assert "within" not in text
+    assert "below 0.5" not in text
