@@ -262,6 +262,8 @@ def test_a_repeated_search_adds_to_the_first_one(tmp_path):
     records = store.experiment_runs(store.latest_experiments()["tiny"])
     assert [(record.search, record.run) for record in records] == [(0, 0), (0, 1), (1, 0), (1, 1)]
     assert len({str(record.hyperparameters) for record in records}) == 2
-    assert "Every method was searched 2 times" in reproduce(tmp_path, "table", "tiny", "--format", "markdown").out
+    table = reproduce(tmp_path, "table", "tiny", "--format", "markdown").out
+    assert "Single searches, concatenated MAP@R: Contrastive" in table
+    assert "was raised after results were known (1 search)" in table
     doubt = pd.read_csv(io.StringIO(reproduce(tmp_path, "table", "tiny", "--what", "doubt", "--format", "csv").out))
     assert doubt.empty, "a single method has no pair"

@@ -27,7 +27,9 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def commands(page: Path) -> list[str]:
-    return [line for block in blocks(page, "bash") for line in block.splitlines() if line.strip()]
+    """Every command in one line, also one that a backslash continues."""
+    joined = [re.sub(r" \\\n +", " ", block) for block in blocks(page, "bash")]
+    return [line for block in joined for line in block.splitlines() if line.strip()]
 
 
 def all_commands() -> list[str]:
