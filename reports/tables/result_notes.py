@@ -11,7 +11,7 @@ from results.spec.search_settings import SamplerSettings
 from results.statistics.comparison_result import ComparisonResult
 from results.statistics.cut_off import CutOff, cut_offs, range_ends
 from results.statistics.planning import MOST_UNITS, Detectable
-from results.statistics.primary_comparison import searched_methods, unit_of
+from results.statistics.primary_comparison import unit_of
 from results.statistics.runner_up import RunnerUp, runners_up
 from results.store.experiment_results import MeasuredExperiment
 
@@ -162,7 +162,7 @@ def search_notes(measured: MeasuredExperiment, comparison: ComparisonResult | No
     """Say how far one search can be trusted, or what repeated ones are for, and which of them failed."""
     experiment = measured.summary.experiment
     unit = unit_of(experiment)
-    if unit == "run" or not searched_methods(measured):
+    if unit == "run" or not measured.searched_methods:
         return []
     if unit == "single search":
         if comparison is None or comparison.assumed is None:

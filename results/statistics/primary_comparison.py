@@ -86,23 +86,13 @@ def method_values(measured: MeasuredExperiment, score: PrimaryScore) -> dict[str
     return {key: values[key] for key in measured.summary.compared}
 
 
-def searched_methods(measured: MeasuredExperiment) -> frozenset[str]:
-    """Return the methods whose hyperparameters were searched."""
-    if measured.summary.trials == 0:
-        return frozenset()
-    by_study = any(record.study for record in measured.records)
-    return frozenset(
-        record.method for record in measured.records if (record.study if by_study else record.hyperparameters)
-    )
-
-
 def unit_values(measured: MeasuredExperiment, by_run: Mapping[str, Mapping[RunKey, float]]) -> dict[str, MethodValues]:
     """Return the independent values of all planned methods from values by run (`values_by_run`).
 
     The runs of one search share the setting that it found. So where searches are repeated, the values are the means of
     the complete searches. Else they are the runs.
     """
-    summary, searched = measured.summary, searched_methods(measured)
+    summary, searched = measured.summary, measured.searched_methods
     with_runs = {record.method for record in measured.records}
     searches = summary.experiment.search.searches
     values = {}

@@ -62,7 +62,7 @@ def search_deviation(
     """
     values = values_by_run(measured.records, score.metric, score.embeddings)
     means = {method: [float(np.mean(runs)) for runs in by_search(own).values()] for method, own in values.items()}
-    repeated = {method: own for method, own in means.items() if len(own) > 1}
+    repeated = {method: own for method, own in means.items() if len(own) > 1 and method in measured.searched_methods}
     if not repeated:
         return None
     deviation, degrees = _pooled(repeated.values())

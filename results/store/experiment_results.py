@@ -47,6 +47,16 @@ class MeasuredExperiment:
         """Whether the search of any method was repeated from other seeds."""
         return any(record.search for record in self.records)
 
+    @property
+    def searched_methods(self) -> frozenset[str]:
+        """The methods whose hyperparameters were searched. Others can have as many runs, from the same seeds."""
+        if self.summary.trials == 0:
+            return frozenset()
+        by_study = any(record.study for record in self.records)
+        return frozenset(
+            record.method for record in self.records if (record.study if by_study else record.hyperparameters)
+        )
+
     @classmethod
     def from_store(cls, store: Store, experiment: str, trainings: bool = False) -> "MeasuredExperiment":
         """Read an experiment from a store, with the runs of the methods that its summary names.
