@@ -149,7 +149,7 @@ def test_the_drawings_are_those_of_their_sources(name: str) -> None:
 def test_the_kept_records_show_trained_methods_far_above_the_untrained_trunk() -> None:
     rows = {row.key: result_cells(row)["separated", "map_at_r"] for row in table_of(kept()).rows}
     untrained = rows.pop("untrained")
-    assert len(rows) >= 4
+    assert len(rows) >= 3
     for cell in rows.values():
         assert cell.half_width is not None
         assert cell.value - cell.half_width > 3 * untrained.value
