@@ -88,13 +88,16 @@ def test_fingerprints_of_every_kept_run_and_its_trainings(name: str) -> None:
     opened = {card.key: open_method(experiment, card) for card in cards}
     assert records
     for record in records:
+        searched = replace(problem, search=record.search)
         specs = tuple(
             spec.model_copy(update={"training_version": record.training_version})
-            for spec in problem.fold_specs(opened[record.method].at(record.hyperparameters), "reproduction", record.run)
+            for spec in searched.fold_specs(
+                opened[record.method].at(record.hyperparameters), "reproduction", record.run
+            )
         )
         names = tuple(spec.fingerprint for spec in specs)
         if record.method in MEANING_HAS_CHANGED and record.training_version == 1:
             assert names != record.fold_fingerprints, f"{record.method}: old results would be taken for new ones"
             continue
         assert names == record.fold_fingerprints, (record.method, record.run)
-        assert problem.run_name(specs) == record.fingerprint
+        assert searched.run_name(specs) == record.fingerprint

@@ -104,7 +104,10 @@ ADDED_OPTIONS = {
     ],
     "python -m reproduce export model folder --method contrastive --to best_model": ["--method", "untrained"],
     "python -m reproduce run folder --data my_images": TINY,
-    "python -m reproduce run quickstart --methods contrastive,angular.yaml": [*BRIEF, "--methods", "angular.yaml"],
+    "python -m reproduce run quickstart --methods contrastive,angular.yaml --compare angular": [
+        *BRIEF,
+        *("--methods", "angular.yaml", "--compare", "angular"),
+    ],
     "python -m reproduce methods my_loss.yaml": [],
     "python -m reproduce run quickstart --methods contrastive,my_loss.yaml --compare my_loss": [
         *(*BRIEF, "--methods", "my_loss.yaml")

@@ -154,7 +154,7 @@ def test_ways_to_spend_the_trials_show_their_cost_and_what_they_can_show():
 
 
 def test_three_searches_show_smaller_differences_than_one():
-    shown = said_of_budget(**{"search.trials": 50})
+    shown = said_of_budget(**{"search.trials": 50, "search.searches": 1})
     ways = {way: float(points) for way, points in re.findall(r"(\d x \d+)[^\n]* (\d+\.\d) points", shown)}
     assert list(ways) == ["1 x 50", "3 x 17", "3 x 50"]
     assert ways["3 x 50"] <= ways["3 x 17"] < ways["1 x 50"]

@@ -24,10 +24,11 @@ def test_every_experiment_loads_and_names_existing_things():
             trunk_entry(experiment.trunk)
 
 
-def test_quickstart_compares_four_trained_methods_with_the_untrained_trunk():
+def test_quickstart_compares_three_trained_methods_with_the_untrained_trunk():
     experiment = load_experiment("quickstart", {})
     trained = [name for name in experiment.methods if load_card(name).loss is not None]
-    assert len(trained) >= 4
+    assert len(trained) >= 3
+    assert (experiment.search.searches, experiment.search.trials) == (3, 15)
     assert "untrained" in experiment.methods
     assert experiment.folds == 4
     assert experiment.dataset.name in EMBEDDED

@@ -108,7 +108,9 @@ def test_a_session_has_the_experiments_problem(where):
 
 
 def test_trainings_are_trials_and_reproductions_on_every_fold(where):
-    opened = open_session("quickstart", quickstart(folds=3, search__trials=5, reproductions=2), where, None)
+    opened = open_session(
+        "quickstart", quickstart(folds=3, search__trials=5, search__searches=1, reproductions=2), where, None
+    )
     studies = opened.studies()
     counts = {key: opened.protocol.trainings_of(study) for key, study in studies.items()}
     # The small network starts with random weights, so even its untrained runs differ.

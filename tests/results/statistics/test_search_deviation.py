@@ -50,7 +50,7 @@ def test_no_record_is_near_a_search_of_few_trials(trials):
 
 
 def test_a_record_without_repeated_searches_says_nothing():
-    assert search_deviation(MeasuredExperiment.kept("quickstart"), PrimaryScore()) is None
+    assert search_deviation(MeasuredExperiment.kept("quickstart_one_search"), PrimaryScore()) is None
 
 
 def test_one_loss_searched_twice_is_not_called_different_from_itself():

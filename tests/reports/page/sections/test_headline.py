@@ -113,7 +113,7 @@ def test_given_settings_are_compared_by_runs():
 
 
 def test_single_searches_without_a_record_compare_settings():
-    assert headline(kept("quickstart")) == (
+    assert headline(kept("quickstart_one_search")) == (
         "Normalized Softmax has the highest mean (39.5). How far two searches of this size differ is not known here; "
         "the table compares the settings that were found, not the methods. Three searches of each would say."
     )

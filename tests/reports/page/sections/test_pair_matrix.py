@@ -75,7 +75,7 @@ def test_equal_methods_and_untested_pairs_have_their_words():
 
 
 def test_without_a_record_there_are_reasons_and_no_bars():
-    matrix = pair_matrix(Material("quickstart", MeasuredExperiment.kept("quickstart")))
+    matrix = pair_matrix(Material("quickstart", MeasuredExperiment.kept("quickstart_one_search")))
     assert {cell.kind for cell in matrix.cells} == {"untested"}
     assert all("how far two searches of this size differ is not known" in cell.detail for cell in matrix.cells)
     assert matrix.caption.endswith("is not known, so there are no verdicts about methods.")

@@ -46,7 +46,7 @@ def test_the_points_are_the_single_searches_and_the_interval_is_that_of_the_comp
 
 def test_only_claims_make_leaders():
     assert not any(row.leads for row in ranking(material(values(a=A, c=C))).rows)
-    without_record = ranking(Material("quickstart", MeasuredExperiment.kept("quickstart")))
+    without_record = ranking(Material("quickstart", MeasuredExperiment.kept("quickstart_one_search")))
     assert not any(row.leads or row.letters for row in without_record.rows)
     assert without_record.notes == (
         "The intervals are over runs of the settings found. Another search is not in them.",

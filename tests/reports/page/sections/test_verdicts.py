@@ -52,7 +52,7 @@ def test_while_searches_are_missing_no_relation_is_claimed():
 
 
 def test_single_searches_name_what_is_needed_first_and_settings_as_such():
-    quickstart = verdicts_of(kept("quickstart"))
+    quickstart = verdicts_of(kept("quickstart_one_search"))
     needed = "Three searches of each method would say more than one."
     assert f"{needed} How far two searches of this size differ is not known." in said(quickstart, "best")[0]
     (settings,) = said(quickstart, "settings")
@@ -112,7 +112,7 @@ def test_the_budget_counts_searches_where_they_are_repeated():
 
 
 def test_limits_name_the_unit_the_budget_and_what_is_missing():
-    assert limits(kept("quickstart")) == (
+    assert limits(kept("quickstart_one_search")) == (
         "What limits this answer: 6 of 50 trials; 3 of 10 reproductions; one search per method; 44 of 48 trainings cut "
         "off while the score still rose; how far two searches of this size differ is not known."
     )
@@ -131,6 +131,6 @@ def test_a_part_of_a_dataset_limits_the_answer():
     assert limits(Material("cub200_small", experiment)).startswith(
         "What limits this answer: a part of the dataset, 100 classes of cub200; 6 of 50 trials; "
     )
-    assert "a part of" not in limits(kept("quickstart"))
+    assert "a part of" not in limits(kept("quickstart_one_search"))
     note = "Only a part of the dataset was used: 100 classes of cub200. Scores on the whole of it differ."
     assert note in table_of(experiment).notes
