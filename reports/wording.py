@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from results.statistics.comparison_result import ComparedPair, ComparisonResult, MethodValues
+from results.statistics.cut_off import RangeEnd
 from results.statistics.intervals import Interval
 from results.statistics.search_deviation import SearchDeviation
 
@@ -100,6 +101,12 @@ def searches_differ(assumed: SearchDeviation) -> str:
     """
     typical = 100 * 2**0.5 * assumed.deviation
     return f"searches of this size have differed by about {typical:.1f} points ({assumed.record}: {assumed.setting})"
+
+
+def end_of_range(end: RangeEnd) -> str:
+    """Write a value at an end of its range: `loss.omega 1 (highest)`, or `... (highest in 2 of 3 searches)`."""
+    count = f" in {end.found} of {end.searches} searches" if end.searches > 1 else ""
+    return f"{end.target} {end.value:g} ({end.end}{count})"
 
 
 def asked_pairs(comparison: ComparisonResult, titles: Mapping[str, str]) -> str:

@@ -3,21 +3,47 @@
 A claim is answered by the comparison of one experiment that compares both methods, never by runs of several. Of several
 experiments the one under the conditions of the claim's table is taken, then the one with the most complete searches,
 then the one with the most runs, then the latest. Scores play no part in this choice.
+
+A claim holds or is contradicted under its own conditions alone. Under others the verdict says what is seen here: a
+frozen trunk, a part of the dataset or another network can turn a true difference around.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import get_args
+from typing import Literal, get_args
 
 from reports.published.eligibility import StoredExperiment, concerns, models_of, objections
 from results.published.claims_file import Claim
 from results.published.rows import row_origin
 from results.published.tables import PublishedCell, PublishedColumn, PublishedRow, published_table, published_tables
-from results.statistics.measured_noise import kept_measurements, nearest_noise, setting_phrase
+from results.statistics.cut_off import RangeEnd, range_ends
+from results.statistics.measured_noise import kept_measurements, measured_noise, setting_phrase
 from results.statistics.primary_comparison import Metric, score_of
-from results.statistics.print_alone import ClaimVerdict, PrintAnswer, RunsAnswer, print_answer, runs_answer
+from results.statistics.print_alone import PrintAnswer, RunsAnswer, print_answer, runs_answer
 from results.store.experiment_results import MeasuredExperiment
+
+ClaimVerdict = Literal[
+    "holds",
+    "contradicted",
+    "seen here too",
+    "not seen here",
+    "the other way here",
+    "cannot tell",
+    "not compared",
+    "not run",
+]
+"""`holds`: a is better under the conditions of the claim. `contradicted`: b is.
+
+`seen here too`: a is better under other conditions. `the other way here`: b is. `not seen here`: under other conditions
+the two are within the margin, of which more was claimed. `not compared`: there are runs of both methods, but no
+experiment compares them in this score.
+"""
+
+_DIRECTIONS: dict[str, tuple[ClaimVerdict, ClaimVerdict]] = {
+    "a better": ("holds", "seen here too"),
+    "b better": ("contradicted", "the other way here"),
+}
 
 
 @dataclass(frozen=True)
@@ -26,6 +52,8 @@ class ExperimentAnswer:
 
     Attributes:
         setting: Its setting as a phrase.
+        verdict: Never `not compared` or `not run`.
+        range_ends: Hyperparameters of the two methods whose best value lies at an end of its range.
         differences: How its conditions differ from those of the claim's table, as phrases; None if the claim names no
             published table, so that its conditions are not known.
     """
@@ -34,7 +62,15 @@ class ExperimentAnswer:
     dataset: str
     setting: str
     answer: RunsAnswer
+    verdict: ClaimVerdict
     differences: tuple[str, ...] | None
+    range_ends: tuple[RangeEnd, ...]
+
+    @property
+    def comparison(self) -> tuple[object, ...]:
+        """Equal for answers to several claims that are one comparison: the same experiment, pair and score."""
+        pair, score = self.answer.pair, self.answer.score
+        return self.experiment, frozenset((pair.a, pair.b)), score.metric, score.embeddings
 
 
 @dataclass(frozen=True)
@@ -60,7 +96,7 @@ class AnsweredClaim:
     def verdict(self) -> ClaimVerdict:
         """The verdict of runs on the claim's dataset."""
         if self.runs is not None:
-            return self.runs.answer.verdict
+            return self.runs.verdict
         return "not compared" if self.not_compared else "not run"
 
 
@@ -122,7 +158,7 @@ def _answered(
     runs = answers.pop(claim.dataset, None)
     return AnsweredClaim(
         claim,
-        print_answer(claim, nearest_noise(measured, claim.dataset, claim.metric, claim.kind)),
+        print_answer(claim, measured_noise(measured, claim.dataset, claim.metric, claim.kind)),
         runs,
         () if runs else tuple(answers.values()),
         _quoted(claim),
@@ -146,9 +182,25 @@ def _experiment_answer(claim: Claim, stored: StoredExperiment) -> ExperimentAnsw
     answer = runs_answer(stored.measured, score, claim.a.method, claim.b.method, claim.difference / 100)
     if answer is None:
         return None
+    differences, methods = _differences(claim, stored), (claim.a.method, claim.b.method)
     return ExperimentAnswer(
-        stored.name, stored.dataset, setting_phrase(stored.measured), answer, _differences(claim, stored)
+        stored.name,
+        stored.dataset,
+        setting_phrase(stored.measured),
+        answer,
+        _verdict(claim, answer, differences == ()),
+        differences,
+        tuple(end for end in range_ends(stored.measured) if end.method in methods),
     )
+
+
+def _verdict(claim: Claim, answer: RunsAnswer, its_conditions: bool) -> ClaimVerdict:
+    pair = answer.pair
+    if pair.direction in _DIRECTIONS:
+        own, other = _DIRECTIONS[pair.direction]
+        return own if its_conditions else other
+    claimed_more = claim.difference / 100 > answer.comparison.margin
+    return "not seen here" if not its_conditions and pair.size == "within" and claimed_more else "cannot tell"
 
 
 def _differences(claim: Claim, stored: StoredExperiment) -> tuple[str, ...] | None:

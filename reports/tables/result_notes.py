@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from reports.wording import capitalized, counted, failed_searches, joined, listed, plural, searches_differ
+from reports.wording import capitalized, counted, end_of_range, failed_searches, joined, listed, plural, searches_differ
 from results.records.experiment_summary import ExperimentSummary
 from results.spec.data_choice import OWN_DATA, DrawnSplit
 from results.spec.experiment_spec import PrimaryScore
@@ -246,8 +246,7 @@ def range_end_notes(measured: MeasuredExperiment, titles: Mapping[str, str] | No
     names = titles or measured.summary.methods
     by_method: dict[str, list[str]] = {}
     for one in range_ends(measured):
-        count = f" in {one.found} of {one.searches} searches" if one.searches > 1 else ""
-        by_method.setdefault(names[one.method], []).append(f"{one.target} {one.value:g} ({one.end}{count})")
+        by_method.setdefault(names[one.method], []).append(end_of_range(one))
     if not by_method:
         return []
     cases = [f"{title}: {', '.join(ends)}" for title, ends in by_method.items()]

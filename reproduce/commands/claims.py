@@ -40,8 +40,9 @@ def claims(
 ) -> None:
     """Judge claims that one method is better than another, by the printed numbers and by the runs in the store.
 
-    Runs answer holds, contradicted, cannot tell, not compared or not run. Print alone tells whether a difference is
-    larger than the noise of the runs behind it.
+    Print alone tells whether a difference is larger than the noise of the runs behind it. Runs answer holds or
+    contradicted under the claim's conditions; under others seen here too, not seen here or the other way here; else
+    cannot tell, not compared or not run.
     """
     from reports.published.claim_answers import answer_claims
     from reports.tables.claims_table import claims_table

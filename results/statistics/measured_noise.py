@@ -1,4 +1,4 @@
-"""How much runs vary in measured settings, and which measured setting is nearest to one that was only printed.
+"""How much runs vary in measured settings.
 
 A printed number is often a single run of a single model. Its deviation is estimated from the folds' models: trainings
 of one method at one setting on one fold differ in their seeds alone. The deviation of the mean over folds follows from
@@ -34,35 +34,26 @@ class MeasuredNoise:
     degrees: int
     name: str
     setting: str
-    dataset: str
 
 
-def nearest_noise(
+def measured_noise(
     candidates: Iterable[tuple[str, MeasuredExperiment]], dataset: str, metric: str, kind: Kind
 ) -> MeasuredNoise | None:
-    """Return the deviation of the measured setting that is nearest to a printed one, of candidates with their names.
+    """Return a run-to-run deviation on a whole dataset, of candidates with their names.
 
-    Nearest is the same whole dataset, then a part of it, then another dataset with ImageNet weights, then any other.
-    Among equally near ones it is the one with the most degrees of freedom. Experiments on features, such as those of a
-    frozen trunk, come last: their runs vary less than those that train a network. None if no candidate has repeated
-    runs with this metric.
+    Of several it is the one with the most degrees of freedom. Runs on a part of the dataset do not fit, nor do those on
+    features, such as those of a frozen trunk: they vary less than runs that train a network. None if no candidate has
+    repeated runs with this metric.
     """
-    nearest: MeasuredNoise | None = None
-    best: tuple[bool, bool, bool, bool, int] | None = None
+    found = []
     for name, measured in candidates:
-        variance, degrees = _variance(measured.records, metric, kind)
         experiment = measured.summary.experiment
-        if degrees < _FEWEST_DEGREES or variance == 0:
-            continue
-        same = experiment.dataset.name == dataset
-        trunk = experiment.trunk
-        whole = same and not experiment.dataset.subset
-        key = (not trunk.is_input_features, whole, same, trunk.weights == "imagenet", degrees)
-        if best is None or key > best:
-            best = key
-            deviation, setting = float(np.sqrt(variance)), setting_phrase(measured)
-            nearest = MeasuredNoise(deviation, degrees, name, setting, experiment.dataset.name)
-    return nearest
+        fits = experiment.dataset.name == dataset and not experiment.dataset.subset
+        if fits and not experiment.trunk.is_input_features:
+            variance, degrees = _variance(measured.records, metric, kind)
+            if degrees >= _FEWEST_DEGREES and variance > 0:
+                found.append(MeasuredNoise(float(np.sqrt(variance)), degrees, name, setting_phrase(measured)))
+    return max(found, key=lambda noise: noise.degrees, default=None)
 
 
 @cache

@@ -1,122 +1,128 @@
-"""Answers of a kept record to the papers' claims, as a short table for a page of the documentation."""
+"""Answers of a kept record to the papers' claims, and the ± that papers print, as tables of the documentation."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 from reports.published.claim_answers import AnsweredClaim, ExperimentAnswer, answer_claims
 from reports.published.eligibility import StoredExperiment
-from reports.tables.claims_table import difference_words
+from reports.tables.claims_table import difference_words, range_words, verdict_counts
 from reports.tables.differences import size_words
+from reports.wording import counted
 from reproduce.config.deviations import deviations, mlrc_experiment
-from results.published.claims_file import shipped_claims
-from results.statistics.comparison_result import ComparedPair, Direction
+from results.published.claims_file import Claim, shipped_claims
+from results.published.spreads import READINGS, pooled_spread, printed_spreads
+from results.published.tables import PublishedColumn, published_table, published_tables
+from results.statistics.print_alone import noise_of
 from results.store.experiment_results import MeasuredExperiment
 
 
 def claims_markdown(name: str, measured: MeasuredExperiment) -> str:
-    """Return the papers' claims that the record can answer as Markdown: their number, and a row for each.
+    """Return the papers' claims that the record can answer as Markdown: their number, and a row for each comparison.
 
     Args:
         name: Name of the experiment that was run.
         measured: The kept record.
     """
-    summary = measured.summary
-    answers = answer_claims(shipped_claims(), [_stored(name, measured)])
-    answered = [(one, one.runs) for one in answers if one.runs is not None]
-    rows = [_row(one, runs, summary.methods) for one, runs in answered]
-    head = [
-        _summary([one for one, _ in answered]),
-        "",
-        "| Claim | Score | Claimed | Here | Answer |",
-        "|---|---|--:|--:|---|",
-    ]
-    return "\n".join([*head, *rows])
+    return _markdown(name, measured, elsewhere=False)
 
 
 def claims_elsewhere_markdown(name: str, measured: MeasuredExperiment) -> str:
-    """Return what a record shows of claims about other datasets than its own: a row for each pair of methods and score.
+    """Return what a record shows of claims about other datasets than its own, likewise.
 
     Nothing is said about the claimed sizes, since these belong to the claim's dataset.
-
-    Args:
-        name: Name of the experiment that was run.
-        measured: The kept record.
     """
-    summary = measured.summary
-    alike: dict[tuple[str, ...], list[AnsweredClaim]] = {}
-    for one in answer_claims(shipped_claims(), [_stored(name, measured)], any_dataset=True):
-        if one.elsewhere:
-            claim = one.claim
-            same = (claim.source, claim.a.method, claim.b.method, claim.metric, claim.kind)
-            alike.setdefault(same, []).append(one)
-    pairs = [claims[0].elsewhere[0].answer.pair for claims in alike.values()]
-    counts = Counter(_DIRECTIONS[pair.direction] for pair in pairs)
+    return _markdown(name, measured, elsewhere=True)
+
+
+def printed_deviations_markdown() -> str:
+    """Return the pooled printed ± of every dataset and score of which more is better as Markdown."""
+    columns = {column for name in published_tables() for column in published_table(name).columns}
     head = [
-        f"{len(pairs)} pairs: {', '.join(f'{number} {words}' for words, number in counts.items())}.",
-        "",
-        f"| Claim | Score | Claimed | On {summary.dataset} | Answer |",
-        "|---|---|--:|--:|---|",
+        "| dataset | score | embeddings | ± | deviation s | two equal single runs differ by | from |",
+        "|---|---|---|--:|--:|--:|---|",
     ]
-    rows = [_row_of_pair(claims, pair, summary.methods) for claims, pair in zip(alike.values(), pairs, strict=True)]
-    return "\n".join([*head, *rows])
+    return "\n".join([*head, *(row for column in sorted(columns) if (row := _row_of_spreads(column)))])
 
 
-_DIRECTIONS: dict[Direction, str] = {
-    "a better": "the same direction",
-    "b better": "the other direction",
-    "cannot tell": "cannot tell",
-}
+_TITLES = {"precision_at_1": "R@1", "map_at_r": "MAP@R", "map@1000": "mAP@1000", "nmi": "NMI"}
+_KINDS = {"single": "one model", "concatenated": "concatenated", "separated": "separated"}
 
 
-def _stored(name: str, measured: MeasuredExperiment) -> StoredExperiment:
+def _row_of_spreads(column: PublishedColumn) -> str:
+    title = _TITLES.get(column.metric, column.metric.replace("recall@", "R@"))
+    spreads = printed_spreads(column)
+    if not spreads or (title == column.metric):
+        return ""
+    read = [found for reading in READINGS if (found := pooled_spread(spreads, reading))]
+    noises = sorted((noise_of(*found, 1, 1), found[0]) for found in read)
+    noise, deviation = (
+        " to ".join(dict.fromkeys(f"{value:.2f}" for value in ends)) for ends in zip(noises[0], noises[-1], strict=True)
+    )
+    tables = ", ".join(dict.fromkeys(spread.table for spread in spreads))
+    return _line((column.dataset, title, _KINDS[column.kind], str(len(spreads)), deviation, noise, tables))
+
+
+def _markdown(name: str, measured: MeasuredExperiment, elsewhere: bool) -> str:
     summary = measured.summary
-    return StoredExperiment(name, measured, deviations(name, summary), mlrc_experiment(summary.dataset))
+    stored = StoredExperiment(name, measured, deviations(name, summary), mlrc_experiment(summary.dataset))
+    alike: dict[tuple[object, ...], list[tuple[AnsweredClaim, ExperimentAnswer]]] = {}
+    for one in answer_claims(shipped_claims(), [stored], any_dataset=elsewhere):
+        answer = next(iter(one.elsewhere), None) if elsewhere else one.runs
+        if answer is not None:
+            alike.setdefault((answer.verdict, answer.comparison), []).append((one, answer))
+    answers = [answer for claims in alike.values() for _, answer in claims]
+    papers = len({one.claim.source for claims in alike.values() for one, _ in claims})
+    where = summary.dataset if elsewhere else "Here"
+    head = [
+        f"From {counted(papers, 'paper')}, {verdict_counts(answers)}. Conditions: {answers[0].setting}.",
+        "",
+        f"| Claim | Score | Claimed | {where} | Answer | At the end of its range |",
+        "|---|---|---|--:|---|---|",
+    ]
+    return "\n".join([*head, *(_row(claims, summary.methods, elsewhere) for claims in alike.values())])
 
 
-def _row_of_pair(claims: Sequence[AnsweredClaim], pair: ComparedPair, titles: dict[str, str]) -> str:
-    claim = claims[0].claim
-    differences = sorted({one.claim.difference for one in claims})
-    sizes = " to ".join(f"{size:+.{claim.digits}f}" for size in dict.fromkeys((differences[0], differences[-1])))
+def _row(claims: Sequence[tuple[AnsweredClaim, ExperimentAnswer]], titles: dict[str, str], elsewhere: bool) -> str:
+    claim, answer = claims[0][0].claim, claims[0][1]
     cells = (
-        f"{claim.source}: {titles[claim.a.method]} > {titles[claim.b.method]}",
+        f"{titles[claim.a.method]} > {titles[claim.b.method]}",
         claim.score,
-        f"{sizes} ({', '.join(dict.fromkeys(one.claim.dataset for one in claims))})",
-        difference_words(pair),
-        _DIRECTIONS[pair.direction],
+        _of_datasets([one for one, _ in claims]) if elsewhere else _of_places([one for one, _ in claims]),
+        difference_words(answer.answer.pair),
+        _answer(answer, [] if elsewhere else [one.claim for one, own in claims if own.answer.claimed == "excluded"]),
+        range_words(answer, titles),
     )
     return _line(cells)
 
 
-def _summary(answered: Sequence[AnsweredClaim]) -> str:
-    counts = Counter(one.verdict for one in answered)
-    words = ", ".join(f"{number} {'hold' if verdict == 'holds' else verdict}" for verdict, number in counts.items())
-    papers = len({one.claim.source for one in answered})
-    return f"{len(answered)} claims from {papers} paper{'s' if papers > 1 else ''}: {words}."
-
-
-def _row(one: AnsweredClaim, runs: ExperimentAnswer, titles: dict[str, str]) -> str:
-    claim, pair = one.claim, runs.answer.pair
-    compared = f"{titles[claim.a.method]} > {titles[claim.b.method]}{'†' if one.quoted else ''}"
-    cells = (
-        f"{claim.source}, {claim.place}: {compared}",
-        claim.score,
-        f"{claim.difference:+.{claim.digits}f}",
-        difference_words(pair),
-        _answer(runs),
+def _of_places(claims: Sequence[AnsweredClaim]) -> str:
+    """Claimed sizes with their places: `+1.5 (Proxy-ISA, Table 1), +1.0† (Proxy-ISA, Table 4)`."""
+    return ", ".join(
+        f"{_size(one.claim)}{'†' if one.quoted else ''} ({one.claim.source}, {one.claim.place})" for one in claims
     )
-    return _line(cells)
+
+
+def _of_datasets(claims: Sequence[AnsweredClaim]) -> str:
+    """Range of the claimed sizes with papers and datasets: `+0.2 to +2.4 (Proxy-ISA: cub200, sop)`."""
+    by_size = sorted((one.claim for one in claims), key=lambda claim: claim.difference)
+    sizes = " to ".join(dict.fromkeys((_size(by_size[0]), _size(by_size[-1]))))
+    papers = ", ".join(dict.fromkeys(one.claim.source for one in claims))
+    return f"{sizes} ({papers}: {', '.join(dict.fromkeys(one.claim.dataset for one in claims))})"
+
+
+def _size(claim: Claim) -> str:
+    return f"{claim.difference:+.{claim.digits}f}"
+
+
+def _answer(experiment: ExperimentAnswer, excluded: Sequence[Claim]) -> str:
+    """Direction, size against the margin and claimed sizes: `seen here too; within 0.5; +1.6 excluded`."""
+    answer = experiment.answer
+    parts = [experiment.verdict, answer.pair.untested or ""]
+    if answer.pair.size != "cannot tell":
+        parts.append(size_words(answer.pair, answer.comparison.margin))
+    if excluded and answer.pair.better != answer.pair.b:
+        parts.append(f"{', '.join(dict.fromkeys(map(_size, excluded)))} excluded")
+    return "; ".join(part for part in parts if part)
 
 
 def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
-
-
-def _answer(runs: ExperimentAnswer) -> str:
-    """Direction, size against the margin and claimed size: `holds; within 0.5; claimed size excluded`."""
-    answer = runs.answer
-    parts = [answer.verdict, answer.pair.untested or ""]
-    if answer.pair.size != "cannot tell":
-        parts.append(size_words(answer.pair, answer.comparison.margin))
-    if answer.verdict != "contradicted" and answer.claimed == "excluded":
-        parts.append("claimed size excluded")
-    return "; ".join(part for part in parts if part)

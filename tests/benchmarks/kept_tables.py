@@ -2,7 +2,8 @@
 
 A page shows the record `results/measured/NAME.json` between the comments `table: NAME` and `end of table`. The answers
 to the papers' claims stand between `claims: NAME of EXPERIMENT` and `end of claims`, and those to claims about other
-datasets between `claims elsewhere: NAME of EXPERIMENT` and `end of claims elsewhere`. How often a method is called
+datasets between `claims elsewhere: NAME of EXPERIMENT` and `end of claims elsewhere`, the ± that papers print between
+`printed deviations` and `end of printed deviations`. How often a method is called
 different from itself stands between `same method` and `end of same method`, the simulated errors and powers between
 `calibration` and `end of calibration`, and the README's table of findings between `findings` and `end of findings`.
 """
@@ -17,7 +18,7 @@ from reports.tables.result_table import table_of
 from results.store.experiment_results import FOLDER, MeasuredExperiment
 from results.whole_files import write_whole
 from tests.benchmarks.calibration import calibration_markdown
-from tests.benchmarks.kept_claims import claims_elsewhere_markdown, claims_markdown
+from tests.benchmarks.kept_claims import claims_elsewhere_markdown, claims_markdown, printed_deviations_markdown
 from tests.benchmarks.kept_findings import findings_markdown
 from tests.benchmarks.same_method import counts_markdown
 
@@ -58,6 +59,7 @@ _MARKDOWN: dict[str, Callable[[str], str]] = {
     "table": _table,
     "claims elsewhere": partial(_claims, claims_elsewhere_markdown),
     "claims": partial(_claims, claims_markdown),
+    "printed deviations": lambda _: printed_deviations_markdown(),
     "same method": lambda _: counts_markdown(),
     "calibration": lambda _: calibration_markdown(),
     "findings": lambda _: findings_markdown(),

@@ -3,8 +3,10 @@
 import pytest
 
 from reports.published.claim_answers import answer_claims, claimed_cells
+from reports.published.eligibility import StoredExperiment
 from reports.tables.differences import differences
 from results.published.claims_file import read_claims, shipped_claims
+from results.store.experiment_results import MeasuredExperiment
 from tests.support.measured_experiment import read
 from tests.support.published_world import MLRC, PAPER, changed, experiment, runs_of, single_runs
 
@@ -58,7 +60,7 @@ def test_runs_of_the_papers_experiment_answer_under_its_conditions():
 )
 def test_other_conditions_answer_and_are_named(stored, said):
     answer = answered(stored)
-    assert answer.verdict == "holds"
+    assert answer.verdict == "seen here too"
     assert said in answer.runs.differences
 
 
@@ -73,7 +75,40 @@ def test_a_quoted_value_was_not_measured_under_equal_conditions():
 
 def test_claims_without_a_published_table_have_unknown_conditions():
     answer = answered(of_paper(), setting="")
-    assert (answer.verdict, answer.runs.differences) == ("holds", None)
+    assert (answer.verdict, answer.runs.differences) == ("seen here too", None)
+
+
+def test_under_other_conditions_no_claim_holds_or_is_contradicted():
+    other = {"name": "mine"}
+    assert answered(of_paper(LOW, HIGH, **other)).verdict == "the other way here"
+    assert answered(of_paper([0.6], [0.61], **other)).verdict == "cannot tell"
+    equal = [[0.7, 0.7001, 0.7002], [0.7, 0.7001, 0.7002]]
+    assert answered(of_paper(*equal, **other)).verdict == "not seen here"
+    assert answered(of_paper(*equal)).verdict == "cannot tell", "size is another column than direction"
+    less = answered(of_paper(*equal, **other), values="68.1,67.8", setting="")
+    assert (less.verdict, less.runs.answer.pair.size) == ("cannot tell", "within"), "no more than the margin is claimed"
+
+
+def test_claims_that_are_one_comparison_are_known():
+    claims = claim() + claim(values="69.4,68.4", setting="proxy_isa_table4") + claim(score="MAP@R", setting="")
+    first, second, further = (one.runs for one in answer_claims(claims, [of_paper()]))
+    assert first.comparison == second.comparison != further.comparison
+    (turned,) = answer_claims(claim("proxy_anchor", "proxy_isa", setting=""), [of_paper()])
+    assert (turned.runs.comparison, turned.verdict) == (first.comparison, "the other way here")
+    (other,) = answer_claims(claim(), [of_paper(name="mine")])
+    assert other.runs.comparison != first.comparison
+
+
+def test_settings_at_an_end_of_their_range_come_with_the_answer():
+    kept = MeasuredExperiment.kept("mlrc_frozen_cub200_subset")
+    answer = answered(
+        StoredExperiment("mine", kept), a="nir_proxy_anchor", b="proxy_anchor", values="66.0,64.4", setting="nir_table1"
+    )
+    ends = {(end.method, end.target, end.end) for end in answer.runs.range_ends}
+    assert ends == {
+        ("nir_proxy_anchor", "loss.omega", "highest"),
+        ("proxy_anchor", "loss_optimizer.lr", "highest"),
+    }
 
 
 def test_the_experiment_is_chosen_by_conditions_then_runs_and_never_by_scores():
@@ -96,7 +131,7 @@ def test_pairs_and_scores_that_the_file_does_not_ask_for_are_not_compared():
     primary = {"metric": "precision_at_1", "embeddings": "separated", "compare": "best"}
     with_best = experiment("mine", changed(PAPER, primary=primary), runs)
     assert answered(with_best).verdict == "not compared"
-    assert answered(with_best, a="soft_triple", setting="").verdict == "holds"
+    assert answered(with_best, a="soft_triple", setting="").verdict == "seen here too"
     no_nmi = experiment("no_nmi", MLRC, runs_of("contrastive", HIGH) + runs_of("triplet", LOW))
     assert answered(no_nmi, a="contrastive", b="triplet", score="NMI").verdict == "not compared"
 
@@ -116,7 +151,7 @@ def test_answers_are_those_of_the_experiments_own_table():
 def test_an_own_card_from_a_file_is_found_by_its_name():
     runs = single_runs("my_loss", HIGH) + single_runs("proxy_anchor", LOW)
     stored = experiment("mine", changed(PAPER, methods=["cards/my_loss.yaml", "proxy_anchor"]), runs)
-    assert answered(stored, a="my_loss", setting="").verdict == "holds"
+    assert answered(stored, a="my_loss", setting="").verdict == "seen here too"
 
 
 def test_repeated_searches_answer_before_many_runs():
@@ -148,15 +183,18 @@ def test_other_datasets_answer_only_if_asked_and_never_change_the_verdict():
     answer = answered(on_glyphs(), any_dataset=True)
     assert answer.verdict == "not run"
     (elsewhere,) = answer.elsewhere
-    assert (elsewhere.dataset, elsewhere.answer.verdict) == ("glyphs", "contradicted")
+    assert (elsewhere.dataset, elsewhere.verdict) == ("glyphs", "the other way here")
     assert "dataset glyphs" in elsewhere.differences
     assert answered(on_glyphs(), of_paper(), any_dataset=True).elsewhere == ()
 
 
-def test_runs_in_the_store_on_the_same_dataset_give_the_noise():
-    measured = answered(of_paper()).printed.measured
-    assert (measured.name, measured.dataset, measured.degrees) == ("proxy_isa_table1/cub200", "cub200", 4)
-    assert answered().printed.measured.name == "results/measured/cub200_small_subset.json"
+def test_runs_in_the_store_on_the_same_whole_dataset_give_the_noise_where_no_paper_prints_one():
+    separated = {"score": "MAP@R separated", "setting": ""}
+    source = answered(of_paper(), **separated).printed.source
+    assert (source.name, source.degrees) == ("proxy_isa_table1/cub200", 4)
+    assert answered(of_paper(dataset={"subset": True}), **separated).printed.verdict == "no fitting deviation"
+    assert answered(**separated).printed.verdict == "no fitting deviation"
+    assert {spread.table for spread in answered(of_paper()).printed.source} > {"nir_table1"}
 
 
 def test_equal_values_of_other_networks_are_not_taken():

@@ -7,9 +7,11 @@ import pandas as pd
 import pytest
 
 from reports.published.claim_answers import answer_claims
+from reports.published.eligibility import StoredExperiment
 from reports.tables.claims_table import claims_table
 from reports.tables.formats import WRITERS, to_csv, to_json, to_latex
 from results.published.claims_file import read_claims, shipped_claims
+from results.store.experiment_results import MeasuredExperiment
 from tests.support.published_world import PAPER, changed, experiment, runs_of, single_runs
 from tests.support.sound_latex import check_latex
 
@@ -34,27 +36,48 @@ def words(table, column):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (ISA, "within noise of one run"),
+        (ISA, "within to beyond noise of one run"),
+        (ISA.replace("66.6", "67.9"), "within noise of one run"),
         (ISA.replace("66.6", "56.6"), "beyond noise of one run"),
-        (ISA.replace("cub200", "sop"), "within noise of one run on cub200"),
         (ISA.replace("66.6,", "66.6,5"), "beyond noise of 5 runs"),
-        (ISA.replace("66.6,", "66.6,5/1"), "within noise of 5/1 runs"),
+        (ISA.replace("66.6,", "66.6,5/1"), "beyond noise of 5/1 runs"),
         (ISA.replace("66.6,,", "66.6,10,0.3"), "beyond noise of 10 runs"),
-        (ISA.replace("R@1", "NMI"), "no deviation known"),
+        (ISA.replace("66.6,,", "66.6,,0.3"), "within to beyond noise"),
+        (ISA.replace("R@1", "MAP@R separated"), "no fitting deviation"),
+        (ISA.replace("cub200", "inshop"), "no fitting deviation"),
     ],
 )
 def test_print_alone_in_words(line, said):
     assert words(table_of(line), "print alone") == [said]
 
 
+@pytest.mark.parametrize(
+    ("line", "source"),
+    [
+        (ISA.replace("66.6,,", "66.6,10,0.3"), "own ±"),
+        (ISA, "28 printed ±"),
+        (ISA.replace("cub200", "glyphs"), "results/measured/"),
+        (ISA.replace("cub200", "inshop"), ""),
+    ],
+)
+def test_the_source_of_the_deviation_stands_in_the_row_and_below_the_table(line, source):
+    table = table_of(line)
+    (said,) = words(table, "from")
+    assert said.startswith(source)
+    assert bool(said) == bool(source)
+    remarks = " ".join(table.remarks)
+    assert ("28 printed ± for R@1 on cub200: s = 0.29 to 0.65 points, from proxy_isa_table2, nir_" in remarks) == (
+        source == "28 printed ±"
+    )
+    assert ("Measured deviation s: " in remarks) == source.startswith("results")
+    assert ("is read as the standard deviation between runs and as" in remarks) == source.endswith("±")
+
+
 def test_an_empty_store_leaves_out_the_columns_about_runs():
     table = table_of(ISA)
     assert "ours" not in [column.name for column in table.columns]
     assert words(table, "verdict of runs") == ["not run"]
-    assert table.notes == ("1 claim. Print alone: 1 within noise. Runs: 1 not run.",)
-    remarks = " ".join(table.remarks)
-    assert "from results/measured/cub200_small_subset.json (a part of cub200, efficientnet_lite0" in remarks
-    assert "not those of the claims" in remarks
+    assert table.notes == ("1 claim. Print alone: 1 within to beyond. Runs: 1 claim not run.",)
 
 
 def test_runs_have_a_sentence_with_numbers_correction_and_conditions():
@@ -76,8 +99,10 @@ def test_a_difference_that_rounds_to_zero_has_no_minus():
 
 def test_other_conditions_stand_in_the_table_and_in_the_sentence():
     table = table_of(ISA, of_paper(dataset={"subset": True}))
-    assert words(table, "verdict of runs") == ["holds (other conditions)"]
-    assert table.notes[0].endswith("Runs: 1 holds (1 of the answers under other conditions than the claim's).")
+    assert words(table, "verdict of runs") == ["seen here too"]
+    assert words(table, "conditions")[0].startswith("a part of cub200, bn_inception from ImageNet weights")
+    assert words(table_of(ISA, of_paper()), "conditions") == ["the claim's"]
+    assert table.notes[0].endswith("Runs: 1 claim answered by 1 comparison: 1 seen here too.")
     assert table.notes[1].endswith("Under other conditions: a subset of the dataset.")
 
 
@@ -88,6 +113,24 @@ def test_undecided_claims_say_what_it_would_take():
     assert "one of 1.5 takes 39 runs of each method" in table.notes[1]
     single = table_of(ISA, of_paper(high=[0.68], low=[0.67]))
     assert "1 run of each: +1.00 points; no verdict: single runs. " in single.notes[1]
+
+
+def test_distinct_comparisons_are_counted_and_not_claims():
+    again = ISA.replace("68.1,66.6", "69.4,68.4").replace("table1", "table4").replace("Table 1", "Table 4")
+    further = ISA.replace("R@1", "MAP@R").replace("proxy_isa_table1", "")
+    part = of_paper(dataset={"subset": True})
+    summary = table_of(ISA + again + further + ISA.replace("cub200", "sop"), part).notes[0]
+    assert summary.endswith("Runs: 3 claims answered by 2 comparisons: 2 seen here too; 1 claim not run.")
+
+
+def test_settings_at_an_end_of_their_range_stand_in_the_row():
+    kept = StoredExperiment("mine", MeasuredExperiment.kept("mlrc_frozen_cub200_subset"))
+    line = "NIR,Table 1,nir_proxy_anchor,proxy_anchor,cub200,R@1,66.0,64.4,,0.3/0.3,not stated,nir_table1\n"
+    table = table_of(line, kept)
+    (said,) = words(table, "end of range")
+    assert "nir_proxy_anchor: loss.omega 1 (highest)" in said
+    assert words(table_of(ISA, of_paper()), "end of range") == [""]
+    assert json.loads(to_json(table))[0]["range_ends"] == said
 
 
 def test_direction_size_and_claimed_size_are_separate_words():
@@ -126,9 +169,12 @@ def test_answers_from_other_datasets_are_named_and_said_once():
     settings = changed(PAPER, dataset={"name": "glyphs"})
     runs = runs_of("proxy_isa", [0.5, 0.51], "glyphs") + runs_of("proxy_anchor", [0.7, 0.71], "glyphs")
     table = table_of(ISA + ISA.replace("cub200", "cars196"), experiment("mine", settings, runs), any_dataset=True)
-    assert words(table, "verdict of runs") == ["not run; glyphs: contradicted"] * 2
+    assert words(table, "verdict of runs") == ["not run; glyphs: the other way here"] * 2
+    assert words(table, "claimed size") == ["", ""], "sizes are those of the claim's dataset"
+    answered = "2 claims not run; on other datasets 2 claims answered by 1 comparison: 1 the other way here."
+    assert table.notes[0].endswith(f"Runs: {answered}")
     assert len(table.notes) == 2
-    assert table.notes[1].startswith("proxy_isa > proxy_anchor, R@1, on glyphs instead: contradicted. mine, 2 runs")
+    assert table.notes[1].startswith("proxy_isa > proxy_anchor, R@1, on glyphs instead: the other way here. mine, 2")
 
 
 def test_quoted_values_are_marked():
@@ -145,7 +191,8 @@ def test_the_sheet_has_all_numbers():
     assert list(frame["verdict"]) == ["holds", "not run"]
     assert frame["difference"][0] == pytest.approx(10)
     assert frame["other_conditions"].fillna("")[0] == "none"
-    assert frame["noise"].notna().all()
+    assert (frame["noise_least"] < frame["noise_most"]).all()
+    assert frame["deviation_from"].str.endswith(" printed ±").all()
     assert json.loads(to_json(table))[1]["experiment"] is None
 
 

@@ -14,13 +14,13 @@ DEGREES = 8
 HEADER = "a,b,dataset,score,value_a,value_b,runs,plus_minus,plus_minus_kind\n"
 
 
-def claim(a, b, runs="", plus_minus="", kind=""):
-    (read,) = read_claims(f"{HEADER}one,other,cub200,R@1,{a},{b},{runs},{plus_minus},{kind}\n", "simulated")
+def claim(a, b, runs="", plus_minus="", kind="", dataset="made up", score="R@1"):
+    (read,) = read_claims(f"{HEADER}one,other,{dataset},{score},{a},{b},{runs},{plus_minus},{kind}\n", "simulated")
     return read
 
 
 def measured(deviation, degrees=DEGREES):
-    return MeasuredNoise(deviation / 100, degrees, "a record", "a setting", "cub200")
+    return MeasuredNoise(deviation / 100, degrees, "a record", "a setting")
 
 
 def share_beyond_noise(true_difference, n_a, n_b, seed=0):
@@ -46,23 +46,25 @@ def test_a_large_true_difference_is_beyond_the_noise_and_more_runs_see_smaller_o
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["95 % interval", "standard deviation", "not stated"])
-def test_a_printed_spread_gives_at_most_5_of_100_errors_whatever_it_means(kind):
+@pytest.mark.parametrize("true_runs", [2, 4])
+def test_a_printed_spread_gives_at_most_5_of_100_errors_whatever_it_means(kind, true_runs):
     rng = np.random.default_rng(1)
     beyond = tried = 0
+    quantile = {2: 12.706, 4: 3.182}[true_runs]
     for _ in range(600):
-        runs = 66 + rng.normal(0, DEVIATION, (2, 4))
+        runs = 66 + rng.normal(0, DEVIATION, (2, true_runs))
         means, deviations = runs.mean(axis=1), runs.std(axis=1, ddof=1)
-        half_widths = deviations * 3.182 / 2 if kind == "95 % interval" else deviations
+        half_widths = deviations * quantile / true_runs**0.5 if kind == "95 % interval" else deviations
         better = int(means[1] > means[0])
         order = [better, 1 - better]
         spread = "/".join(f"{half_widths[index]:.3f}" for index in order)
-        printed_runs = "" if kind == "not stated" else "4"
+        printed_runs = "" if kind == "not stated" else str(true_runs)
         if means[order[0]] - means[order[1]] < 0.001:
             continue
         one = claim(f"{means[order[0]]:.3f}", f"{means[order[1]]:.3f}", printed_runs, spread, kind)
         tried += 1
         answer = print_answer(one, measured(99))
-        assert answer.measured is None
+        assert answer.own
         beyond += answer.verdict == "beyond noise"
     error = beyond / tried
     assert error < 0.05 + 3 * (0.05 * 0.95 / tried) ** 0.5
@@ -72,23 +74,52 @@ def test_a_printed_spread_gives_at_most_5_of_100_errors_whatever_it_means(kind):
 
 def test_the_verdict_names_what_it_was_computed_from():
     near = print_answer(claim(66.5, 65.3), measured(DEVIATION))
-    assert (near.verdict, near.runs_a, near.runs_b) == ("within noise", 1, 1)
+    (noise,) = near.noises
+    assert (near.verdict, noise.runs_a, noise.runs_b) == ("within noise", 1, 1)
     # t(0.975, 8) = 2.306
-    assert near.noise == pytest.approx(2.306 * DEVIATION * 2**0.5, rel=1e-3)
-    assert near.measured.name == "a record"
+    assert noise.noise == pytest.approx(2.306 * DEVIATION * 2**0.5, rel=1e-3)
+    assert (near.source.name, near.own) == ("a record", False)
     assert print_answer(claim(69.5, 65.3), measured(DEVIATION)).verdict == "beyond noise"
     unknown = print_answer(claim(66.5, 65.3), None)
-    assert (unknown.verdict, unknown.noise, unknown.runs_needed) == ("no deviation known", None, None)
+    assert (unknown.verdict, unknown.source, unknown.noises) == ("no fitting deviation", None, ())
 
 
-def test_runs_that_are_not_stated_count_as_the_fewest_possible():
-    assert (print_answer(claim(66.5, 65.3, "5/3"), measured(1)).runs_a) == 5
-    with_spread = print_answer(claim(66.5, 65.3, "", "0.3/"), measured(1))
-    assert (with_spread.runs_a, with_spread.runs_b, with_spread.deviation) == (2, 1, 1)
+def test_printed_deviations_come_before_measured_ones():
+    """The values' own ±, then those of the same dataset, score and embeddings, then the measured one, then nothing."""
+    own = print_answer(claim(66.5, 65.3, "10", "0.3", "standard deviation", dataset="cub200"), measured(99))
+    assert own.own
+    assert own.least.deviation == pytest.approx(0.3)
+    pooled = print_answer(claim(66.5, 65.3, dataset="cub200", score="MAP@R concatenated"), measured(99))
+    assert {spread.table for spread in pooled.source} == {"mlrc_cub200"}
+    assert (pooled.own, len(pooled.noises), pooled.least.degrees) == (False, 1, 9 * len(pooled.source))
+    for dataset, score in (("cub200", "MAP@R separated"), ("inshop", "R@1"), ("made up", "R@1")):
+        assert print_answer(claim(66.5, 65.3, dataset=dataset, score=score), measured(1)).source == measured(1)
+        assert print_answer(claim(66.5, 65.3, dataset=dataset, score=score), None).verdict == "no fitting deviation"
+
+
+@pytest.mark.parametrize(
+    ("difference", "verdict"), [(0.2, "within noise"), (1.0, "within to beyond"), (2.0, "beyond noise")]
+)
+def test_a_spread_of_unstated_meaning_is_read_both_ways(difference, verdict):
+    answer = print_answer(claim(65 + difference, 65, "", "0.3/0.3"), None)
+    assert answer.verdict == verdict
+    # t(0.975, 8) = 2.306 with a standard deviation over 5 runs; t(0.975, 2) = 4.303 with a standard error over 2.
+    assert answer.least.noise == pytest.approx(2.306 * 0.3 * (2 / 5) ** 0.5, rel=1e-3)
+    assert answer.most.noise == pytest.approx(4.303 * 0.3 * 2**0.5, rel=1e-3)
+    assert print_answer(claim(66, 65, "5", "0.3/0.3"), None).verdict == "beyond noise"
+
+
+def test_one_spread_counts_only_if_it_is_stated():
+    assert print_answer(claim(66.5, 65.3, "", "0.3/"), measured(1)).source == measured(1)
+    assert print_answer(claim(66.5, 65.3, "5", "0.3/"), measured(1)).source == measured(1)
+    assert print_answer(claim(66.5, 65.3, "5", "0.3/", "standard deviation"), measured(1)).own
+    assert print_answer(claim(66.5, 65.3, "1", "0.3/0.3", "standard deviation"), measured(1)).source == measured(1)
+    assert print_answer(claim(66.5, 65.3, "5", "0/0", "standard deviation"), measured(1)).source == measured(1)
 
 
 def test_smaller_claims_take_more_runs():
-    needed = [print_answer(claim(65.3 + gain, 65.3), measured(DEVIATION)).runs_needed for gain in (0.6, 1.2, 2.4)]
+    answer = print_answer(claim(66.5, 65.3), measured(DEVIATION))
+    needed = [answer.least.runs_needed(gain) for gain in (0.6, 1.2, 2.4)]
     assert needed == sorted(needed, reverse=True)
     assert needed[0] > needed[2] > 1
-    assert print_answer(claim(65.301, 65.3), measured(DEVIATION)).runs_needed is None
+    assert answer.least.runs_needed(0.001) is None
