@@ -108,7 +108,7 @@ def board_content(board: Board, compare: str, made: str) -> BoardContent:
     heads = [_head(board, one, end) for one, end in zip(board.datasets, ends, strict=True)]
     if several:
         ends.append(end_of_mean)
-        heads.append(Head("mean", "all datasets count equally", f"{100 * end_of_mean:.1f}"))
+        heads.append(Head("mean", "", f"{100 * end_of_mean:.1f}"))
     rows = {id(pair): _row(board, pair, ends, relative=relative) for pair in pairs}
     groups = {verdict: tuple(rows[id(pair)] for pair in pairs if pair.verdict == verdict) for verdict in ORDER}
     shown = [verdict for verdict in ORDER if groups[verdict]]

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from reports.wording import capitalized, counted, joined, listed
+from reports.wording import counted, joined, listed
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.boards import Board, BoardDataset, Source
 from results.statistics.datasets import FEWEST_FOR_A_MEAN, BoardVerdict, PairOverDatasets
@@ -50,15 +50,16 @@ def board_headline(board: Board, pairs: Sequence[PairOverDatasets]) -> str:
     """Count the verdicts in a sentence."""
     counts, datasets = Counter(pair.verdict for pair in pairs), len(board.datasets)
     together: BoardVerdict = "consistent" if datasets >= FEWEST_FOR_A_MEAN else "same on both"
-    alike = (
-        f"{counts[together]:,} the same on both datasets"
-        if datasets < FEWEST_FOR_A_MEAN
-        else (f"{counts[together]:,} consistent over {datasets} datasets")
-    )
+    where = "on both datasets" if together == "same on both" else f"over {datasets} datasets"
+    alike = f"{_are(counts[together])} {'the same' if together == 'same on both' else 'consistent'} {where}"
     return (
-        f"Of {len(pairs):,} comparisons, {alike}, {counts['depends on the dataset']:,} opposite on two datasets, and "
+        f"Of {len(pairs):,} comparisons, {alike}, {_are(counts['depends on the dataset'])} opposite on two, and "
         f"{counts['cannot tell']:,} cannot be told."
     )
+
+
+def _are(count: int) -> str:
+    return f"{count:,} {'is' if count == 1 else 'are'}"
 
 
 def reading(board: Board, pairs: Sequence[PairOverDatasets], compare: str) -> str:
@@ -97,7 +98,7 @@ def mixed_words(board: Board) -> Iterator[str]:
 def doubts(board: Board) -> Iterator[str]:
     """Say what the intervals of each dataset are made from, and which methods are missing."""
     for one in board.datasets:
-        yield f"{capitalized(one.name)}: {_unit_words(one)}"
+        yield f"On {one.name}, {_unit_words(one)}"
     if board.left_out:
         yield f"Not on all datasets, so not on the board: {joined(list(board.left_out.values()))}."
 
@@ -162,7 +163,7 @@ def agreement_words(board: Board) -> Iterator[str]:
 def origin_words(board: Board) -> list[str]:
     """Name experiment, file or store, commits, budget and methods of each source, numbered as in the rows."""
     return [
-        f"[{number}] {capitalized(dataset.name)}: {source.name} from {source.place}, {commit_words(source)}, "
+        f"[{number}] {dataset.name}: {source.name} from {source.place}, {commit_words(source)}, "
         f"{source.budget}: {method_words(dataset, source, board)}."
         for number, (dataset, source) in enumerate(numbered_sources(board), start=1)
     ]
