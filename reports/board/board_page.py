@@ -18,12 +18,12 @@ from reports.board.board_words import (
     row_origins,
     unit_words,
 )
+from reports.board.boards import Board, BoardDataset
 from reports.page.content import Download
 from reports.page.render import render_template
 from reports.tables.formats import WRITERS
 from reports.tables.table import Cell, NumberFormat, interval_text, number_text, value_text
 from reports.wording import capitalized, counted, joined
-from results.statistics.boards import Board, BoardDataset
 from results.statistics.datasets import FEWEST_FOR_A_MEAN, DatasetDifference, MeanDifference, PairOverDatasets
 
 _NUMBER = NumberFormat(digits=2, scale=100, signed=True, ends="to")

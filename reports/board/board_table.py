@@ -14,15 +14,16 @@ from reports.board.board_words import (
     sorted_pairs,
     unit_words,
 )
+from reports.board.boards import Board, BoardDataset
+from reports.board.sources import Source
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
-from results.statistics.boards import Board, BoardDataset, Source
 from results.statistics.datasets import FEWEST_FOR_A_MEAN, MeanDifference, PairOverDatasets
 
 _ENDS = NumberFormat(digits=2, scale=100, signed=True, ends="to")
 _TIMES = NumberFormat(digits=2, signed=True, ends="to")
 
 _OF_PAIR = ("ahead_a", "ahead_b", "verdict")
-_OF_MEAN = ("mean", "low", "high", "prediction_low", "prediction_high")
+_OF_MEAN = ("value", "low", "high", "prediction_low", "prediction_high")
 _HEADER = (
     *("a", "b", "dataset", "metric", "variant", "protocol", "trunk", "embedding_size", "unit"),
     *("difference", "low", "high", "error", "degrees", "untested"),

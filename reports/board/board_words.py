@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from reports.board.boards import Board, BoardDataset
+from reports.board.sources import Source
 from reports.wording import counted, joined, listed
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.statistics.boards import Board, BoardDataset, Source
 from results.statistics.datasets import FEWEST_FOR_A_MEAN, BoardVerdict, PairOverDatasets
 from results.statistics.search_deviation import WIDENING
 

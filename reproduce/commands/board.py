@@ -11,7 +11,7 @@ from reproduce.commands.terminal import check_format, output_console, print_tabl
 from reproduce.errors import InputError
 
 if TYPE_CHECKING:
-    from results.statistics.boards import Board
+    from reports.board.boards import Board
 
 Experiments = Annotated[
     list[str] | None,
@@ -57,8 +57,8 @@ def board(
     methods alone, such as those of two labs, are joined.
     """
     from reports.board.board_table import board_table
+    from reports.board.boards import boards_of
     from reproduce.outputs.boards import latest_sources, named_sources, opened_places
-    from results.statistics.boards import boards_of
 
     check_format(output)
     with opened_places(store, artifacts) as stores:

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from reports.board.board_table import board_table
+from reports.board.boards import Board
+from reports.board.sources import Source, with_all_methods
 from reports.tables.formats import WRITERS
 from reproduce.config.method_card import suite_card
 from reproduce.errors import InputError
 from reproduce.outputs.find_runs import find_experiments
 from reproduce.storage import StoragePaths, existing_store, storage_paths
-from results.statistics.boards import Board, Source, with_all_methods
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import IncompleteExperimentError, Store
 from results.store.urls import shown_url
