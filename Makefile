@@ -59,10 +59,10 @@ bench: $(VENV)/dev.stamp
 bench-gpu: $(VENV)/dev.stamp
 	$(RUN) -m tests.benchmarks.gpu $(ARGS)
 
-# Simulates tables for some minutes; writes results/measured/calibration.json and its figure in the docs.
+# Simulates tables for some minutes; writes results/measured/calibration.json, its figure, and board_calibration.json.
 calibrate: $(VENV)/dev.stamp
 	$(RUN) -m tests.benchmarks.calibration $(ARGS)
-	$(RUN) -m tests.benchmarks.stopping
+	$(RUN) -m tests.benchmarks.board_calibration
 
 # Replays searches of stores (ARGS="--store sqlite:///runs/store.sqlite") or of the kept record, and simulates searches.
 bench-racing: $(VENV)/dev.stamp

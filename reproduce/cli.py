@@ -9,6 +9,7 @@ from rich.console import Console
 
 from reproduce import interrupts
 from reproduce.commands.bench import bench
+from reproduce.commands.board import board
 from reproduce.commands.claims import claims
 from reproduce.commands.coverage import coverage
 from reproduce.commands.data import app as data_app
@@ -47,6 +48,7 @@ app.command()(report)
 app.command()(figure)
 app.command()(coverage)
 app.command()(claims)
+app.command()(board)
 app.command()(methods)
 app.command()(datasets)
 app.command()(experiments)

@@ -99,9 +99,26 @@ class VerdictGroup:
 
 
 def render_page(content: PageContent) -> str:
-    """Render the whole page as HTML.
+    """Render an experiment's page as HTML; see `render_template`."""
+    return render_template(
+        "page.html",
+        page=content,
+        groups=verdict_groups([verdict for verdict in content.verdicts if verdict.kind not in _OF_PAPERS]),
+        papers=verdict_groups([verdict for verdict in content.verdicts if verdict.kind in _OF_PAPERS]),
+        parts_of={part: [section for section in content.tables if section.part == part] for part in get_args(Part)},
+        known=[origin.key for origin in content.origins],
+        figures_of={
+            part: figure_groups([figure for figure in content.figures if figure.part == part], part)
+            for part in get_args(FigurePart)
+        },
+        environments=environments_of(content.origins),
+    )
 
-    Every text of `content` is escaped. The page's content security policy forbids all requests, and all scripts except
+
+def render_template(name: str, **values: object) -> str:
+    """Render a page from its template and values, in one file with styles and script.
+
+    Every text of the values is escaped. The page's content security policy forbids all requests, and all scripts except
     the page's own.
     """
     templates = Environment(
@@ -113,17 +130,8 @@ def render_page(content: PageContent) -> str:
     )
     templates.filters |= {"duration": duration, "value_text": value_text, "interval_text": interval_text}
     script = (_FOLDER / "page.js").read_text(encoding="utf-8")
-    return templates.get_template("page.html").render(
-        page=content,
-        groups=verdict_groups([verdict for verdict in content.verdicts if verdict.kind not in _OF_PAPERS]),
-        papers=verdict_groups([verdict for verdict in content.verdicts if verdict.kind in _OF_PAPERS]),
-        parts_of={part: [section for section in content.tables if section.part == part] for part in get_args(Part)},
-        known=[origin.key for origin in content.origins],
-        figures_of={
-            part: figure_groups([figure for figure in content.figures if figure.part == part], part)
-            for part in get_args(FigurePart)
-        },
-        environments=environments_of(content.origins),
+    return templates.get_template(name).render(
+        **values,
         style=(_FOLDER / "page.css").read_text(encoding="utf-8"),
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),

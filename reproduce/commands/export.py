@@ -14,6 +14,8 @@ from reproduce.storage import opened_store
 from results.whole_files import whole_folder
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from results.store.store import Store
 
 FORMATS = ("parquet", "csv")
@@ -121,13 +123,19 @@ def study(
 def runs(
     to: NewFolder,
     output: Annotated[str, typer.Option("--format", help="Format of the files: parquet or csv.")] = "parquet",
+    experiment: Annotated[
+        str | None, typer.Option("--experiment", help="Only this experiment; `reproduce status` lists the names.")
+    ] = None,
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
 ) -> None:
-    """Write all results of the store as tables: runs, folds, curves, test points, class scores."""
+    """Write the results of the store as tables: runs, folds, curves, test points, class scores.
+
+    A run has a row for each experiment that it is in. Only rows of one experiment and method repeat each other.
+    """
     opened = opened_store(store, artifacts)
     with new_folder(to) as folder:
-        export_tables(opened, output, folder)
+        export_tables(opened, output, folder, experiment)
     _say_written(to)
 
 
@@ -148,8 +156,15 @@ def new_folder(to: Path) -> Iterator[Path]:
         yield folder
 
 
-def export_tables(store: "Store", form: str, folder: Path) -> None:
-    """Write the store's runs, folds, curves, test points and class scores as `runs.parquet`, `runs.csv` and so on."""
+def export_tables(store: "Store", form: str, folder: Path, experiment: str | None = None) -> None:
+    """Write runs, folds, curves, test points and class scores as `runs.parquet`, `runs.csv` and so on.
+
+    Args:
+        store: The store.
+        form: One of `FORMATS`.
+        folder: Where to write.
+        experiment: Name of the only experiment to write; None writes all.
+    """
     if form not in FORMATS:
         raise InputError(f"--format {form!r}: use {' or '.join(FORMATS)}")
     frames = {"folds": store.folds()}
@@ -161,11 +176,30 @@ def export_tables(store: "Store", form: str, folder: Path) -> None:
         "test_points": store.test_points(),
         "class_scores": store.class_scores(),
     }
+    if experiment is not None:
+        frames = _of_experiment(store, experiment, frames)
     for name, frame in frames.items():
         if form == "parquet":
             frame.to_parquet(folder / f"{name}.parquet", index=False)
         else:
             frame.to_csv(folder / f"{name}.csv", index=False)
+
+
+def _of_experiment(store: "Store", name: str, frames: "dict[str, pd.DataFrame]") -> "dict[str, pd.DataFrame]":
+    """The rows of one experiment's runs, and of the trainings of its runs and of its trials."""
+    from reproduce.outputs.find_runs import find_experiment
+
+    fingerprint = find_experiment(store, name).fingerprint
+    records = store.experiment_runs(fingerprint)
+    trainings = {training for record in records for training in (*record.fold_fingerprints, *record.chosen_by)}
+    for study in store.searches.of_experiment(fingerprint).values():
+        trainings |= {training for trial in study.trials for training in trial.trainings}
+    runs = frames["runs"]
+    kept = {"runs": runs[runs["experiment_fingerprint"] == fingerprint]}
+    wanted = {"class_scores": {record.fingerprint for record in records}}
+    for table in frames.keys() - kept.keys():
+        kept[table] = frames[table][frames[table]["fingerprint"].isin(wanted.get(table, trainings))]
+    return {table: kept[table] for table in frames}
 
 
 def _say_written(to: Path) -> None:

@@ -9,7 +9,6 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from reproduce.commands.open_sessions import open_sessions
 from reproduce.commands.options import (
     STORE,
     Artifacts,
@@ -24,6 +23,7 @@ from reproduce.commands.options import (
 )
 from reproduce.commands.terminal import output_console
 from reproduce.errors import InputError
+from reproduce.execution.open_sessions import open_sessions
 from reproduce.monitoring.time_left import in_words
 
 if TYPE_CHECKING:

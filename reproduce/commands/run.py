@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from reproduce.commands.open_sessions import open_sessions
 from reproduce.commands.options import (
     STORE,
     Artifacts,
@@ -32,6 +31,7 @@ from reproduce.commands.options import (
 )
 from reproduce.commands.terminal import output_console, say
 from reproduce.errors import InputError
+from reproduce.execution.open_sessions import open_sessions
 from reproduce.monitoring.time_left import in_words
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Reads experiment files (reproduce/experiments/*.yaml): the methods, the dataset and the settings of a comparison.
 
-Files are read without torch, so that tables can compare a stored experiment with its file. `commands.open_sessions`
+Files are read without torch, so that tables can compare a stored experiment with its file. `execution.open_sessions`
 checks that the dataset, the trunk and the metrics exist.
 """
 

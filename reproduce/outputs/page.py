@@ -146,7 +146,7 @@ def gather(name: str, fingerprint: str, store: Store) -> Material:
         mlrc=mlrc_experiment(measured.summary.dataset),
         sources=_sources(measured),
         repository=repository_address(),
-        made=_origin_line(fingerprint),
+        made=drawn_line(f" from experiment {fingerprint} of the store"),
     )
 
 
@@ -223,13 +223,14 @@ def _history(study: StoredStudy, budget: int) -> SearchHistory:
     return SearchHistory(tuple(points), parameters, startup)
 
 
-def _origin_line(fingerprint: str) -> str:
+def drawn_line(origin: str = "") -> str:
+    """Say when a page was drawn, by which version of the suite, and from what."""
     try:
         version = f" by metric-learning-reproductions {metadata.version('metric-learning-reproductions')}"
     except metadata.PackageNotFoundError:
         version = ""
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return f"Drawn on {now}{version} from experiment {fingerprint} of the store."
+    return f"Drawn on {now}{version}{origin}."
 
 
 def _write_figures(figures: tuple[Drawn, ...], folder: Path) -> list[str]:

@@ -82,11 +82,19 @@ def import_store(
     Nothing is written if the file is damaged or not of this kind.
     """
     with _one_line(file), tempfile.TemporaryDirectory() as folder:
-        unpacked = Path(folder)
-        with zipfile.ZipFile(file) as archive:
-            _unpack(archive, unpacked)
-        other = storage_paths(str(unpacked / STORE), unpacked / ARTIFACTS, None, None)
+        other = unpack_store(file, Path(folder))
         return merge_stores(into, other, keep_first=keep_first, progress=progress, lock_wait=lock_wait)
+
+
+def unpack_store(file: Path, folder: Path) -> StoragePaths:
+    """Check a file that `export_store` wrote, and unpack it into a folder; return the paths of the store there.
+
+    A file that is damaged or not of this kind is refused in one line.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with _one_line(file), zipfile.ZipFile(file) as archive:
+        _unpack(archive, folder)
+    return storage_paths(str(folder / STORE), folder / ARTIFACTS, None, None)
 
 
 def _without_files(where: StoragePaths, empty: Path) -> StoragePaths:

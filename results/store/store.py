@@ -22,10 +22,10 @@ from results.spec.training_spec import FoldSpec
 from results.store.contents import StoreContents, read_contents, start_after_all
 from results.store.database import Database, insert_or_replace, insert_unless_present, parsed, unreadable
 from results.store.leases import Leases
+from results.store.listed_runs import listed_runs, runs_of
 from results.store.patience import IncompleteExperimentError, LockWait, StoreError, patient_methods
 from results.store.schema import (
     EXPERIMENT_RUNS,
-    EXPERIMENT_STUDIES,
     EXPERIMENTS,
     FAILURES,
     FOLD_RESULTS,
@@ -275,25 +275,16 @@ class Store:
 
         Runs of a study that is no longer one of the experiment's, because a method's card has changed, are left out.
         """
-        listed, studies = EXPERIMENT_RUNS.c, EXPERIMENT_STUDIES.c
-        of_search = [studies[name] == listed[name] for name in ("experiment", "method", "search")]
-        query = (
-            sa.select(RUNS.c.record, listed.study)
-            .join(EXPERIMENT_RUNS, listed.run_fingerprint == RUNS.c.fingerprint)
-            .outerjoin(EXPERIMENT_STUDIES, sa.and_(*of_search))
-            .where((listed.experiment == experiment) & listed.study.is_not_distinct_from(studies.study))
-            .order_by(listed.method, listed.search, listed.run)
-        )
         with self._database.reading() as connection:
-            rows = connection.execute(query).all()
+            rows = connection.execute(runs_of(experiment)).all()
         # Two studies can find one setting and share its runs; the record names the first of them.
         return [parsed(RunRecord, row.record, self.url).model_copy(update={"study": row.study}) for row in rows]
 
     def runs(self) -> pd.DataFrame:
-        """Return all test evaluations, one row each; `frames.runs_frame` lists the columns."""
+        """Return the runs of all experiments, one row each; `frames.runs_frame` lists the columns."""
         from results.records.frames import runs_frame
 
-        return runs_frame(self._records())
+        return runs_frame(listed_runs(self._database))
 
     def class_scores(self) -> pd.DataFrame:
         """Return the scores of all test classes, one row per run and class; see `frames.class_scores_frame`."""

@@ -17,6 +17,7 @@ from reports.tables.formats import to_markdown
 from reports.tables.result_table import table_of
 from results.store.experiment_results import FOLDER, MeasuredExperiment
 from results.whole_files import write_whole
+from tests.benchmarks.board_calibration import board_calibration_markdown, board_markdown
 from tests.benchmarks.calibration import calibration_markdown
 from tests.benchmarks.kept_claims import claims_elsewhere_markdown, claims_markdown, printed_deviations_markdown
 from tests.benchmarks.kept_findings import findings_markdown
@@ -61,6 +62,8 @@ _MARKDOWN: dict[str, Callable[[str], str]] = {
     "claims": partial(_claims, claims_markdown),
     "printed deviations": lambda _: printed_deviations_markdown(),
     "same method": lambda _: counts_markdown(),
+    "board calibration": lambda _: board_calibration_markdown(),
+    "board": lambda _: board_markdown(),
     "calibration": lambda _: calibration_markdown(),
     "findings": lambda _: findings_markdown(),
 }

@@ -10,9 +10,9 @@ from PIL import Image
 from rich.console import Console
 
 from reproduce.commands import run as module
-from reproduce.commands.open_sessions import suitable_panels
 from reproduce.commands.run import ask_before_run
 from reproduce.config.experiment_file import load_experiments
+from reproduce.execution.open_sessions import suitable_panels
 from reproduce.execution.session import Session, open_session
 from reproduce.storage import open_store, storage_paths
 from results.spec.experiment_spec import Experiment

@@ -202,6 +202,8 @@ def test_exported_tables_have_the_contents_of_the_store(export, tiny_run, tmp_pa
         assert sorted(path.stem for path in (tmp_path / form).iterdir()) == sorted(frames)
         for name, frame in frames.items():
             back = read(tmp_path / form / f"{name}.{form}")
+            if name == "runs":
+                back["source_hash"] = back["source_hash"].astype(object).fillna("")
             pd.testing.assert_frame_equal(back, frame, check_dtype=False, check_exact=True)
 
 

@@ -3,9 +3,9 @@
 import pytest
 import yaml
 
-from reproduce.commands.open_sessions import checked
 from reproduce.config.experiment_file import experiment_names, load_experiments
 from reproduce.errors import InputError
+from reproduce.execution.open_sessions import checked
 from tests.support.command_line import TINY, ask
 
 RGB = {"channels": "RGB", "mean": [0.5, 0.5, 0.5], "std": [1, 1, 1]}

@@ -1,0 +1,1 @@
+"""Boards: several experiments on several datasets, as a table and as a page."""

@@ -1,0 +1,147 @@
+"""What may stand on one board, and what stays apart, with a line that says why."""
+
+from dataclasses import replace
+
+import pytest
+
+from reports.board.boards import boards_of
+from reports.board.sources import with_all_methods
+from tests.benchmarks.board_calibration import kept_board, plain_average
+from tests.support.several_datasets import LEVELS, experiment, source
+
+FROZEN = {"trunk": {"name": "efficientnet_lite0", "weights": "imagenet", "frozen": True}}
+
+
+def names(board):
+    return [dataset.name for dataset in board.datasets]
+
+
+def test_datasets_under_the_same_conditions_stand_together():
+    found = boards_of([source("cub200"), source("cars196"), source("sop")])
+    (board,) = found.boards
+    assert (names(board), list(board.methods), found.left_out) == (["cub200", "cars196", "sop"], list(LEVELS), ())
+    assert {pair.verdict for pair in board.pairs()} == {"consistent"}
+    assert len(board.pairs()) == 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (FROZEN, "trunk frozen efficientnet_lite0, imagenet weights"),
+        ({"trunk": {"name": "small_conv", "weights": "random", "pooling": "average_max"}}, "pooling average_max"),
+        ({"embedding_size": 64}, "embedding size 64"),
+        ({"protocol": "standard"}, "protocol standard"),
+        ({"primary": {"metric": "precision_at_1"}}, "score concatenated precision_at_1"),
+    ],
+)
+def test_unlike_things_stay_apart_and_a_line_says_why(settings, said):
+    unlike = source("sop", None, settings)
+    found = boards_of([source("cub200"), source("cars196"), unlike])
+    assert [names(board) for board in found.boards] == [["cub200", "cars196"]]
+    (line,) = found.left_out
+    assert "on_sop on sop stands alone" in line
+    assert said in line
+    mixed = boards_of([source("cub200"), source("cars196"), unlike], mixed=True)
+    assert len(mixed.boards[0].datasets) == (2 if "primary" in settings else 3), "scores are never mixed"
+
+
+def test_mixed_boards_name_what_differs():
+    (board,) = boards_of([source("cub200"), source("sop", None, FROZEN)], mixed=True).boards
+    assert board.differing == ("trunk",)
+    assert "trunk" not in board.conditions
+
+
+def test_experiments_that_differ_in_their_methods_are_one():
+    ours = source("cub200", {"mine": 0.7}, name="run", place="ours.sqlite")
+    theirs = source("cub200", name="baselines", place="lab.zip")
+    other = source("cars196", {**LEVELS, "mine": 0.7})
+    (board,) = boards_of([ours, theirs, other]).boards
+    assert list(board.methods) == ["mine", *LEVELS]
+    first = board.datasets[0]
+    assert {key: one.place for key, one in first.origin.items()} == {
+        "mine": "ours.sqlite",
+        **dict.fromkeys(LEVELS, "lab.zip"),
+    }
+    assert first.sources == (ours, theirs)
+
+
+def test_a_second_experiment_with_other_settings_is_named():
+    longer = source("cub200", None, {"seed": 1}, name="other_seed")
+    found = boards_of([source("cub200"), longer, source("sop")])
+    assert names(found.boards[0]) == ["cub200", "sop"]
+    assert "other_seed (store.sqlite) is not drawn: on_cub200 is on cub200 too" in found.left_out[0]
+
+
+def test_other_data_of_one_name_is_no_second_dataset_and_no_part_of_the_first():
+    other = source("cub200", {"mine": 0.7}, data_fingerprint="changed images")
+    assert "not drawn" in boards_of([source("cub200"), other, source("sop")]).left_out[0]
+
+
+def test_a_users_folders_are_datasets_of_their_own():
+    folders = [source("folder", name=name, data_fingerprint=name) for name in ("shoes", "hats")]
+    assert names(boards_of(folders).boards[0]) == ["folder (shoes)", "folder (hats)"]
+
+
+def test_a_part_of_a_dataset_says_so():
+    part = source("cub200", None, {"dataset": {"name": "cub200", "subset": True}})
+    assert names(boards_of([part, source("sop")]).boards[0]) == ["part of cub200", "sop"]
+
+
+def test_methods_that_train_nothing_or_are_not_everywhere_are_not_on_the_board():
+    levels = {"untrained": 0.3, **LEVELS}
+    (board,) = boards_of([source("cub200", {**levels, "arcface": 0.5}), source("sop", levels)]).boards
+    assert list(board.methods) == list(LEVELS)
+    assert board.left_out == {"arcface": "arcface"}
+
+
+def test_datasets_without_common_methods_are_no_board():
+    found = boards_of([source("cub200", {"triplet": 0.5}), source("sop", {"cosface": 0.5})])
+    assert found.boards == ()
+    assert "cub200, sop have fewer than two trained methods in common" in found.left_out[0]
+
+
+def test_the_best_is_best_by_mean_rank():
+    sources = [
+        source("cub200", {"cosface": 0.6, "triplet": 0.5, "margin": 0.59}),
+        source("sop", {"cosface": 0.3, "triplet": 0.29, "margin": 0.1}),
+        source("cars196", {"cosface": 0.3, "triplet": 0.9, "margin": 0.1}),
+    ]
+    (board,) = boards_of(sources).boards
+    assert board.by_rank[0] == "cosface", "the plain average is highest for triplet"
+    assert [(pair.a, pair.b) for pair in board.pairs("best")] == [("cosface", "triplet"), ("cosface", "margin")]
+    assert board.pairs("best")[0].verdict == "depends on the dataset"
+    assert [pair.a for pair in board.pairs("margin")] == ["margin", "margin"]
+
+
+def test_methods_of_earlier_starts_are_added_if_they_are_complete():
+    whole = experiment("cub200")
+    only = whole.summary.model_copy(update={"methods": {"cosface": "CosFace"}, "runs": {"cosface": 3}})
+    records = tuple(one for one in whole.records if (one.method, one.search) != ("margin", 2))
+    found = with_all_methods(replace(whole, summary=only, records=records), {"triplet": "Triplet"})
+    assert found.summary.methods == {"cosface": "CosFace", "triplet": "Triplet"}
+    assert {one.method for one in found.records} == {"cosface", "triplet"}
+    assert found.summary.runs["triplet"] == 3
+
+
+def test_missing_searches_are_no_finished_experiment():
+    one = source("cub200")
+    assert one.finished
+    fewer = replace(one, measured=replace(one.measured, records=one.measured.records[:-1]))
+    assert not fewer.finished
+    (board,) = boards_of([fewer, source("sop")]).boards
+    assert {pair.on[0].untested for pair in board.pairs()} == {"", "searches missing"}
+
+
+def test_the_kept_records_contradict_each_other_as_often_as_they_agree():
+    board = kept_board()
+    pairs = board.pairs()
+    assert [sum(pair.on[place].side != 0 for pair in pairs) for place in (0, 1)] == [11, 68]
+    verdicts = [pair.verdict for pair in pairs]
+    assert (len(pairs), verdicts.count("same on both"), verdicts.count("depends on the dataset")) == (171, 2, 2)
+    assert board.agreements[0].correlation == pytest.approx(0.03, abs=0.005)
+    assert board.units == (None, pytest.approx(0.0812, abs=1e-4)), "on birds a typical difference is noise"
+    averaged = plain_average(board)
+    assert averaged["correlations"] == {
+        "part of cub200": pytest.approx(0.10, abs=0.005),
+        "glyphs": pytest.approx(0.99, abs=0.005),
+    }

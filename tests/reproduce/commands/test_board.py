@@ -1,0 +1,152 @@
+"""`reproduce board`: which experiments stand on it, from stores, files of labs and records; files and messages."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from reports.tables.formats import WRITERS
+from reproduce.outputs.boards import FILES
+from reproduce.storage import storage_paths
+from reproduce.store_care.store_file import export_store
+from results.store.store import Store
+from tests.support.command_line import REFUSE_TORCH, ask, environment
+from tests.support.several_datasets import LEVELS, experiment
+
+
+@pytest.fixture
+def say(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: ask("board", *map(str, arguments), capsys=capsys, monkeypatch=monkeypatch)
+
+
+def keep(folder, name, *datasets, file="runs/store.sqlite", **changes):
+    """Put an experiment on each of these datasets into a store."""
+    path = folder / file
+    path.parent.mkdir(exist_ok=True)
+    store = Store(f"sqlite:///{path}", path.parent / "artifacts")
+    for dataset in datasets:
+        measured = experiment(dataset, **changes)
+        panel = f"{name}/{dataset}"
+        fingerprint = measured.summary.experiment.fingerprint(panel, dataset)[:16]
+        store.put_experiment(fingerprint, panel, measured.summary)
+        for record in measured.records:
+            store.put_run(record)
+            store.enlist(fingerprint, record.method, record)
+    return store
+
+
+def datasets_of(answer):
+    assert answer.code == 0, answer.err
+    return {row["dataset"] for row in json.loads(answer.out)}
+
+
+def test_without_names_the_latest_finished_experiment_of_each_dataset_is_drawn(say, tmp_path):
+    keep(tmp_path, "earlier", "cub200", settings={"seed": 1})
+    keep(tmp_path, "mine", "cub200", "cars196", "sop")
+    unfinished = experiment("inshop").summary
+    Store(f"sqlite:///{tmp_path}/runs/store.sqlite", tmp_path).put_experiment("0" * 16, "begun", unfinished)
+    answer = say("--format", "json")
+    assert datasets_of(answer) == {"cub200", "cars196", "sop"}
+    assert {row["experiment_a"] for row in json.loads(answer.out)} == {"mine/cub200", "mine/cars196", "mine/sop"}
+    assert answer.err == (
+        "earlier/cub200 (runs/store.sqlite) is not drawn: mine/cub200 is on cub200 too, with other settings or data; "
+        "name one of them\n"
+    )
+
+
+def test_named_experiments_alone_are_drawn(say, tmp_path):
+    keep(tmp_path, "mine", "cub200", "cars196", "sop")
+    assert datasets_of(say("mine/cub200", "mine/sop", "--format", "json")) == {"cub200", "sop"}
+    assert datasets_of(say("mine", "--format", "json")) == {"cub200", "cars196", "sop"}
+
+
+def test_files_of_labs_and_records_stand_beside_the_store(say, tmp_path):
+    keep(tmp_path, "mine", "cub200", levels={"my_loss": 0.7})
+    keep(tmp_path, "theirs", "cub200", "sop", file="lab/store.sqlite", levels={**LEVELS, "my_loss": 0.6})
+    export_store(storage_paths(str(tmp_path / "lab" / "store.sqlite"), None, None, None), tmp_path / "lab.zip")
+    (tmp_path / "cars.json").write_text(experiment("cars196", {**LEVELS, "my_loss": 0.7}).to_json())
+    stores = ("--store", "runs/store.sqlite", "--store", "lab.zip")
+    answer = say("mine", "theirs", "cars.json", *stores, "--compare", "my_loss", "--format", "json")
+    assert datasets_of(answer) == {"cub200", "sop", "cars196"}
+    places = {(row["dataset"], row["from_a"], row["from_b"]) for row in json.loads(answer.out)}
+    assert places == {
+        ("cub200", "runs/store.sqlite", "lab.zip"),
+        ("sop", "lab.zip", "lab.zip"),
+        ("cars196", "cars.json", "cars.json"),
+    }
+
+
+def test_a_start_with_my_loss_alone_keeps_the_imported_methods_on_the_board(say, tmp_path):
+    store = keep(tmp_path, "mine", "cub200", "sop")
+    for dataset in ("cub200", "sop"):
+        mine = experiment(dataset, {"my_loss": 0.9})
+        panel = f"mine/{dataset}"
+        fingerprint = mine.summary.experiment.fingerprint(panel, dataset)[:16]
+        store.put_experiment(fingerprint, panel, mine.summary)
+        for record in mine.records:
+            store.put_run(record)
+            store.enlist(fingerprint, record.method, record)
+    answer = say("--compare", "my_loss")
+    assert answer.code == 0, answer.err
+    assert "my_loss − CosFace" in answer.out
+    assert "same on both" in answer.out
+
+
+def test_files_of_all_formats_and_the_page_are_written(say, tmp_path):
+    keep(tmp_path, "mine", "cub200", "sop")
+    answer = say("--to", "board")
+    assert answer.code == 0, answer.err
+    assert sorted(path.name for path in (tmp_path / "board").iterdir()) == sorted(["index.html", *FILES.values()])
+    assert FILES.keys() == WRITERS.keys()
+    assert answer.out.startswith("sop, cub200: board/index.html; beside it ")
+    page = (tmp_path / "board" / "index.html").read_text()
+    assert "from mine/cub200" not in page
+    assert "mine/cub200 from runs/store.sqlite" in page
+
+
+def test_unlike_boards_have_folders_of_their_own(say, tmp_path):
+    for size in (64, 128):
+        keep(tmp_path, f"of_{size}", "cub200", "sop", settings={"embedding_size": size})
+    assert say("--to", "board").code == 0
+    assert {path.name for path in (tmp_path / "board").iterdir()} == {"board_1", "board_2"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("--format", "xml"), "--format 'xml': use terminal"),
+        (("--compare", "arcface"), "--compare arcface: is not on all datasets; use all, best, or one of cosface"),
+        (("nothing",), "no experiment 'nothing' in sqlite:///runs/store.sqlite; it holds: mine/cub200, mine/sop"),
+        (("mine", "none.json"), "none.json: cannot be read"),
+        (("mine", "bad.json"), "bad.json: is no record; write one with `reproduce table NAME --format json`"),
+        (("mine/sop",), "no two datasets can stand on one board; run an experiment on a second one"),
+        (("--store", "nowhere.sqlite"), "no two datasets can stand on one board"),
+        (("mine", "--store", "nowhere.sqlite"), "mine: there is no store to read it from; name one with --store"),
+        (("--store", "bad.zip"), "bad.zip: not a whole file of `reproduce store export`"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said_in_one_line(say, tmp_path, asked, said):
+    keep(tmp_path, "mine", "cub200", "sop")
+    (tmp_path / "bad.json").write_text("{}")
+    # The end of an empty zip file.
+    (tmp_path / "bad.zip").write_bytes(b"PK\5\6" + bytes(18))
+    answer = say(*asked)
+    assert answer.code == 2
+    assert answer.err.splitlines()[-1].startswith(f"error: {said}"), answer.err
+
+
+def test_a_board_needs_no_torch(tmp_path):
+    for dataset in ("cub200", "sop"):
+        (tmp_path / f"{dataset}.json").write_text(experiment(dataset).to_json())
+    code = REFUSE_TORCH + "from reproduce.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "board", "cub200.json", "sop.json", "--to", "board"],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
