@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -21,7 +22,8 @@ class Timing(NamedTuple):
     seconds: float
 
 
-class ExportedRun(NamedTuple):
+@dataclass(frozen=True)
+class ExportedRun:
     """A run of an experiment.
 
     Attributes:

@@ -1,5 +1,6 @@
 """Which runs are of which experiments of a store."""
 
+from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -47,7 +48,7 @@ def listed_runs(database: Database) -> list[ExportedRun]:
     firsts = {run.record.fold_fingerprints[0] for run in found}
     specs = database.rows(firsts, FOLD_RESULTS, FOLD_RESULTS.c.fingerprint, FOLD_RESULTS.c.spec)
     sources = {row.fingerprint: sources_of_training(parsed(FoldSpec, row.spec, database.url)) for row in specs}
-    return [run._replace(sources=sources.get(run.record.fold_fingerprints[0], ())) for run in found]
+    return [replace(run, sources=sources.get(run.record.fold_fingerprints[0], ())) for run in found]
 
 
 def _facts(settings: str) -> tuple[str | None, int | None, int | None]:
