@@ -178,7 +178,8 @@ def again(name, settings, *records):
 
 
 def test_commands_have_options_for_differences_from_the_file():
-    settings = {**sample().summary.experiment.without_folder(), "seed": 7, "methods": ["untrained", "proxy_anchor"]}
+    kept = sample("quickstart").summary.experiment.without_folder()
+    settings = {**kept, "seed": 7, "methods": ["untrained", "proxy_anchor"]}
     clean = some_run()
     commands = again("quickstart", settings, clean)
     assert commands[0] == f"git checkout {clean.provenance.commit}"
@@ -187,7 +188,7 @@ def test_commands_have_options_for_differences_from_the_file():
 
 
 def test_an_experiment_without_a_suite_file_is_written_out():
-    settings = {**sample().summary.experiment.without_folder(), "title": "Mine: $(x)"}
+    settings = {**sample("quickstart").summary.experiment.without_folder(), "title": "Mine: $(x)"}
     unclean = some_run().provenance.model_copy(update={"tree_dirty": True})
     commands = again("my own", settings, some_run(provenance=unclean))
     assert yaml.safe_load(commands[0])["title"] == "Mine: $(x)"
@@ -195,7 +196,7 @@ def test_an_experiment_without_a_suite_file_is_written_out():
 
 
 def test_a_different_experiment_with_the_name_of_a_suite_file_is_written_out():
-    settings = sample().summary.experiment.without_folder()
+    settings = sample("quickstart").summary.experiment.without_folder()
     training = {**settings["training"], "patience": 8}
     assert again("quickstart", settings)[0].startswith("python -m reproduce run quickstart")
     commands = again("quickstart", {**settings, "training": training})
@@ -204,7 +205,7 @@ def test_a_different_experiment_with_the_name_of_a_suite_file_is_written_out():
 
 
 def test_settings_of_the_training_that_have_options_are_given_by_them():
-    settings = sample().summary.experiment.without_folder()
+    settings = sample("quickstart").summary.experiment.without_folder()
     optimizer = {**settings["training"]["optimizer"], "lr": 0.5}
     training = {**settings["training"], "batch_size": 8, "max_epochs": 7, "optimizer": optimizer}
     line = again("quickstart", {**settings, "training": training, "embedding_size": 6})[0]

@@ -12,7 +12,7 @@ from results.store.experiment_results import FOLDER, MeasuredExperiment
 from results.store.store import Store
 from tests.support.sample_records import scores, some_result, some_run, some_spec, some_summary
 
-OTHERS = ("calibration", "racing", "same_method", "bench_cpu", "bench_gpu")
+OTHERS = ("calibration", "board_calibration", "racing", "same_method", "bench_cpu", "bench_gpu")
 FILES = [path for path in sorted(FOLDER.glob("*.json")) if path.stem not in OTHERS]
 
 
