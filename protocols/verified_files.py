@@ -2,9 +2,11 @@
 
 import hashlib
 import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import TypedDict
+from typing import Protocol, TypedDict
 
 from results.whole_files import set_aside
 
@@ -13,6 +15,17 @@ _LOG = logging.getLogger(__name__)
 
 class ChangedFileError(Exception):
     """A file of the cache is damaged, or it was replaced during a run. The message names it and the remedy."""
+
+
+class TouchedFileError(Exception):
+    """A file was written during a training or test, and now holds the same as before. Another attempt can succeed."""
+
+
+class Checked(Protocol):
+    """Data in files that can be checked."""
+
+    def check(self) -> Sequence[str]:
+        """Return the stamps of the files; raise ChangedFileError unless they hold what they should."""
 
 
 class FileRecord(TypedDict):
@@ -43,25 +56,51 @@ def record_of(path: Path) -> FileRecord:
     return {"hash": hash_of(path), "stamp": stamp_of(path)}
 
 
-def check_file(path: Path, record: FileRecord) -> None:
-    """Check that a file holds what it held when its record was made.
+def check_file(path: Path, record: FileRecord) -> str:
+    """Check that a file holds what it held when its record was made, and return its stamp.
 
     The file is read only if its stamp differs, for instance because the cache was copied.
     """
     try:
         stamp = stamp_of(path)
         if stamp == record["stamp"] or _hash_at(path, stamp) == record["hash"]:
-            return
+            return stamp
     except (OSError, KeyError, TypeError) as error:
         raise changed(path) from error
     raise changed(path)
 
 
+@contextmanager
+def unchanged(data: Sequence[Checked]) -> Iterator[None]:
+    """Check data before and after a block that reads them, so that its results belong to these data and no others.
+
+    If the files have changed, an error of the block is replaced: it may be a consequence.
+
+    Raises:
+        ChangedFileError: The files do not hold what they should.
+        TouchedFileError: They do, but were written meanwhile. What the block has read is not known.
+    """
+
+    def stamps() -> list[str]:
+        return [stamp for each in data for stamp in each.check()]
+
+    before = stamps()
+    failure: Exception | None = None
+    try:
+        yield
+    except Exception as error:
+        failure = error
+    if stamps() != before:
+        raise TouchedFileError("files of the cache were written meanwhile") from failure
+    if failure is not None:
+        raise failure
+
+
 def changed(path: Path) -> ChangedFileError:
     """Return the error for a file that does not hold what it should."""
     return ChangedFileError(
-        f"{path}: damaged, or replaced during the run; run the same command again, which makes it again and keeps "
-        "everything finished"
+        f"{path}: damaged, or replaced during the run; run the same command again, which makes it again; what was "
+        "being computed from it is thrown away, everything finished is kept"
     )
 
 

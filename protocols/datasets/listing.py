@@ -1,7 +1,8 @@
 """Reading of the publishers' image lists, and comparison of a folder with the published counts."""
 
 import csv
-from collections.abc import Iterator, Sequence
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,14 +53,70 @@ def lines_of(path: Path, archive: str) -> Iterator[tuple[int, str]]:
             yield number, line
 
 
-def table_of(path: Path) -> tuple[set[str], list[dict[str, str]]]:
-    """Return the columns and the rows of a CSV file; a cell that a short row lacks is None."""
+def table_of(path: Path) -> tuple[set[str], list[tuple[int, dict[str, str]]]]:
+    """Return the columns of a CSV file, and its rows by column, each with the number of its line.
+
+    Lines without any character are left out. Raises DataError if a column is named twice, or if a row has more or fewer
+    cells than there are columns.
+    """
+    if not path.is_file():
+        raise DataError(f"{path}: no such file")
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file)
-            return set(reader.fieldnames or ()), list(reader)
+            reader = csv.reader(file, strict=True)
+            columns = [name.strip() for name in next(reader, [])]
+            rows = [(reader.line_num, cells) for cells in reader if cells]
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{path}: not a CSV file in UTF-8 ({error})") from error
+    if twice := [name for name in columns if name and columns.count(name) > 1]:
+        raise DataError(f"{path}: its first line names the column {twice[0]} twice; name it once")
+    if wrong := next(((number, len(cells)) for number, cells in rows if len(cells) != len(columns)), None):
+        raise DataError(
+            f"{path}: line {wrong[0]} has {wrong[1]} cells, and the first line names {len(columns)} columns; give "
+            "every line as many cells"
+        )
+    return set(columns), [(number, dict(zip(columns, cells, strict=True))) for number, cells in rows]
+
+
+_LONGEST_NAME = 1000
+"""Largest number of characters of a name in a user's file."""
+
+
+def names_of(path: Path, what: str, texts: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the names that a user's file gives, without the blanks around them.
+
+    Args:
+        what: What is named, such as `label`.
+        texts: Place in the file, such as `line 5`, and text of each name.
+
+    Raises:
+        DataError: A name is empty, very long or no text, or it differs from another one only in blanks around it or in
+            its Unicode form, so that people take both for the same.
+    """
+    names: dict[str, str] = {}
+    spelled: dict[str, tuple[str, str]] = {}
+    given = list(texts)
+    for place, text in given:
+        if text in names:
+            continue
+        name = names[text] = text.strip()
+        if not name:
+            raise DataError(f"{path}: {place} has no {what}; give one to every row")
+        if len(name) > _LONGEST_NAME:
+            raise DataError(
+                f"{path}: the {what} of {place} has {len(name):,} characters; use at most {_LONGEST_NAME:,}"
+            )
+        if "\0" in name or any("\ud800" <= letter <= "\udfff" for letter in name):
+            raise DataError(f"{path}: the {what} of {place} is {name!a}, which is no text; write it in UTF-8")
+        first, there = spelled.setdefault(unicodedata.normalize("NFC", name), (text, place))
+        if first != text:
+            raise DataError(
+                f"{path}: {what} {first!a} of {there} and {text!a} of {place} differ only in blanks or in their "
+                "Unicode form; write both alike"
+            )
+    return [names[text] for _, text in given]
 
 
 def number_in(path: Path, text: str, what: str) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocols.datasets.dataset import DataError, ImageListing
-from protocols.datasets.listing import table_of
+from protocols.datasets.listing import names_of, table_of
 
 SPLIT_FILE = "split.csv"
 """Name of the file that is read if it lies beside the images or the features."""
@@ -69,8 +69,9 @@ def _parts(path: Path) -> tuple[str, Mapping[str, str]]:
         raise DataError(f"{path}: its first line must name the column split, and the column class or the column file")
     (key,) = keys
     parts: dict[str, str] = {}
-    for number, line in enumerate(lines, start=2):
-        name, part = (line[key] or "").strip(), (line["split"] or "").strip()
+    names = names_of(path, key, ((f"line {number}", line[key]) for number, line in lines))
+    for name, (number, line) in zip(names, lines, strict=True):
+        part = line["split"].strip()
         if part not in _PARTS:
             raise DataError(f"{path}: line {number} has the split {part!r}; known are {', '.join(_PARTS)}")
         if parts.setdefault(name, part) != part:

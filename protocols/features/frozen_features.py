@@ -5,7 +5,6 @@ only on the data, the trunk with its weights, the resize and the crop. An interr
 next call.
 """
 
-import json
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
@@ -19,13 +18,18 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from protocols.datasets.dataset import Dataset
-from protocols.features.feature_rows import LabelledFeatures, PackedFeatures
+from protocols.features.feature_rows import (
+    FEATURES_FILE,
+    LabelledFeatures,
+    PackedFeatures,
+    describe_features,
+    kept_features,
+)
 from protocols.images.packed_images import LabelledImages
 from protocols.progress import Progress
 from protocols.samples import evaluation_batches_of
 from protocols.training.torch_state import device_name, isolated_random_numbers
 from protocols.trunks.embedding_model import EmbeddingModel, trunk_width
-from protocols.verified_files import ChangedFileError, FileRecord, record_of, set_damaged_aside
 from results.records.provenance import provenance
 from results.spec.training_spec import ImageSettings
 from results.spec.trunk_spec import TrunkSpec
@@ -59,10 +63,10 @@ def with_features(
     folder = cache / f"features-{trunk.identity(dataset.fingerprint)}"
     make_folder(folder.parent)
     with FileLock(folder.with_name(folder.name + ".lock")):
-        features = _computed_before(folder)
+        features = kept_features(folder)
         if features is None:
             _compute(images, trunk, folder, torch.device(device), progress)
-            features = _computed_before(folder)
+            features = kept_features(folder)
     assert features is not None
     return featured(dataset, features)
 
@@ -72,20 +76,6 @@ def featured(dataset: Dataset, features: PackedFeatures) -> Dataset:
     assert isinstance(dataset.images, LabelledImages)
     rows = np.arange(len(dataset.images))
     return replace(dataset, images=LabelledFeatures(features, rows, dataset.images.labels), pictures=dataset.images)
-
-
-def _computed_before(folder: Path) -> PackedFeatures | None:
-    """Open features that were computed before; None if there are none. Damaged ones are set aside."""
-    if not folder.exists():
-        return None
-    try:
-        record: FileRecord = json.loads((folder / "description.json").read_bytes())["file"]
-        features = PackedFeatures(folder / "features.npy", record)
-        features.check()
-    except (OSError, ValueError, KeyError, TypeError, ChangedFileError):
-        set_damaged_aside(folder, "the folder of features")
-        return None
-    return features
 
 
 def _compute(
@@ -108,16 +98,15 @@ def _compute(
         "version": FEATURES_VERSION,
         "trunk": trunk.spec.model_dump(mode="json"),
         "provenance": origin,
-        "file": record_of(partial / "features.npy"),
     }
-    (partial / "description.json").write_text(json.dumps(description, indent=1) + "\n")
+    describe_features(partial, description)
     (partial / "done").unlink()
     put_in_place(partial, folder)
 
 
 def _prepared(partial: Path, count: int, width: int) -> tuple[np.memmap, int]:
     """Open the file to fill, and return it with the number of rows that an interrupted computation has filled."""
-    file, done = partial / "features.npy", partial / "done"
+    file, done = partial / FEATURES_FILE, partial / "done"
     if done.exists():
         with suppress(OSError, ValueError):  # After a power cut the file can be incomplete.
             rows: np.memmap = np.lib.format.open_memmap(file, mode="r+")

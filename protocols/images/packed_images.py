@@ -36,22 +36,22 @@ class PackedImages:
 
     @cached_property
     def _layout(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        with np.load(self._checked(LAYOUT)) as layout:
+        self._check(LAYOUT)
+        with np.load(self.folder / LAYOUT) as layout:
             return layout["offsets"], layout["shapes"], layout["stored"]
 
     @cached_property
     def _pixels(self) -> NDArray[np.uint8]:
+        self._check(PIXELS)
         # A plain array on the same memory: every slice of a `memmap` costs several times as much.
-        return np.memmap(self._checked(PIXELS), dtype=np.uint8, mode="r").view(np.ndarray)
+        return np.memmap(self.folder / PIXELS, dtype=np.uint8, mode="r").view(np.ndarray)
 
-    def _checked(self, name: str) -> Path:
-        check_file(self.folder / name, self.description["files"][name])
-        return self.folder / name
+    def _check(self, name: str) -> str:
+        return check_file(self.folder / name, self.description["files"][name])
 
-    def check(self) -> None:
-        """Raise ChangedFileError unless the folder holds this pack."""
-        for name in (LAYOUT, PIXELS):
-            self._checked(name)
+    def check(self) -> tuple[str, ...]:
+        """Return the stamps of the files; raise ChangedFileError unless the folder holds this pack."""
+        return tuple(self._check(name) for name in (LAYOUT, PIXELS))
 
     def __len__(self) -> int:
         return len(self._layout[0])

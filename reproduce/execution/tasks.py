@@ -13,12 +13,13 @@ from protocols.evaluation.evaluate_run import CurveRecorder, Embedded, UseEmbedd
 from protocols.evaluation.make_figure_data import FirstFold, figure_data_of
 from protocols.evaluation.test_data import TestData
 from protocols.jobs import EvaluateJob, TrainJob
-from protocols.samples import Samples
+from protocols.samples import Samples, files_of
 from protocols.training.embedding_recorder import EmbeddingRecorder
 from protocols.training.fold_data import FoldData
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.users_files.sources import known_files, remember_files
+from protocols.verified_files import unchanged
 from reproduce.monitoring.observer import Tick
 from results.records.artifacts import last_epoch_path, recording_path, vectors_path
 from results.records.records import FoldResult, RunRecord, TestCurve
@@ -44,6 +45,12 @@ class TrainTask:
     observed_on: TestData | None = None
     recordings: RecordingSettings | None = None
     sources: Mapping[str, Path] = field(default_factory=known_files)
+
+    @property
+    def samples(self) -> tuple[Samples, ...]:
+        """All that the task reads."""
+        observed = () if self.observed_on is None else self.observed_on.samples
+        return (self.data.train, self.data.validation, *observed)
 
 
 @dataclass(frozen=True)
@@ -79,21 +86,43 @@ class EvaluateTask:
     figure_inputs: FigureInputs | None = None
     sources: Mapping[str, Path] = field(default_factory=known_files)
 
+    @property
+    def samples(self) -> tuple[Samples, ...]:
+        """All that the task reads."""
+        shown = () if self.figure_inputs is None else (self.figure_inputs.train,)
+        return (*self.data.samples, *shown)
+
 
 Task = TrainTask | EvaluateTask
 Done = Trained | RunRecord
+WriteFiles = Callable[[], None]
 
 
 def carry_out(task: Task, device: str, report: Callable[[Tick], None], *, cuda_graphs: bool = False) -> Done:
     """Carry out a task and write its files. Each file is written completely or not at all.
 
-    `report` gets the progress of a training at its beginning and at each of its validations.
+    All executors call this function. It checks the data before and after the work. If they have moved, nothing is
+    written, since the files have the name of the data that were meant.
+
+    Args:
+        report: Gets the progress of a training at its beginning and at each of its validations.
+
+    Raises:
+        ChangedFileError: The data are not those that the task was made for.
+        TouchedFileError: The data were written meanwhile; the task can be tried again.
     """
     remember_files(task.sources)
-    return _train(task, device, report, cuda_graphs) if isinstance(task, TrainTask) else _evaluate(task, device)
+    with unchanged([files_of(samples) for samples in task.samples]):
+        done, write = (
+            _train(task, device, report, cuda_graphs) if isinstance(task, TrainTask) else _evaluate(task, device)
+        )
+    write()
+    return done
 
 
-def _train(task: TrainTask, device: str, report: Callable[[Tick], None], cuda_graphs: bool) -> Trained:
+def _train(
+    task: TrainTask, device: str, report: Callable[[Tick], None], cuda_graphs: bool
+) -> tuple[Trained, WriteFiles]:
     spec = task.job.spec
     report(Tick(spec.fingerprint, 0))
     recorder = None if task.observed_on is None else CurveRecorder(spec, task.observed_on, device)
@@ -105,7 +134,10 @@ def _train(task: TrainTask, device: str, report: Callable[[Tick], None], cuda_gr
         report(Tick(spec.fingerprint, iterations))
 
     trained = train_fold(spec, task.data, device=device, observe=observe, record=embeddings, cuda_graphs=cuda_graphs)
-    if task.weights is not None:
+
+    def write() -> None:
+        if task.weights is None:
+            return
         # The checkpoint is written last: if its file exists, the files beside it exist too.
         if embeddings is not None:
             embeddings.recording().save(recording_path(task.weights))
@@ -114,18 +146,29 @@ def _train(task: TrainTask, device: str, report: Callable[[Tick], None], cuda_gr
         if trained.last_weights is not None:
             write_tensors(last_epoch_path(task.weights), trained.last_weights)
         write_tensors(task.weights, trained.weights)
-    return Trained(trained.result, recorder and recorder.curve())
+
+    return Trained(trained.result, recorder and recorder.curve()), write
 
 
-def _evaluate(task: EvaluateTask, device: str) -> RunRecord:
+def _evaluate(task: EvaluateTask, device: str) -> tuple[RunRecord, WriteFiles]:
     weights = [_read_tensors(path) for path in task.weights]
     last_files = [last_epoch_path(path) for path in task.weights]
     last_weights = [_read_tensors(path) if path.exists() else None for path in last_files]
-    write = _figure_data_writer(task, weights[0], device)
-    return evaluate_run(task.job, weights, task.data, device=device, use_embeddings=write, last_weights=last_weights)
+    files: list[WriteFiles] = []
+    make = _figure_data_maker(task, weights[0], device, files)
+    record = evaluate_run(task.job, weights, task.data, device=device, use_embeddings=make, last_weights=last_weights)
+
+    def write() -> None:
+        for file in files:
+            file()
+
+    return record, write
 
 
-def _figure_data_writer(task: EvaluateTask, weights: dict[str, Tensor], device: str) -> UseEmbeddings | None:
+def _figure_data_maker(
+    task: EvaluateTask, weights: dict[str, Tensor], device: str, files: list[WriteFiles]
+) -> UseEmbeddings | None:
+    """Return a function that makes the figure data, and adds to `files` how they are written; None without any."""
     inputs = task.figure_inputs
     if inputs is None:
         return None
@@ -133,11 +176,11 @@ def _figure_data_writer(task: EvaluateTask, weights: dict[str, Tensor], device: 
     vectors = _read_tensors(vectors_file) if vectors_file.exists() else None
     first = FirstFold(task.job.specs[0], weights, inputs.train, vectors)
 
-    def write(record: RunRecord, embedded: Embedded) -> None:
+    def make(record: RunRecord, embedded: Embedded) -> None:
         data = figure_data_of(record, embedded, task.data, first, inputs.class_names, torch.device(device))
-        data.save(inputs.path)
+        files.append(lambda: data.save(inputs.path))
 
-    return write
+    return make
 
 
 def _read_tensors(path: Path) -> Any:

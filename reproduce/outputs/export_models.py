@@ -16,9 +16,10 @@ from torch import Tensor
 from losses.plugin import Normalization
 from protocols.datasets.dataset import DataError, DataRequest, Dataset
 from protocols.datasets.dataset_registry import open_dataset
-from protocols.datasets.feature_files import FEATURES_FILE, LABELS_TABLE
+from protocols.datasets.feature_files import LABELS_TABLE
 from protocols.evaluation.evaluate_run import embed_test, normalization_of
 from protocols.evaluation.test_data import TestData, test_data
+from protocols.features.feature_rows import FEATURES_FILE
 from protocols.features.frozen_features import FrozenTrunk, with_features
 from protocols.images.decoding import BrokenImageError
 from protocols.progress import Progress

@@ -1,4 +1,4 @@
-"""Images that change: the pack of a run is never replaced under it, and other content is never taken for the same."""
+"""Images and features that change: a run keeps its own, and other content is never taken for the same."""
 
 import os
 import pickle
@@ -8,20 +8,27 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from protocols.datasets.feature_files import open_features
+from protocols.datasets.dataset import Dataset
 from protocols.datasets.folder import open_folder
 from protocols.images import packing
 from protocols.images.decoding import BrokenImageError, decode
 from protocols.images.packed_images import DESCRIPTION, PIXELS
 from protocols.images.packing import pack_files
 from protocols.jobs import TrainJob, trainings
+from protocols.problem import Problem
+from protocols.training.build_method import MethodError
 from protocols.verified_files import ChangedFileError
 from reproduce.errors import WorkFailedError
+from reproduce.execution import tasks
+from reproduce.execution.clusters.nodes import outcome_of
 from reproduce.execution.local import InProcess
 from reproduce.execution.scheduler import Scheduler
+from reproduce.execution.tasks import TrainTask
+from results.records.records import run_fingerprint
 from results.store.store import Store
+from tests.support.feature_files import feature_problem, opened_features, write_features
 from tests.support.image_folders import data_request, make_folder, paint
-from tests.support.scheduling import Observer
+from tests.support.scheduling import Observer, reproduction
 from tests.support.small_problem import TRIPLET, small_problem
 
 
@@ -134,15 +141,153 @@ def test_a_replaced_pack_ends_the_run_with_one_line(tmp_path):
     assert len(store.folds()) == 0
 
 
-def test_a_worker_refuses_a_file_of_features_that_was_replaced(tmp_path):
-    root = tmp_path / "data"
-    root.mkdir()
+def opened_rows(folder: Path) -> tuple[Dataset, np.ndarray]:
     rows = np.arange(64, dtype=np.float32).reshape(32, 2)
-    np.save(root / "features.npy", rows)
-    np.save(root / "labels.npy", np.repeat(np.arange(8), 4))
-    dataset = open_features(data_request(root, tmp_path / "cache", "features"))
-    np.save(root / "features.npy", rows)
+    write_features(folder / "data", rows, np.repeat(np.arange(8), 4))
+    return opened_features(folder / "data", folder / "cache"), rows
+
+
+def test_a_run_keeps_its_features_if_the_file_changes(tmp_path):
+    dataset, rows = opened_rows(tmp_path)
+    np.save(tmp_path / "data" / "features.npy", rows[::-1])
     np.testing.assert_array_equal(as_in_a_worker(dataset.images).take(np.arange(2)), rows[:2])
-    np.save(root / "features.npy", rows[::-1])
-    with pytest.raises(ChangedFileError, match=r"features\.npy"):
-        as_in_a_worker(dataset.images).take(np.arange(2))
+    (tmp_path / "data" / "features.npy").unlink()
+    np.testing.assert_array_equal(dataset.images.take(np.arange(32)), rows)
+
+
+@pytest.mark.parametrize("content", [b"", b"other features"])
+def test_a_worker_refuses_features_of_the_cache_that_were_replaced(tmp_path, content):
+    dataset, rows = opened_rows(tmp_path)
+    copy = dataset.images.features.path
+    np.save(copy, rows)
+    np.testing.assert_array_equal(as_in_a_worker(dataset.images).take(np.arange(2)), rows[:2])
+    dataset.images.take(np.arange(2))
+    copy.write_bytes(content)
+    for images in (dataset.images, as_in_a_worker(dataset.images)):
+        with pytest.raises(ChangedFileError, match=r"features\.npy"):
+            images.take(np.arange(2))
+
+
+def test_a_damaged_copy_of_features_is_made_again(tmp_path):
+    dataset, rows = opened_rows(tmp_path)
+    np.save(dataset.images.features.path, rows[::-1])
+    again = opened_features(tmp_path / "data", tmp_path / "cache")
+    np.testing.assert_array_equal(again.images.take(np.arange(32)), rows)
+    assert again.fingerprint == dataset.fingerprint
+
+
+class Moving(InProcess):
+    """Changes the data of the first task while it runs, in one of the ways below."""
+
+    def __init__(self, change, path: Path) -> None:
+        super().__init__("cpu")
+        self.change, self.path, self.tasks = change, path, 0
+
+    def submit(self, task):
+        self.tasks += 1
+        if self.tasks > 1:
+            return super().submit(task)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(tasks, "_train", self.changing(tasks._train))
+            patch.setattr(tasks, "_evaluate", self.changing(tasks._evaluate))
+            return super().submit(task)
+
+    def changing(self, work):
+        def changed(*arguments):
+            outcome = work(*arguments)
+            self.change(self.path)
+            return outcome
+
+        return changed
+
+
+def in_place(path: Path) -> None:
+    """Write other content of the same size and with the same time of change."""
+    content, before = bytearray(path.read_bytes()), path.stat()
+    content[-5] ^= 1
+    with path.open("r+b") as file:
+        file.write(content)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def by_another_file(path: Path) -> None:
+    shutil.copy(path, path.with_name("other"))
+    in_place(path.with_name("other"))
+    path.with_name("other").replace(path)
+
+
+def touched(path: Path) -> None:
+    path.write_bytes(path.read_bytes())
+
+
+def small_data(kind: str, folder: Path) -> tuple[Problem, Path]:
+    """A problem, and the file of the cache that its trainings read."""
+    if kind == "images":
+        problem = small_problem(folder, embedding_size=8)
+        return problem, problem.dataset.images.images.folder / PIXELS
+    problem = feature_problem(folder)
+    return problem, problem.dataset.images.features.path
+
+
+@pytest.mark.parametrize("change", [in_place, by_another_file, Path.unlink])
+@pytest.mark.parametrize("kind", ["images", "features"])
+def test_a_training_whose_data_move_is_thrown_away(tmp_path, kind, change):
+    problem, path = small_data(kind, tmp_path)
+    store = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path / "artifacts")
+    work = Scheduler(problem, store, Moving(change, path), Observer())
+    said = r"triplet, fold 0: .* replaced during the run; .* is thrown away"
+    with pytest.raises(WorkFailedError, match=said) as raised:
+        work.run({"triplet": reproduction(problem)})
+    assert "\n" not in str(raised.value)
+    assert len(store.folds()) == 0
+    assert not list((tmp_path / "artifacts").rglob("*.pt"))
+
+
+@pytest.mark.parametrize("kind", ["images", "features"])
+def test_a_test_whose_data_move_is_thrown_away(tmp_path, kind):
+    problem, path = small_data(kind, tmp_path)
+    store = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path / "artifacts")
+    specs = problem.fold_specs(TRIPLET, "reproduction", 0)
+    Scheduler(problem, store, InProcess("cpu"), Observer()).run({"triplet": trained_only(specs)})
+    with pytest.raises(WorkFailedError, match=r"triplet, test of run 0: .* replaced during the run"):
+        Scheduler(problem, store, Moving(in_place, path), Observer()).run({"triplet": reproduction(problem)})
+    assert len(store.folds()) == len(specs)
+    assert len(store.runs()) == 0
+    assert not list((tmp_path / "artifacts").rglob("*.npz"))
+
+
+def trained_only(specs):
+    name = run_fingerprint(tuple(spec.fingerprint for spec in specs))
+    yield from trainings([TrainJob(spec, name) for spec in specs])
+    return []
+
+
+@pytest.mark.parametrize("kind", ["images", "features"])
+def test_a_training_during_which_its_data_were_only_touched_is_made_again(tmp_path, kind):
+    problem, path = small_data(kind, tmp_path)
+    store = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path / "artifacts")
+    executor = Moving(touched, path)
+    Scheduler(problem, store, executor, Observer()).run({"triplet": reproduction(problem)})
+    assert len(store.folds()) == 2
+    assert executor.tasks == 4
+
+
+def test_an_error_of_a_training_whose_data_moved_is_not_blamed_on_the_method(tmp_path):
+    problem, path = small_data("features", tmp_path)
+
+    def fail(path: Path) -> None:
+        in_place(path)
+        raise MethodError("the loss is not finite")
+
+    store = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path / "artifacts")
+    with pytest.raises(WorkFailedError, match="replaced during the run"):
+        Scheduler(problem, store, Moving(fail, path), Observer()).run({"triplet": reproduction(problem)})
+
+
+def test_nodes_of_a_cluster_check_the_data_too(tmp_path):
+    problem, path = small_data("features", tmp_path)
+    spec = problem.fold_specs(TRIPLET, "search", 0)[0]
+    task = pickle.loads(pickle.dumps(TrainTask(TrainJob(spec), problem.training_data(spec), None)))
+    in_place(path)
+    outcome = outcome_of(task, "cpu", lambda tick: None)
+    assert isinstance(outcome, ChangedFileError)

@@ -1,8 +1,12 @@
-"""`reproduce --help` imports nothing that takes long to load."""
+"""`reproduce --help` imports nothing that takes long to load; how an error ends a command."""
 
 import subprocess
 import sys
 
+import pytest
+import typer
+
+from reproduce import cli
 from tests.support.command_line import environment
 
 HEAVY = ("pandas", "scipy", "numpy", "sqlalchemy", "pydantic", "yaml", "optuna", "torch", "matplotlib", "jinja2")
@@ -39,3 +43,20 @@ def test_help_of_a_command_imports_no_heavy_package_but_those_of_typer():
 def test_an_import_of_a_heavy_package_would_be_seen():
     _, heavy = imported(extra="import yaml\n")
     assert heavy == "{'yaml'}"
+
+
+def test_a_file_that_ends_too_early_is_no_request_to_stop(monkeypatch, capsys):
+    """typer makes the same exception of every EOFError as of Ctrl-D."""
+    app = typer.Typer()
+
+    @app.command()
+    def read() -> None:
+        raise EOFError("No data left in file")
+
+    monkeypatch.setattr(cli, "app", app)
+    monkeypatch.setattr(sys, "argv", ["reproduce"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    said = "error: a file ends too early (No data left in file); everything finished is kept"
+    assert capsys.readouterr().err.strip() == said

@@ -105,6 +105,11 @@ def test_an_instance_split_is_refused_with_the_reason(data: Path, tmp_path: Path
         ("class,split\n" + "".join(f"class_{c},train\n" for c in range(9)), ["names the class 'class_8'", "not there"]),
         ("class,split\n" + "".join(f"class_{c},query\n" for c in range(8)), ["'class_0' is query", "column file"]),
         (b"class,split\n\xff,train\n", ["not a CSV file in UTF-8"]),
+        ("class,split,split\nclass_0,train,test\n", ["names the column split twice"]),
+        ("class,split\nclass_0,train,\n", ["line 2 has 3 cells", "2 columns"]),
+        ("class,split\nclass_0\n", ["line 2 has 1 cells", "2 columns"]),
+        ("class,split\n ,train\n", ["line 2 has no class"]),
+        ("class,split\nclass_0,train\n class_0,train\n", ["'class_0' of line 2", "' class_0' of line 3", "blanks"]),
     ],
 )
 def test_what_a_split_file_cannot_say(folder: Path, content: str | bytes, words: list[str]) -> None:
