@@ -8,9 +8,10 @@ import math
 import os
 import warnings
 from dataclasses import dataclass
+from io import FileIO
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,13 +45,13 @@ class NpyFile:
     def take(self, rows: NDArray[np.int64]) -> NDArray[Any]:
         """Read rows (k,) of the array; returns (k, ...). Raises ChangedFileError if the file has become shorter."""
         try:
-            with self.path.open("rb") as file:
+            with self.path.open("rb", buffering=0) as file:
                 taken = self._columns(file, rows) if self.by_columns else self._rows(file, rows)
         except OSError as error:
             raise changed(self.path) from error
         return taken.view(self.dtype).reshape(len(rows), *self.shape[1:])
 
-    def _rows(self, file: IO[bytes], rows: NDArray[np.int64]) -> NDArray[np.uint8]:
+    def _rows(self, file: FileIO, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
         size = math.prod(self.shape[1:]) * self.dtype.itemsize
         taken = np.empty(len(rows) * size, dtype=np.uint8)
         # Rows that follow each other in the file are read at once.
@@ -59,7 +60,7 @@ class NpyFile:
             self._fill(taken[first * size : last * size], file, int(rows[first]) * size)
         return taken
 
-    def _columns(self, file: IO[bytes], rows: NDArray[np.int64]) -> NDArray[np.uint8]:
+    def _columns(self, file: FileIO, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
         (n, width), size = self.shape, self.dtype.itemsize
         if not len(rows):
             return np.empty(0, dtype=np.uint8)
@@ -71,10 +72,14 @@ class NpyFile:
             taken[:, number] = column[rows - first]
         return taken.reshape(-1)
 
-    def _fill(self, part: NDArray[np.uint8], file: IO[bytes], position: int) -> None:
+    def _fill(self, part: NDArray[np.uint8], file: FileIO, position: int) -> None:
         file.seek(self.first_byte + position)
-        if file.readinto(part.data) != len(part):  # type: ignore[attr-defined]  # IO lacks it, binary files have it
-            raise changed(self.path)
+        read = 0
+        while read < len(part):  # One call reads at most 2 GiB.
+            more = file.readinto(part[read:].data)
+            if not more:
+                raise changed(self.path)
+            read += more
 
 
 def open_npy(path: Path) -> NpyFile:

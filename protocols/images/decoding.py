@@ -29,7 +29,8 @@ def decode(path: Path, resize: int | None) -> NDArray[np.uint8]:
     if not path.is_file():
         raise BrokenImageError(f"{path}: cannot be decoded (not a file)")
     try:
-        with Image.open(path) as image:
+        # Pillow maps some kinds of files that it opens by path, and a map of a file that is cut off ends the process.
+        with path.open("rb") as file, Image.open(file) as image:
             _check_range(path, image)
             rgb = (_upper_bytes(image) if has_deep_grey(image) else image).convert("RGB")
     except _UNREADABLE as error:

@@ -1,5 +1,6 @@
 """Images and features that change: a run keeps its own, and other content is never taken for the same."""
 
+import mmap
 import os
 import pickle
 import shutil
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from protocols.datasets.dataset import Dataset
 from protocols.datasets.folder import open_folder
@@ -70,6 +72,16 @@ def test_the_same_size_and_time_are_not_the_same_image(root, tmp_path):
     first = open_folder(request)
     repainted(root / "class_3" / "1.png", seed=5)
     assert open_folder(request).fingerprint != first.fingerprint
+
+
+def test_a_users_image_is_never_read_through_a_memory_map(tmp_path, monkeypatch):
+    """Pillow maps images without compression."""
+    path = tmp_path / "image.pgm"
+    Image.fromarray(np.arange(48, dtype=np.uint8).reshape(6, 8)).save(path)
+    monkeypatch.setattr(mmap, "mmap", lambda *_, **__: pytest.fail("mapped"))
+    with Image.open(path) as image, pytest.raises(pytest.fail.Exception):
+        image.load()
+    assert np.array_equal(decode(path, None)[:, :, 0], np.arange(48).reshape(6, 8))
 
 
 @pytest.mark.parametrize("change", ["touched", "copied"])
