@@ -17,7 +17,7 @@ class ChangedFileError(Exception):
     """A file of the cache is damaged, or it was replaced during a run. The message names it and the remedy."""
 
 
-class TouchedFileError(Exception):
+class TouchedFileError(OSError):
     """A file was written during a training or test, and now holds the same as before. Another attempt can succeed."""
 
 

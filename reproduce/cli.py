@@ -69,6 +69,7 @@ _USAGE_ERROR: type[typer.BadParameter] = typer.BadParameter.__bases__[0]
 @contextmanager
 def _one_line_errors() -> Iterator[None]:
     """Print errors that the user can fix as one line and exit with code 2. After Ctrl-C say that nothing is lost."""
+    from protocols.verified_files import ChangedFileError
     from reproduce.errors import WorkFailedError
 
     console = Console(stderr=True, soft_wrap=True, emoji=False)  # `./losses.py:A:` is no emoji.
@@ -79,7 +80,7 @@ def _one_line_errors() -> Iterator[None]:
 
     try:
         yield
-    except (InputError, StoreError, WorkFailedError) as error:
+    except (InputError, StoreError, WorkFailedError, ChangedFileError) as error:
         say(f"error: {error}")
         sys.exit(2)
     except _USAGE_ERROR as error:
