@@ -277,3 +277,11 @@ def test_searches_with_batch_size_256_have_the_bounds_of_mlrcs_logs() -> None:
         "multi_similarity_miner": {"loss.alpha": (1e-5, 100)},
         "soft_triple": {"loss.gamma": (1e-5, 100)},
     }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_embedder_starts_as_in_the_authors_code(name: str) -> None:
+    """The other authors leave torch's start. Proxy-ISA's code builds on Proxy-Anchor's."""
+    starts = {"proxy_anchor": "kaiming_fan_out", "proxy_isa": "kaiming_fan_out", "ccp": "glorot_uniform"}
+    expected = next((start for paper, start in starts.items() if name.startswith(paper)), "random")
+    assert LOADED[name].embedder.init == expected
