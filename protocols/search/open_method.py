@@ -49,6 +49,9 @@ class OpenMethod(Record):
         method = self.method.model_dump(mode="json")
         for target, value in hyperparameters.items():
             _set_value(method, target, value)
+        # A loader of shuffled images drops the rest of a pass; only m-per-class sampling of MLRC carries it over.
+        if method["samples_per_class"] == 0:
+            method["whole_passes"] = True
         try:
             return MethodSpec.model_validate(method)
         except ValidationError as error:

@@ -187,7 +187,13 @@ class _Training:
         self.optimizer = build_optimizer(self.settings.optimizer, self.model, method, spec.method)
         source = training_batches_of(self.data.train, spec.images, self.device)
         draws = derive_seed("batches", spec.seed)
-        rows = batches(self.targets, self.settings.batch_size, spec.method.samples_per_class, draws)
+        rows = batches(
+            self.targets,
+            self.settings.batch_size,
+            spec.method.samples_per_class,
+            draws,
+            whole_passes=spec.method.whole_passes,
+        )
         crops = torch.Generator().manual_seed(derive_seed("crops", spec.seed))
         self.batches = labelled_batches(source.training_batches(rows, crops), self.targets, self.device)
         pool_seed = derive_seed("pool", spec.seed)

@@ -1,6 +1,6 @@
 """The embedding model: a trunk with pooling and embedder, which maps images to embeddings."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from itertools import pairwise
 from typing import Literal
@@ -65,7 +65,7 @@ def weights_with_trunk(spec: FoldSpec, weights: Mapping[str, Tensor]) -> dict[st
     return {**model.state_dict(), **weights}
 
 
-_STARTS = {
+_STARTS: dict[str, Callable[[Tensor], Tensor]] = {
     "kaiming_fan_out": partial(nn.init.kaiming_normal_, mode="fan_out"),
     "glorot_uniform": nn.init.xavier_uniform_,
 }

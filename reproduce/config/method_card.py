@@ -81,9 +81,12 @@ class Batch(Record):
 
     Attributes:
         samples_per_class: Images per class in a batch; 0 draws images at random.
+        classes: `once` keeps a class from a batch that has it already, for losses that rank a query's own class among
+            all others. `any` is MLRC's: a batch over two passes can have a class twice.
     """
 
     samples_per_class: int = Field(default=4, ge=0)
+    classes: Literal["any", "once"] = "any"
 
 
 class Warmup(Record):

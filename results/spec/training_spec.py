@@ -95,9 +95,11 @@ class MethodSpec(Spec):
         embedder: How the embedder of a method without loss is computed. `principal_components` projects the trunk's
             features on their principal components over the training images. None leaves out the embedder.
         lr: Learning rate of trunk and embedder; None takes that of the training settings.
+        whole_passes: Whether the incomplete last batch of each pass is dropped, so that no batch holds an image or a
+            class twice. Otherwise the rest of a pass begins the next batch, as in MLRC.
     """
 
-    optional = frozenset({"versions", "warmup_steps", "embedder", "lr"})
+    optional = frozenset({"versions", "warmup_steps", "embedder", "lr", "whole_passes"})
 
     name: str
     loss: Component | None
@@ -111,6 +113,7 @@ class MethodSpec(Spec):
     versions: dict[str, str] = Field(default={})
     embedder: Literal["principal_components"] | None = None
     lr: float | None = None
+    whole_passes: bool = False
 
     @property
     def has_embedder(self) -> bool:
