@@ -207,7 +207,10 @@ class _Training:
 
     def _clock(self, epoch: int) -> Clock:
         # Authors count epochs as passes over the data; an epoch of the protocol is a number of iterations.
-        passes = self.iterations * self.settings.batch_size // len(self.targets)
+        if self.spec.method.whole_passes and self.spec.method.samples_per_class == 0:
+            passes = self.iterations // max(1, len(self.targets) // self.settings.batch_size)
+        else:
+            passes = self.iterations * self.settings.batch_size // len(self.targets)
         return Clock(epoch, self.iterations, self.steps_per_epoch, passes, self._warming_up(passes))
 
     def _warming_up(self, passes: int) -> bool:

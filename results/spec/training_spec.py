@@ -93,7 +93,9 @@ class MethodSpec(Spec):
         versions: Version of each class of the method, by class name. A class without an entry has the version that it
             had before versions were written. A new version changes the fingerprints of the method's trainings.
         embedder: How the embedder of a method without loss is computed. `principal_components` projects the trunk's
-            features on their principal components over the training images. None leaves out the embedder.
+            features on their principal components over the training images. `test_components` leaves out the
+            embedder, and the test embeddings are projected on their own components, to the size of the embedding for
+            each fold and of all folds together. None leaves out the embedder.
         lr: Learning rate of trunk and embedder; None takes that of the training settings.
         whole_passes: Whether the incomplete last batch of each pass is dropped, so that no batch holds an image or a
             class twice. Otherwise the rest of a pass begins the next batch, as in MLRC.
@@ -111,14 +113,14 @@ class MethodSpec(Spec):
     warmup_passes: int | None = Field(default=None, ge=0)
     warmup_steps: int | None = Field(default=None, ge=0)
     versions: dict[str, str] = Field(default={})
-    embedder: Literal["principal_components"] | None = None
+    embedder: Literal["principal_components", "test_components"] | None = None
     lr: float | None = None
     whole_passes: bool = False
 
     @property
     def has_embedder(self) -> bool:
         """Whether the model has an embedder behind the trunk."""
-        return self.loss is not None or self.embedder is not None
+        return self.loss is not None or self.embedder == "principal_components"
 
 
 class ImageSettings(Spec):
