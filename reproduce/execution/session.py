@@ -46,8 +46,8 @@ def check_components(problem: Problem, method: MethodSpec) -> None:
         if problem.embedding_size * problem.folds > tested - 1:
             samples = samples_word(problem.dataset.name)
             raise InputError(
-                f"{method.name}: {tested} test {samples} have at most {tested - 1} principal components, fewer than the "
-                f"{problem.embedding_size * problem.folds} dimensions of all folds together; give a smaller "
+                f"{method.name}: {tested} test {samples} have at most {tested - 1} principal components, fewer than "
+                f"the {problem.embedding_size * problem.folds} dimensions of all folds together; give a smaller "
                 f"--embedding-size, or leave out {method.name}"
             )
         return

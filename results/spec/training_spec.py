@@ -23,10 +23,13 @@ KINDS = ("loss", "miner", "regularizer", "distance", "reducer")
 def nested_components(arguments: Mapping[str, JsonValue]) -> Iterator[tuple[str, dict[str, JsonValue]]]:
     """Find the components among arguments, and those among their arguments; each with the name of its argument.
 
-    Such an argument is a dictionary with one key: `{"component": {"kind": ..., "name": ..., "arguments": ...}}`. A
-    component without a name, of an unknown kind or with an unknown key is a ValueError.
+    Such an argument, or an element of a list, is a dictionary with one key: `{"component": {"kind": ..., "name": ...,
+    "arguments": ...}}`. A component without a name, of an unknown kind or with an unknown key is a ValueError.
     """
-    for key, value in arguments.items():
+    singles = (
+        (key, one) for key, value in arguments.items() for one in (value if isinstance(value, list) else [value])
+    )
+    for key, value in singles:
         if not isinstance(value, dict) or set(value) != {"component"}:
             continue
         nested = value["component"]
@@ -45,14 +48,19 @@ def nested_components(arguments: Mapping[str, JsonValue]) -> Iterator[tuple[str,
 
 def renamed_components(arguments: Mapping[str, JsonValue], rename: Callable[[str], str]) -> dict[str, JsonValue]:
     """Return a copy of arguments in which all components have new names."""
-    renamed = dict(arguments)
-    for key, value in arguments.items():
-        if isinstance(value, dict) and set(value) == {"component"} and isinstance(nested := value["component"], dict):
-            inner = nested.get("arguments", {})
-            assert isinstance(inner, dict)
-            names = {**nested, "name": rename(str(nested["name"]))}
-            renamed[key] = {"component": {**names, "arguments": renamed_components(inner, rename)} if inner else names}
-    return renamed
+
+    def renamed(value: JsonValue) -> JsonValue:
+        if isinstance(value, list):
+            return [renamed(one) for one in value]
+        if not (isinstance(value, dict) and set(value) == {"component"} and isinstance(value["component"], dict)):
+            return value
+        nested = value["component"]
+        inner = nested.get("arguments", {})
+        assert isinstance(inner, dict)
+        names = {**nested, "name": rename(str(nested["name"]))}
+        return {"component": {**names, "arguments": renamed_components(inner, rename)} if inner else names}
+
+    return {key: renamed(value) for key, value in arguments.items()}
 
 
 class Component(Record):
