@@ -14,6 +14,7 @@ from .proxy_gml import ProxyGMLLoss
 from .proxy_isa import ProxyISALoss
 from .proxy_nca import ProxyNCALoss
 from .schedule import Schedule, attach
+from .smooth_ap import SmoothAPLoss
 from .soft_triple import SoftTripleLoss
 from .xbm import XBMLoss
 
@@ -34,6 +35,7 @@ __all__ = [
     "ProxyNCALoss",
     "Schedule",
     "SignalToNoiseRatioContrastiveLoss",
+    "SmoothAPLoss",
     "SoftTripleLoss",
     "TrainingContext",
     "TrainingPlugin",

@@ -19,6 +19,7 @@ from protocols.metrics.metric_registry import check_metric_names, measure
 from protocols.metrics.retrieval import QueryScores, normalized, query_scores, sides
 from protocols.samples import evaluation_batches_of
 from protocols.training.build_method import component_class
+from protocols.training.principal_components import reduced_by_themselves
 from protocols.training.torch_state import device_name
 from protocols.trunks.embed import embed_crops
 from protocols.trunks.embedding_model import EmbeddingModel, trained_model
@@ -162,6 +163,11 @@ def embed_test(
     for spec, state in zip(specs, weights, strict=True):
         data.check_unseen(spec)
         raw.append(embed_crops(trained_model(spec, state, device), crops[spec.images]))
+    if specs[0].method.embedder == "test_components":
+        size = specs[0].embedding_size
+        assert size is not None
+        by_model = tuple(normalized(reduced_by_themselves(e, size), kind) for e in raw)
+        return Embedded(kind, by_model, normalized(reduced_by_themselves(torch.cat(raw, 1), size * len(raw)), kind))
     by_model = tuple(normalized(e, kind) for e in raw)
     return Embedded(kind, by_model, concatenated(raw, kind) if len(raw) > 1 else by_model[0])
 

@@ -49,6 +49,9 @@ class OpenMethod(Record):
         method = self.method.model_dump(mode="json")
         for target, value in hyperparameters.items():
             _set_value(method, target, value)
+        # A loader of shuffled images drops the rest of a pass; only m-per-class sampling of MLRC carries it over.
+        if method["samples_per_class"] == 0:
+            method["whole_passes"] = True
         try:
             return MethodSpec.model_validate(method)
         except ValidationError as error:
@@ -68,12 +71,26 @@ def _set_value(method: dict[str, Any], target: str, value: JsonValue) -> None:
     if part == "embedding_regularizer" and key == "weight":
         method[part]["weight"] = value
         return
+    # loss.base_loss.alpha is the argument alpha of the component in the argument base_loss, loss.losses.0.alpha that of
+    # the first component in the list losses.
     *outer, last = key.split(".")
     arguments = method[part]["arguments"]
     for name in outer:
-        # A wrapped loss: loss.base_loss.alpha is the argument alpha of the component in the argument base_loss.
-        nested = arguments.get(name)
-        if not isinstance(nested, dict) or "component" not in nested:
-            raise HyperparameterError(f"method {method['name']!r} has no hyperparameter {target!r}")
-        arguments = nested["component"].setdefault("arguments", {})
-    arguments[last] = value
+        arguments = _inside(arguments, name)
+    if isinstance(arguments, dict):
+        arguments[last] = value
+    elif isinstance(arguments, list) and last.isdigit() and int(last) < len(arguments):
+        arguments[int(last)] = value
+    else:
+        raise HyperparameterError(f"method {method['name']!r} has no hyperparameter {target!r}")
+
+
+def _inside(arguments: Any, name: str) -> Any:
+    """The arguments of the component, or the list, at a name or at a place of a list; None if there is neither."""
+    if isinstance(arguments, list):
+        inner = arguments[int(name)] if name.isdigit() and int(name) < len(arguments) else None
+    else:
+        inner = arguments.get(name) if isinstance(arguments, dict) else None
+    if isinstance(inner, dict):
+        return inner["component"].setdefault("arguments", {}) if "component" in inner else None
+    return inner if isinstance(inner, list) else None

@@ -93,11 +93,13 @@ def build_component(
 
 
 def _value(value: JsonValue, sizes: dict[str, int]) -> Any:
-    """Replace a placeholder by its size, and a nested {"component": {kind, name, arguments}} by its instance."""
+    """Replace a placeholder by its size and a nested {"component": {kind, name, arguments}} by its instance."""
     if isinstance(value, str) and value in _PLACEHOLDERS:
         if value[1:] not in sizes:
             raise MethodError(f"{value} is not known here")
         return sizes[value[1:]]
+    if isinstance(value, list):
+        return [_value(one, sizes) for one in value]
     if isinstance(value, dict) and set(value) == {"component"}:
         nested = value["component"]
         assert isinstance(nested, dict)

@@ -42,6 +42,24 @@ def set_to_principal_components(embedder: nn.Module, features: Tensor) -> None:
         embedder.bias.copy_(bias)
 
 
+def reduced_by_themselves(embeddings: Tensor, dimensions: int) -> Tensor:
+    """Project embeddings on their own principal components, as the testers of pytorch-metric-learning do with `pca`.
+
+    Each dimension is standardised before. The components know the embeddings that are then evaluated.
+
+    Args:
+        embeddings: (n, c).
+        dimensions: Number of components d.
+
+    Returns:
+        (n, d), in the dtype of the embeddings.
+    """
+    spread = embeddings.std(0)
+    standard = (embeddings - embeddings.mean(0)) / torch.where(spread > 0, spread, 1)
+    weight, bias = _projection(standard.cpu().contiguous(), dimensions)
+    return (standard.double() @ weight.T.to(standard.device) + bias.to(standard.device)).to(embeddings.dtype)
+
+
 def _projection(features: Tensor, components: int) -> tuple[Tensor, Tensor]:
     """Return weight (d, c) and bias (d,) of the projection, in float64."""
     # All trainings on the features of one fold of a frozen trunk need the same components.

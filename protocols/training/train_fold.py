@@ -187,7 +187,13 @@ class _Training:
         self.optimizer = build_optimizer(self.settings.optimizer, self.model, method, spec.method)
         source = training_batches_of(self.data.train, spec.images, self.device)
         draws = derive_seed("batches", spec.seed)
-        rows = batches(self.targets, self.settings.batch_size, spec.method.samples_per_class, draws)
+        rows = batches(
+            self.targets,
+            self.settings.batch_size,
+            spec.method.samples_per_class,
+            draws,
+            whole_passes=spec.method.whole_passes,
+        )
         crops = torch.Generator().manual_seed(derive_seed("crops", spec.seed))
         self.batches = labelled_batches(source.training_batches(rows, crops), self.targets, self.device)
         pool_seed = derive_seed("pool", spec.seed)
@@ -201,7 +207,10 @@ class _Training:
 
     def _clock(self, epoch: int) -> Clock:
         # Authors count epochs as passes over the data; an epoch of the protocol is a number of iterations.
-        passes = self.iterations * self.settings.batch_size // len(self.targets)
+        if self.spec.method.whole_passes and self.spec.method.samples_per_class == 0:
+            passes = self.iterations // max(1, len(self.targets) // self.settings.batch_size)
+        else:
+            passes = self.iterations * self.settings.batch_size // len(self.targets)
         return Clock(epoch, self.iterations, self.steps_per_epoch, passes, self._warming_up(passes))
 
     def _warming_up(self, passes: int) -> bool:

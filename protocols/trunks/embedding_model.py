@@ -1,7 +1,7 @@
 """The embedding model: a trunk with pooling and embedder, which maps images to embeddings."""
 
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from itertools import pairwise
 from typing import Literal
 
@@ -43,7 +43,7 @@ def model_of(spec: FoldSpec) -> "EmbeddingModel":
     """Build the model at the start of a training; torch's global generator draws its random weights."""
     return EmbeddingModel(
         spec.trunk,
-        spec.embedding_size,
+        spec.embedding_size if spec.method.has_embedder else None,
         on_features=spec.trunk.is_input_features,
         embedder_bias=spec.embedder_bias,
         precision=spec.training.precision,
@@ -65,13 +65,23 @@ def weights_with_trunk(spec: FoldSpec, weights: Mapping[str, Tensor]) -> dict[st
     return {**model.state_dict(), **weights}
 
 
+_STARTS: dict[str, Callable[[Tensor], Tensor]] = {
+    "kaiming_fan_out": partial(nn.init.kaiming_normal_, mode="fan_out"),
+    "glorot_uniform": nn.init.xavier_uniform_,
+}
+
+
 def _embedder(width: int, size: int, spec: EmbedderSpec, bias: bool) -> nn.Module:
     """A linear layer, or linear layers with ReLU between them, (n, width) to (n, size)."""
     last = nn.Linear((width, *spec.hidden)[-1], size, bias=bias)
-    if not spec.hidden:
-        return last
-    hidden = (layer for sides in pairwise((width, *spec.hidden)) for layer in (nn.Linear(*sides), nn.ReLU()))
-    return nn.Sequential(*hidden, last)
+    hidden = [layer for sides in pairwise((width, *spec.hidden)) for layer in (nn.Linear(*sides), nn.ReLU())]
+    if spec.init in _STARTS:
+        for layer in (*hidden, last):
+            if isinstance(layer, nn.Linear):
+                _STARTS[spec.init](layer.weight)
+                if layer.bias is not None:
+                    nn.init.zeros_(layer.bias)
+    return nn.Sequential(*hidden, last) if hidden else last
 
 
 def without_published_weights(spec: FoldSpec) -> FoldSpec:

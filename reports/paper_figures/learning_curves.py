@@ -24,13 +24,15 @@ class ConvergenceFigure:
     """Recall@1 on the test classes after every epoch, with one row of panels per experiment.
 
     Attributes:
-        panels: Methods by title of the panel; empty for one panel with all methods. Methods that an experiment does not
-            have are left out.
+        panels: Methods by title of the panel; empty for one panel with all methods, up to a number of curves that can
+            be told apart. Methods that an experiment does not have are left out.
         published: Name of the figure whose published values are shown; empty for none.
+        own: The paper's own method, whose curve is always drawn, as the first.
     """
 
     panels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     published: str = ""
+    own: str = ""
 
     def draw(self, materials: Materials) -> Figure:
         """Draw the figure."""
@@ -65,14 +67,23 @@ class ConvergenceFigure:
         return pd.DataFrame(rows)
 
     def note(self, materials: Materials) -> str:
-        """Say what a curve is and how many runs it has."""
+        """Say what a curve is, how many runs it has, and which methods have no curve for lack of room."""
         counts = sorted({len(curve.runs) for row in self._rows(materials) for panel in row for curve in panel.curves})
         runs = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+        left_out = [m.titles[key] for m in materials.values() for key in self._all(m)[_MOST_CURVES:] if not self.panels]
+        others = f" Not drawn, to keep the curves apart: {', '.join(dict.fromkeys(left_out))}." if left_out else ""
         return (
             f"Recall@1 on the test classes after every validated epoch, mean and standard deviation over n = {runs} "
             f"run{'s' if counts[-1] > 1 else ''}. No epoch is chosen. The curves were recorded to be shown; nothing is "
-            "selected by them."
+            f"selected by them.{others}"
         )
+
+    def _all(self, material: Material) -> list[str]:
+        """The methods with test curves, the paper's own first."""
+        curved = (
+            key for key, records in material.records.items() if any(_scores(material.measured, r) for r in records)
+        )
+        return sorted(curved, key=lambda key: key != self.own)
 
     def _rows(self, materials: Materials) -> list[list[ConvergencePanel]]:
         rows = [self._row(material) for material in materials.values()]
@@ -83,7 +94,7 @@ class ConvergenceFigure:
 
     def _row(self, material: Material) -> list[ConvergencePanel]:
         dataset = material.measured.summary.dataset
-        panels = self.panels or {"": tuple(material.records)[:_MOST_CURVES]}
+        panels = self.panels or {"": tuple(self._all(material)[:_MOST_CURVES])}
         row = []
         for title, keys in panels.items():
             curves = tuple(

@@ -52,7 +52,7 @@ _SCORE_FIGURES = (
         number="convergence plot",
         title="Recall@1 against training epochs on Cars196",
         experiment="proxy_anchor_convergence",
-        scores=ConvergenceFigure(),
+        scores=ConvergenceFigure(own="proxy_anchor"),
         caption="The settings of the baselines are not published; the head of the experiment file has our choices. The "
         "suite has no semi-hard mining and no N-pair loss: the triplet loss here takes all triplets.",
     ),
@@ -91,7 +91,7 @@ _SCORE_FIGURES = (
         number="Figure 1",
         title="Recall@1 against training epochs on Cars196",
         experiment="proxy_gml_table2/cars196_bn_512",
-        scores=ConvergenceFigure(published="proxy_gml_figure1"),
+        scores=ConvergenceFigure(published="proxy_gml_figure1", own="proxy_gml"),
         caption="From the runs of Table 2 with 512 dimensions. The paper's baselines are a semi-hard triplet loss, "
         "Margin, ProxyNCA and Multi-Similarity, without settings; here are the methods of Table 2.",
     ),

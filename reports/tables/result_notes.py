@@ -141,6 +141,8 @@ def trained_part_notes(measured: MeasuredExperiment) -> list[str]:
             "The embedder of every method with a loss starts at the principal components of the training images' "
             "features. MLRC's embedder starts at random."
         )
+    elif experiment.embedder.init != "random":
+        notes.append(f"The embedder starts from {experiment.embedder.init}, MLRC's from torch's default.")
     return notes
 
 

@@ -8,7 +8,7 @@ from protocols.search.open_method import HyperparameterError, OpenMethod
 from protocols.search.space import SearchParameter
 from protocols.training.build_method import MethodError, check_method, is_taken, plugin_points
 from protocols.training.component_versions import with_versions
-from reproduce.config.method_card import Batch, LossOptimizer, MethodCard, card_file, read_card
+from reproduce.config.method_card import LossOptimizer, MethodCard, card_file, read_card
 from reproduce.config.strict_yaml import METHODS, describe
 from reproduce.errors import InputError
 from results.spec.experiment_spec import Variant
@@ -54,7 +54,7 @@ def load_variant(variant: Variant) -> MethodCard:
                 "loss": method.loss,
                 "miner": method.miner,
                 "embedding_regularizer": method.embedding_regularizer,
-                "batch": Batch(samples_per_class=method.samples_per_class),
+                "batch": card.batch.model_copy(update={"samples_per_class": method.samples_per_class}),
                 "loss_optimizer": LossOptimizer(lr=method.loss_lr, weight_decay=method.loss_weight_decay),
                 "search": {target: choice for target, choice in card.search.items() if target not in variant.set},
                 "published": {},
@@ -91,6 +91,7 @@ def open_card(card: MethodCard, dataset: str = "", bounds: BoundsChoice = "widen
         miner=card.miner,
         embedding_regularizer=card.embedding_regularizer,
         samples_per_class=card.batch.samples_per_class,
+        whole_passes=card.batch.classes == "once",
         loss_lr=card.loss_optimizer.lr,
         loss_weight_decay=card.loss_optimizer.weight_decay,
         warmup_passes=card.warmup.passes,

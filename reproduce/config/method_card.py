@@ -81,9 +81,12 @@ class Batch(Record):
 
     Attributes:
         samples_per_class: Images per class in a batch; 0 draws images at random.
+        classes: `once` keeps a class from a batch that has it already, for losses that rank a query's own class among
+            all others. `any` is MLRC's: a batch over two passes can have a class twice.
     """
 
     samples_per_class: int = Field(default=4, ge=0)
+    classes: Literal["any", "once"] = "any"
 
 
 class Warmup(Record):
@@ -130,7 +133,8 @@ class MethodCard(Record):
         published: The hyperparameters that the source reports as best, by dataset.
         fixed: Hyperparameters that are set instead of searched, by dataset.
         embedder: How the embedder of a card without loss is computed; `principal_components` takes the principal
-            components of the trunk's features. None leaves out the embedder.
+            components of the trunk's features of the training images, `test_components` those of the test images. None
+            leaves out the embedder.
         notes: Remarks about the method.
     """
 
@@ -148,7 +152,7 @@ class MethodCard(Record):
     published_as: str | None = None
     published: dict[str, dict[str, JsonValue]] = Field(default={})
     fixed: dict[str, dict[str, JsonValue]] = Field(default={})
-    embedder: Literal["principal_components"] | None = None
+    embedder: Literal["principal_components", "test_components"] | None = None
     notes: str | None = None
 
     def with_names(self, rename: Callable[[str], str]) -> Self:

@@ -37,10 +37,20 @@ from results.store.store import IncompleteExperimentError, Store
 
 
 def check_components(problem: Problem, method: MethodSpec) -> None:
-    """Check that every fold has enough training images for the principal components that the embedder starts from.
+    """Check that there are enough images for the principal components of a method or of the embedder's start.
 
-    A training would notice too, but only after the features of all images are computed.
+    A training or test would notice too, but only after the features of all images are computed.
     """
+    if method.embedder == "test_components":
+        tested = len(problem.dataset.images.of_classes(problem.split.test))
+        if problem.embedding_size * problem.folds > tested - 1:
+            samples = samples_word(problem.dataset.name)
+            raise InputError(
+                f"{method.name}: {tested} test {samples} have at most {tested - 1} principal components, fewer than "
+                f"the {problem.embedding_size * problem.folds} dimensions of all folds together; give a smaller "
+                f"--embedding-size, or leave out {method.name}"
+            )
+        return
     starts_from_them = method.loss is not None and problem.embedder.init == "pca"
     if method.embedder != "principal_components" and not starts_from_them:
         return

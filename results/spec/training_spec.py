@@ -23,10 +23,13 @@ KINDS = ("loss", "miner", "regularizer", "distance", "reducer")
 def nested_components(arguments: Mapping[str, JsonValue]) -> Iterator[tuple[str, dict[str, JsonValue]]]:
     """Find the components among arguments, and those among their arguments; each with the name of its argument.
 
-    Such an argument is a dictionary with one key: `{"component": {"kind": ..., "name": ..., "arguments": ...}}`. A
-    component without a name, of an unknown kind or with an unknown key is a ValueError.
+    Such an argument, or an element of a list, is a dictionary with one key: `{"component": {"kind": ..., "name": ...,
+    "arguments": ...}}`. A component without a name, of an unknown kind or with an unknown key is a ValueError.
     """
-    for key, value in arguments.items():
+    singles = (
+        (key, one) for key, value in arguments.items() for one in (value if isinstance(value, list) else [value])
+    )
+    for key, value in singles:
         if not isinstance(value, dict) or set(value) != {"component"}:
             continue
         nested = value["component"]
@@ -45,14 +48,19 @@ def nested_components(arguments: Mapping[str, JsonValue]) -> Iterator[tuple[str,
 
 def renamed_components(arguments: Mapping[str, JsonValue], rename: Callable[[str], str]) -> dict[str, JsonValue]:
     """Return a copy of arguments in which all components have new names."""
-    renamed = dict(arguments)
-    for key, value in arguments.items():
-        if isinstance(value, dict) and set(value) == {"component"} and isinstance(nested := value["component"], dict):
-            inner = nested.get("arguments", {})
-            assert isinstance(inner, dict)
-            names = {**nested, "name": rename(str(nested["name"]))}
-            renamed[key] = {"component": {**names, "arguments": renamed_components(inner, rename)} if inner else names}
-    return renamed
+
+    def renamed(value: JsonValue) -> JsonValue:
+        if isinstance(value, list):
+            return [renamed(one) for one in value]
+        if not (isinstance(value, dict) and set(value) == {"component"} and isinstance(value["component"], dict)):
+            return value
+        nested = value["component"]
+        inner = nested.get("arguments", {})
+        assert isinstance(inner, dict)
+        names = {**nested, "name": rename(str(nested["name"]))}
+        return {"component": {**names, "arguments": renamed_components(inner, rename)} if inner else names}
+
+    return {key: renamed(value) for key, value in arguments.items()}
 
 
 class Component(Record):
@@ -93,11 +101,15 @@ class MethodSpec(Spec):
         versions: Version of each class of the method, by class name. A class without an entry has the version that it
             had before versions were written. A new version changes the fingerprints of the method's trainings.
         embedder: How the embedder of a method without loss is computed. `principal_components` projects the trunk's
-            features on their principal components over the training images. None leaves out the embedder.
+            features on their principal components over the training images. `test_components` leaves out the
+            embedder, and the test embeddings are projected on their own components, to the size of the embedding for
+            each fold and of all folds together. None leaves out the embedder.
         lr: Learning rate of trunk and embedder; None takes that of the training settings.
+        whole_passes: Whether the incomplete last batch of each pass is dropped, so that no batch holds an image or a
+            class twice. Otherwise the rest of a pass begins the next batch, as in MLRC.
     """
 
-    optional = frozenset({"versions", "warmup_steps", "embedder", "lr"})
+    optional = frozenset({"versions", "warmup_steps", "embedder", "lr", "whole_passes"})
 
     name: str
     loss: Component | None
@@ -109,13 +121,14 @@ class MethodSpec(Spec):
     warmup_passes: int | None = Field(default=None, ge=0)
     warmup_steps: int | None = Field(default=None, ge=0)
     versions: dict[str, str] = Field(default={})
-    embedder: Literal["principal_components"] | None = None
+    embedder: Literal["principal_components", "test_components"] | None = None
     lr: float | None = None
+    whole_passes: bool = False
 
     @property
     def has_embedder(self) -> bool:
         """Whether the model has an embedder behind the trunk."""
-        return self.loss is not None or self.embedder is not None
+        return self.loss is not None or self.embedder == "principal_components"
 
 
 class ImageSettings(Spec):

@@ -103,12 +103,14 @@ class EmbedderSpec(Record):
 
     Attributes:
         hidden: Sizes of the hidden layers, each followed by a ReLU. Empty gives MLRC's single linear layer.
-        init: Start of the linear layer. `random` is torch's default and MLRC's. `pca` projects the features on their
-            principal components over the fold's training images.
+        init: Start of the linear layers. `random` is torch's default and MLRC's. `kaiming_fan_out` is that of
+            Proxy-Anchor's and Proxy-ISA's code: weights from N(0, 2 / d) for d outputs, bias zero. `glorot_uniform` is
+            that of CCP's code: weights uniform within sqrt(6 / (c + d)) for c inputs, bias zero. `pca` projects the
+            features on their principal components over the fold's training images.
     """
 
     hidden: tuple[Annotated[int, Field(ge=1)], ...] = ()
-    init: Literal["random", "pca"] = "random"
+    init: Literal["random", "kaiming_fan_out", "glorot_uniform", "pca"] = "random"
 
     @model_validator(mode="after")
     def _components_are_linear(self) -> "EmbedderSpec":

@@ -193,9 +193,10 @@ def test_peeking_is_shown_in_the_metric_that_the_paper_chose_by() -> None:
 def test_the_number_of_planned_trainings_equals_a_count_by_hand() -> None:
     # 4 folds x (50 trials + 10 reproductions); FastAP tries 31 numbers of bins; an untrained trunk is tested once.
     cub = planned("mlrc_cub200")
-    assert set(cub) == {"untrained", "pretrained_pca", *MLRC_LOSSES, "proxy_anchor", "proxy_gml", "proxy_isa"}
-    assert cub == {key: {"untrained": 4, "pretrained_pca": 4, "fastap": 164}.get(key, 240) for key in cub}
-    assert sum(cub.values()) == 4_012
+    pretrained = {"untrained": 4, "pretrained_pca": 4, "pretrained_test_pca": 4}
+    assert set(cub) == {*pretrained, *MLRC_LOSSES, "proxy_anchor", "proxy_gml", "proxy_isa"}
+    assert cub == {key: {**pretrained, "fastap": 164}.get(key, 240) for key in cub}
+    assert sum(cub.values()) == 4_016
     assert sum(planned("mlrc_cub200_batch256").values()) == 14 * 240 + 4
     # 4 folds x 1 reproduction, no trials.
     rows = {"ccp_table1/sop": 15, "ccp_table1/inshop": 14, "ccp_table2/cub200": 15, "ccp_table3/sop": 10}
@@ -277,3 +278,11 @@ def test_searches_with_batch_size_256_have_the_bounds_of_mlrcs_logs() -> None:
         "multi_similarity_miner": {"loss.alpha": (1e-5, 100)},
         "soft_triple": {"loss.gamma": (1e-5, 100)},
     }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_embedder_starts_as_in_the_authors_code(name: str) -> None:
+    """The other authors leave torch's start. Proxy-ISA's code builds on Proxy-Anchor's."""
+    starts = {"proxy_anchor": "kaiming_fan_out", "proxy_isa": "kaiming_fan_out", "ccp": "glorot_uniform"}
+    expected = next((start for paper, start in starts.items() if name.startswith(paper)), "random")
+    assert LOADED[name].embedder.init == expected

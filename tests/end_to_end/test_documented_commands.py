@@ -92,9 +92,9 @@ ADDED_OPTIONS = {
     ],
     "python -m reproduce export model folder --method contrastive --to best_model": ["--method", "untrained"],
     "python -m reproduce run folder --data my_images": TINY,
-    "python -m reproduce run quickstart --methods contrastive,angular.yaml --compare angular": [
+    "python -m reproduce run quickstart --methods contrastive,wide_angular.yaml --compare wide_angular": [
         *BRIEF,
-        *("--methods", "angular.yaml", "--compare", "angular"),
+        *("--methods", "wide_angular.yaml", "--compare", "wide_angular"),
     ],
     "python -m reproduce methods my_loss.yaml": [],
     # docs/search.md loads the study of contrastive from the latest quickstart.

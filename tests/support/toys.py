@@ -34,6 +34,7 @@ PROXIES = MethodSpec(
     name="normalized_softmax", loss=Component(name="NormalizedSoftmaxLoss"), samples_per_class=1, loss_lr=0.1
 )
 UNTRAINED = MethodSpec(name="untrained", loss=None)
+TEST_COMPONENTS = MethodSpec(name="pretrained_test_pca", loss=None, embedder="test_components")
 PRETRAINED_PCA = MethodSpec(name="pretrained_pca", loss=None, embedder="principal_components")
 
 

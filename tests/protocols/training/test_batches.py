@@ -126,3 +126,31 @@ def test_labels_need_not_be_sorted_or_dense() -> None:
 def test_torn_groups_are_refused() -> None:
     with pytest.raises(ValueError, match="batch size 32 is no multiple of 3"):
         next(batches(np.arange(10), 32, 3, 0))
+
+
+@settings(deadline=None, max_examples=50)
+@given(images=st.integers(4, 60), batch=st.integers(1, 60), seed=st.integers(0, 999))
+def test_whole_passes_of_shuffled_images_drop_their_rest(images: int, batch: int, seed: int) -> None:
+    labels = np.arange(images)
+    if batch > images:
+        with pytest.raises(ValueError, match=f"a batch of {batch} images is larger than a pass of {images}"):
+            next(batches(labels, batch, 0, seed, whole_passes=True))
+        return
+    per_pass = images // batch
+    stream = batches(labels, batch, 0, seed, whole_passes=True)
+    for _ in range(3):
+        # As torch's DataLoader with shuffle and drop_last: no image comes twice within a pass.
+        one_pass = np.concatenate(list(islice(stream, per_pass)))
+        assert len(set(one_pass.tolist())) == per_pass * batch
+
+
+@settings(deadline=None, max_examples=30)
+@given(classes=st.integers(2, 9), m=st.integers(1, 3), groups=st.integers(1, 9), seed=st.integers(0, 999))
+def test_no_class_comes_twice_in_a_batch_of_whole_passes(classes: int, m: int, groups: int, seed: int) -> None:
+    labels = np.arange(classes).repeat(4)
+    if groups > classes:
+        with pytest.raises(ValueError, match="larger than a pass"):
+            next(batches(labels, m * groups, m, seed, whole_passes=True))
+        return
+    for rows in islice(batches(labels, m * groups, m, seed, whole_passes=True), 30):
+        assert set(Counter(labels[rows].tolist()).values()) == {m}

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from pytorch_metric_learning.testers import GlobalEmbeddingSpaceTester
 from torch import Tensor, nn
 
 from protocols.datasets.dataset import Dataset, from_packing
@@ -19,13 +20,16 @@ from protocols.splits import mlrc_split
 from protocols.training.build_method import MethodError
 from protocols.training.principal_components import set_to_principal_components
 from protocols.training.train_fold import train_fold
-from protocols.trunks.embed import features_of_crops
+from protocols.trunks.embed import embed_crops, features_of_crops
 from protocols.trunks.embedding_model import trained_model
+from reproduce.errors import InputError
+from reproduce.execution.session import check_components
 from results.spec.trunk_spec import TrunkSpec
 from tests.support.toys import (
     CONTRASTIVE,
     IMAGES,
     PRETRAINED_PCA,
+    TEST_COMPONENTS,
     UNTRAINED,
     pattern_dataset,
     patterns,
@@ -141,6 +145,32 @@ def test_folds_have_different_components_and_join_to_a_wider_embedding(problem: 
     assert [tuple(model.shape) for model in embedded.by_model] == [(32, 8)] * 4
     assert tuple(embedded.joint.shape) == (32, 32)
     assert all(torch.allclose(model.norm(dim=1), torch.ones(32)) for model in embedded.by_model)
+
+
+def test_components_of_the_test_images_are_those_of_pmls_tester(problem: Problem) -> None:
+    problem = replace(problem, embedding_size=6)
+    specs = problem.fold_specs(TEST_COMPONENTS, "reproduction", 0)
+    data = data_for_testing(problem.dataset, problem.split)
+    weights = [train_fold(spec, problem.training_data(spec)).weights for spec in specs]
+    embedded = embed_test(specs, weights, data, CPU)
+    crops = EvaluationCrops(data.images, IMAGES, CPU)
+    raw = [embed_crops(trained_model(spec, w, CPU), crops) for spec, w in zip(specs, weights, strict=True)]
+    for ours, features, size in [
+        *((model, features, 6) for model, features in zip(embedded.by_model, raw, strict=True)),
+        (embedded.joint, torch.cat(raw, 1), 24),
+    ]:
+        assert ours.shape == (32, size)
+        # The library divides by a deviation of zero where a feature is constant.
+        varying = features[:, features.std(0) > 0]
+        theirs = GlobalEmbeddingSpaceTester(pca=size).maybe_normalize(varying)
+        # A component has no sign of its own.
+        assert torch.allclose(ours @ ours.T, theirs @ theirs.T, atol=1e-3)
+
+
+def test_too_few_test_images_for_their_components_are_refused_before_any_training(problem: Problem) -> None:
+    check_components(replace(problem, embedding_size=7), TEST_COMPONENTS)
+    with pytest.raises(InputError, match="32 test images have at most 31 principal components, fewer than the 32"):
+        check_components(problem, TEST_COMPONENTS)
 
 
 def test_the_specification_has_the_embedder_and_other_methods_keep_theirs(problem: Problem) -> None:

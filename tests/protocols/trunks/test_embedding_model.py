@@ -14,7 +14,7 @@ from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
 from results.records.records import RunRecord
 from results.spec.training_spec import FoldSpec
-from results.spec.trunk_spec import TrunkSpec
+from results.spec.trunk_spec import EmbedderSpec, TrunkSpec
 from tests.support.toys import pattern_dataset, toy_fold
 
 SIDES = {"small_conv": 32, "efficientnet_lite0": 64, "bn_inception": 64}
@@ -120,6 +120,31 @@ def test_the_embedder_has_a_bias_unless_it_is_left_out() -> None:
     assert with_bias.embedder.bias is not None
     assert without.embedder.bias is None
     assert torch.equal(with_bias.embedder.weight, without.embedder.weight)
+
+
+def test_the_start_of_ccps_code_is_uniform_within_glorots_bound() -> None:
+    torch.manual_seed(3)
+    spec = TrunkSpec(name="none", weights="none", width=1024)
+    embedder = EmbedderSpec(init="glorot_uniform")
+    model = EmbeddingModel(spec, 128, embedder=embedder, embedder_bias=False, on_features=True)
+    assert isinstance(model.embedder, nn.Linear)
+    bound = (6 / (1024 + 128)) ** 0.5
+    weight = model.embedder.weight.detach()
+    assert 0.99 * bound < weight.abs().max().item() <= bound
+    assert weight.std().item() == pytest.approx(bound / 3**0.5, rel=0.01)
+
+
+def test_the_start_of_proxy_anchors_code_is_kaiming_normal_with_a_zero_bias() -> None:
+    torch.manual_seed(3)
+    spec = TrunkSpec(name="none", weights="none", width=1024)
+    model = EmbeddingModel(spec, 256, embedder=EmbedderSpec(init="kaiming_fan_out"), on_features=True)
+    assert isinstance(model.embedder, nn.Linear)
+    weight = model.embedder.weight.detach()
+    # N(0, 2 / d) for d outputs: with 262,144 draws, five standard errors of the deviation are 0.7 %.
+    assert weight.std().item() == pytest.approx((2 / 256) ** 0.5, rel=0.007)
+    # Normal, not uniform, which has no value beyond 1.73 deviations.
+    assert (weight.abs() > 3 * weight.std()).any()
+    assert not model.embedder.bias.any()
 
 
 @pytest.mark.parametrize("embedder_bias", [True, False])

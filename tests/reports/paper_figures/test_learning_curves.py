@@ -44,6 +44,15 @@ def test_published_values_belong_to_their_method():
     assert figure.values({"": changed})["published"].isna().all()
 
 
+def test_the_papers_own_method_is_the_first_curve_and_those_without_room_are_named():
+    scores = {**{f"other_{n}": [(0.5, 0.6)] for n in range(8)}, "proxy_gml": [(0.7, 0.8)]}
+    figure, materials = ConvergenceFigure(own="proxy_gml"), {"": with_curves(scores)}
+    drawn = list(dict.fromkeys(figure.values(materials)["method"]))
+    assert drawn == ["PROXY_GML", *(f"OTHER_{n}" for n in range(6))]
+    assert figure.note(materials).endswith("Not drawn, to keep the curves apart: OTHER_6, OTHER_7.")
+    assert "Not drawn" not in ALL.note({"": with_curves(SCORES)})
+
+
 def test_the_note_says_that_no_epoch_is_chosen():
     assert "n = 1 to 2 runs. No epoch is chosen." in ALL.note({"": with_curves(SCORES)})
 

@@ -361,13 +361,13 @@ def test_rows_whose_settings_no_source_tells_say_so_with_the_reason():
 
 
 def test_rows_that_we_read_in_our_way_say_so():
-    reading = "Pretrained (untrained baseline): our reading, the 128 leading principal components"
+    reading = "Pretrained (untrained baseline): our reading, the leading principal components of the test images"
     assert any(remark.startswith(reading) for remark in published_layout(join(CUB, [])).remarks)
 
 
 def test_the_pretrained_row_is_filled_by_runs_on_principal_components():
-    records = runs_of("pretrained_pca", [0.5])
-    settings = changed(MLRC, methods=["pretrained_pca"])
+    records = runs_of("pretrained_test_pca", [0.5])
+    settings = changed(MLRC, methods=["pretrained_test_pca"])
     joined = join(CUB, [experiment("mlrc_cub200", settings, records)])
     assert cell(joined, "Pretrained (untrained baseline)").verdict == "no interval"
 

@@ -74,3 +74,14 @@ def test_the_learning_rate_of_proxies_is_a_multiple_of_the_networks_rate(tmp_pat
     assert "loss_optimizer.lr" not in {parameter.target for parameter in proxies.space}
     assert pairs.method.loss_lr is None
     assert pairs.method.warmup_passes is None
+
+
+def test_shuffled_images_and_classes_once_come_in_whole_passes(tmp_path):
+    def passes(**settings):
+        return open_method(written(tmp_path, settings={"cosface": settings}), card).method.whole_passes
+
+    card = load_card("cosface")
+    assert not passes()
+    assert passes(**{"batch.samples_per_class": 0})
+    once = card.model_copy(update={"batch": card.batch.model_copy(update={"classes": "once"})})
+    assert open_method(written(tmp_path), once).method.whole_passes

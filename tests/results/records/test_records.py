@@ -84,6 +84,7 @@ CHANGES = {
     "method.warmup_steps": method(warmup_steps=1),
     "method.embedder": method(embedder="principal_components"),
     "method.lr": method(lr=1e-4),
+    "method.whole_passes": method(whole_passes=True),
     "method.versions": method(versions={"TripletMarginLoss": "meaning 2"}),
     "training.batch_size": training(batch_size=16),
     "training.iterations_per_epoch": training(iterations_per_epoch=50),

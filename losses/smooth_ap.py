@@ -1,0 +1,63 @@
+"""Smooth-AP: average precision with a sigmoid in place of each step (Brown et al., ECCV 2020)."""
+
+from typing import Any
+
+import torch
+from pytorch_metric_learning import losses as pml_losses
+from pytorch_metric_learning.distances import CosineSimilarity
+from pytorch_metric_learning.utils import common_functions as c_f
+from torch import Tensor
+
+from .checks import FullPrecisionForward, checked_labels
+
+
+class SmoothAPLoss(FullPrecisionForward, pml_losses.BaseMetricLossFunction):
+    """One minus a smooth average precision, with every image of the batch as a query among all.
+
+    With cosines S, the sigmoid s and the images P(q) of the query's class, the query itself among them (eq. 6)::
+
+        R(q, i, X) = 1 + sum_{j in X, j != i} s((S_qj - S_qi) / tau)
+        L = mean_q [ 1 - 1/|P(q)| * sum_{i in P(q)} R(q, i, P(q)) / R(q, i, batch) ]
+
+    Classes may have any number of images. pytorch-metric-learning's class of the same name groups the wrong images
+    unless a batch has as many classes as images of each class.
+
+    Args:
+        temperature: tau > 0; default 0.01, the authors'.
+        **kwargs: those of pytorch-metric-learning's losses; the distance must be `CosineSimilarity`.
+
+    Source: Brown et al., Smooth-AP: Smoothing the Path Towards Large-Scale Image Retrieval, ECCV 2020.
+    """
+
+    def __init__(self, temperature: float = 0.01, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if not temperature > 0:
+            raise ValueError(f"temperature must be positive, got {temperature}")
+        c_f.assert_distance_type(self, CosineSimilarity)
+        self.temperature = temperature
+
+    def compute_loss(
+        self, embeddings: Tensor, labels: Tensor | None, indices_tuple: Any, ref_emb: Any, ref_labels: Any
+    ) -> dict[str, Any]:
+        """Losses (B,) of the queries; `labels` (B,) may hold any integers."""
+        c_f.indices_tuple_not_supported(indices_tuple)
+        labels = checked_labels(embeddings, labels)
+        similarity = self.distance(embeddings)
+        same = labels[:, None] == labels[None]
+        # One row for each query and image of its class; `ahead` (pairs, B) says how far others rank before the image.
+        query, image = same.nonzero(as_tuple=True)
+        ahead = torch.sigmoid((similarity[query] - similarity[query, image][:, None]) / self.temperature)
+        ahead = ahead.scatter(1, image[:, None], 0.0)
+        precision = (1 + (ahead * same[query]).sum(1)) / (1 + ahead.sum(1))
+        average = embeddings.new_zeros(len(labels)).index_add(0, query, precision) / same.sum(1)
+        return {
+            "loss": {
+                "losses": 1 - average,
+                "indices": c_f.torch_arange_from_size(embeddings),
+                "reduction_type": "element",
+            }
+        }
+
+    def get_default_distance(self) -> CosineSimilarity:
+        """Cosine similarity."""
+        return CosineSimilarity()
