@@ -27,7 +27,9 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-StoredName = Annotated[str, typer.Argument(help="Name of an experiment in the store; `reproduce status` lists them.")]
+StoredName = Annotated[
+    str, typer.Argument(help="Name or identity of an experiment in the store; `reproduce status` lists them.")
+]
 MethodKey = Annotated[str, typer.Option("--method", help="Name of the method, as `reproduce methods` lists it.")]
 RunNumber = Annotated[int, typer.Option("--run", help="Number of the reproduction, counted from 0.")]
 SearchNumber = Annotated[
@@ -124,7 +126,10 @@ def runs(
     to: NewFolder,
     output: Annotated[str, typer.Option("--format", help="Format of the files: parquet or csv.")] = "parquet",
     experiment: Annotated[
-        str | None, typer.Option("--experiment", help="Only this experiment; `reproduce status` lists the names.")
+        str | None,
+        typer.Option(
+            "--experiment", help="Only this experiment: a name or an identity, as `reproduce status` lists them."
+        ),
     ] = None,
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
