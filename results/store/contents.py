@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import sqlalchemy as sa
 from pydantic import ValidationError
@@ -120,15 +119,17 @@ def _experiments(connection: sa.Connection) -> tuple[StartedExperiment, ...]:
     columns = (EXPERIMENTS.c.name, EXPERIMENTS.c.fingerprint, EXPERIMENTS.c.last_started, EXPERIMENTS.c.settings)
     rows = connection.execute(sa.select(*columns).order_by(EXPERIMENTS.c.last_started.desc()))
     return tuple(
-        StartedExperiment(row.name, row.fingerprint, row.last_started, counts.get(row.fingerprint, 0), *_plan(row))
+        StartedExperiment(
+            row.name, row.fingerprint, row.last_started, counts.get(row.fingerprint, 0), *_plan(row.settings)
+        )
         for row in rows
     )
 
 
-def _plan(row: sa.Row[Any]) -> tuple[tuple[str, ...], str]:
+def _plan(settings: str) -> tuple[tuple[str, ...], str]:
     """Return methods and searches of a stored summary, which can be incomplete or of another release."""
     try:
-        summary = ExperimentSummary.model_validate_json(row.settings)
+        summary = ExperimentSummary.model_validate_json(settings)
     except ValidationError:
         return (), ""
     return tuple(summary.methods), f"{summary.experiment.search.searches} x {summary.trials}"

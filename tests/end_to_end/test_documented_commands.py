@@ -95,7 +95,7 @@ ADDED_OPTIONS = {
         "untrained",
     ],
     "python -m reproduce fit folder --method contrastive --data my_images --to model_of_all": ["--method", "untrained"],
-    "python -m reproduce run folder --data my_images": TINY,
+    "python -m reproduce run folder --data my_images": [*TINY, "--folds", "2"],
     "python -m reproduce run quickstart --methods contrastive,angular.yaml --compare angular": [
         *BRIEF,
         *("--methods", "angular.yaml", "--compare", "angular"),
