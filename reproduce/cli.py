@@ -16,6 +16,7 @@ from reproduce.commands.data import app as data_app
 from reproduce.commands.datasets import datasets
 from reproduce.commands.experiments import experiments
 from reproduce.commands.export import app as export_app
+from reproduce.commands.export import fit
 from reproduce.commands.figure import figure
 from reproduce.commands.methods import methods
 from reproduce.commands.new import app as new_app
@@ -53,6 +54,7 @@ app.command()(methods)
 app.command()(datasets)
 app.command()(experiments)
 app.command()(verify)
+app.command()(fit)
 app.command()(bench)
 app.add_typer(data_app)
 app.add_typer(export_app)

@@ -17,6 +17,11 @@ def fingerprint_of(value: Any) -> str:
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:32]
 
 
+def identity_of(fingerprint: str) -> str:
+    """Return the short form of a fingerprint that is shown and stands in names of files."""
+    return fingerprint[:12]
+
+
 def derive_seed(*identity: str | int) -> int:
     """Derive a seed of 63 bits from its purpose, for example ("search", base seed, trial, fold)."""
     return int(fingerprint_of(list(identity))[:16], 16) >> 1

@@ -222,7 +222,8 @@ def dump(work: Path, folder: Path, name: str) -> None:
     for path in sorted((work / "export" / name).glob("*.csv")):
         write_table(path, folder / path.name)
     for path in store.parent.glob("reports/*/index.html"):
-        (folder / "page.txt").write_text(text_of(path.read_text()))
+        if not path.parent.is_symlink():
+            (folder / "page.txt").write_text(text_of(path.read_text()))
 
 
 def many(work: Path, folder: Path, asked: Commands) -> None:

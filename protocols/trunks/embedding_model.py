@@ -186,6 +186,8 @@ class EmbeddingModel(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Compute raw embeddings (n, d) of uint8 images (n, channels, height, width)."""
+        if self.on_features and isinstance(self.embedder, nn.Identity):
+            return images  # torch.export takes no region of autocast without an operation.
         pixels = self._pixels(images)
         with self._arithmetic(images.device):
             embeddings: Tensor = self.embedder(self._pooled(self.trunk(pixels)))

@@ -98,11 +98,12 @@ def result_notes(measured: MeasuredExperiment, comparison: ComparisonResult | No
 
 
 def other_methods_notes(measured: MeasuredExperiment) -> list[str]:
-    """Name the methods that the store has runs of, but that the last start of the experiment did not ask for."""
+    """Name the methods that the store has runs of under the same settings, but that are not of this experiment."""
     if not measured.others:
         return []
     return [
-        f"Not shown: {', '.join(measured.others)}. The store has their runs; the last start asked for other methods."
+        f"Not shown: {', '.join(measured.others)}. The store has their runs under the same settings; this experiment "
+        "was started without them."
     ]
 
 

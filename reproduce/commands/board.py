@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 Experiments = Annotated[
     list[str] | None,
     typer.Argument(
-        help="Names of experiments in the stores, or files that `table NAME --format json` wrote. Default: the latest "
-        "finished experiment of each dataset."
+        help="Names or identities of experiments in the stores, or files that `table NAME --format json` wrote. "
+        "Default: the latest finished experiment of each dataset."
     ),
 ]
 Stores = Annotated[

@@ -1,4 +1,4 @@
-"""`reproduce export`: writes models, test embeddings and results for other tools."""
+"""`reproduce export`: writes models, test embeddings and results for other tools. `fit`: trains a model to export."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reproduce.commands.options import STORE, Artifacts, Cache, Device, StoreAt
+from reproduce.commands.options import STORE, Artifacts, Cache, Device, StoreAt, Weights
 from reproduce.commands.terminal import output_console, say
 from reproduce.errors import InputError
 from reproduce.storage import opened_store
@@ -27,12 +27,15 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-StoredName = Annotated[str, typer.Argument(help="Name of an experiment in the store; `reproduce status` lists them.")]
+StoredName = Annotated[
+    str, typer.Argument(help="Name or identity of an experiment in the store; `reproduce status` lists them.")
+]
 MethodKey = Annotated[str, typer.Option("--method", help="Name of the method, as `reproduce methods` lists it.")]
 RunNumber = Annotated[int, typer.Option("--run", help="Number of the reproduction, counted from 0.")]
 SearchNumber = Annotated[
     int, typer.Option("--search", help="Number of the search that the run belongs to, counted from 0.")
 ]
+Onnx = Annotated[bool, typer.Option("--onnx", help="Write model.onnx too; needs the extra onnx.")]
 NewFolder = Annotated[Path, typer.Option("--to", help="Folder to write into; it must be new or empty.")]
 
 
@@ -43,25 +46,92 @@ def model(
     to: NewFolder,
     run: RunNumber = 0,
     search: SearchNumber = 0,
-    fold: Annotated[int, typer.Option("--fold", help="Number of the fold, counted from 0.")] = 0,
-    onnx: Annotated[bool, typer.Option("--onnx", help="Write model.onnx too; needs the extra onnx.")] = False,
+    fold: Annotated[int | None, typer.Option("--fold", help="Number of the fold, counted from 0. Default: 0.")] = None,
+    ensemble: Annotated[
+        bool, typer.Option("--ensemble", help="All folds' models as one, whose scores the table calls concatenated.")
+    ] = False,
+    onnx: Onnx = False,
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
 ) -> None:
-    """Write the best model of a fold as files that run without this suite.
+    """Write the best model of a fold, or those of all folds as one, as files that run without this suite.
 
     model.pt2 is torch's exported program, model.pt the state dict, model.json the description. `python
-    FOLDER/load_model.py IMAGES` embeds image files with this model; it needs torch, numpy and Pillow only.
+    FOLDER/load_model.py IMAGES` embeds image files with this model; it needs torch, numpy and Pillow only. `reproduce
+    fit` trains a model on all classes.
     """
-    from reproduce.outputs.export_models import export_model
+    from reproduce.outputs.export_models import export_ensemble, export_model
     from reproduce.outputs.find_runs import find_run
 
+    if ensemble and fold is not None:
+        raise InputError("--fold and --ensemble: choose one of them")
     opened = opened_store(store, artifacts)
     stored_run = find_run(opened, name, method, run, search)
     with new_folder(to) as folder:
-        difference = export_model(opened, stored_run, fold, folder, onnx=onnx)
+        if ensemble:
+            difference = export_ensemble(opened, stored_run, folder, onnx=onnx)
+        else:
+            difference = export_model(opened, stored_run, fold or 0, folder, onnx=onnx)
+    say_exported(to, difference)
+
+
+def say_exported(to: Path, difference: float) -> None:
+    """Name the files of an exported model, what it is, and how exact it is."""
     _say_written(to)
+    say(output_console(), (to / "NOTE.txt").read_text(encoding="utf-8").rstrip())
     say(output_console(), f"the exported model's embeddings differ from the suite's by {difference:.0e} at most")
+
+
+def fit(
+    name: StoredName,
+    method: MethodKey,
+    to: NewFolder,
+    search: Annotated[
+        int | None,
+        typer.Option(
+            "--search",
+            help="Number of the search whose setting is trained, counted from 0. Default: the one that found the best "
+            "validation score.",
+        ),
+    ] = None,
+    data: Annotated[Path | None, typer.Option("--data", help="Folder with the dataset's images or features.")] = None,
+    weights: Weights = None,
+    onnx: Onnx = False,
+    device: Device = "auto",
+    store: StoreAt = STORE,
+    artifacts: Artifacts = None,
+    cache: Cache = None,
+) -> None:
+    """Train the setting that an experiment found on all classes, and write the model as `export model` does.
+
+    It is trained for the mean of the epochs that the trainings of the setting's runs kept. Nothing tests this model,
+    since it has seen the test classes: it is made to be used. The store does not change.
+    """
+    from reproduce.execution.devices import check_device, prepare_process
+    from reproduce.monitoring.bars import Bars
+    from reproduce.outputs.export_models import Images
+    from reproduce.outputs.fit_model import best_search, fit_model, found_runs
+    from reproduce.storage import storage_paths, with_writable_cache
+    from reproduce.store_care.train_again import check_weights
+
+    console, where = output_console(), storage_paths(store, artifacts, cache, None)
+    opened = opened_store(store, artifacts)
+    chosen = best_search(opened, name, method) if search is None else search
+    runs = found_runs(opened, name, method, chosen)
+    torch_device = check_device(device)
+    prepare_process(torch_device)
+    with new_folder(to) as folder, with_writable_cache(where) as paths, Bars(console) as bars:
+        check_weights(next(iter(runs[0].trainings.values()))[0], weights, bars.of("fetching the trunk's weights"))
+        images = Images(data, paths.cache, torch_device, 64, bars.of("reading images"))
+        fitted = fit_model(opened, runs, images, folder, onnx=onnx, training=bars.of("training on all classes"))
+    length = fitted.length
+    spread = f"{min(length.of)} to {max(length.of)}"
+    say(
+        console,
+        f"the setting of search {chosen}, trained on all {fitted.classes} classes ({fitted.samples:,} images or rows) "
+        f"for {length.epochs} epochs: the mean of the epochs that its {len(length.of)} trainings kept ({spread})",
+    )
+    say_exported(to, fitted.difference)
 
 
 @app.command()
@@ -124,7 +194,10 @@ def runs(
     to: NewFolder,
     output: Annotated[str, typer.Option("--format", help="Format of the files: parquet or csv.")] = "parquet",
     experiment: Annotated[
-        str | None, typer.Option("--experiment", help="Only this experiment; `reproduce status` lists the names.")
+        str | None,
+        typer.Option(
+            "--experiment", help="Only this experiment: a name or an identity, as `reproduce status` lists them."
+        ),
     ] = None,
     store: StoreAt = STORE,
     artifacts: Artifacts = None,

@@ -27,8 +27,8 @@ OtherExperiment = Annotated[
     str | None,
     typer.Option(
         "--experiment",
-        help="Draw the figure from this experiment in the store, such as one on your own dataset. It must have rows "
-        "and settings like the suite's experiment for the figure.",
+        help="Draw the figure from this experiment in the store (name or identity), such as one on your own dataset. "
+        "It must have rows and settings like the suite's experiment for the figure.",
     ),
 ]
 

@@ -12,8 +12,8 @@ from reproduce.errors import InputError
 StoredNames = Annotated[
     list[str] | None,
     typer.Argument(
-        help="Names of experiments in the store (`reproduce status` lists them); NAME/PANEL selects one panel. "
-        "Default: the latest experiment."
+        help="Names or identities of experiments in the store (`reproduce status` lists them); NAME/PANEL selects one "
+        "panel. A name means its latest experiment. Default: the latest of all."
     ),
 ]
 ReportFolder = Annotated[
@@ -27,9 +27,10 @@ def report(
 ) -> None:
     """Write an experiment's page, one HTML file: verdicts, tables, figures, protocol, and the origin of every number.
 
-    Each panel of an experiment gets its own page: panels differ in dataset or settings, so they are not compared.
+    Each panel of an experiment gets its own page: panels differ in dataset or settings, so they are not compared. The
+    page is NAME-IDENTITY/index.html, and NAME leads to that of the latest experiment of the name.
     """
-    from reproduce.outputs.find_runs import find_experiments, latest_experiment
+    from reproduce.outputs.find_runs import find_experiments, latest_experiment, others_of_name
     from reproduce.outputs.page import write_page
     from reproduce.storage import existing_store, storage_paths
 
@@ -41,3 +42,5 @@ def report(
     for experiment in find_experiments(opened, name) if name else [latest_experiment(opened)]:
         page = write_page(experiment.name, experiment.fingerprint, opened, to or where.reports)
         say(console, f"{experiment.name}: {page}")
+        if others := others_of_name(opened, experiment, name or []):
+            typer.echo(others, err=True)

@@ -32,11 +32,15 @@ def show_status(store: Store, console: Console) -> None:
     )
     if contents.experiments:
         table = Table(title="experiments, the latest first")
-        for name in ("experiment", "id", "last started", "runs"):
-            table.add_column(name)
+        for name in ("experiment", "identity", "methods", "searches x trials", "last started", "runs"):
+            table.add_column(name, no_wrap=name == "identity")
         for started in contents.experiments:
-            table.add_row(started.name, started.fingerprint[:12], started.last_started[:19], str(started.runs))
+            plan = (", ".join(started.methods), started.searches)
+            table.add_row(started.name, started.identity, *plan, started.last_started[:19], str(started.runs))
         console.print(table)
+        console.print(
+            "Commands take an identity in place of a name, which means its latest experiment.", soft_wrap=True
+        )
     if contents.trainings:
         table = Table(title="trainings")
         for name in ("dataset", "method", "trainings", "diverged", "best validation MAP@R", "hours"):

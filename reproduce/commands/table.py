@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 TableName = Annotated[
     str | None,
     typer.Argument(
-        help="A published table, which is drawn beside your own runs, or an experiment in the store. NAME/PANEL "
-        "selects one panel. Without a name, all names are listed."
+        help="A published table, which is drawn beside your own runs, or name or identity of an experiment in the "
+        "store. NAME/PANEL selects one panel. Without a name, all names are listed."
     ),
 ]
 Format = Annotated[
@@ -51,7 +51,8 @@ def table(
 ) -> None:
     """Draw a published table beside your own runs, or a table of an experiment in the store.
 
-    An experiment's table shows its latest run. An experiment with several panels gets one table per panel.
+    A name means the latest experiment of this name; `reproduce status` lists the identities of all. An experiment with
+    several panels gets one table per panel.
     """
     from reproduce.outputs.tables import KINDS
     from results.published.tables import published_tables
@@ -88,11 +89,13 @@ def _published(name: str, output: str, store: Store | None, store_location: str)
 
 
 def _stored(name: str, output: str, what: str, store: Store) -> None:
-    from reproduce.outputs.find_runs import find_experiments
+    from reproduce.outputs.find_runs import find_experiments, others_of_name
     from reproduce.outputs.tables import KINDS
     from results.store.experiment_results import MeasuredExperiment
 
     for experiment in find_experiments(store, [name], f"; there are also {_published_names()}"):
+        if others := others_of_name(store, experiment, [name]):
+            typer.echo(others, err=True)
         records_only = (output, what) == ("json", "results")
         trainings = what in ("results", "peeking", "hyperparameters")
         measured = MeasuredExperiment.from_store(store, experiment.fingerprint, trainings)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from reproduce.commands.export import StoredName
 from reproduce.commands.options import (
     STORE,
     Artifacts,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def verify(
-    name: Annotated[str, typer.Argument(help="Name of an experiment in the store; `reproduce status` lists them.")],
+    name: StoredName,
     sample: Annotated[int, typer.Option("--sample", help="Number of trainings to make again.")] = 5,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the random draw.")] = 0,
     data: DataFolders = None,

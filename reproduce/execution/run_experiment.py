@@ -27,6 +27,7 @@ from reproduce.monitoring.observer import Observers
 from reproduce.monitoring.progress import RunProgress
 from reproduce.monitoring.time_left import Forecast
 from reproduce.monitoring.trackers import Tracker, Tracking
+from reproduce.outputs.result_files import link_latest, own_name
 from results.records.artifacts import recording_path, weights_path
 from results.spec.data_choice import FEATURES, DrawnSplit
 from results.store.experiment_results import MeasuredExperiment
@@ -39,7 +40,7 @@ def seen_after(session: Session) -> tuple[str, ...]:
     """Return with how many searches or runs the experiment was complete before, as phrases such as `2 searches`.
 
     Somebody who adds searches or runs because of the results is peeking. The suite cannot tell why they are added, so
-    it notes all cases. Another comparison of the same methods makes no other experiment here.
+    it notes all cases. Another comparison, or other methods, make no other experiment here.
     """
     stored, ours = session.store.experiments(), session.experiment
     seen = set()
@@ -56,6 +57,8 @@ def seen_after(session: Session) -> tuple[str, ...]:
                 "reproductions": ours.reproductions,
                 "search": search.model_copy(update={"searches": ours.search.searches}),
                 "primary": ours.primary,
+                "methods": ours.methods,
+                "variants": ours.variants,
             }
         )
         same = raised.fingerprint(session.name, session.problem.dataset.fingerprint) == session.fingerprint
@@ -203,11 +206,15 @@ def stored_table(store: Store, experiment: str) -> Table:
 
 
 def write_table(table: Table, session: Session) -> tuple[Path, ...]:
-    """Write a table as Markdown, CSV and LaTeX into the session's folder of tables, and return the files."""
-    folder = session.paths.tables
+    """Write a table as Markdown, CSV and LaTeX into the session's folder of tables, and return the files.
+
+    They carry the experiment's identity; names without it lead to the latest experiment of the name.
+    """
+    stem = own_name(session.name, session.fingerprint)
     files = []
     for suffix, form in (("md", "markdown"), ("csv", "csv"), ("tex", "latex")):
-        path = folder / f"{session.name.replace('/', '_')}.{suffix}"
+        path = session.paths.tables / f"{stem}.{suffix}"
         write_whole(path, WRITERS[form](table))
         files.append(path)
+    link_latest(session.name, session.fingerprint, session.store, files)
     return tuple(files)

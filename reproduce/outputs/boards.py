@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -19,8 +19,8 @@ from reproduce.config.method_card import suite_card
 from reproduce.errors import InputError
 from reproduce.outputs.find_runs import find_experiments
 from reproduce.storage import StoragePaths, existing_store, storage_paths
-from results.store.experiment_results import MeasuredExperiment
-from results.store.store import IncompleteExperimentError, Store
+from results.store.experiment_results import MeasuredExperiment, latest_starts, runs_of_all_starts
+from results.store.store import Store
 from results.store.urls import shown_url
 from results.whole_files import write_whole
 
@@ -106,19 +106,15 @@ def latest_sources(stores: dict[str, Store]) -> list[Source]:
     """Return the finished experiments of all stores, the latest first."""
     found: list[tuple[str, Source]] = []
     for place, store in stores.items():
-        for row in store.experiments().itertuples():
-            with suppress(IncompleteExperimentError):
-                found += [
-                    (str(row.last_started), source)
-                    for source in _with_runs(store, str(row.name), str(row.fingerprint), place)
-                    if source.finished
-                ]
+        for start in latest_starts(store):
+            sources = _with_runs(store, start.name, start.fingerprint, place)
+            found += [(start.last_started, source) for source in sources if source.finished]
     return [source for _, source in sorted(found, key=lambda one: one[0], reverse=True)]
 
 
 def _with_runs(store: Store, name: str, fingerprint: str, place: str) -> Iterator[Source]:
     """Yield an experiment with the methods of all its starts, if it has runs."""
-    measured = MeasuredExperiment(store.experiment(fingerprint), tuple(store.experiment_runs(fingerprint)))
+    measured = MeasuredExperiment(store.experiment(fingerprint), tuple(runs_of_all_starts(store, fingerprint)))
     if measured.records:
         yield Source(name, place, with_all_methods(measured, _titles(record.method for record in measured.records)))
 

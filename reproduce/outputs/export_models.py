@@ -32,8 +32,9 @@ from reproduce.errors import InputError
 from reproduce.execution.tasks import write_tensors
 from reproduce.outputs import load_model
 from reproduce.outputs.find_runs import StoredRun, training_of
-from reproduce.outputs.portable_model import normalized_model, write_onnx, write_program
+from reproduce.outputs.portable_model import normalized_ensemble, write_onnx, write_program
 from results.records.artifacts import weights_path
+from results.records.records import FoldResult
 from results.spec.data_choice import EMBEDDED
 from results.spec.source_names import sources_of_training
 from results.spec.training_spec import FoldSpec
@@ -41,45 +42,115 @@ from results.spec.trunk_spec import NO_TRUNK
 from results.store.store import Store
 
 
-def export_model(store: Store, run: StoredRun, fold: int, folder: Path, *, onnx: bool = False) -> float:
-    """Write the best model of a fold, counted from 0, and return the largest difference to the suite's embeddings.
+@dataclass(frozen=True)
+class Portable:
+    """A model to write: one, or several as an ensemble.
+
+    Attributes:
+        specs: Specification of each model's network.
+        weights: State dict of each, with that of a frozen trunk.
+        state: What `model.pt` holds.
+        description: What `model.json` holds.
+        note: What the model is, in words, for `NOTE.txt`.
+    """
+
+    specs: tuple[FoldSpec, ...]
+    weights: tuple[dict[str, Tensor], ...]
+    normalization: Normalization
+    state: dict[str, Any]
+    description: dict[str, Any]
+    note: str
+
+
+def write_portable(portable: Portable, folder: Path, *, onnx: bool = False) -> float:
+    """Write a model and return the largest difference to the suite's embeddings.
 
     The files are `model.pt2`, the model as torch's exported program, with normalization; `model.json`, its description;
-    `model.pt`, its plain state dict; and `load_model.py`, a script that embeds images with it and needs no part of this
-    suite. A model of features has no script. `onnx` adds `model.onnx`, in float32.
+    `NOTE.txt`, what it is in words; `model.pt`, its plain state dict; and `load_model.py`, a script that embeds images
+    with it and needs no part of this suite. A model of features has no script. `onnx` adds `model.onnx`, in float32.
     """
-    spec, result = training_of(run, fold)
-    normalization = _normalization(store, spec)
+    specs = portable.specs
     try:
-        weights = weights_with_trunk(spec, kept_weights(store, run, spec))
-        model = normalized_model(spec, weights, normalization)
+        model = normalized_ensemble(specs, portable.weights, portable.normalization)
     except TrunkError as error:
         raise InputError(str(error)) from error
-    description = {
-        **_origin(run),
-        "fold": fold,
-        "fingerprint": spec.fingerprint,
-        "best_iteration": result.best_iteration,
-        "validation_map_at_r": result.best_map_at_r,
-        "test": run.record.fold_scores[run.record.fold_fingerprints.index(spec.fingerprint)].model_dump(),
-        "normalization": normalization,
-        "spec": spec.model_dump(mode="json"),
-        "provenance": result.provenance.model_dump(mode="json"),
-    }
-    write_tensors(folder / "model.pt", weights)
-    _write_json(folder / "model.json", description)
-    if spec.trunk.name != NO_TRUNK:
+    write_tensors(folder / "model.pt", portable.state)
+    _write_json(folder / "model.json", {"note": portable.note, **portable.description})
+    (folder / "NOTE.txt").write_text(portable.note + "\n", encoding="utf-8")
+    if specs[0].trunk.name != NO_TRUNK:
         shutil.copyfile(load_model.__file__, folder / "load_model.py")
     difference = write_program(model, folder / "model.pt2")
     if onnx:
         # ONNX has no mixed precision like torch's.
-        full = spec.training.model_copy(update={"precision": "float32"})
-        in_full = normalized_model(spec.model_copy(update={"training": full}), weights, normalization)
-        difference = max(difference, write_onnx(in_full, folder / "model.onnx"))
+        full = specs[0].training.model_copy(update={"precision": "float32"})
+        in_full = [spec.model_copy(update={"training": full}) for spec in specs]
+        model = normalized_ensemble(in_full, portable.weights, portable.normalization)
+        difference = max(difference, write_onnx(model, folder / "model.onnx"))
     return difference
 
 
-def _normalization(store: Store, spec: FoldSpec) -> Normalization:
+def export_model(store: Store, run: StoredRun, fold: int, folder: Path, *, onnx: bool = False) -> float:
+    """Write the best model of a fold, counted from 0, as `write_portable` does."""
+    spec, result = training_of(run, fold)
+    normalization = models_normalization(store, spec)
+    weights = _whole_weights(store, run, spec)
+    description = {**run_description(run), **_fold_description(run, spec, result), "normalization": normalization}
+    note = (
+        f"The model of fold {fold} of {run.called}. It was trained on a part of the classes; the table's separated "
+        "scores are the mean of all folds' models, each alone."
+    )
+    return write_portable(Portable((spec,), (weights,), normalization, weights, description, note), folder, onnx=onnx)
+
+
+def export_ensemble(store: Store, run: StoredRun, folder: Path, *, onnx: bool = False) -> float:
+    """Write the models of all folds as one, as `write_portable` does.
+
+    Its embeddings are those of the concatenated scores. `model.pt` holds the state dict of each model by `fold_0` and
+    so on, and `spec` in `model.json` what their specifications have in common.
+    """
+    trainings = [training_of(run, fold) for fold in sorted(run.trainings)]
+    if len(trainings) < 2:
+        raise InputError(f"{run.called}: has one model, so there is no ensemble; leave out --ensemble")
+    specs = tuple(spec for spec, _ in trainings)
+    normalization = models_normalization(store, specs[0])
+    weights = tuple(_whole_weights(store, run, spec) for spec in specs)
+    parts = [spec.model_dump(mode="json") for spec in specs]
+    description = {
+        **run_description(run),
+        "test": run.record.concatenated.model_dump(),
+        "normalization": normalization,
+        "spec": {key: value for key, value in parts[0].items() if all(part.get(key) == value for part in parts)},
+        "models": [_fold_description(run, spec, result) for spec, result in trainings],
+    }
+    note = (
+        f"The ensemble of the {len(specs)} folds' models of {run.called}: it concatenates their normalized embeddings. "
+        "The table's concatenated scores are those of this model."
+    )
+    state = {f"fold_{spec.fold}": state for spec, state in zip(specs, weights, strict=True)}
+    return write_portable(Portable(specs, weights, normalization, state, description, note), folder, onnx=onnx)
+
+
+def _whole_weights(store: Store, run: StoredRun, spec: FoldSpec) -> dict[str, Tensor]:
+    try:
+        return weights_with_trunk(spec, kept_weights(store, run, spec))
+    except TrunkError as error:
+        raise InputError(str(error)) from error
+
+
+def _fold_description(run: StoredRun, spec: FoldSpec, result: FoldResult) -> dict[str, Any]:
+    return {
+        "fold": spec.fold,
+        "fingerprint": spec.fingerprint,
+        "best_iteration": result.best_iteration,
+        "validation_map_at_r": result.best_map_at_r,
+        "test": run.record.fold_scores[run.record.fold_fingerprints.index(spec.fingerprint)].model_dump(),
+        "spec": spec.model_dump(mode="json"),
+        "provenance": result.provenance.model_dump(mode="json"),
+    }
+
+
+def models_normalization(store: Store, spec: FoldSpec) -> Normalization:
+    """Return the normalization of a model's embeddings, which the class of its loss can decide."""
     remember_kept_sources(store.artifacts, sources_of_training(spec))
     try:
         return normalization_of(spec)
@@ -139,10 +210,21 @@ def export_embeddings(store: Store, run: StoredRun, folds: list[int], images: Im
     ranks = np.unique(data.images.labels).tolist()
     _write_json(folder / "classes.json", {str(rank): dataset.class_names[rank] for rank in ranks})
     fingerprints = {f"fold_{spec.fold}": spec.fingerprint for spec in specs}
-    _write_json(folder / "origin.json", {**_origin(run), "normalization": embedded.kind, "models": fingerprints})
+    _write_json(
+        folder / "origin.json", {**run_description(run), "normalization": embedded.kind, "models": fingerprints}
+    )
 
 
 def _test_images(run: StoredRun, spec: FoldSpec, images: Images) -> tuple[Dataset, TestData]:
+    dataset = opened_dataset(run, spec, images)
+    split = named_split(
+        spec.split, dataset.n_classes, dataset.trainval_classes, test_given=dataset.are_test_classes_given
+    )
+    return dataset, test_data(dataset, split)
+
+
+def opened_dataset(run: StoredRun, spec: FoldSpec, images: Images) -> Dataset:
+    """Open the data of a run, with features in place of images for a frozen trunk; raise InputError if it is other."""
     choice = run.summary.experiment.dataset
     if choice.name not in EMBEDDED and images.root is None:
         raise InputError(f"{choice.name}: give the folder of its images with --data FOLDER")
@@ -163,16 +245,14 @@ def _test_images(run: StoredRun, spec: FoldSpec, images: Images) -> tuple[Datase
             f"{images.root or choice.name}: not the images that {run.called} was tested on (data "
             f"{dataset.fingerprint[:12]} instead of {spec.data_fingerprint[:12]}); give their folder with --data"
         )
-    split = named_split(
-        spec.split, dataset.n_classes, dataset.trainval_classes, test_given=dataset.are_test_classes_given
-    )
     if spec.trunk.frozen:
         trunk = FrozenTrunk(spec.trunk, spec.images)
-        dataset = with_features(dataset, trunk, images.cache, images.device, images.progress)
-    return dataset, test_data(dataset, split)
+        return with_features(dataset, trunk, images.cache, images.device, images.progress)
+    return dataset
 
 
-def _origin(run: StoredRun) -> dict[str, Any]:
+def run_description(run: StoredRun) -> dict[str, Any]:
+    """Return from which run something was exported, for its description."""
     record = run.record
     return {
         "experiment": run.experiment,

@@ -1,5 +1,10 @@
-"""Finds experiments, runs and trainings in a store by the names of experiment, method, run and fold."""
+"""Finds experiments, runs and trainings in a store by the names of experiment, method, run and fold.
 
+Experiments of one name can differ in methods, trials or anything else. A name means the one that was started last; its
+identity, or the beginning of it, means one of them.
+"""
+
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,10 +15,12 @@ from results.records.records import FoldResult, RunRecord
 from results.spec.training_spec import FoldSpec
 from results.store.store import Store
 
+_FEWEST_DIGITS = 4
+
 
 @dataclass(frozen=True)
 class NamedExperiment:
-    """The latest experiment of a name, NAME or NAME/PANEL, with its fingerprint in the store."""
+    """An experiment in a store: its name, NAME or NAME/PANEL, and its fingerprint."""
 
     name: str
     fingerprint: str
@@ -48,35 +55,61 @@ def latest_experiment(store: Store) -> NamedExperiment:
 
 
 def find_experiments(store: Store, names: Sequence[str], hint: str = "") -> list[NamedExperiment]:
-    """Find the latest experiments of some names: each a NAME, a NAME/PANEL or the path of an experiment file.
+    """Find experiments: each by a NAME, a NAME/PANEL, the path of an experiment file, or an identity of `status`.
 
-    The name of a file with panels gives all its panels in the store, sorted.
+    A name means the latest experiment of this name. That of a file with panels gives all its panels in the store,
+    sorted. The beginning of an identity is enough if it has four digits and only one experiment's begins so.
     """
     latest = store.latest_experiments()
-    fingerprints: dict[str, str] = {}
+    found: list[NamedExperiment] = []
     for name in names:
         current = short_name(name)
-        matches = {
-            stored: latest[stored] for stored in sorted(latest) if stored == current or stored.startswith(f"{current}/")
-        }
+        matches = [
+            NamedExperiment(stored, latest[stored])
+            for stored in sorted(latest)
+            if stored == current or stored.startswith(f"{current}/")
+        ]
+        matches = matches or _of_identity(store, name)
         if not matches:
             stored_names = ", ".join(sorted(latest)) or "none"
             raise InputError(f"no experiment {name!r} in {store.url}; it holds: {stored_names}{hint}")
-        fingerprints |= matches
-    return [NamedExperiment(name, fingerprint) for name, fingerprint in fingerprints.items()]
+        found += [match for match in matches if match not in found]
+    return found
+
+
+def _of_identity(store: Store, beginning: str) -> list[NamedExperiment]:
+    """Return the experiment whose fingerprint begins so, or none; raise InputError if more digits are needed."""
+    if not re.fullmatch("[0-9a-f]{1,32}", beginning):
+        return []
+    started = [one for one in store.contents().experiments if one.fingerprint.startswith(beginning)]
+    if len(started) > 1 or (started and len(beginning) < _FEWEST_DIGITS):
+        candidates = ", ".join(one.described for one in started)
+        raise InputError(f"{beginning}: too short for an identity; give more digits of one of {candidates}")
+    return [NamedExperiment(one.name, one.fingerprint) for one in started]
+
+
+def others_of_name(store: Store, experiment: NamedExperiment, asked: Sequence[str]) -> str | None:
+    """Return a line on the earlier experiments of a name, for somebody who named no identity and so got the latest."""
+    of_name = [one for one in store.contents().experiments if one.name == experiment.name]
+    by_identity = any(experiment.fingerprint.startswith(one) for one in asked)
+    if len(of_name) < 2 or by_identity:
+        return None
+    latest, *earlier = of_name
+    others = ", ".join(one.described for one in earlier)
+    return f"{experiment.name}: this is the latest experiment of the name, {latest.described}; by identity: {others}"
 
 
 def find_experiment(store: Store, name: str) -> NamedExperiment:
-    """Find the experiment of a name; raise InputError if there is none, or if the name has several panels."""
+    """Find an experiment by name or identity; raise InputError if there is none, or if it has several panels."""
     experiments = find_experiments(store, [name])
-    if experiments[0].name != short_name(name):
+    if experiments[0].name.startswith(f"{short_name(name)}/"):
         panels = ", ".join(experiment.name for experiment in experiments)
         raise InputError(f"{name} has several panels; use one of {panels}")
     return experiments[0]
 
 
 def find_run(store: Store, name: str, method: str, run: int, search: int = 0) -> StoredRun:
-    """Find a run of the latest experiment of a name. Runs are counted from 0 in every search."""
+    """Find a run of an experiment, by its name or identity. Runs are counted from 0 in every search."""
     experiment = find_experiment(store, name)
     records = store.experiment_runs(experiment.fingerprint)
     if not records:
@@ -89,7 +122,10 @@ def find_run(store: Store, name: str, method: str, run: int, search: int = 0) ->
         raise InputError(f"{experiment.name}, {method}: there is no search {search}; there are {count}, counted from 0")
     if not of_method:
         methods = ", ".join(dict.fromkeys(record.method for record in records))
-        raise InputError(f"{experiment.name}: there is no tested run of method {method!r}; there are runs of {methods}")
+        raise InputError(
+            f"{experiment.name}: there is no tested run of method {method!r}; there are runs of {methods}"
+            f"{_elsewhere(store, experiment, method)}"
+        )
     if run not in of_method:
         numbers = ", ".join(map(str, sorted(of_method)))
         raise InputError(
@@ -99,6 +135,12 @@ def find_run(store: Store, name: str, method: str, run: int, search: int = 0) ->
     stored = store.fold_results(record.fold_fingerprints)
     trainings = {spec.fold: (spec, result) for spec, result in stored.values()}
     return StoredRun(experiment.name, store.experiment(experiment.fingerprint), record, trainings)
+
+
+def _elsewhere(store: Store, experiment: NamedExperiment, method: str) -> str:
+    """Name the other experiments of the name that have the method."""
+    started = [one for one in store.contents().experiments if one.name == experiment.name and method in one.methods]
+    return f"; it is in {', '.join(one.described for one in started)}, to be named by identity" if started else ""
 
 
 def training_of(run: StoredRun, fold: int) -> tuple[FoldSpec, FoldResult]:

@@ -32,12 +32,13 @@ from reproduce.config.deviations import deviations, mlrc_experiment
 from reproduce.config.method_card import suite_card
 from reproduce.errors import InputError
 from reproduce.outputs.rerun_commands import rerun_commands
+from reproduce.outputs.result_files import link_latest, own_name
 from reproduce.outputs.tables import published_names
 from results.records.artifacts import FigureData, Recording, figure_data_path, recording_path, weights_path
 from results.store.experiment_results import MeasuredExperiment
 from results.store.searches import StoredStudy
 from results.store.store import IncompleteExperimentError, Store
-from results.whole_files import file_name, write_whole
+from results.whole_files import write_whole
 
 if TYPE_CHECKING:
     from reports.page.sections.drawn_figure import Drawn
@@ -84,18 +85,24 @@ _UNREADABLE = (OSError, ValueError, KeyError, EOFError, BadZipFile)
 def write_page(name: str, fingerprint: str, store: Store, folder: Path) -> Path:
     """Write the page of an experiment, and its figures as PNG and SVG; return the file of the page.
 
-    The page is `folder`/NAME/index.html, and the figures are in `folder`/NAME/figures. The slash of a panel's name
-    becomes an underscore. The page is written completely or not at all. Figures of an earlier page are replaced.
+    The page is `folder`/NAME-IDENTITY/index.html, and the figures are in `figures` beside it. `folder`/NAME leads to
+    the latest experiment of the name. The slash of a panel's name becomes an underscore. The page is written completely
+    or not at all. Figures of an earlier page are replaced.
     """
-    return _draw(gather(name, fingerprint, store), folder / file_name(name))
+    page_folder = folder / own_name(name, fingerprint)
+    return _linked(_draw(gather(name, fingerprint, store), page_folder), name, fingerprint, store)
 
 
 def current_page(name: str, fingerprint: str, store: Store, folder: Path) -> Path:
     """Return the file of the page; write it as `write_page` does, but only if what it shows has changed."""
-    material, page_folder = gather(name, fingerprint, store), folder / file_name(name)
-    if is_current(page_folder, page_fingerprint(material)):
-        return page_folder / _PAGE
-    return _draw(material, page_folder)
+    material, page_folder = gather(name, fingerprint, store), folder / own_name(name, fingerprint)
+    current = is_current(page_folder, page_fingerprint(material))
+    return _linked(page_folder / _PAGE if current else _draw(material, page_folder), name, fingerprint, store)
+
+
+def _linked(page: Path, name: str, fingerprint: str, store: Store) -> Path:
+    link_latest(name, fingerprint, store, [page.parent])
+    return page
 
 
 def _draw(material: Material, page_folder: Path) -> Path:

@@ -2,7 +2,7 @@
 
 import logging
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from losses.plugin import Normalization
+from protocols.evaluation.evaluate_run import concatenated
 from protocols.metrics.retrieval import normalized
 from protocols.trunks.embedding_model import (
     EmbeddingModel,
@@ -30,21 +31,24 @@ _CHANNELS = 3
 
 
 class NormalizedModel(nn.Module):
-    """A model with the normalization that comes before its embeddings are compared.
+    """A model, or several as an ensemble, with the normalization that comes before embeddings are compared.
 
     Args:
-        model: The model.
+        models: The models. Embeddings of several are concatenated, as the test does.
         normalization: `unit` or `ball`.
         shape: Shape of one input: (3, crop, crop) for uint8 RGB images, (c,) for float32 features.
     """
 
-    def __init__(self, model: EmbeddingModel, normalization: Normalization, shape: tuple[int, ...]) -> None:
+    def __init__(self, models: Sequence[EmbeddingModel], normalization: Normalization, shape: tuple[int, ...]) -> None:
         super().__init__()
-        self.model, self.normalization, self.shape = model, normalization, shape
+        self.models, self.normalization, self.shape = nn.ModuleList(models), normalization, shape
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Compute normalized embeddings (n, d) of images or features (n, ...)."""
-        return normalized(self.model(inputs), self.normalization)
+        """Compute normalized embeddings (n, d) of images or features (n, ...), d the sum over all models."""
+        embeddings = [model(inputs) for model in self.models]
+        if len(embeddings) == 1:
+            return normalized(embeddings[0], self.normalization)
+        return concatenated(embeddings, self.normalization)
 
     def random_inputs(self, number: int) -> Tensor:
         """Draw inputs; equal numbers give equal inputs."""
@@ -56,11 +60,24 @@ class NormalizedModel(nn.Module):
 
 def normalized_model(spec: FoldSpec, weights: dict[str, Tensor], normalization: Normalization) -> NormalizedModel:
     """Build the model of a finished training on the CPU, in evaluation mode. A frozen trunk becomes a part of it."""
-    spec = without_published_weights(with_trunk(spec))
-    embeds_features = spec.trunk.is_input_features
-    shape = (trunk_width(spec.trunk),) if embeds_features else (_CHANNELS, spec.images.crop, spec.images.crop)
-    model = NormalizedModel(trained_model(spec, weights, _CPU), normalization, shape).eval()
-    return model.requires_grad_(False)
+    return normalized_ensemble([spec], [weights], normalization)
+
+
+def normalized_ensemble(
+    specs: Sequence[FoldSpec], weights: Sequence[dict[str, Tensor]], normalization: Normalization
+) -> NormalizedModel:
+    """Build the models of a run's folds as one, as `normalized_model` does."""
+    is_frozen = specs[0].trunk.frozen
+    specs = [without_published_weights(with_trunk(spec)) for spec in specs]
+    first = specs[0]
+    embeds_features = first.trunk.is_input_features
+    shape = (trunk_width(first.trunk),) if embeds_features else (_CHANNELS, first.images.crop, first.images.crop)
+    models = [trained_model(spec, state, _CPU) for spec, state in zip(specs, weights, strict=True)]
+    if is_frozen:
+        # One trunk for all, so that the file holds it once.
+        for model in models[1:]:
+            model.trunk = models[0].trunk
+    return NormalizedModel(models, normalization, shape).eval().requires_grad_(False)
 
 
 def write_program(model: NormalizedModel, path: Path) -> float:

@@ -1,7 +1,6 @@
 """Tables drawn from a store, without torch: an experiment's own, and published ones beside what was run."""
 
 from collections.abc import Callable
-from contextlib import suppress
 
 from reports.published.eligibility import StoredExperiment, concerns
 from reports.published.join import ComparedTable, join
@@ -15,8 +14,8 @@ from reports.tables.uncertainty import uncertainty_table
 from reproduce.config.deviations import deviations, mlrc_experiment
 from reproduce.config.method_card import published_hyperparameter_names
 from results.published.tables import PublishedTable, published_table
-from results.store.experiment_results import MeasuredExperiment
-from results.store.store import IncompleteExperimentError, Store
+from results.store.experiment_results import MeasuredExperiment, latest_starts, runs_of_all_starts
+from results.store.store import Store
 
 
 def compared_with_runs(name: str, store: Store | None) -> ComparedTable:
@@ -31,14 +30,12 @@ def stored_experiments(store: Store, table: PublishedTable | None = None) -> lis
     Given a published table, those that cannot have runs for it are left out.
     """
     stored = []
-    for row in store.experiments().itertuples():
-        name, fingerprint = str(row.name), str(row.fingerprint)
-        with suppress(IncompleteExperimentError):
-            summary = store.experiment(fingerprint)
-            if table is None or concerns(table, name, summary):
-                measured = MeasuredExperiment(summary, tuple(store.experiment_runs(fingerprint)))
-                mlrc = mlrc_experiment(summary.dataset)
-                stored.append(StoredExperiment(name, measured, deviations(name, summary), mlrc))
+    for start in latest_starts(store):
+        name, summary = start.name, start.summary
+        if table is None or concerns(table, name, summary):
+            measured = MeasuredExperiment(summary, tuple(runs_of_all_starts(store, start.fingerprint)))
+            mlrc = mlrc_experiment(summary.dataset)
+            stored.append(StoredExperiment(name, measured, deviations(name, summary), mlrc))
     return stored
 
 

@@ -244,6 +244,10 @@ class Experiment(Spec):
 
     def fingerprint(self, name: str, data_fingerprint: str) -> str:
         """Return the key of this experiment in the store: a hash of everything that could change its table."""
+        return fingerprint_of([self.fingerprint_without_rows(name, data_fingerprint), sorted(self.rows)])
+
+    def fingerprint_without_rows(self, name: str, data_fingerprint: str) -> str:
+        """Return what this experiment has in common with those that differ in their methods and variants alone."""
         left_out = dict.fromkeys(("title", "methods", "variants", "peeking_metric"), True)
         settings = self.model_dump(mode="json", exclude={**left_out, "dataset": {"root", "split"}})
         return fingerprint_of([name, data_fingerprint, settings])

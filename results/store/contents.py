@@ -1,11 +1,14 @@
-"""Counts of what a store holds, made by the database: no record is parsed, so a large store answers quickly."""
+"""Counts of what a store holds, made by the database: no result is parsed, so a large store answers quickly."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import sqlalchemy as sa
+from pydantic import ValidationError
 
+from results.records.experiment_summary import ExperimentSummary
 from results.store.schema import EXPERIMENT_RUNS, EXPERIMENTS, FAILURES, FOLD_RESULTS, RUNS
+from results.values import identity_of
 
 _LATEST_FAILURES = 5
 
@@ -19,12 +22,27 @@ class StartedExperiment:
         fingerprint: Its fingerprint.
         last_started: Time of its last start in UTC, ISO 8601.
         runs: Number of its runs with test scores.
+        methods: Keys of its methods; empty if it was kept without them.
+        searches: Searches of each method, and trials of each search, such as `3 x 15`; empty likewise.
     """
 
     name: str
     fingerprint: str
     last_started: str
     runs: int
+    methods: tuple[str, ...] = ()
+    searches: str = ""
+
+    @property
+    def identity(self) -> str:
+        """Short form of the fingerprint, which commands take in place of the name."""
+        return identity_of(self.fingerprint)
+
+    @property
+    def described(self) -> str:
+        """Identity, name, methods and trials in words."""
+        trials = f"; {self.searches} trials" if self.searches else ""
+        return f"{self.identity} ({self.name}: {', '.join(self.methods) or 'no methods'}{trials})"
 
 
 @dataclass(frozen=True)
@@ -98,12 +116,23 @@ def read_contents(connection: sa.Connection) -> StoreContents:
 def _experiments(connection: sa.Connection) -> tuple[StartedExperiment, ...]:
     runs = sa.select(EXPERIMENT_RUNS.c.experiment, sa.func.count().label("runs")).group_by(EXPERIMENT_RUNS.c.experiment)
     counts = {row.experiment: row.runs for row in connection.execute(runs)}
-    columns = (EXPERIMENTS.c.name, EXPERIMENTS.c.fingerprint, EXPERIMENTS.c.last_started)
+    columns = (EXPERIMENTS.c.name, EXPERIMENTS.c.fingerprint, EXPERIMENTS.c.last_started, EXPERIMENTS.c.settings)
     rows = connection.execute(sa.select(*columns).order_by(EXPERIMENTS.c.last_started.desc()))
     return tuple(
-        StartedExperiment(name, fingerprint, last_started, counts.get(fingerprint, 0))
-        for name, fingerprint, last_started in rows
+        StartedExperiment(
+            row.name, row.fingerprint, row.last_started, counts.get(row.fingerprint, 0), *_plan(row.settings)
+        )
+        for row in rows
     )
+
+
+def _plan(settings: str) -> tuple[tuple[str, ...], str]:
+    """Return methods and searches of a stored summary, which can be incomplete or of another release."""
+    try:
+        summary = ExperimentSummary.model_validate_json(settings)
+    except ValidationError:
+        return (), ""
+    return tuple(summary.methods), f"{summary.experiment.search.searches} x {summary.trials}"
 
 
 def _trainings(connection: sa.Connection) -> tuple[TrainingGroup, ...]:

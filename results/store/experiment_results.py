@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from results.records.frames import curves_frame, test_curves_frame
 from results.records.records import FoldResult, RunRecord, TestCurve
 from results.records.trials import SearchTrials
 from results.spec.training_spec import FoldSpec
-from results.store.store import Store
+from results.store.store import IncompleteExperimentError, Store
 
 FOLDER = Path(__file__).parents[1] / "measured"
 
@@ -31,7 +32,8 @@ class MeasuredExperiment:
         searches: Trials of each search, by method and number of the search; empty likewise.
         cut_off: Number of trainings of a run that were cut off, by the run's fingerprint, where the trainings were left
             out.
-        others: Methods that the store has runs of and the summary does not name; `from_store` leaves those runs out.
+        others: Methods that the store has runs of under the same settings and the summary does not name; `from_store`
+            leaves those runs out.
     """
 
     summary: ExperimentSummary
@@ -61,7 +63,7 @@ class MeasuredExperiment:
     def from_store(cls, store: Store, experiment: str, trainings: bool = False) -> "MeasuredExperiment":
         """Read an experiment from a store, with the runs of the methods that its summary names.
 
-        The store has runs of further methods if the experiment was started with more methods before.
+        The store has runs of further methods if the same experiment was started with other methods too.
 
         Args:
             store: The store.
@@ -71,7 +73,7 @@ class MeasuredExperiment:
         Raises:
             StoreError: The experiment is not in the store, or is incomplete there.
         """
-        summary, stored_runs = store.experiment(experiment), store.experiment_runs(experiment)
+        summary, stored_runs = store.experiment(experiment), runs_of_all_starts(store, experiment)
         records = tuple(record for record in stored_runs if record.method in summary.methods)
         others = tuple(sorted({record.method for record in stored_runs} - set(summary.methods)))
         if not trainings:
@@ -190,6 +192,56 @@ class MeasuredExperiment:
             columns=["method", "search", "run", "fold", "fingerprint"],
         )
         return folds.merge(frame, on="fingerprint")
+
+
+@dataclass(frozen=True)
+class Start:
+    """An experiment of a store that was started with certain methods.
+
+    Attributes:
+        without_methods: What it has in common with starts that differ in their methods alone.
+    """
+
+    name: str
+    fingerprint: str
+    last_started: str
+    summary: ExperimentSummary
+    without_methods: str
+
+
+def all_starts(store: Store, name: str | None = None) -> list[Start]:
+    """Return the experiments of a store, or those of a name, the latest first. Incomplete ones are left out."""
+    starts = []
+    for row in store.experiments().itertuples():
+        stored_name, fingerprint = str(row.name), str(row.fingerprint)
+        if name in (None, stored_name):
+            with suppress(IncompleteExperimentError):
+                summary = store.experiment(fingerprint)
+                data = summary.data.fingerprint if summary.data else fingerprint
+                shared = summary.experiment.fingerprint_without_rows(stored_name, data)
+                starts.append(Start(stored_name, fingerprint, str(row.last_started), summary, shared))
+    return starts
+
+
+def latest_starts(store: Store) -> list[Start]:
+    """Return the experiments of a store, the latest first; of those that differ in their methods alone, the latest."""
+    latest: dict[str, Start] = {}
+    for start in all_starts(store):
+        latest.setdefault(start.without_methods, start)
+    return list(latest.values())
+
+
+def runs_of_all_starts(store: Store, experiment: str) -> list[RunRecord]:
+    """Return the runs of an experiment, and those of other methods from starts that differ in their methods alone."""
+    name = next((str(row.name) for row in store.experiments().itertuples() if row.fingerprint == experiment), None)
+    starts = all_starts(store, name)
+    own = next((start for start in starts if start.fingerprint == experiment), None)
+    runs, known = store.experiment_runs(experiment), set() if own is None else set(own.summary.methods)
+    for start in starts:
+        if own is not None and start != own and start.without_methods == own.without_methods:
+            runs += [run for run in store.experiment_runs(start.fingerprint) if run.method not in known]
+            known |= set(start.summary.methods)
+    return runs
 
 
 def _searches(

@@ -55,9 +55,14 @@ def test_fingerprint_of_a_run() -> None:
 def test_fingerprint_of_an_experiment() -> None:
     trunk = TrunkSpec(name="bn_inception", weights="imagenet")
     experiment = Experiment(title="T", dataset=DataChoice(name="cub200"), methods=("triplet",), trunk=trunk)
-    assert experiment.fingerprint("some", "d" * 32) == "259233304f8797ac29efec102042b398"
+    assert experiment.fingerprint("some", "d" * 32) == "4ae138d60a39a09ba33dd66e36cae559"
+    assert experiment.fingerprint_without_rows("some", "d" * 32) == "259233304f8797ac29efec102042b398"
     elsewhere = experiment.model_copy(update={"test_curves": True, "metrics": ("nmi",), "seed": 3})
-    assert elsewhere.fingerprint("some", "d" * 32) == "b30ca93aebd27f2828470e5262cfdb06"
+    assert elsewhere.fingerprint_without_rows("some", "d" * 32) == "b30ca93aebd27f2828470e5262cfdb06"
+    more = experiment.model_copy(update={"methods": ("my/contrastive.yaml", "triplet")})
+    assert more.fingerprint("some", "d" * 32) != experiment.fingerprint("some", "d" * 32)
+    other_order = experiment.model_copy(update={"methods": ("triplet", "contrastive")})
+    assert more.fingerprint("some", "d" * 32) == other_order.fingerprint("some", "d" * 32)
 
 
 def test_fingerprint_of_a_study(tmp_path: Path) -> None:

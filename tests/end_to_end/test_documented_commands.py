@@ -90,8 +90,12 @@ ADDED_OPTIONS = {
     "python -m reproduce export embeddings frozen --method contrastive --data my_images --to embeddings": [
         *("--method", "untrained")
     ],
-    "python -m reproduce export model folder --method contrastive --to best_model": ["--method", "untrained"],
-    "python -m reproduce run folder --data my_images": TINY,
+    "python -m reproduce export model folder --method contrastive --ensemble --to best_model": [
+        "--method",
+        "untrained",
+    ],
+    "python -m reproduce fit folder --method contrastive --data my_images --to model_of_all": ["--method", "untrained"],
+    "python -m reproduce run folder --data my_images": [*TINY, "--folds", "2"],
     "python -m reproduce run quickstart --methods contrastive,wide_angular.yaml --compare wide_angular": [
         *BRIEF,
         *("--methods", "wide_angular.yaml", "--compare", "wide_angular"),

@@ -52,7 +52,10 @@ def test_a_run_ends_with_a_table_on_screen_and_in_three_files(finished):
     assert "Contrastive" in answer.out
     assert "Untrained trunk (128-dim)" in answer.out
     tables = folder / "runs" / "tables"
-    assert sorted(path.name for path in tables.iterdir()) == ["tiny.csv", "tiny.md", "tiny.tex"]
+    (own,) = tables.glob("tiny-*.csv")
+    names = [f"{stem}.{suffix}" for stem in (own.stem, "tiny") for suffix in ("csv", "md", "tex")]
+    assert sorted(path.name for path in tables.iterdir()) == names
+    assert (tables / "tiny.csv").resolve() == own
     frame = pd.read_csv(tables / "tiny.csv")
     assert len(frame) == 2 * 2 * 3
     assert frame["mean"].between(0.0, 1.0).all()
@@ -174,7 +177,7 @@ def test_one_worker_gives_the_same_table(finished, tmp_path):
 
 @pytest.mark.long
 def test_a_run_with_more_methods_shows_all_and_uses_the_stored_trainings(finished, tmp_path):
-    """The table shows the latest run, regardless of the methods of the first run."""
+    """The name leads to the latest table, and the first one stays."""
     folder, _, _ = finished
     place = ("--store", str(folder / "more.sqlite"), "--artifacts", str(folder / "more"), "--tables", str(tmp_path))
     first = run(folder, "--methods", "untrained", "--workers", "1", *place)
@@ -183,6 +186,7 @@ def test_a_run_with_more_methods_shows_all_and_uses_the_stored_trainings(finishe
     assert made(first.out) == (2, 0)
     assert made(both.out) == (TRAININGS - 2, 2)
     assert (tmp_path / "tiny.csv").read_bytes() == (folder / "runs" / "tables" / "tiny.csv").read_bytes()
+    assert len(list(tmp_path.glob("tiny-*.csv"))) == 2
 
 
 class Started:

@@ -70,7 +70,7 @@ def test_a_model_is_a_plain_state_dict_with_a_description(export, tiny_run, tmp_
     answer = export("model", "tiny", "--method", "contrastive", "--fold", 1, "--to", tmp_path / "model")
     assert answer.code == 0, answer.err
     assert sorted(path.name for path in (tmp_path / "model").iterdir()) == [
-        *("load_model.py", "model.json", "model.pt", "model.pt2"),
+        *("NOTE.txt", "load_model.py", "model.json", "model.pt", "model.pt2"),
     ]
     about = json.loads((tmp_path / "model" / "model.json").read_text())
     record = find_run(store_of(tiny_run), "tiny", "contrastive", 0).record
@@ -108,6 +108,34 @@ def test_the_exported_loader_gives_the_embeddings_of_the_test(export, tiny_run, 
         np.testing.assert_allclose(found["embeddings"], expected, atol=1e-6)
         named = [classes[str(label)] for label in np.load(tmp_path / "e" / "labels.npy")]
         assert [Path(name).parent.name for name in found["names"]] == named
+
+
+def test_an_exported_ensemble_gives_the_concatenated_embeddings_without_the_suite(export, tiny_run, tmp_path):
+    answer = export("model", "tiny", "--method", "contrastive", "--ensemble", "--to", tmp_path / "model")
+    assert answer.code == 0, answer.err
+    record = find_run(store_of(tiny_run), "tiny", "contrastive", 0).record
+    about = json.loads((tmp_path / "model" / "model.json").read_text())
+    assert about["test"] == record.concatenated.model_dump()
+    assert [model["fingerprint"] for model in about["models"]] == list(record.fold_fingerprints)
+    assert not {"fold", "seed", "train_classes"} & about["spec"].keys()
+    assert about["note"] == (tmp_path / "model" / "NOTE.txt").read_text().strip()
+    assert about["note"].startswith("The ensemble of the 2 folds' models of tiny, contrastive, run 0")
+    export(*CPU, "tiny", "--method", "contrastive", "--data", "images", "--to", tmp_path / "e")
+    classes = json.loads((tmp_path / "e" / "classes.json").read_text())
+    folders = [str(tiny_run / "images" / name) for name in classes.values()]
+    done = subprocess.run(
+        [sys.executable, "model/load_model.py", *folders, "--to", "found.npz"],
+        cwd=tmp_path,
+        env={**environment(), "PYTHONPATH": str(without_the_suite(tmp_path / "without"))},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "found.npz: 32 embeddings of 32 dimensions\n"
+    with np.load(tmp_path / "found.npz") as found:
+        np.testing.assert_allclose(found["embeddings"], np.load(tmp_path / "e" / "features.npy"), atol=1e-6)
+    states = torch.load(tmp_path / "model" / "model.pt", weights_only=True)
+    assert list(states) == ["fold_0", "fold_1"]
 
 
 def test_the_loader_needs_torch_numpy_and_pillow_only():
@@ -223,6 +251,7 @@ EMBEDDINGS = (*CPU, "tiny", "--method", "contrastive")
             "no tested run of method 'nca'; there are runs of contrastive, untrained",
         ),
         ((*MODEL, "--run", "3"), "tiny, contrastive: there is no tested run 3; the tested runs are 0, counted from 0"),
+        ((*MODEL, "--fold", "0", "--ensemble"), "--fold and --ensemble: choose one of them"),
         ((*MODEL, "--fold", "2"), "run 0: there is no fold 2; the folds are 0, 1, counted from 0"),
         ((*EMBEDDINGS, "--fold", "7", "--data", "images"), "no fold 7"),
         (EMBEDDINGS, "folder: give the folder of its images with --data FOLDER"),

@@ -39,7 +39,7 @@ def finished(tmp_path_factory):
 @pytest.fixture
 def here(finished, tmp_path):
     """A copy of the folder, which a test may damage."""
-    return shutil.copytree(finished[0], tmp_path / "copy")
+    return shutil.copytree(finished[0], tmp_path / "copy", symlinks=True)
 
 
 @pytest.fixture
@@ -55,14 +55,25 @@ def refused(answer) -> str:
     return line
 
 
+def page_identity(page):
+    return re.search(r"from experiment ([0-9a-f]{12})[0-9a-f]{20} of the store", page)[1]
+
+
+def files_of(folder):
+    """Files that links do not lead to."""
+    return [path for path in folder.rglob("*") if path.is_file() and path.resolve() == path]
+
+
 def whole_page(folder):
     return (folder / "runs" / "reports" / "tiny" / "index.html").read_text()
 
 
 def test_the_last_line_of_a_run_names_its_page(finished):
     folder, answer = finished
-    assert answer.out.splitlines()[-1] == "page: runs/reports/tiny/index.html"
     page = whole_page(folder)
+    own = f"runs/reports/tiny-{page_identity(page)}/index.html"
+    assert answer.out.splitlines()[-1] == f"page: {own}"
+    assert (folder / own).read_text() == page
     assert "<script>alert" not in page
     assert "A tiny &lt;script&gt;" in page
     figures = {path.name for path in (folder / "runs" / "reports" / "tiny" / "figures").iterdir()}
@@ -73,10 +84,10 @@ def test_the_last_line_of_a_run_names_its_page(finished):
 
 
 def test_a_run_that_is_called_again_keeps_its_page(here):
-    page = here / "runs" / "reports" / "tiny" / "index.html"
+    page = (here / "runs" / "reports" / "tiny" / "index.html").resolve()
     page.write_text("kept")
     answer = reproduce(here, "run", "tiny.yaml", "--workers", "1", page=True)
-    assert answer.out.splitlines()[-1] == "page: runs/reports/tiny/index.html"
+    assert answer.out.splitlines()[-1] == f"page: {page.relative_to(here)}"
     assert page.read_text() == "kept"
 
 
@@ -84,7 +95,7 @@ def test_the_page_is_the_same_without_torch(finished, tmp_path):
     folder, _ = finished
     done = torchless(folder, "report", "--to", str(tmp_path))
     assert (done.code, done.err) == (0, "")
-    page = tmp_path / "tiny" / "index.html"
+    page = (tmp_path / "tiny" / "index.html").resolve()
     assert done.out == f"tiny: {page}\n"
     drawn = re.compile(r"Drawn on .*? UTC")
     assert drawn.sub("", page.read_text()) == drawn.sub("", whole_page(folder))
@@ -271,16 +282,25 @@ def test_the_real_page_never_scrolls_sideways(browser, finished, width):
     page.close()
 
 
-def test_a_later_start_with_fewer_methods_hides_the_others(here, say):
+def test_a_later_start_with_fewer_methods_keeps_the_files_of_the_first(here, say):
+    files = {path: path.read_bytes() for kind in ("tables", "reports") for path in files_of(here / "runs" / kind)}
+    first = page_identity(whole_page(here))
     answer = say("run", "tiny.yaml", "--methods", "contrastive", "--workers", "1")
     assert answer.code == 0, answer.err
-    note = "Not shown: proxy_anchor. The store has their runs; the last start asked for other methods."
+    note = "Not shown: proxy_anchor. The store has their runs under the same settings; this experiment was started"
     assert note in " ".join(answer.out.split())
     for command in (("report", "tiny"), ("table", "tiny"), ("table", "tiny", "--what", "peeking")):
         assert say(*command).code == 0
     page = whole_page(here)
     assert note in page
     assert "Contrastive is the only method that was asked for. There is nothing to compare it with." in page
+    assert {path: path.read_bytes() for path in files} == files
+    answer = say("table", first, "--format", "csv")
+    assert (answer.out, answer.err) == (
+        next(file for path, file in files.items() if path.suffix == ".csv").decode(),
+        "",
+    )
+    assert f"by identity: {first} (tiny: contrastive, proxy_anchor; 1 x 2 trials)" in say("table", "tiny").err
     again = say("run", "tiny.yaml", "--workers", "1")
     assert again.code == 0, again.err
     assert "0 trainings made" in " ".join(again.out.split())

@@ -48,3 +48,14 @@ def test_the_last_five_failures_are_shown_in_order(store):
         store.put_failure("f" * 32, f"reason {number}")
     lines = [line for line in shown(store).splitlines() if line.startswith("failure at")]
     assert [line[-8:] for line in lines] == [f"reason {number}" for number in range(2, 7)]
+
+
+def test_an_experiment_has_its_identity_methods_and_trials(store):
+    methods = {"triplet": "Triplet", "contrastive": "Contrastive"}
+    store.put_experiment("ab" * 16, "some", some_summary(methods=methods, trials=7))
+    store.put_experiment("cd" * 16, "some", some_summary(methods={"triplet": "Triplet"}, trials=9))
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in shown(store).splitlines() if "some" in line]
+    assert [row[:4] for row in rows] == [
+        ["some", "cdcdcdcdcdcd", "triplet", "1 x 9"],
+        ["some", "abababababab", "triplet, contrastive", "1 x 7"],
+    ]

@@ -3,7 +3,14 @@
 import pytest
 
 from reproduce.errors import InputError
-from reproduce.outputs.find_runs import find_experiment, find_experiments, find_run, latest_experiment, stored_names
+from reproduce.outputs.find_runs import (
+    find_experiment,
+    find_experiments,
+    find_run,
+    latest_experiment,
+    others_of_name,
+    stored_names,
+)
 from results.store.store import Store
 from tests.support.sample_records import some_run, some_summary
 
@@ -81,3 +88,58 @@ def test_a_run_of_a_repeated_search_is_found_by_both_numbers(store):
     assert (second.record.fingerprint, second.called) == ("of search 1", "quickstart, triplet, run 0 of search 1")
     with pytest.raises(InputError, match="triplet: there is no search 2; there are 2, counted from 0"):
         find_run(store, "quickstart", "triplet", 0, 2)
+
+
+IDENTITIES = ("abcd1234" + "0" * 24, "abcd5678" + "0" * 24, "e" * 32)
+
+
+@pytest.fixture
+def of_one_name(tmp_path):
+    """A store with three experiments of one name, which differ in methods; the last one is the latest."""
+    store = Store(f"sqlite:///{tmp_path}/one.sqlite", tmp_path)
+    for number, fingerprint in enumerate(IDENTITIES, start=1):
+        methods = dict.fromkeys("abc"[:number], "")
+        store.put_experiment(fingerprint, "mine", some_summary(methods=methods))
+        for method in methods:
+            run = some_run(method, fingerprint=f"{fingerprint[:8]}-{method}")
+            store.put_run(run)
+            store.enlist(fingerprint, method, run)
+    return store
+
+
+def test_an_identity_or_its_beginning_names_one_experiment(of_one_name):
+    for asked, expected in (("mine", 2), (IDENTITIES[0], 0), (IDENTITIES[1][:12], 1), ("abcd5", 1), ("eeee", 2)):
+        assert find_experiment(of_one_name, asked).fingerprint == IDENTITIES[expected]
+    both = find_experiments(of_one_name, ["abcd1", "mine", "eeeee"])
+    assert [one.fingerprint for one in both] == [IDENTITIES[0], IDENTITIES[2]]
+    assert find_run(of_one_name, "abcd5", "b", 0).record.fingerprint == "abcd5678-b"
+
+
+@pytest.mark.parametrize("asked", ["abcd", "eee"])
+def test_a_beginning_that_is_too_short_is_refused_with_the_candidates(of_one_name, asked):
+    with pytest.raises(InputError) as error:
+        find_experiments(of_one_name, [asked])
+    candidates = {
+        "abcd": ("abcd12340000 (mine: a; 1 x", "abcd56780000 (mine: a, b; 1 x"),
+        "eee": ("eeeeeeeeeeee (mine:",),
+    }
+    assert str(error.value).startswith(f"{asked}: too short for an identity; give more digits of one of ")
+    assert all(candidate in str(error.value) for candidate in candidates[asked])
+
+
+def test_a_name_of_hexadecimal_digits_is_a_name_first(of_one_name):
+    of_one_name.put_experiment("f" * 32, "eeee", some_summary())
+    assert find_experiment(of_one_name, "eeee").fingerprint == "f" * 32
+
+
+def test_who_names_no_identity_is_told_of_the_others(of_one_name):
+    latest = find_experiment(of_one_name, "mine")
+    said = others_of_name(of_one_name, latest, ["mine"])
+    assert "this is the latest experiment of the name, eeeeeeeeeeee (mine: a, b, c;" in said
+    assert said.index("abcd56780000 (mine: a, b;") < said.index("abcd12340000 (mine: a;")
+    assert others_of_name(of_one_name, latest, [IDENTITIES[2][:12]]) is None
+
+
+def test_a_method_of_another_experiment_of_the_name_is_pointed_at(of_one_name):
+    with pytest.raises(InputError, match=r"there are runs of a; it is in e{12} \(mine: a, b, c"):
+        find_run(of_one_name, "abcd1", "c", 0)

@@ -36,7 +36,7 @@ def add_run(where, number):
 
 
 def page_of(where):
-    return where.reports / "tiny" / "index.html"
+    return where.reports / f"tiny-{FINGERPRINT[:12]}" / "index.html"
 
 
 def called_again(where):

@@ -12,7 +12,14 @@ from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import trained_model
 from reproduce.errors import InputError
 from reproduce.outputs import portable_model
-from reproduce.outputs.portable_model import TOLERANCE, NormalizedModel, normalized_model, write_onnx, write_program
+from reproduce.outputs.portable_model import (
+    TOLERANCE,
+    NormalizedModel,
+    normalized_ensemble,
+    normalized_model,
+    write_onnx,
+    write_program,
+)
 from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import NO_TRUNK, TrunkSpec
 from tests.support.toys import pattern_dataset, toy_fold
@@ -97,3 +104,19 @@ def test_an_exported_model_that_differs_is_refused(tmp_path, trained, monkeypatc
         InputError, match=r"the model in torch.export differs from the suite's by .*; nothing is written"
     ):
         write_program(normalized_model(spec, weights, "unit"), tmp_path / "model.pt2")
+
+
+def test_an_ensemble_concatenates_its_models_and_holds_a_frozen_trunk_once(tmp_path, trained):
+    spec, weights = trained
+    embedder = {name: torch.randn_like(weights[name]) for name in weights if name.startswith("embedder")}
+    frozen = spec.model_copy(update={"trunk": spec.trunk.model_copy(update={"frozen": True})})
+    sizes = []
+    for each in (spec, frozen):
+        model = normalized_ensemble([each] * 2, [weights, weights | embedder], "unit")
+        assert write_program(model, tmp_path / "model.pt2") <= TOLERANCE
+        sizes.append((tmp_path / "model.pt2").stat().st_size)
+        batch = images(3, spec.images.crop)
+        parts = [normalized_model(each, state, "unit")(batch) for state in (weights, weights | embedder)]
+        expected = normalized(torch.cat(parts, dim=1))
+        torch.testing.assert_close(torch.export.load(tmp_path / "model.pt2").module()(batch), expected)
+    assert sizes[1] < 0.8 * sizes[0]

@@ -8,6 +8,7 @@ import pytest
 from reports.tables.result_table import missing_runs, result_cells, table_of
 from reproduce.outputs.tables import stored_experiments
 from results.records import records
+from results.records.experiment_summary import ExperimentData
 from results.store.experiment_results import FOLDER, MeasuredExperiment
 from results.store.store import Store
 from tests.support.sample_records import scores, some_result, some_run, some_spec, some_summary
@@ -102,3 +103,23 @@ def test_methods_that_the_summary_does_not_name_are_left_out(tmp_path):
     assert fewer.others == ("contrastive", "cosface")
     (stored,) = stored_experiments(store)
     assert {record.method for record in stored.measured.records} == set(titles)
+
+
+def test_methods_of_other_starts_with_the_same_settings_are_named_and_used(tmp_path):
+    store = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path)
+    data = ExperimentData(fingerprint="d" * 32, samples=10, classes=8)
+    starts = {"1": ("a", "b"), "2": ("a",), "3": ("a", "c"), "4": ("a", "z"), "5": ("a", "y")}
+    for start, methods in starts.items():
+        settings = {"methods": methods, "seed": int(start == "4")}
+        summary = some_summary(methods=dict.fromkeys(methods, ""), settings=settings)
+        summary = summary.model_copy(update={"data": data})
+        store.put_experiment(start, "other" if start == "5" else "some", summary)
+        for method in methods:
+            run = some_run(method, fingerprint=f"{start}{method}")
+            store.put_run(run)
+            store.enlist(start, method, run)
+    measured = MeasuredExperiment.from_store(store, "2")
+    assert [record.fingerprint for record in measured.records] == ["2a"]
+    assert measured.others == ("b", "c")
+    found = [[record.fingerprint for record in one.measured.records] for one in stored_experiments(store)]
+    assert found == [["5a", "5y"], ["4a", "4z"], ["3a", "3c", "1b"]]

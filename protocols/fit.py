@@ -1,0 +1,77 @@
+"""The training of a model on all classes of a dataset, to be used and not to be tested.
+
+It sees the test classes, so it stands apart. Its specification and its outcome are types of their own: a search or a
+table takes a `FoldSpec` and a `FoldResult`, as does the store, and this module returns neither of them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from protocols.datasets.dataset import Dataset
+from protocols.splits import as_ranges
+from protocols.training.fold_data import FoldData
+from protocols.training.train_fold import train_fold
+from results.records.records import Provenance
+from results.spec.training_spec import TRAINING_VERSION, FoldSpec
+from results.values import Spec
+
+
+class FitSpec(Spec):
+    """Everything that decides a training on all classes.
+
+    Attributes:
+        like: A training of a fold with the same method, setting, network and seed.
+        epochs: Number of epochs to train; 0 for a method without a loss.
+    """
+
+    like: FoldSpec
+    epochs: int
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A model that was trained on all classes. It has no scores.
+
+    Attributes:
+        weights: Its state dict, on the CPU, after the last epoch.
+        failure: Why the training diverged; None if it did not.
+        seconds: Duration of the training.
+    """
+
+    weights: dict[str, Tensor]
+    failure: str | None
+    seconds: float
+    provenance: Provenance
+
+
+def fit(
+    spec: FitSpec, dataset: Dataset, device: str = "cpu", progress: Callable[[int, int], None] | None = None
+) -> Fitted:
+    """Train a model on all classes.
+
+    Args:
+        spec: All that decides the outcome.
+        dataset: The data that `spec.like` was trained on, with features in place of images for a frozen trunk.
+        device: `cpu`, `cuda` or `cuda:N`.
+        progress: Called with the number of iterations that are done, and that of all.
+
+    Raises:
+        MethodError: The loss or the miner cannot be built.
+        TrunkError: The trunk or its weights are not on this machine.
+    """
+    classes = tuple(range(dataset.n_classes))
+    data = FoldData(dataset.images.of_classes(classes), dataset.images.of_classes(()))
+    training = spec.like.training.model_copy(update={"max_epochs": max(1, spec.epochs)})
+    total = training.max_epochs * training.steps_per_epoch(len(data.train.labels))
+    changes = {"training_version": TRAINING_VERSION, "split": "all", "train_classes": as_ranges(classes)}
+    changes |= {"validation_classes": (), "checkpoint_epoch": spec.epochs, "training": training}
+    trained = train_fold(
+        FoldSpec.model_validate({**dict(spec.like), **changes}),
+        data,
+        device=device,
+        observe=None if progress is None else lambda _, iterations: progress(iterations, total),
+    )
+    result = trained.result
+    return Fitted(trained.weights, result.reason, result.wall_time, result.provenance)

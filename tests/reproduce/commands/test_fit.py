@@ -1,0 +1,205 @@
+"""`reproduce fit`: the found setting is trained on all classes, and nothing of it gets into store and tables."""
+
+import json
+import sqlite3
+
+import numpy as np
+import pytest
+import torch
+
+from protocols import fit as fitting
+from protocols.datasets.dataset import DataRequest
+from protocols.datasets.dataset_registry import open_dataset
+from protocols.evaluation.test_data import test_data as data_for_testing
+from protocols.fit import FitSpec, Fitted
+from protocols.splits import SplitError, named_split
+from reproduce.outputs.find_runs import find_run
+from reproduce.outputs.fit_model import UNTESTED, best_search, length_of
+from results.records.records import FoldResult
+from results.spec.training_spec import FoldSpec, ImageSettings
+from results.store.store import Store
+from tests.support.command_line import ask
+from tests.support.feature_files import some_features, write_features
+from tests.support.sample_records import some_result, some_spec
+
+FEATURES = """\
+title: Features
+dataset: {name: features, root: rows}
+methods: [untrained, proxy_anchor]
+embedding_size: 4
+training:
+  batch_size: 16
+  iterations_per_epoch: 4
+  max_epochs: 3
+  validate_every: 1
+  optimizer: {name: Adam, lr: 1.0e-2, arguments: {}}
+search: {trials: 2, searches: 2}
+reproductions: 2
+"""
+ROOM = ("--method", "proxy_anchor", "--data", "rows", "--device", "cpu")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A folder with a finished run on features of 16 classes."""
+    folder = tmp_path_factory.mktemp("fit")
+    write_features(folder / "rows", some_features(per_class=6), np.repeat(np.arange(16), 6))
+    (folder / "mine.yaml").write_text(FEATURES)
+    return folder
+
+
+@pytest.fixture
+def say(finished, capsys, monkeypatch):
+    monkeypatch.chdir(finished)
+
+    def asked(*arguments):
+        return ask(*map(str, arguments), capsys=capsys, monkeypatch=monkeypatch)
+
+    if not (finished / "runs").exists():
+        answer = asked("run", "mine.yaml", "--workers", "1", "--device", "cpu", "--yes")
+        assert answer.code == 0, answer.err
+    yield asked
+    torch.set_num_threads(1)
+
+
+def store_of(folder):
+    return Store(f"sqlite:///{folder}/runs/store.sqlite", folder / "runs" / "artifacts")
+
+
+def dump(folder):
+    with sqlite3.connect(folder / "runs" / "store.sqlite") as database:
+        return list(database.iterdump())
+
+
+def test_the_setting_is_trained_on_all_classes_and_the_store_does_not_change(finished, say, tmp_path):
+    store, before = store_of(finished), dump(finished)
+    files = sorted(finished.rglob("*"))
+    answer = say("fit", "mine", *ROOM, "--to", tmp_path / "all")
+    assert answer.code == 0, answer.err
+    assert dump(finished) == before
+    assert sorted(finished.rglob("*")) == files
+    about = json.loads((tmp_path / "all" / "model.json").read_text())
+    assert about["trained_on"]["classes"] == 16
+    assert about["trained_on"]["samples"] == 96
+    assert about["note"] == UNTESTED
+    assert (tmp_path / "all" / "NOTE.txt").read_text() == UNTESTED + "\n"
+    assert UNTESTED in " ".join(answer.out.split())
+    assert "test" not in about
+    search = best_search(store, "mine", "proxy_anchor")
+    runs = [find_run(store, "mine", "proxy_anchor", run, search) for run in range(2)]
+    kept = [result.best_iteration // 4 for run in runs for _, result in run.trainings.values()]
+    assert sorted(about["epochs_are_the_mean_of"]) == sorted(kept)
+    assert len(kept) == 8
+    assert about["epochs"] == round(sum(kept) / 8)
+    assert about["hyperparameters"] == runs[0].record.hyperparameters
+    again = say("fit", "mine", *ROOM, "--to", tmp_path / "again")
+    assert again.code == 0, again.err
+    first, second = (torch.load(tmp_path / name / "model.pt", weights_only=True) for name in ("all", "again"))
+    assert all(torch.equal(first[key], second[key]) for key in first.keys() | second.keys())
+
+
+def test_the_setting_is_that_of_the_search_with_the_best_validation_score(finished, say, tmp_path):
+    store = store_of(finished)
+    fingerprint = store.latest_experiments()["mine"]
+    scores = {
+        search: max(trial.score for trial in study.trials)
+        for (_, search), study in store.searches.of_experiment(fingerprint).items()
+    }
+    assert len(scores) == 2
+    assert scores[best_search(store, "mine", "proxy_anchor")] == max(scores.values())
+    other = min(scores, key=scores.get)
+    assert say("fit", "mine", *ROOM, "--search", other, "--to", tmp_path / "other").code == 0
+    about = json.loads((tmp_path / "other" / "model.json").read_text())
+    assert about["hyperparameters"] == find_run(store, "mine", "proxy_anchor", 0, other).record.hyperparameters
+
+
+def test_the_training_gets_every_class_and_no_test_takes_its_model(finished, say, tmp_path, monkeypatch):
+    seen = []
+
+    def spied(spec, data, **options):
+        seen.append((spec, set(data.train.labels.tolist()), len(data.validation.labels)))
+        return train_fold(spec, data, **options)
+
+    train_fold = fitting.train_fold
+    monkeypatch.setattr(fitting, "train_fold", spied)
+    assert say("fit", "mine", *ROOM, "--to", tmp_path / "all").code == 0
+    ((spec, classes, validation),) = seen
+    assert (classes, validation) == (set(range(16)), 0)
+    stored = find_run(store_of(finished), "mine", "proxy_anchor", 0).trainings[0][0]
+    assert stored.train_classes != spec.train_classes
+    dataset = open_dataset(DataRequest("features", ImageSettings(), tmp_path, finished / "rows"))
+    tested = data_for_testing(dataset, named_split("mlrc", 16, None))
+    tested.check_unseen(stored)
+    with pytest.raises(SplitError):
+        tested.check_unseen(spec)
+    assert (stored.trunk, stored.embedding_size) == (spec.trunk, spec.embedding_size)
+
+
+def test_an_ensemble_and_a_fitted_model_of_features_run_without_the_suite(finished, say, tmp_path):
+    rows = torch.from_numpy(np.load(finished / "rows" / "features.npy"))
+    chosen = ("--method", "proxy_anchor", "--to")
+    assert say("export", "model", "mine", "--ensemble", *chosen, tmp_path / "four").code == 0
+    assert say("export", "embeddings", "mine", *chosen, tmp_path / "e", "--data", "rows", "--device", "cpu").code == 0
+    four = torch.export.load(tmp_path / "four" / "model.pt2").module()(rows[48:])
+    assert four.shape == (48, 16)
+    np.testing.assert_allclose(four.numpy(), np.load(tmp_path / "e" / "features.npy"), atol=1e-6)
+    assert say("fit", "mine", *ROOM, "--to", tmp_path / "all").code == 0
+    one = torch.export.load(tmp_path / "all" / "model.pt2").module()(rows)
+    assert one.shape == (96, 4)
+    state = torch.load(tmp_path / "all" / "model.pt", weights_only=True)
+    expected = torch.nn.functional.normalize(rows @ state["embedder.weight"].T + state["embedder.bias"])
+    torch.testing.assert_close(one, expected)
+
+
+def test_a_method_that_is_not_trained_gives_its_model_too(say, finished, tmp_path):
+    answer = say("fit", "mine", *ROOM, "--method", "untrained", "--to", tmp_path / "all")
+    assert answer.code == 0, answer.err
+    rows = torch.from_numpy(np.load(finished / "rows" / "features.npy"))
+    model = torch.export.load(tmp_path / "all" / "model.pt2").module()
+    torch.testing.assert_close(model(rows), torch.nn.functional.normalize(rows))
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("mine", "--method", "proxy_anchor"), "features: give the folder of its images with --data FOLDER"),
+        (("mine", "--method", "triplet", "--data", "rows"), "there is no tested run of method 'triplet'"),
+        (("mine", *ROOM, "--search", "7"), "there is no search 7; there are 2, counted from 0"),
+        (("other", *ROOM), "no experiment 'other'"),
+    ],
+)
+def test_what_is_missing_is_named_in_one_line(say, tmp_path, asked, said):
+    answer = say("fit", *asked, "--to", tmp_path / "all")
+    assert answer.code == 2
+    assert said in answer.err
+    assert len(answer.err.splitlines()) == 1
+    assert not (tmp_path / "all").exists()
+
+
+def test_a_diverged_fit_leaves_nothing(say, tmp_path, monkeypatch):
+    def fit(spec, dataset, device="cpu", progress=None):
+        return Fitted({}, "the loss is not finite at iteration 3", 1.0, some_result(some_spec()).provenance)
+
+    monkeypatch.setattr("reproduce.outputs.fit_model.fit", fit)
+    answer = say("fit", "mine", *ROOM, "--to", tmp_path / "all")
+    assert (answer.code, len(answer.err.splitlines())) == (2, 1)
+    assert "the training on all classes diverged (the loss is not finite at iteration 3)" in answer.err
+    assert not (tmp_path / "all").exists()
+
+
+def test_what_is_fitted_is_no_training_that_a_store_or_a_search_takes():
+    """The types of the search know no test class; those of a fit cannot be taken for them."""
+    assert not issubclass(FitSpec, FoldSpec)
+    assert not issubclass(Fitted, FoldResult)
+    assert not {name for name in Fitted.__dataclass_fields__ if "score" in name or "map" in name or "result" in name}
+
+
+def test_epochs_are_counted_in_passes_where_an_epoch_is_a_pass(tmp_path):
+    dataset = open_dataset(DataRequest("glyphs", ImageSettings(resize=None, crop=32), tmp_path))
+    settings = some_spec().training.model_copy(update={"iterations_per_epoch": None, "batch_size": 10})
+    spec = some_spec(train_classes=((0, 9),), training=settings)
+    steps = len(dataset.images.of_classes(tuple(range(10))).labels) // 10
+    trainings = [(spec, some_result(spec, best_iteration=epochs * steps)) for epochs in (2, 4, 5)]
+    trainings.append((spec, some_result(spec, status="nan", best_iteration=0)))
+    assert length_of(trainings, dataset).of == (2, 4, 5)
+    assert length_of(trainings, dataset).epochs == 4
