@@ -5,6 +5,7 @@ Three things stand apart: which method is better, whether the difference is beyo
 
 from collections.abc import Iterator, Mapping
 
+from reports.tables.mixed_origins import mixed_origins
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
 from reports.wording import asked_pairs, joined_groups, listed, possessive, shares
 from results.spec.experiment_spec import PrimaryScore
@@ -38,6 +39,7 @@ def differences(measured: MeasuredExperiment) -> Table:
         ),
         sheet=Sheet(_HEADER, tuple(_values(comparison, pair, score) for pair in comparison.pairs)),
         first="Methods",
+        notes=tuple(mixed_origins(measured)),
         remarks=(*_groups(comparison, titles), *_constant(measured, comparison)),
     )
 

@@ -3,7 +3,9 @@
 import math
 from dataclasses import replace
 
+from reports.tables.mixed_origins import mixed_origins
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
+from reports.wording import joined
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.comparison_result import ComparisonResult
 from results.statistics.pair_tests import t_quantile
@@ -42,7 +44,10 @@ def uncertainty_table(measured: MeasuredExperiment) -> Table:
         rows=tuple(Row.single(f"{titles[pair.a]} − {titles[pair.b]}", _cells(pair)) for pair in pairs),
         sheet=Sheet(_HEADER, tuple(_values(pair, metric, kind) for pair in pairs)),
         first="Methods",
-        notes=(f"Runs without class scores: {', '.join(without)}.",) if without else (),
+        notes=(
+            *mixed_origins(measured),
+            *([f"Runs without class scores: {joined(without)}."] if without else []),
+        ),
     )
 
 

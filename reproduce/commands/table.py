@@ -93,10 +93,8 @@ def _stored(name: str, output: str, what: str, store: Store) -> None:
     from results.store.experiment_results import MeasuredExperiment
 
     for experiment in find_experiments(store, [name], f"; there are also {_published_names()}"):
-        records_only = (output, what) == ("json", "results")
-        trainings = what in ("results", "peeking", "hyperparameters")
-        measured = MeasuredExperiment.from_store(store, experiment.fingerprint, trainings)
-        if records_only:
+        measured = MeasuredExperiment.from_store(store, experiment.fingerprint, trainings=True)
+        if (output, what) == ("json", "results"):
             sys.stdout.write(measured.without_trainings().to_json())
         else:
             print_table(KINDS[what](measured), output)

@@ -344,7 +344,7 @@ def test_a_table_of_runs_with_different_releases_of_torch_says_so():
     ]
     assert not any("different versions" in note for note in table(newer).notes)
     (note,) = [note for note in table(older).notes if "different versions" in note]
-    assert note.startswith("The runs were made with different versions of torch: 2.10.0, 2.11.0")
+    assert note.startswith("Runs were made with different versions of torch (2.10.0, 2.11.0")
 
 
 def with_last_epoch():
