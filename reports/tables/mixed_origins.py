@@ -27,10 +27,7 @@ def _versions_of_training(experiments: Sequence[MeasuredExperiment]) -> Iterator
         by_version.setdefault(run.training_version, set()).add(run.method)
     if len(by_version) > 1:
         named = "; ".join(f"version {number}: {', '.join(sorted(by_version[number]))}" for number in sorted(by_version))
-        yield (
-            f"The runs were trained by different versions of the training ({named}). Their scores do not compare; "
-            "running the experiment again would train them alike."
-        )
+        yield f"The runs were trained by different versions of the training ({named}). Their scores do not compare."
 
 
 def _machines(experiments: Sequence[MeasuredExperiment]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 The comparison of a score is made here and nowhere else, for the page, the tables and the claims.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
