@@ -20,6 +20,7 @@ from reports.tables.result_notes import (
     trial_notes,
 )
 from reports.wording import capitalized, counted, failed_searches, listed, runs
+from results.spec.trunk_spec import NO_TRUNK
 from results.statistics.peeking import peeking
 from results.statistics.primary_comparison import unit_of
 
@@ -124,7 +125,9 @@ def _untrained(material: Material) -> Iterator[Verdict]:
         return
     if below := [material.titles[key] for key in means if key != "untrained" and means[key] <= means["untrained"]]:
         verb = "has" if len(below) == 1 else "have"
-        yield _warning(f"{listed(below)} {verb} no higher mean than the untrained trunk in {score.name}.")
+        on_features = material.measured.summary.experiment.trunk.name == NO_TRUNK
+        baseline = "the features as given" if on_features else "the untrained trunk"
+        yield _warning(f"{listed(below)} {verb} no higher mean than {baseline} in {score.name}.")
 
 
 def _flags(material: Material) -> Iterator[Verdict]:
