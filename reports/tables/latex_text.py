@@ -89,7 +89,7 @@ def _greek(letter: str) -> str:
 
 
 def _accented(character: str) -> str:
-    base, *marks = unicodedata.normalize("NFD", character)
+    base, *marks = list(unicodedata.normalize("NFD", character))
     if not marks:
         return ""
     letter = {"i": r"\i{}", "j": r"\j{}"}.get(base) or _character(base)
