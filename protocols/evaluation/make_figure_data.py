@@ -58,6 +58,7 @@ def figure_data_of(
     model = trained_model(first.spec, first.weights, device)
     shown_training = normalized(embed(model, first.train.select(train), first.spec.images, device), kind)
     targets = np.searchsorted(np.unique(first.train.labels), first.train.labels)
+    names = np.asarray(class_names, dtype=np.str_)
     shown_classes = set(targets[train].tolist())
     proxies, proxy_labels = proxies_of_classes(first.vectors, shown_classes, shown.shape[1], kind)
     return FigureData(
@@ -68,6 +69,8 @@ def figure_data_of(
         proxies=proxies,
         proxy_labels=proxy_labels,
         spectrum=torch.linalg.svdvals(shown.double()).float().numpy(),
+        test_names=names[np.unique(data.images.labels[rows])],
+        train_names=names[np.unique(first.train.labels[train])],
         **_gallery(record, embedded.joint, data, first.spec.images, class_names),
     )
 

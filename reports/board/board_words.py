@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from reports.board.boards import Board, BoardDataset
 from reports.board.sources import Source
+from reports.tables.mixed_origins import mixed_origins
 from reports.wording import counted, joined, listed
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.datasets import FEWEST_FOR_A_MEAN, BoardVerdict, PairOverDatasets
@@ -100,6 +101,7 @@ def doubts(board: Board) -> Iterator[str]:
     """Say what the intervals of each dataset are made from, and which methods are missing."""
     for one in board.datasets:
         yield f"On {one.name}, {_unit_words(one)}"
+        yield from (f"On {one.name}: {note}" for note in mixed_origins(*(source.measured for source in one.sources)))
     if board.left_out:
         yield f"Not on all datasets, so not on the board: {joined(list(board.left_out.values()))}."
 

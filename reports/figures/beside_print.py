@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from textwrap import fill
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from reports.figures.names_in_text import wrapped
 from reports.figures.style import BLUE, INK, ORANGE, PAGE_WIDTH, FigureError, Look, legend_keys, new_figure, styled
 from results.statistics.intervals import Interval
 
@@ -43,7 +43,9 @@ def beside_print(rows: Sequence[PublishedRowValues], score: str) -> Figure:
     axes = figure.add_subplot()
     for place, row in enumerate(rows):
         _draw(axes, place, row)
-    axes.set_yticks(range(len(rows)), [fill(f"{row.name}  (n\u00a0=\u00a0{row.ours.n})", _LONG_NAME) for row in rows])
+    axes.set_yticks(
+        range(len(rows)), [wrapped(f"{row.name}  (n\u00a0=\u00a0{row.ours.n})", _LONG_NAME) for row in rows]
+    )
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="both")

@@ -1,10 +1,14 @@
 """Figure of embeddings and proxies in the plane by t-SNE (as in Proxy-ISA, Fig. 2 and 6)."""
 
+from collections.abc import Sequence
+from math import ceil
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
+from reports.figures.names_in_text import is_drawable
 from reports.figures.style import (
     COLOURS,
     INK,
@@ -28,8 +32,11 @@ CAPTION_OF_PROXIES = (
     "Model of the first fold of run 0, a few images of some training classes. A proxy is a larger sign with a dark "
     "outline, in the shape and the colour of its class."
 )
-NAMED = 10
+NAMED = 21
 """Largest number of classes for which the figure has a key. With more classes a key does not help."""
+
+_KEY_COLUMNS, _LONGEST_NAME, _LINE = 2, 24, 0.19
+"""Columns of the key, characters of a name in it, and height of its lines in inches."""
 
 _RASTER = 1500
 _EQUAL = 1e-9
@@ -80,6 +87,7 @@ def embedding_map(
     labels: np.ndarray,
     proxy_places: np.ndarray | None = None,
     proxy_labels: np.ndarray | None = None,
+    names: Sequence[str] = (),
 ) -> Figure:
     """Draw points with marker and colour by class, and proxies as larger, outlined signs of their class.
 
@@ -90,15 +98,17 @@ def embedding_map(
         labels: Class of each image, n.
         proxy_places: Places of the proxies, p x 2.
         proxy_labels: Class of each proxy, p. A proxy without class, or whose class has no image, is a white star.
+        names: Names of the classes for the key, in the order of their labels; without them the key has the labels.
     """
     if len(places) != len(labels) or not len(places):
         raise FigureError(f"the embedding map needs one label per point, not {len(labels)} for {len(places)}")
     classes = np.unique(labels)
     stars = np.empty((0, 2)) if proxy_places is None else proxy_places
     named = len(classes) <= NAMED
-    figure = new_figure(PAGE_WIDTH, PAGE_WIDTH)
+    lines = ceil(len(classes) / _KEY_COLUMNS) + 1 if named else 0
+    figure = new_figure(PAGE_WIDTH + lines * _LINE, PAGE_WIDTH)
     axes = figure.add_subplot()
-    _draw_images(axes, places, labels)
+    _draw_images(axes, places, labels, [_short(name) for name in names] or [str(label) for label in classes])
     if len(stars):
         draw_proxies(axes, stars, proxy_labels, classes, 80)
         axes.scatter([], [], label="proxy, in the sign of its class", **proxy_look(None, 80))
@@ -108,13 +118,13 @@ def embedding_map(
     axes.set_xlabel(f"{_counted(places, classes, stars)}\n{_WARNING}")
     handles, keys = axes.get_legend_handles_labels()
     if named:
-        figure.legend(handles, keys, loc="outside right upper", markerscale=1.3)
+        figure.legend(handles, keys, loc="outside lower center", ncols=_KEY_COLUMNS, markerscale=1.3)
     elif len(stars):
         figure.legend(handles[-1:], keys[-1:], loc="outside upper right")
     return figure
 
 
-def _draw_images(axes: Axes, places: np.ndarray, labels: np.ndarray) -> None:
+def _draw_images(axes: Axes, places: np.ndarray, labels: np.ndarray, names: Sequence[str]) -> None:
     size = 16 if len(places) < 600 else 9
     look: Look = {"s": size, "alpha": 0.75, "rasterized": len(places) > _RASTER}
     for index, label in enumerate(np.unique(labels)):
@@ -122,10 +132,16 @@ def _draw_images(axes: Axes, places: np.ndarray, labels: np.ndarray) -> None:
         axes.scatter(
             points[:, 0],
             points[:, 1],
-            label=str(label),
+            label=names[index],
             **class_look(index),
             **look,
         )
+
+
+def _short(name: str) -> str:
+    """Leave out the middle of a name that would make the key wider than the figure, unless it becomes a number."""
+    half = _LONGEST_NAME // 2
+    return name if len(name) <= _LONGEST_NAME or not is_drawable(name) else f"{name[: half - 1]}…{name[-half:]}"
 
 
 def draw_proxies(

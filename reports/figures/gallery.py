@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Rectangle
 
+from reports.figures.names_in_text import is_drawable
 from reports.figures.style import BLUE, INK, ORANGE, FigureError, Look, new_figure, styled
 from results.records.artifacts import FigureData
 
@@ -144,4 +145,4 @@ def _show(axes: Axes, corner: tuple[float, float], image: np.ndarray, name: str,
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= 13 else name[:12] + "…"
+    return name if len(name) <= 13 or not is_drawable(name) else name[:12] + "…"

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from textwrap import fill
 from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from reports.figures.names_in_text import wrapped
 from reports.figures.style import (
     BLUE,
     GREY,
@@ -27,8 +27,8 @@ from results.statistics.intervals import Interval
 IntervalUnit = Literal["search", "run"]
 """What a point is, and what an interval is over."""
 
-_LONG_NAME = 26
-"""Number of characters after which a name wraps."""
+_LONG_NAME, _WIDE_NAME = 26, 16
+"""Numbers of characters after which a name wraps, and leaves the axis too narrow for its label."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,15 @@ def interval_plot(methods: Sequence[MethodRuns], metric: str, unit: IntervalUnit
     for row, method in enumerate(shown):
         _draw(axes, row, method, f"single {unit}")
     # A long name wraps, but not inside its number of runs.
-    names = [fill(f"{method.name}  (n\u00a0=\u00a0{len(method.values)})", _LONG_NAME) for method in shown]
+    names = [wrapped(f"{method.name}  (n\u00a0=\u00a0{len(method.values)})", _LONG_NAME) for method in shown]
     axes.set_yticks(range(len(shown)), names)
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="both")
     over = "searches" if unit == "search" else "runs of a setting"
-    axes.set_xlabel(f"{metric}, %\n(mean and 95 % interval over n {over})")
+    # Beside long names the axis is narrower than its label, which then grows to the left.
+    wide = max(len(line) for name in names for line in name.splitlines()) > _WIDE_NAME
+    axes.set_xlabel(f"{metric}, %\n(mean and 95 % interval over n {over})", loc="right" if wide else "center")
     # A key outside the axes hides no point. It has one entry for each kind of marker.
     figure.legend(*legend_keys(axes), loc="outside upper right", ncols=2)
     return figure

@@ -18,6 +18,9 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (3, 1)))
 BLUE, ORANGE, INK, GREY, PALE = COLOURS[0], COLOURS[1], "#222222", "#666666", "#c8c8c8"
+FONT = "DejaVu Sans"
+"""It comes with matplotlib, so a figure looks the same on every machine."""
+
 SEQUENTIAL = "cividis"
 """Colour map for quantities. Its lightness increases with the value, so it also works in grey."""
 
@@ -28,7 +31,7 @@ PAGE_WIDTH = 4.6
 """Width of a figure of an experiment's page in inches: a phone shows it whole, with text that can be read."""
 
 _SETTINGS: Any = {
-    "font.family": "DejaVu Sans",
+    "font.family": FONT,
     "font.size": 9,
     "axes.titlesize": 10,
     "axes.labelsize": 9,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reports.published.eligibility import StoredExperiment, concerns, models_of, objections
+from reports.tables.mixed_origins import mixed_origins
 from reports.tables.result_notes import choice_notes
 from results.published.rows import RowOrigin, published_mean, row_origin
 from results.published.tables import PublishedCell, PublishedColumn, PublishedRow, PublishedTable
@@ -204,6 +205,7 @@ def _labels(table: PublishedTable) -> list[str]:
 def _notes(table: PublishedTable, stored: Sequence[StoredExperiment], used: Sequence[StoredExperiment]) -> list[str]:
     names = sorted({one.name for one in used})
     notes = [f"Our runs are those of {', '.join(names)}."] if names else []
+    notes += mixed_origins(*{id(one): one.measured for one in used}.values())
     notes += dict.fromkeys(note for one in used for note in choice_notes(one.measured.summary))
     said: dict[str, list[str]] = {}
     for one in stored:

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
+from reports.tables.mixed_origins import mixed_origins
 from reports.tables.table import Cell, Column, NumberFormat, Row, Sheet, Table, measured_cell
+from reports.wording import joined
 from results.records.records import RunRecord
 from results.statistics.intervals import Interval, student_t_interval
 from results.store.experiment_results import MeasuredExperiment
@@ -43,7 +45,10 @@ def costs(measured: MeasuredExperiment) -> Table:
         ),
         rows=tuple(rows),
         sheet=Sheet(_HEADER, tuple(values)),
-        notes=(f"Steps were not recorded: {', '.join(without)}.",) if without else (),
+        notes=(
+            *mixed_origins(measured),
+            *([f"Steps were not recorded: {joined(without)}."] if without else []),
+        ),
     )
 
 

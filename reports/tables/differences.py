@@ -5,6 +5,7 @@ Three things stand apart: which method is better, whether the difference is beyo
 
 from collections.abc import Iterator, Mapping
 
+from reports.tables.mixed_origins import mixed_origins
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
 from reports.wording import asked_pairs, joined_groups, listed, possessive, shares
 from results.spec.experiment_spec import PrimaryScore
@@ -38,6 +39,7 @@ def differences(measured: MeasuredExperiment) -> Table:
         ),
         sheet=Sheet(_HEADER, tuple(_values(comparison, pair, score) for pair in comparison.pairs)),
         first="Methods",
+        notes=tuple(mixed_origins(measured)),
         remarks=(*_groups(comparison, titles), *_constant(measured, comparison)),
     )
 
@@ -86,11 +88,11 @@ def _caption(comparison: ComparisonResult, titles: Mapping[str, str], score: Pri
         sentences.append(
             f"Verdict: which method is better. Size: whether the difference is beyond {margin} points or within. The "
             "probability of any wrong claim in these two columns is at most "
-            f"{100 * comparison.alpha:g} % in simulations; docs/comparisons.md lists where it is more. p is that of "
-            "the verdict, adjusted for all these pairs. How sure it is that the first method is better by more than "
-            f"{margin} points / within {margin} points of the second / worse by more: these shares and the 95 % "
-            "intervals are not adjusted and hold for one pair alone. Could have seen: the smallest true difference "
-            "that would be called better with a probability of 80 %."
+            f"{100 * comparison.alpha:g} % in simulations, with the exceptions that the suite's documentation lists "
+            "(How methods are compared). p is that of the verdict, adjusted for all these pairs. How sure it is that "
+            f"the first method is better by more than {margin} points / within {margin} points of the second / worse "
+            "by more: these shares and the 95 % intervals are not adjusted and hold for one pair alone. Could have "
+            "seen: the smallest true difference that would be called better with a probability of 80 %."
         )
     if comparison.settings is not None:
         sentences.append(

@@ -1,22 +1,10 @@
 """Tables as LaTeX."""
 
+from math import ceil
+
+from reports.tables.latex_text import FALLBACK, escape_latex, printed
 from reports.tables.table import Cell, Line, Mark, Table, cell_text
 
-_ESCAPED = str.maketrans(
-    {
-        **{sign: "\\" + sign for sign in "&%_#${}"},
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "<": r"\textless{}",
-        ">": r"\textgreater{}",
-        "±": r"$\pm$",
-        "×": r"$\times$",
-        "−": r"$-$",
-        "†": r"\dag{}",
-        "–": "--",
-    }
-)
 _MATHEMATICS: dict[Mark, str] = {"best": r"\mathbf{%s}", "tied": r"\mathit{%s}", "untested": "%s?"}
 _TEXT: dict[Mark, str] = {"best": r"\textbf{%s}", "tied": r"\textit{%s}", "untested": "%s?"}
 _WIDE, _VERY_WIDE, _TALL = 8, 13, 40
@@ -28,8 +16,8 @@ _SIZES = (("", 5.2, 6.0), (r"\scriptsize", 4.2, 3.0), (r"\tiny", 3.6, 3.0), (r"\
 _PAGE_WIDTH = 788.0
 """Width of the text of `to_latex_document` in points."""
 
-_LONG_HEAD, _WRAPPED_HEAD = 40, 142.0
-"""Row heads of more characters than this wrap at this width in points, which is 5 cm."""
+_LONG_HEAD, _WRAPPED_HEAD, _POINTS_PER_CM = 40, 5, 28.45
+"""Row heads of more characters than this wrap at this width in centimetres, or at that of their longest word."""
 
 _LONG = 20
 """A table with more lines than this may not fit on a page with its notes. It can break between its rows."""
@@ -46,18 +34,20 @@ def to_latex(table: Table) -> str:
         which also needs `\\usepackage{longtable}`.
     """
     heads = 2 if table.has_line_names else 1
-    wrapped = max((len(row.head) for row in table.rows), default=0) > _LONG_HEAD
-    alignment = ("p{5cm}" if wrapped else "l") + "l" * (heads - 1)
+    columns = heads + len(table.columns)
+    command, character, space = _type(table, columns)
+    small = [command, rf"\setlength{{\tabcolsep}}{{{space:g}pt}}"] if command else []
+    wrapped = _wrapped_head(table, character)
+    alignment = (f"p{{{wrapped}cm}}" if wrapped else "l") + "l" * (heads - 1)
     alignment += "".join("r" if column.numeric else "l" for column in table.columns)
     title = table.title if table.title.endswith(("?", "!", ".")) else f"{table.title}."
     caption = rf"\caption{{{escape_latex(' '.join([title, table.full_caption]).strip())}}}"
     names = [escape_latex(table.first), *[""] * (heads - 1)]
     names += ["$n$" if column.name == "n" else escape_latex(column.name) for column in table.columns]
     head = [r"\toprule", *_group_headings(table, heads), " & ".join(names) + r" \\", r"\midrule"]
-    columns = heads + len(table.columns)
-    small = _small_type(table, columns)
     write = _on_pages if is_long(table) else _on_one_page
-    return "\n".join([*write(columns, alignment, caption, small, head, _rows(table), _notes(table)), ""])
+    latex = "\n".join([*write(columns, alignment, caption, small, head, _rows(table), _notes(table)), ""])
+    return f"{FALLBACK}\n{latex}" if r"\unicodechar" in latex else latex
 
 
 def to_latex_document(table: Table) -> str:
@@ -76,23 +66,32 @@ def is_long(table: Table) -> bool:
     return len(table.lines) > _LONG
 
 
-def _small_type(table: Table, columns: int) -> list[str]:
+def _type(table: Table, columns: int) -> tuple[str, float, float]:
     """Choose the type by the numbers of columns and lines; then take smaller type until the table fits on the page."""
     largest = 2 if columns > _VERY_WIDE else 1 if columns > _WIDE or len(table.lines) > _TALL else 0
     fitting = [size for size in _SIZES[largest:] if _width(table, size[1], size[2]) <= _PAGE_WIDTH]
-    command, _, space = fitting[0] if fitting else _SIZES[-1]
-    return [command, rf"\setlength{{\tabcolsep}}{{{space:g}pt}}"] if command else []
+    return fitting[0] if fitting else _SIZES[-1]
+
+
+def _wrapped_head(table: Table, character: float) -> int:
+    """Width in centimetres at which long row heads wrap; 0 if none is long."""
+    heads = [printed(row.head) for row in table.rows]
+    if max(map(len, heads), default=0) <= _LONG_HEAD:
+        return 0
+    longest = max(len(word) for head in heads for word in (*head.split(), ""))
+    return max(_WRAPPED_HEAD, ceil(longest * character / _POINTS_PER_CM))
 
 
 def _width(table: Table, character: float, space: float) -> float:
-    head = max((len(text) for row in table.rows for line in row.lines for text in row.heads(line)), default=0)
-    names = max((len(line.name) for line in table.lines), default=0)
+    wrapped = _wrapped_head(table, character)
+    head = max((len(printed(row.heads(line))) for row in table.rows for line in row.lines), default=0)
+    names = max((len(printed(line.name)) for line in table.lines), default=0)
     widths = []
     for index, column in enumerate(table.columns):
         cells = [line.cells[index] for line in table.lines if not _reason(line)]
         texts = [" ".join(part for part in (cell_text(cell), cell.note) if part) for cell in cells]
-        widths.append(max(map(len, [column.name, *texts])) * character)
-    head_width = _WRAPPED_HEAD if head > _LONG_HEAD else head * character
+        widths.append(max(len(printed(text)) for text in (column.name, *texts)) * character)
+    head_width = wrapped * _POINTS_PER_CM if wrapped else head * character
     columns = len(widths) + (2 if table.has_line_names else 1)
     return head_width + names * character + sum(widths) + 2 * space * columns
 
@@ -142,11 +141,6 @@ def _notes(table: Table) -> list[str]:
     return box if notes else []
 
 
-def escape_latex(text: str) -> str:
-    """Escape plain text for LaTeX."""
-    return text.translate(_ESCAPED)
-
-
 def _group_headings(table: Table, heads: int) -> list[str]:
     if not any(column.group for column in table.columns):
         return []
@@ -168,6 +162,9 @@ def _rows(table: Table) -> list[str]:
         for line in row.lines:
             heads = [row.heads(line), *([line.name] if table.has_line_names else [])]
             text = " & ".join([*map(escape_latex, heads), *_cells(line)]) + r" \\"
+            if line.cells and len(printed(heads[0])) > _LONG_HEAD:
+                # Justified, a long name could stand out of its narrow column.
+                text = rf"\raggedright {text}"
             # LaTeX reads `[` and `*` after the end of a row as options of `\\`.
             if is_long(table) and line is not row.lines[-1]:
                 # The star keeps the lines of a row on one page.

@@ -1,6 +1,8 @@
 """Table of the gain by peeking: the checkpoint chosen by validation scores, and by test scores."""
 
+from reports.tables.mixed_origins import mixed_origins
 from reports.tables.table import PERCENT, Cell, Column, Row, Sheet, Table, Value, measured_cell
+from reports.wording import joined
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.peeking import Peeking, peeking
 from results.statistics.primary_comparison import unit_of
@@ -23,7 +25,8 @@ def peeking_table(measured: MeasuredExperiment) -> Table:
     by_method = {gain.method: gain for gain in peeking(measured, metric)}
     ordered = [by_method[key] for key in titles if key in by_method and not by_method[key].nothing_to_choose]
     hidden = [title for key, title in titles.items() if key in by_method and by_method[key].nothing_to_choose]
-    notes = [f"Not shown: {', '.join(hidden)}. {NOTHING_TO_CHOOSE}"] if hidden else []
+    notes = mixed_origins(measured)
+    notes += [f"Not shown: {joined(hidden)}. {NOTHING_TO_CHOOSE}"] if hidden else []
     without = [title for key, title in titles.items() if key not in by_method]
     searched_again = unit_of(measured.summary.experiment) == "search"
     over = "the complete searches, which have n runs in all" if searched_again else "n runs"
@@ -35,7 +38,7 @@ def peeking_table(measured: MeasuredExperiment) -> Table:
         columns=tuple(Column(name) for name in ("n", "honest", "peeked", "gain")),
         rows=tuple(_row(titles[gain.method], gain) for gain in ordered),
         sheet=Sheet(_HEADER, tuple(_values(gain, metric) for gain in ordered)),
-        notes=(*notes, *([f"No test curves: {', '.join(without)}."] if without else [])),
+        notes=(*notes, *([f"No test curves: {joined(without)}."] if without else [])),
     )
 
 

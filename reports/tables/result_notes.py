@@ -177,8 +177,8 @@ def search_notes(measured: MeasuredExperiment, comparison: ComparisonResult | No
     notes = [
         f"Methods with hyperparameters are searched {experiment.search.searches} times from other seeds; others have "
         "as many runs. Intervals and tests take the mean of a search's runs as one value, so they contain the "
-        "variation of the search. In simulations, 95 to 97 % of the intervals over 3 searches contain the true mean "
-        "(docs/comparisons.md)."
+        "variation of the search. In simulations of this suite, 95 to 97 % of the intervals over 3 searches contain "
+        "the true mean."
     ]
     values = {} if comparison is None else comparison.values
     failed = [failed_searches(measured.summary.methods[key], own) for key, own in values.items() if own.failed]

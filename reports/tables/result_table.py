@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
+from reports.tables.mixed_origins import mixed_origins
 from reports.tables.result_notes import origin_of_hyperparameters, result_notes, single_searches
 from reports.tables.table import PERCENT, Cell, Column, Mark, Row, Sheet, Table, Value, measured_cell
 from reports.wording import asked_pairs, runs
 from results.records.experiment_summary import ExperimentSummary
-from results.records.provenance import mixed_versions
 from results.records.records import RunRecord
 from results.spec.data_choice import samples_word
 from results.spec.mlrc_constants import HEADLINE_METRICS
@@ -14,7 +14,6 @@ from results.statistics.comparison_result import ComparisonResult, MethodValues
 from results.statistics.intervals import Interval
 from results.statistics.primary_comparison import (
     method_intervals,
-    mixed_trainings,
     primary_comparison,
     primary_score,
     unit_of,
@@ -154,12 +153,7 @@ def _last_epoch(own: Sequence[RunRecord], intervals: Mapping[str, Mapping[str, I
 
 
 def _table_notes(measured: MeasuredExperiment) -> list[str]:
-    notes = [] if (mixed := mixed_trainings(measured.records)) is None else [mixed]
-    notes += [
-        f"The runs were made with different versions of {package}: {', '.join(versions)}."
-        for package, versions in mixed_versions(record.provenance for record in measured.records).items()
-    ]
-    missing = missing_runs(measured)
+    notes, missing = mixed_origins(measured), missing_runs(measured)
     return [*notes, "Partial: " + "; ".join(missing) + "."] if missing else notes
 
 

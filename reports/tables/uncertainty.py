@@ -1,9 +1,12 @@
 """Table of the sources of doubt: how wide runs, searches and test classes make the interval of each difference."""
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from reports.tables.mixed_origins import mixed_origins
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
+from reports.wording import joined
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.comparison_result import ComparisonResult
 from results.statistics.pair_tests import t_quantile
@@ -42,8 +45,27 @@ def uncertainty_table(measured: MeasuredExperiment) -> Table:
         rows=tuple(Row.single(f"{titles[pair.a]} − {titles[pair.b]}", _cells(pair)) for pair in pairs),
         sheet=Sheet(_HEADER, tuple(_values(pair, metric, kind) for pair in pairs)),
         first="Methods",
-        notes=(f"Runs without class scores: {', '.join(without)}.",) if without else (),
+        notes=(
+            *mixed_origins(measured),
+            *([f"Runs without class scores: {joined(without)}."] if without else []),
+        ),
+        remarks=tuple(_largest_alone(pairs)),
     )
+
+
+def _largest_alone(pairs: Sequence[Uncertainty]) -> Iterator[str]:
+    """Say why all sources together can be as wide as one of them."""
+    equal = [pair for pair in pairs if pair.together is not None and pair.together <= _parts(pair)[-1]]
+    if equal:
+        which = "every pair" if len(equal) == len(pairs) else f"{len(equal)} of {len(pairs)} pairs"
+        yield (
+            f"All together equals its largest source in {which}: there an interval of all sources would be narrower, "
+            "since their sum has more degrees of freedom than the few runs or searches alone. The wider one is shown."
+        )
+
+
+def _parts(pair: Uncertainty) -> list[float]:
+    return sorted(width for width in (pair.runs, pair.search, pair.classes) if width is not None)
 
 
 def _as_tested(pair: Uncertainty, comparison: ComparisonResult) -> Uncertainty:

@@ -96,10 +96,8 @@ def _stored(name: str, output: str, what: str, store: Store) -> None:
     for experiment in find_experiments(store, [name], f"; there are also {_published_names()}"):
         if others := others_of_name(store, experiment, [name]):
             typer.echo(others, err=True)
-        records_only = (output, what) == ("json", "results")
-        trainings = what in ("results", "peeking", "hyperparameters")
-        measured = MeasuredExperiment.from_store(store, experiment.fingerprint, trainings)
-        if records_only:
+        measured = MeasuredExperiment.from_store(store, experiment.fingerprint, trainings=True)
+        if (output, what) == ("json", "results"):
             sys.stdout.write(measured.without_trainings().to_json())
         else:
             print_table(KINDS[what](measured), output)

@@ -132,6 +132,11 @@ class Session:
         )
 
 
+def _title(card: MethodCard, row: Experiment) -> str:
+    """Return the title of a row. Rows of features come from no trunk of ours, so none was left untrained."""
+    return "Features as given" if card.key == "untrained" and row.trunk.name == NO_TRUNK else card.title
+
+
 def needs_folder(experiment: Experiment) -> bool:
     """Return whether the experiment needs a folder of images or features and has none yet."""
     dataset = experiment.dataset
@@ -183,7 +188,7 @@ def open_session(
         methods = {card.key: open_method(rows[card.key], card) for card in cards}
         problem, *others = _problems(experiment, rows, methods, where, progress, featured, outline=outline)
         row_problems = {key: other for key, other in zip(rows, others, strict=True) if key in experiment.conditions}
-        titles = {card.key: card.title for card in cards}
+        titles = {card.key: _title(card, rows[card.key]) for card in cards}
         return Session(name, experiment, problem, titles, methods, where, row_problems)
     except (DataError, BrokenImageError, SamplerError, SplitError, TrunkError) as error:
         raise InputError(str(error)) from error

@@ -244,7 +244,7 @@ def _write_figures(figures: tuple[Drawn, ...], folder: Path) -> list[str]:
     folder.mkdir(parents=True, exist_ok=True)
     names = {figure.name for figure in figures if figure.svg is not None}
     for path in folder.iterdir():
-        if path.suffix in (".svg", ".png") and path.stem not in names:
+        if path.suffix in (".svg", ".png", ".txt") and path.stem not in names:
             path.unlink()
     return [name for figure in figures for name in figure.save(folder)]
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from reports.figures.names_in_text import names_in_text, names_words
 from reports.figures.style import FigureError, png_of, svg_of
 from reports.page.material import Material
 from reports.paper_figures.paper_figure import PaperFigure
@@ -66,6 +67,7 @@ def draw_figure(
         caption = _caption(figure, materials, replaced=experiment is not None)
     except FigureError as error:
         raise InputError(f"{figure.name} cannot be drawn: {error}") from error
+    caption = " ".join(part for part in (caption, names_words(names_in_text(drawn))) if part)
     return DrawnFigure(_written(figure.name, folder, svg_of(drawn), png_of(drawn), values), caption)
 
 

@@ -3,12 +3,11 @@
 The comparison of a score is made here and nowhere else, for the page, the tables and the claims.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
 
-from results.records.records import RunRecord
 from results.spec.experiment_spec import Experiment, PrimaryScore
 from results.statistics.comparison_result import ComparisonResult, MethodValues, Missing, Unit
 from results.statistics.intervals import Interval, student_t_interval
@@ -21,17 +20,6 @@ FURTHER_SCORES = 5
 """Headline scores beside the primary one: three metrics of two kinds of embeddings."""
 
 Metric = Literal["map_at_r", "r_precision", "precision_at_1"]
-
-
-def mixed_trainings(runs: Sequence[RunRecord]) -> str | None:
-    """Say that runs of one table were trained by different versions of the training; None if they were not."""
-    by_version: dict[int, set[str]] = {}
-    for run in runs:
-        by_version.setdefault(run.training_version, set()).add(run.method)
-    if len(by_version) < 2:
-        return None
-    named = "; ".join(f"version {version}: {', '.join(sorted(by_version[version]))}" for version in sorted(by_version))
-    return f"The runs were trained by different versions of the training ({named}). Run the experiment again."
 
 
 def primary_score(measured: MeasuredExperiment) -> PrimaryScore:

@@ -1,6 +1,24 @@
-"""What a LaTeX compiler would trip over, without one: environments, braces, dollars, columns, bare special signs."""
+"""pdfLaTeX where there is one, and what it would trip over: environments, braces, dollars, columns, bare signs."""
 
 import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+needs_pdflatex = pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on this machine")
+
+
+def compiled(document: str, folder: Path, times: int = 1) -> str:
+    """What pdflatex says about a document, which it must set whole. A long table has its widths the second time."""
+    (folder / "table.tex").write_text(document, encoding="utf-8")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "table.tex"]
+    for _ in range(times):
+        done = subprocess.run(command, cwd=folder, capture_output=True, encoding="latin-1", check=False)
+        assert done.returncode == 0, done.stdout[-2000:]
+    assert "Missing character" not in done.stdout
+    return done.stdout
 
 
 def unescaped(sign: str, text: str) -> int:

@@ -74,7 +74,7 @@ def _test_map(material: Material, key: str, data: FigureData) -> Iterator[Drawn]
     yield from drawn(
         f"tsne_test_{file_name(key)}",
         f"{material.titles[key]}: images of test classes",
-        lambda: embedding_map.embedding_map(places(), labels),
+        lambda: embedding_map.embedding_map(places(), labels, names=data.test_names.tolist()),
         lambda: embedding_map.alternative_text(places(), labels),
         f"{embedding_map.CAPTION_OF_TEST_IMAGES} {_best_of(material, MAPS)}",
         "Embeddings of test images (t-SNE)",
@@ -87,7 +87,7 @@ def _proxy_map(material: Material, key: str, data: FigureData) -> Iterator[Drawn
     yield from drawn(
         f"tsne_proxies_{file_name(key)}",
         f"{material.titles[key]}: images of training classes with their proxies",
-        lambda: embedding_map.embedding_map(places()[0], labels, places()[1], star_labels),
+        lambda: embedding_map.embedding_map(places()[0], labels, places()[1], star_labels, data.train_names.tolist()),
         lambda: embedding_map.alternative_text_with_proxies(places()[0], labels, places()[1], star_labels),
         f"{embedding_map.CAPTION_OF_PROXIES} {_best_of(material, MAPS, ' that have proxies')}",
         "Training images and proxies (t-SNE)",

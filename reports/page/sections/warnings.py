@@ -8,6 +8,7 @@ from reports.page.content import Verdict
 from reports.page.material import Material
 from reports.page.sections.answer import failed_of, small_budget
 from reports.page.sections.headline import missing_units
+from reports.tables.mixed_origins import mixed_origins
 from reports.tables.peeking import NOTHING_TO_CHOOSE
 from reports.tables.result_notes import (
     close_trials,
@@ -19,9 +20,9 @@ from reports.tables.result_notes import (
     trial_notes,
 )
 from reports.wording import capitalized, counted, failed_searches, listed, runs
-from results.records.provenance import mixed_versions
+from results.spec.trunk_spec import NO_TRUNK
 from results.statistics.peeking import peeking
-from results.statistics.primary_comparison import mixed_trainings, unit_of
+from results.statistics.primary_comparison import unit_of
 
 FEW = 3
 """Intervals over so few searches or runs are weak evidence."""
@@ -38,7 +39,12 @@ def warnings_of(material: Material, *, unfinished: bool) -> tuple[Verdict, ...]:
         *_few_units(material),
         *_of_trainings(material),
     ]
-    warnings += [*_untrained(material), *_flags(material), *_unreadable(material), *_code_and_machines(material)]
+    warnings += [
+        *_untrained(material),
+        *_flags(material),
+        *_unreadable(material),
+        *map(_warning, mixed_origins(material.measured)),
+    ]
     return tuple(warnings)
 
 
@@ -119,7 +125,9 @@ def _untrained(material: Material) -> Iterator[Verdict]:
         return
     if below := [material.titles[key] for key in means if key != "untrained" and means[key] <= means["untrained"]]:
         verb = "has" if len(below) == 1 else "have"
-        yield _warning(f"{listed(below)} {verb} no higher mean than the untrained trunk in {score.name}.")
+        on_features = material.measured.summary.experiment.trunk.name == NO_TRUNK
+        baseline = "the features as given" if on_features else "the untrained trunk"
+        yield _warning(f"{listed(below)} {verb} no higher mean than {baseline} in {score.name}.")
 
 
 def _flags(material: Material) -> Iterator[Verdict]:
@@ -139,30 +147,4 @@ def _unreadable(material: Material) -> Iterator[Verdict]:
         yield _warning(
             "Some figures and galleries are missing, because files of the artifact folder cannot be read.",
             ", ".join(material.unreadable),
-        )
-
-
-def _code_and_machines(material: Material) -> Iterator[Verdict]:
-    provenances = [run.provenance for method_runs in material.records.values() for run in method_runs]
-    if any(provenance.tree_dirty for provenance in provenances):
-        yield _warning("Some runs were made with uncommitted changes. Their commit alone is not enough to repeat them.")
-    devices = {provenance.device for provenance in provenances}
-    if len(devices) > 1:
-        yield _warning(f"Runs were made on different devices ({listed(sorted(devices))}). Devices round differently.")
-    processors = {provenance.processor for provenance in provenances if provenance.device == "cpu"} - {""}
-    if len(processors) > 1:
-        yield _warning(
-            f"Runs were made on different processors ({listed(sorted(processors))}). They round differently."
-        )
-    mixed = mixed_trainings([run for method_runs in material.records.values() for run in method_runs])
-    if mixed is not None:
-        yield _warning(mixed)
-    for package, versions in mixed_versions(provenances).items():
-        yield _warning(
-            f"Runs were made with different versions of {package} ({listed(versions)}). They can give other numbers."
-        )
-    commits = {provenance.commit for provenance in provenances}
-    if len(commits) > 1:
-        yield _warning(
-            f"Runs were made with {len(commits)} commits of the code. The origin of each run names its commit."
         )

@@ -104,3 +104,16 @@ def test_the_map_refuses_labels_that_do_not_fit():
 def test_14_classes_differ_without_colour():
     looks = {(look["marker"], look.get("facecolors")) for look in map(class_look, range(14))}
     assert len(looks) == 14
+
+
+@pytest.mark.parametrize("classes", [2, 12, 21])
+def test_the_key_has_every_class_by_name(classes):
+    names = [
+        f"class {number} of a rather long name, {number}" if number == 1 else f"c{number}" for number in range(classes)
+    ]
+    labels = np.repeat(10 * np.arange(classes), 3)
+    figure = embedding_map(np.random.default_rng(0).normal(size=(len(labels), 2)), labels, names=names)
+    keys = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert keys == ["c0", "class 1 of …long name, 1", *names[2:]]
+    drawn = {one.get_label(): one for one in figure.axes[0].collections}
+    assert len(drawn["c0"].get_offsets()) == 3

@@ -89,7 +89,7 @@ def test_the_pairs_are_those_that_were_asked_for_and_the_caption_says_which():
     pairs, caption = asked("c")
     assert pairs == ["Cora − Anna", "Cora − Bert"]
     assert "of each method with Cora." in caption
-    for said in ("at most 5 % in simulations; docs/comparisons.md lists where", "intervals are not adjusted"):
+    for said in ("at most 5 % in simulations, with the exceptions", "intervals are not adjusted"):
         assert said in caption
 
 

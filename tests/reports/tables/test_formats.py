@@ -4,8 +4,6 @@ import html
 import io
 import json
 import re
-import shutil
-import subprocess
 from html.parser import HTMLParser
 
 import pandas as pd
@@ -24,7 +22,7 @@ from results.store.experiment_results import MeasuredExperiment
 from tests.support.measured_experiment import TITLES, measured, read, with_trainings
 from tests.support.published_world import MLRC, NOT_FILLED, changed, experiment, runs_of
 from tests.support.sample_records import some_summary
-from tests.support.sound_latex import check_latex, rows_of
+from tests.support.sound_latex import check_latex, compiled, needs_pdflatex, rows_of
 
 AWKWARD = r"50 % of_A & B #1 {x} $5 ~ a^2 \hline <b>|</b> × − – †"
 NEAR = [0.59, 0.60, 0.605]
@@ -128,14 +126,10 @@ def test_latex_is_sound(table):
     check_latex(document, around=("document",))
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on this machine")
+@needs_pdflatex
 @each_table
 def test_latex_documents_compile(table, tmp_path):
-    (tmp_path / "table.tex").write_text(to_latex_document(table))
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "table.tex"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-2000:]
-    assert "Float too large" not in done.stdout
+    assert "Float too large" not in compiled(to_latex_document(table), tmp_path)
 
 
 def test_latex_notes_stand_in_the_box_of_their_table():

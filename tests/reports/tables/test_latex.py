@@ -1,8 +1,6 @@
 """The width of LaTeX tables."""
 
 import re
-import shutil
-import subprocess
 from dataclasses import replace
 
 import pytest
@@ -13,6 +11,7 @@ from reports.tables.latex import to_latex, to_latex_document
 from reports.tables.table import Cell, Column, Row, Table
 from results.published.tables import published_table, published_tables
 from results.statistics.intervals import Interval
+from tests.support.sound_latex import compiled, needs_pdflatex
 
 
 def filled(name):
@@ -36,15 +35,10 @@ def filled(name):
 WIDEST = [name for name in published_tables() if len(filled(name).columns) >= 8]
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on this machine")
+@needs_pdflatex
 @pytest.mark.parametrize("name", WIDEST)
 def test_a_filled_table_is_not_wider_than_its_page(name, tmp_path):
-    (tmp_path / "table.tex").write_text(to_latex_document(filled(name)))
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "table.tex"]
-    # The second call has the widths of the columns of a long table, which the first has written.
-    for _ in range(2):
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert "Overfull" not in done.stdout
+    assert "Overfull" not in compiled(to_latex_document(filled(name)), tmp_path, times=2)
 
 
 @pytest.mark.parametrize(("characters", "command"), [(4, ""), (22, r"\scriptsize"), (27, r"\tiny"), (90, r"\tiny")])

@@ -3,8 +3,6 @@
 import io
 import math
 import re
-import shutil
-import subprocess
 
 import pandas as pd
 import pytest
@@ -17,7 +15,7 @@ from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.published_world import MLRC
 from tests.support.sample_records import scores, some_run, some_summary
-from tests.support.sound_latex import check_latex
+from tests.support.sound_latex import check_latex, compiled, needs_pdflatex
 
 TITLES = {"untrained": "Untrained trunk", "triplet": "Triplet", "cosface": "CosFace"}
 SEPARATED = (0.50, 0.54, 0.61)
@@ -324,14 +322,10 @@ def test_latex_shows_the_numbers_of_markdown():
     assert cells[1:] == [re.sub(r"\*\*(.*)\*\*", r"\\mathbf{\1}", cell) for cell in shown]
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on this machine")
+@needs_pdflatex
 def test_latex_compiles(tmp_path):
     body = to_latex(table(methods={**TITLES, "triplet": AWKWARD}))
-    head = "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\n"
-    (tmp_path / "table.tex").write_text(head + body + "\\end{document}\n")
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "table.tex"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-2000:]
+    compiled("\\documentclass{article}\\usepackage{booktabs}\\begin{document}\n" + body + "\\end{document}\n", tmp_path)
 
 
 def test_a_table_of_runs_with_different_releases_of_torch_says_so():
@@ -344,7 +338,7 @@ def test_a_table_of_runs_with_different_releases_of_torch_says_so():
     ]
     assert not any("different versions" in note for note in table(newer).notes)
     (note,) = [note for note in table(older).notes if "different versions" in note]
-    assert note.startswith("The runs were made with different versions of torch: 2.10.0, 2.11.0")
+    assert note.startswith("Runs were made with different versions of torch (2.10.0, 2.11.0")
 
 
 def with_last_epoch():

@@ -11,6 +11,7 @@ from reproduce.execution.devices import check_device, default_workers
 from reproduce.execution.session import open_session
 from reproduce.storage import open_store, storage_paths
 from tests.support.experiment_files import load_experiment
+from tests.support.feature_files import some_features, write_features
 
 
 def one_line(error) -> str:
@@ -137,3 +138,14 @@ def test_an_experiment_that_cannot_be_opened_gives_one_line(where, overrides, sa
     with pytest.raises(InputError) as error:
         open_session("quickstart", quickstart(**overrides), where, None)
     assert said in one_line(error)
+
+
+def test_features_of_a_user_are_no_untrained_trunk(tmp_path, where):
+    write_features(tmp_path / "data", some_features(), [number // 4 for number in range(64)])
+    file = tmp_path / "own.yaml"
+    file.write_text(
+        f"title: T\ndataset: {{name: features, root: {tmp_path / 'data'}}}\nmethods: [untrained, contrastive]\n"
+        "embedding_size: 8\n"
+    )
+    assert open_session("own", load_experiment(str(file), {}), where, None).titles["untrained"] == "Features as given"
+    assert open_session("quickstart", quickstart(), where, None).titles["untrained"] == "Untrained trunk"

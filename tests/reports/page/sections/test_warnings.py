@@ -1,9 +1,12 @@
 """What the reader of a page must know first."""
 
+from dataclasses import replace
+
 import pytest
 
 from reports.page.material import Material
 from reports.page.sections.warnings import warnings_of
+from results.spec.trunk_spec import NO_TRUNK
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.page_material import A, B, material, replace_run, said, searched, values
 from tests.support.sample_records import some_provenance
@@ -81,3 +84,12 @@ def test_a_part_of_the_data_and_methods_whose_runs_are_all_equal_are_named():
     assert "Only a part of the dataset was used: 100 classes of cub200. Scores on the whole of it differ." in sentences
     assert "Untrained trunk: one run, because every further run would be equal." in sentences
     assert not any("a single run" in sentence for sentence in sentences)
+
+
+def test_features_as_given_are_no_untrained_trunk():
+    page = material(values(untrained=A, b=B))
+    trunk = page.measured.summary.experiment.trunk.model_copy(update={"name": NO_TRUNK})
+    experiment = page.measured.summary.experiment.model_copy(update={"trunk": trunk})
+    summary = page.measured.summary.model_copy(update={"experiment": experiment})
+    found = said(warnings_of(replace(page, measured=replace(page.measured, summary=summary)), unfinished=False))
+    assert any("no higher mean than the features as given" in sentence for sentence in found)
