@@ -216,7 +216,7 @@ def test_an_image_that_cannot_be_decoded_is_named_and_can_be_left_out(say, here,
     assert nothing_stored(here)
     answer = run_photos(say, "--skip-broken-images")
     assert answer.code == 0, answer.err
-    assert "left out because they cannot be decoded: class_2/1.png" in answer.out
+    assert "left out: 1 image(s) that cannot be decoded (class_2/1.png)" in answer.out
     assert "23 images of 8 classes" in answer.out
 
 

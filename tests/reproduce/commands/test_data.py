@@ -258,7 +258,7 @@ def test_images_that_cannot_be_decoded_are_named_or_left_out(say, here):
     refused(say(*arguments), "Bird_2_0001.jpg", "cannot be decoded", "--skip-broken-images")
     answer = say(*arguments, "--skip-broken-images")
     assert answer.code == 0
-    assert "left out: 003.Bird_2/Bird_2_0001.jpg" in answer.out
+    assert "left out: 1 image(s) that cannot be decoded (003.Bird_2/Bird_2_0001.jpg)" in answer.out
 
 
 @pytest.mark.parametrize(
