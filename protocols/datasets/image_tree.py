@@ -73,7 +73,7 @@ class _Walk:
 
     def visit(self, top: Path) -> list[Path]:
         """Visit a folder and those below it that are no links; return the links to folders."""
-        waiting, links = [top], []
+        waiting, links = [top], list[Path]()
         while waiting:
             folder = waiting.pop()
             try:

@@ -81,9 +81,8 @@ def test_what_is_left_out_of_the_data_is_said_below_the_table_and_on_the_page():
     )
     world = replace(measured(), summary=measured().summary.model_copy(update={"data": data}))
     left_out, equal = part_notes(world)
-    assert left_out == (
-        "Left out of the data: 1 image(s) that cannot be decoded (a/1.png); 2 class(es) with fewer than 3 images (b, c)."
-    )
+    assert left_out == f"Left out of the data: {'; '.join(data.left_out)}."
+    assert left_out.endswith("(a/1.png); 2 class(es) with fewer than 3 images (b, c).")
     assert equal.startswith("The data have 1 group(s) of images that are equal")
     assert {left_out, equal} <= set(table_of(world).notes)
     assert {left_out, equal} <= {verdict.sentence for verdict in warnings_of(Material("some", world), unfinished=False)}
