@@ -9,7 +9,7 @@ import numpy as np
 from protocols.datasets.dataset import DataError, ImageListing, check_listing, reads_as_mlrc, without_small_classes
 from protocols.datasets.folder import listing_of
 from protocols.datasets.image_tree import walk
-from protocols.datasets.notes_on_data import equal_in_several_classes, named, note_on_equal_files
+from protocols.datasets.notes_on_data import equal_in_several_classes, named, note_on_equal_files, shown
 from protocols.datasets.split_file import with_split
 from protocols.images.decoding import BrokenImageError, UnknownRangeError, decode
 from protocols.images.image_files import ImageFiles, equal_rows, in_threads
@@ -81,9 +81,9 @@ def _broken_images(listing: ImageListing, decoding: Progress) -> dict[int, str]:
         try:
             decode(listing.root / listing.names[row], None, as_mlrc=as_mlrc)
         except UnknownRangeError as error:
-            return str(error)
+            return shown(str(error))
         except BrokenImageError as error:
-            return f"{error}; repair or remove it, or leave it out with --skip-broken-images"
+            return f"{shown(str(error))}; repair or remove it, or leave it out with --skip-broken-images"
         return None
 
     faults: list[str | None] = []
