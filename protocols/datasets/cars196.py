@@ -15,7 +15,7 @@ from scipy.io import loadmat
 from scipy.io.matlab import MatReadError
 
 from protocols.datasets.dataset import DataError, ImageListing
-from protocols.datasets.folder import images_below
+from protocols.datasets.image_tree import walk
 from protocols.datasets.listing import require_images
 
 CLASS_NAMES = tuple(Path(__file__).with_name("cars196_names.txt").read_text(encoding="utf-8").splitlines())
@@ -94,15 +94,18 @@ def _class_folders(root: Path, folder: Path) -> ImageListing:
     for part in ("train", "test"):
         if not (folder / part).is_dir():
             raise DataError(f"{folder}: {part} is missing; both parts are needed, since the protocol pools them")
-        for class_folder in sorted(entry for entry in (folder / part).iterdir() if entry.is_dir()):
-            class_name = class_folder.name
-            if class_name.startswith("."):
-                continue
-            if _plain(class_name) not in id_of:
-                raise DataError(f"{class_folder}: {class_name!r} is no class of Cars196; name the folder as published")
-            for path in images_below(class_folder):
-                images.append(path.relative_to(root).as_posix())
-                ids.append(id_of[_plain(class_name)])
+        tree = walk(folder / part)
+        class_names = [inner.name for inner in tree.folders if len(inner.parts) == 1]
+        unknown = [
+            f"{folder / part / name}: {name!r} is no class of Cars196; name the folder as published"
+            for name in class_names
+            if _plain(name) not in id_of
+        ]
+        if faults := (*tree.faults, *unknown):
+            raise DataError(*faults)
+        for path in tree.images:
+            images.append((folder / part / path).relative_to(root).as_posix())
+            ids.append(id_of[_plain(path.parts[0])])
     return _listing(root, tuple(images), ids, names, str(folder))
 
 

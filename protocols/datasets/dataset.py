@@ -7,17 +7,29 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from protocols.datasets.notes_on_data import equal_in_several_classes, named
 from protocols.images.packed_images import LabelledImages
 from protocols.images.packing import Packing, pack_files
 from protocols.progress import Progress
 from protocols.samples import Samples
 from protocols.splits import MIN_CLASSES
+from results.spec.data_choice import FOLDER, OWN_DATA, DataChoice
 from results.spec.training_spec import ImageSettings
 from results.values import fingerprint_of
 
 
 class DataError(Exception):
-    """A dataset cannot be used. The message names the file or the class, and the remedy."""
+    """A dataset cannot be used.
+
+    Attributes:
+        faults: All that is wrong. Each is one line that names the file or the class, and the remedy. The message has
+            the first and the number of the others.
+    """
+
+    def __init__(self, *faults: str) -> None:
+        more = f" (and {len(faults) - 1} more; `reproduce data check` names all)" if len(faults) > 1 else ""
+        super().__init__(f"{faults[0]}{more}")
+        self.faults = faults
 
 
 @dataclass(frozen=True)
@@ -42,6 +54,14 @@ class ImageListing:
     trainval_classes: int | None = None
     is_query: NDArray[np.bool_] | None = None
     is_split_given: bool = False
+    left_out: tuple[str, ...] = ()
+
+    def at(self, rows: NDArray[np.int64]) -> "ImageListing":
+        """Return the listing of the images at positions (k,), with all its classes."""
+        names = tuple(self.names[row] for row in rows)
+        return replace(
+            self, names=names, labels=self.labels[rows], is_query=None if self.is_query is None else self.is_query[rows]
+        )
 
 
 @dataclass(frozen=True)
@@ -53,7 +73,7 @@ class Dataset:
         class_names: Names of the classes, in the order of the class ranks.
         images: The n images with their class ranks, or their features.
         fingerprint: Hash of the content. It changes with every file, every class and every image that is left out.
-        skipped: Names of the images that are left out because they cannot be decoded.
+        left_out: Phrases with number and names of images and classes that are no part of the data.
         trainval_classes: Number of classes that the conventional split trains on; they are the first ones. None if the
             dataset has no conventional split.
         is_query: (n,), whether an image is a query or in the gallery, if the publisher separates them; else None. It
@@ -61,18 +81,20 @@ class Dataset:
         names: Names of the n images: paths below their folder. Empty if they are not known.
         pictures: The images that the features were computed of, to show them; None if `images` are images.
         is_split_given: Whether the user's split file says which classes are for the test. Every protocol then uses it.
+        equal_files: Groups of positions of images whose files are equal, but which are of several classes.
     """
 
     name: str
     class_names: tuple[str, ...]
     images: Samples
     fingerprint: str
-    skipped: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     trainval_classes: int | None = None
     is_query: NDArray[np.bool_] | None = None
     names: tuple[str, ...] = ()
     pictures: LabelledImages | None = None
     is_split_given: bool = False
+    equal_files: tuple[tuple[int, ...], ...] = ()
 
     @property
     def n_classes(self) -> int:
@@ -98,6 +120,7 @@ class DataRequest:
         skip_broken: Whether to leave out images that cannot be decoded.
         progress: Called with the number of packed images and the number of all images.
         split: File with the user's split of the classes; None takes `split.csv` beside the data, if there is one.
+        min_images: Smallest number of images of a class; smaller classes are left out. None leaves none out.
     """
 
     name: str
@@ -108,15 +131,34 @@ class DataRequest:
     skip_broken: bool = False
     progress: Progress | None = None
     split: Path | None = None
+    min_images: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        choice: DataChoice,
+        images: ImageSettings,
+        cache: Path,
+        root: Path | None,
+        progress: Progress | None = None,
+    ) -> "DataRequest":
+        """Return the request for the dataset of an experiment, whose images are in the folder `root`."""
+        return cls(
+            choice.name,
+            images,
+            cache,
+            root,
+            choice.subset,
+            choice.skip_broken_images,
+            progress,
+            choice.split,
+            choice.min_images,
+        )
 
 
 def from_listing(listing: ImageListing, request: DataRequest) -> Dataset:
     """Pack the images of a listing and check that every class can be evaluated."""
-    for name in (str(listing.root.resolve()), *listing.class_names, *listing.names):
-        try:
-            name.encode()
-        except UnicodeEncodeError:
-            raise DataError(f"{listing.dataset}: the name {name!r} is not UTF-8; rename the file or folder") from None
+    listing = without_small_classes(listing, request.min_images)[0]
     check_listing(listing)
     # Resolved, so that two spellings of one folder give the same pack.
     identity = [listing.dataset, str(listing.root.resolve()), request.images.resize]
@@ -127,8 +169,14 @@ def from_listing(listing: ImageListing, request: DataRequest) -> Dataset:
         request.cache / fingerprint_of(identity),
         skip_broken=request.skip_broken,
         progress=request.progress,
+        as_mlrc=reads_as_mlrc(listing.dataset),
     )
-    return _packed(listing, packing)
+    return _packed(listing, packing, request.min_images)
+
+
+def reads_as_mlrc(dataset: str) -> bool:
+    """Return whether a dataset's images are decoded as in MLRC's code; a user's own are decoded as people see them."""
+    return dataset not in OWN_DATA
 
 
 def from_packing(
@@ -139,52 +187,101 @@ def from_packing(
     return _packed(ImageListing(name, Path(), class_names, tuple(names), labels, conventional), packing)
 
 
-def _packed(listing: ImageListing, packing: Packing) -> Dataset:
+def _packed(listing: ImageListing, packing: Packing, min_images: int | None = None) -> Dataset:
     skipped = set(packing.skipped)
     rows = np.asarray([row for row, image in enumerate(listing.names) if image not in skipped], dtype=np.int64)
-    labels = listing.labels[rows]
-    is_query = None if listing.is_query is None else listing.is_query[rows]
-    names = [listing.names[row] for row in rows]
-    check_listing(replace(listing, names=tuple(names), labels=labels, is_query=is_query))
-    identity = [listing.class_names, names, labels.tolist(), packing.content_hash, packing.skipped]
-    if is_query is not None:
-        identity.append(is_query.tolist())
+    listing = listing.at(rows)
+    if skipped:
+        phrase = named("image(s) that cannot be decoded", packing.skipped)
+        listing = replace(listing, left_out=(*listing.left_out, phrase))
+    listing, kept = without_small_classes(listing, min_images)
+    check_listing(listing)
+    rows = rows[kept]
+    identity = [listing.class_names, listing.names, listing.labels.tolist(), packing.content_hash, packing.skipped]
+    if listing.is_query is not None:
+        identity.append(listing.is_query.tolist())
     if listing.is_split_given:
         identity.append({"trainval_classes": listing.trainval_classes})
-    images = LabelledImages(packing.images, rows, labels)
+    position = {row: number for number, row in enumerate(rows.tolist())}
+    equal = [tuple(position[row] for row in group if row in position) for group in packing.equal_files]
     return Dataset(
         listing.dataset,
         listing.class_names,
-        images,
+        LabelledImages(packing.images, rows, listing.labels),
         fingerprint_of(identity),
-        packing.skipped,
+        listing.left_out,
         listing.trainval_classes,
-        is_query,
-        tuple(names),
+        listing.is_query,
+        listing.names,
         is_split_given=listing.is_split_given,
+        equal_files=equal_in_several_classes(equal, listing.labels),
     )
 
 
-def check_listing(listing: ImageListing, sample: str = "image") -> None:
-    """Raise DataError unless there are enough classes and every class has enough images.
+def without_small_classes(listing: ImageListing, least: int | None) -> tuple[ImageListing, NDArray[np.int64]]:
+    """Leave out the classes with fewer than `least` images; None leaves out none.
 
-    If the publisher separates queries and gallery, a test class needs one image of each kind, and a training class
-    needs one image: the validation skips queries without another image of their class. Otherwise every class needs two
-    images.
+    Returns:
+        The listing of the other classes, and the positions of its images in the given one, (k,).
     """
-    name, n_classes = listing.dataset, len(listing.class_names)
+    n_classes = len(listing.class_names)
+    keeps = np.bincount(listing.labels, minlength=n_classes) >= (least or 0)
+    rows = np.flatnonzero(keeps[listing.labels])
+    if keeps.all():
+        return listing, rows
+    small = [name for name, kept in zip(listing.class_names, keeps, strict=True) if not kept]
+    names = tuple(name for name, kept in zip(listing.class_names, keeps, strict=True) if kept)
+    conventional = len(names) - len(names) // 2
+    trainval = int(keeps[: listing.trainval_classes].sum()) if listing.is_split_given else conventional
+    left = listing.at(rows)
+    phrase = named(f"class(es) with fewer than {least} images", small)
+    return replace(
+        left,
+        class_names=names,
+        labels=np.cumsum(keeps)[left.labels].astype(np.int64) - 1,
+        trainval_classes=trainval,
+        left_out=(*left.left_out, phrase),
+    ), rows
+
+
+def check_listing(listing: ImageListing, sample: str = "image") -> None:
+    """Raise DataError, with all faults, unless there are enough classes and every class has enough images.
+
+    All names must be UTF-8. If the publisher separates queries and gallery, a test class needs one image of each kind,
+    and a training class needs one image: the validation skips queries without another image of their class. Otherwise
+    every class needs two images.
+    """
+    if faults := [*_unwritable_names(listing), *_faults_of_classes(listing, sample)]:
+        raise DataError(*faults)
+
+
+def _unwritable_names(listing: ImageListing) -> list[str]:
+    faults = []
+    for name in (str(listing.root.resolve()), *listing.class_names, *listing.names):
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            faults.append(f"{listing.dataset}: the name {name!r} is not UTF-8; rename the file or folder")
+    return faults
+
+
+def _faults_of_classes(listing: ImageListing, sample: str) -> list[str]:
+    name, n_classes, faults = listing.dataset, len(listing.class_names), list[str]()
     if n_classes < MIN_CLASSES:
-        raise DataError(
+        faults.append(
             f"{name}: {n_classes} classes found, the protocol needs at least {MIN_CLASSES}; add classes, or "
             "check that --data names the folder that holds them"
         )
     counts = np.bincount(listing.labels, minlength=n_classes).tolist()
-    for rank, class_name in enumerate(listing.class_names):
-        if listing.is_query is None and counts[rank] < 2:
-            images = f"only one {sample}" if counts[rank] else f"no {sample}"
-            raise DataError(f"{name}: class {class_name!r} has {images}; give it at least two, or remove the class")
     if listing.is_query is None:
-        return
+        small = ", or leave out small classes with --min-images 2" if name == FOLDER else ""
+        for rank, class_name in enumerate(listing.class_names):
+            if counts[rank] < 2:
+                count = f"only one {sample}" if counts[rank] else f"no {sample}"
+                faults.append(
+                    f"{name}: class {class_name!r} has {count}; give it at least two, or remove the class{small}"
+                )
+        return faults
     queries = np.bincount(listing.labels[listing.is_query], minlength=n_classes).tolist()
     for rank, class_name in enumerate(listing.class_names):
         missing = None
@@ -193,4 +290,5 @@ def check_listing(listing: ImageListing, sample: str = "image") -> None:
         elif queries[rank] in (0, counts[rank]):
             missing = f"gallery {sample}" if queries[rank] else "query"
         if missing:
-            raise DataError(f"{name}: class {class_name!r} has no {missing}; complete it, or remove the class")
+            faults.append(f"{name}: class {class_name!r} has no {missing}; complete it, or remove the class")
+    return faults

@@ -9,48 +9,47 @@ from pathlib import Path
 import numpy as np
 
 from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageListing, from_listing
+from protocols.datasets.image_tree import ImageTree, walk
 from protocols.datasets.split_file import with_split
-
-SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".gif"})
 
 
 def list_folder(root: Path, split: Path | None = None) -> ImageListing:
     """List the images of a folder with one folder per class; without `split`, a `split.csv` in the folder counts."""
-    if not root.is_dir():
-        raise DataError(f"{root}: no such folder; give the folder that holds one folder of images per class")
-    folders = [folder for entry in _folders_in(root) for folder in _class_folders(entry)]
-    names: list[str] = []
-    labels: list[int] = []
-    for rank, folder in enumerate(folders):
-        for path in images_below(folder):
-            names.append(path.relative_to(root).as_posix())
-            labels.append(rank)
-    class_names = tuple(folder.relative_to(root).as_posix() for folder in folders)
-    conventional = len(folders) - len(folders) // 2
-    listing = ImageListing("folder", root, class_names, tuple(names), np.asarray(labels, dtype=np.int64), conventional)
-    return with_split(listing, split)
+    tree = walk(root)
+    if tree.faults:
+        raise DataError(*tree.faults)
+    return with_split(listing_of(root, tree), split)
 
 
-def _class_folders(folder: Path) -> list[Path]:
-    """Return the class folders at and below a folder: the first ones on the way down that hold an image."""
-    inner = _folders_in(folder)
-    if not inner or any(_is_image(path) for path in folder.iterdir()):
-        return [folder]
-    return [found for entry in inner for found in _class_folders(entry)]
+def listing_of(root: Path, tree: ImageTree) -> ImageListing:
+    """List the images of a folder that was walked through. A split file is not read."""
+    classes = _class_folders(tree)
+    rank_of = {folder: rank for rank, folder in enumerate(classes)}
+    ranked = sorted(
+        (next(rank_of[folder] for folder in path.parents if folder in rank_of), path) for path in tree.images
+    )
+    return ImageListing(
+        "folder",
+        root,
+        tuple(folder.as_posix() for folder in classes),
+        tuple(path.as_posix() for _, path in ranked),
+        np.asarray([rank for rank, _ in ranked], dtype=np.int64),
+        len(classes) - len(classes) // 2,
+        left_out=tree.left_out,
+    )
 
 
-def _folders_in(folder: Path) -> list[Path]:
-    return sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
-
-
-def _is_image(path: Path) -> bool:
-    return path.suffix.lower() in SUFFIXES and not path.name.startswith(".") and path.is_file()
-
-
-def images_below(folder: Path) -> list[Path]:
-    """Return the image files below a folder, in alphabetical order. Hidden files and other suffixes are ignored."""
-    files = sorted(folder.rglob("*"))
-    return [path for path in files if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")]
+def _class_folders(tree: ImageTree) -> list[Path]:
+    """Return the first folders on the way down that hold an image, and empty ones without a folder in them."""
+    with_images = {path.parent for path in tree.images}
+    with_folders = {folder.parent for folder in tree.folders if folder != Path()}
+    classes: set[Path] = set()
+    # A folder comes before those in it.
+    for folder in tree.folders:
+        is_last = folder in with_images or folder not in with_folders
+        if folder != Path() and is_last and classes.isdisjoint(folder.parents):
+            classes.add(folder)
+    return sorted(classes)
 
 
 def open_folder(request: DataRequest) -> Dataset:

@@ -51,13 +51,16 @@ def _sample_parts(path: Path, listing: ImageListing) -> NDArray[np.str_]:
     """The part of each sample: train, test, query or gallery."""
     key, parts = _parts(path)
     if key == "class":
-        if divided := [name for name, part in parts.items() if part in ("query", "gallery")]:
-            raise DataError(f"{path}: class {divided[0]!r} is {parts[divided[0]]}; queries need a column file")
-        _check_complete(path, "class", listing.class_names, parts)
+        divided = [
+            f"{path}: class {name!r} is {part}; queries need a column file"
+            for name, part in parts.items()
+            if part in ("query", "gallery")
+        ]
+        _raise_if_any([*divided, *_incomplete(path, "class", listing.class_names, parts)])
         return np.asarray([parts[name] for name in listing.class_names])[listing.labels]
     if not listing.names:
         raise DataError(f"{path}: has a column file, but the samples have no names; use a column class")
-    _check_complete(path, "file", listing.names, parts)
+    _raise_if_any(_incomplete(path, "file", listing.names, parts))
     return np.asarray([parts[name] for name in listing.names])
 
 
@@ -69,22 +72,31 @@ def _parts(path: Path) -> tuple[str, Mapping[str, str]]:
         raise DataError(f"{path}: its first line must name the column split, and the column class or the column file")
     (key,) = keys
     parts: dict[str, str] = {}
+    faults: list[str] = []
     names = names_of(path, key, ((f"line {number}", line[key]) for number, line in lines))
     for name, (number, line) in zip(names, lines, strict=True):
         part = line["split"].strip()
         if part not in _PARTS:
-            raise DataError(f"{path}: line {number} has the split {part!r}; known are {', '.join(_PARTS)}")
-        if parts.setdefault(name, part) != part:
-            raise DataError(f"{path}: {key} {name!r} is in {parts[name]} and in {part}; name it once")
+            faults.append(f"{path}: line {number} has the split {part!r}; known are {', '.join(_PARTS)}")
+        elif parts.setdefault(name, part) != part:
+            faults.append(f"{path}: {key} {name!r} is in {parts[name]} and in {part}; name it once")
+    _raise_if_any(faults)
     return key, parts
 
 
-def _check_complete(path: Path, key: str, names: Sequence[str], parts: Mapping[str, str]) -> None:
-    if unnamed := [name for name in names if name not in parts]:
-        more = f" (and {len(unnamed) - 1} more)" if len(unnamed) > 1 else ""
-        raise DataError(f"{path}: does not name the {key} {unnamed[0]!r}{more}; give every {key} a split")
-    if unknown := parts.keys() - set(names):
-        raise DataError(f"{path}: names the {key} {min(unknown)!r}, which is not there; correct or remove the line")
+def _raise_if_any(faults: Sequence[str]) -> None:
+    if faults:
+        raise DataError(*faults)
+
+
+def _incomplete(path: Path, key: str, names: Sequence[str], parts: Mapping[str, str]) -> list[str]:
+    """Name the classes or files that only the data or only the file has."""
+    unnamed = [name for name in names if name not in parts]
+    unknown = sorted(parts.keys() - set(names))
+    return [
+        *(f"{path}: does not name the {key} {name!r}; give every {key} a split" for name in unnamed),
+        *(f"{path}: names the {key} {name!r}, which is not there; correct or remove the line" for name in unknown),
+    ]
 
 
 def _training_classes(
@@ -93,11 +105,13 @@ def _training_classes(
     is_training = sample_parts == "train"
     trained = np.bincount(labels[is_training], minlength=len(class_names)) > 0
     tested = np.bincount(labels[~is_training], minlength=len(class_names)) > 0
-    if (both := trained & tested).any():
-        raise DataError(
-            f"{path}: class {class_names[int(both.argmax())]!r} is in train and in test; MLRC tests on classes that no "
-            "training sees, so every class must be on one side"
-        )
+    _raise_if_any(
+        [
+            f"{path}: class {class_names[rank]!r} is in train and in test; MLRC tests on classes that no training "
+            "sees, so every class must be on one side"
+            for rank in np.flatnonzero(trained & tested).tolist()
+        ]
+    )
     return trained
 
 

@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 HASH_BYTES = 32
 _NO_HASH = bytes(HASH_BYTES)
-_PACK_FORMAT = 2
+_PACK_FORMAT = 3
 """Raise it with a change of the pixels or of the files of a pack. Packs of other formats are not opened."""
 
 
@@ -26,11 +26,13 @@ class ImageFiles:
 
     Attributes:
         resize: Shorter side in pixels after the resize; None keeps the size.
+        as_mlrc: Whether to ignore transparency and EXIF tags, as MLRC's code does.
     """
 
     root: Path
     names: Sequence[str]
     resize: int | None
+    as_mlrc: bool = False
 
     def __len__(self) -> int:
         return len(self.names)
@@ -41,7 +43,7 @@ class ImageFiles:
 
     def stamp(self) -> str:
         """Return a hash that changes with every change of the files. It looks at the files but does not read them."""
-        digest = hashlib.sha256(f"{_PACK_FORMAT} {self.resize}".encode())
+        digest = hashlib.sha256(f"{_PACK_FORMAT} {self.resize} {self.as_mlrc}".encode())
         for row, name in enumerate(self.names):
             try:
                 status = stamp_of(self.path(row))
@@ -61,7 +63,15 @@ class ImageFiles:
     def identity(self, hashes: Iterable[bytes]) -> str:
         """Return the name of the pack of these files by what it holds."""
         content = hashlib.sha256(b"".join(hashes)).hexdigest()
-        return fingerprint_of([_PACK_FORMAT, self.resize, list(self.names), content])
+        return fingerprint_of([_PACK_FORMAT, self.resize, self.as_mlrc, list(self.names), content])
+
+
+def equal_rows(hashes: Iterable[bytes]) -> list[list[int]]:
+    """Return the groups of rows with equal hashes. Files that cannot be read are equal to none."""
+    rows: dict[bytes, list[int]] = {}
+    for row, content in enumerate(hashes):
+        rows.setdefault(content, []).append(row)
+    return [group for content, group in rows.items() if len(group) > 1 and content != _NO_HASH]
 
 
 def in_threads(work: Callable[[T], R], items: Iterable[T]) -> list[R]:

@@ -83,7 +83,8 @@ class PackedImages:
         """Description of the pack.
 
         `identity` is the hash of what it holds, `skipped` has the names of images that are left out, `content` is the
-        hash of the images, and `files` has a `FileRecord` of each file.
+        hash of the images, `equal` has the groups of files with equal content, if the images came from files, and
+        `files` has a `FileRecord` of each file.
         """
         path = self.folder / DESCRIPTION
         try:

@@ -22,8 +22,8 @@ from filelock import FileLock
 from numpy.typing import NDArray
 
 from protocols.images.crops import resized_shapes
-from protocols.images.decoding import BrokenImageError, UnknownRangeError, decode, header_of
-from protocols.images.image_files import HASH_BYTES, ImageFiles, in_threads
+from protocols.images.decoding import BrokenImageError, UnknownRangeError, decoded, header_of
+from protocols.images.image_files import HASH_BYTES, ImageFiles, equal_rows, in_threads
 from protocols.images.packed_images import DESCRIPTION, LAYOUT, PIXELS, PackedImages
 from protocols.progress import Progress
 from protocols.verified_files import ChangedFileError, record_of, set_damaged_aside
@@ -31,7 +31,8 @@ from results.values import fingerprint_of
 from results.whole_files import make_folder, put_in_place, whole_folder, write_whole
 
 _BATCH = 256
-_TODO, _DONE, _BROKEN = 0, 1, 2
+_TODO, _DONE, _BROKEN, _ALTERED = 0, 1, 2, 3
+"""`_ALTERED` is decoded, but to another picture than in MLRC's code: transparent, or turned."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,13 @@ class Packing:
     Attributes:
         skipped: Names of the files that are left out because they cannot be decoded.
         content_hash: Hash of the content of the other files.
+        equal_files: Groups of positions of files with equal content.
     """
 
     images: PackedImages
     skipped: tuple[str, ...]
     content_hash: str
+    equal_files: tuple[tuple[int, ...], ...] = ()
 
 
 def pack_files(
@@ -56,6 +59,7 @@ def pack_files(
     *,
     skip_broken: bool = False,
     progress: Progress | None = None,
+    as_mlrc: bool = False,
 ) -> Packing:
     """Decode image files as RGB, resize them and pack them.
 
@@ -65,8 +69,9 @@ def pack_files(
     Args:
         resize: Shorter side in pixels after the resize; None keeps the size.
         progress: Called with the number of packed files and the number of all files.
+        as_mlrc: Whether to ignore transparency and EXIF tags, as MLRC's code does.
     """
-    files = ImageFiles(root, names, resize)
+    files = ImageFiles(root, names, resize, as_mlrc)
     with _lock(folder):
         stamp = files.stamp()
         images = _known_pack(files, stamp, folder)
@@ -75,7 +80,8 @@ def pack_files(
     skipped = images.description["skipped"]
     for name in skipped:
         _refuse_unless(skip_broken, root / name)
-    return Packing(images, tuple(skipped), str(images.description["content"]))
+    equal = tuple(tuple(group) for group in images.description["equal"])
+    return Packing(images, tuple(skipped), str(images.description["content"]), equal)
 
 
 def pack_arrays(images: NDArray[np.uint8], folder: Path) -> Packing:
@@ -150,7 +156,7 @@ def _note(folder: Path, stamp: str, identity: str) -> None:
 
 
 def _write(files: ImageFiles, stamp: str, folder: Path, skip_broken: bool, progress: Progress | None) -> PackedImages:
-    headers = in_threads(lambda row: header_of(files.path(row)), range(len(files)))
+    headers = in_threads(lambda row: header_of(files.path(row), as_mlrc=files.as_mlrc), range(len(files)))
     own = np.asarray([(height, width, 3) for height, width, _ in headers], dtype=np.int64).reshape(-1, 3)
     deep = np.asarray([deep for *_, deep in headers], dtype=np.bool_)
     shapes = resized_shapes(own, files.resize)
@@ -167,8 +173,10 @@ def _write(files: ImageFiles, stamp: str, folder: Path, skip_broken: bool, progr
         shutil.rmtree(partial)
         raise BrokenImageError(f"{files.root}: files changed while they were decoded; run the same command again")
     identity = files.identity([row.tobytes() for row in hashes])
-    content = _content_hash(hashes, state == _DONE, deep)
-    _describe(partial, shapes, {"identity": identity, "skipped": skipped, "content": content}, stored)
+    content = _content_hash(hashes, state, deep)
+    equal = equal_rows(row.tobytes() for row in hashes)
+    description = {"identity": identity, "skipped": skipped, "content": content, "equal": equal}
+    _describe(partial, shapes, description, stored)
     for name in ("state.bin", "hashes.bin", "stamp"):
         (partial / name).unlink()
     images = sound_pack(folder, identity)
@@ -193,42 +201,48 @@ def _decode_all(
     pixels = np.memmap(partial / PIXELS, dtype=np.uint8, mode="r+")
     state = np.memmap(partial / "state.bin", dtype=np.uint8, mode="r+")
     hashes = np.memmap(partial / "hashes.bin", dtype=np.uint8, mode="r+", shape=(len(files), HASH_BYTES))
-    decoded: dict[int, int] = {}
+    outcomes: dict[int, int] = {}
 
     def work(row: int) -> None:
         hashes[row] = np.frombuffer(files.hash_of(row), dtype=np.uint8)
         try:
-            image = decode(files.path(row), None if enlarged[row] else files.resize)
+            resize = None if enlarged[row] else files.resize
+            image, is_altered = decoded(files.path(row), resize, as_mlrc=files.as_mlrc)
         except BrokenImageError as error:
             if isinstance(error, UnknownRangeError) and not skip_broken:
                 raise
             _refuse_unless(skip_broken, files.path(row))
-            decoded[row] = _BROKEN
+            outcomes[row] = _BROKEN
         else:
             pixels[offsets[row] : offsets[row + 1]] = image.reshape(-1)
-            decoded[row] = _DONE
+            outcomes[row] = _ALTERED if is_altered else _DONE
 
     for first in range(0, len(files), _BATCH):
         last = min(first + _BATCH, len(files))
         try:
-            in_threads(work, [row for row in range(first, last) if state[row] != _DONE])
+            in_threads(work, [row for row in range(first, last) if state[row] in (_TODO, _BROKEN)])
         finally:
             # The pixels are on the disk before a file counts as decoded: a power cut must not leave empty images.
             pixels.flush()
             hashes.flush()
-            state[list(decoded)] = list(decoded.values())
+            state[list(outcomes)] = list(outcomes.values())
             state.flush()
         if progress:
             progress(last, len(files))
     return np.array(state), np.array(hashes)
 
 
-def _content_hash(hashes: NDArray[np.uint8], done: NDArray[np.bool_], deep: NDArray[np.bool_]) -> str:
-    """Hash of the decoded files. Deep grey images had other pixels before they were scaled, so they count as others."""
+def _content_hash(hashes: NDArray[np.uint8], state: NDArray[np.uint8], deep: NDArray[np.bool_]) -> str:
+    """Hash of the decoded files.
+
+    Deep grey images had other pixels before they were scaled, and so had transparent and turned ones before they were
+    decoded as people see them. They count as others.
+    """
     digest = hashlib.sha256()
-    for row in np.flatnonzero(done):
+    for row in np.flatnonzero(np.isin(state, (_DONE, _ALTERED))):
+        mark = b"as seen" if state[row] == _ALTERED else b"upper byte" if deep[row] else b""
         file_hash = hashes[row].tobytes()
-        digest.update(hashlib.sha256(b"upper byte" + file_hash).digest() if deep[row] else file_hash)
+        digest.update(hashlib.sha256(mark + file_hash).digest() if mark else file_hash)
     return digest.hexdigest()
 
 

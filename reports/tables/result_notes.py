@@ -108,10 +108,16 @@ def other_methods_notes(measured: MeasuredExperiment) -> list[str]:
 
 
 def part_notes(measured: MeasuredExperiment) -> list[str]:
-    """Say that only a part of the published dataset was used."""
-    if not measured.summary.experiment.dataset.subset:
-        return []
-    return [f"Only a part of the dataset was used: {part_of_the_data(measured)}. Scores on the whole of it differ."]
+    """Say that only a part of the published dataset was used, what was left out, and which images are equal."""
+    data, notes = measured.summary.data, []
+    if measured.summary.experiment.dataset.subset:
+        part = part_of_the_data(measured)
+        notes.append(f"Only a part of the dataset was used: {part}. Scores on the whole of it differ.")
+    if data is not None and data.left_out:
+        notes.append(f"Left out of the data: {'; '.join(data.left_out)}.")
+    if data is not None and data.equal_files:
+        notes.append(f"The data have {data.equal_files}.")
+    return notes
 
 
 def part_of_the_data(measured: MeasuredExperiment) -> str:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from reproduce.commands.options import STORE, Skip, Subset
+from reproduce.commands.options import STORE, MinImages, Skip, Subset
 from reproduce.commands.terminal import output_console, say
 from reproduce.errors import InputError
+from reproduce.monitoring.bars import Bars
 from reproduce.storage import beside
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from protocols.datasets.dataset_registry import DatasetEntry
     from protocols.datasets.listing import CountComparison
     from protocols.datasets.publication import Archive, Publication
-    from reproduce.monitoring.bars import Bars
+    from protocols.progress import Progress
 
 app = typer.Typer(name="data", help="Fetch a dataset, check it, or decode its images in advance.", no_args_is_help=True)
 
@@ -32,45 +33,113 @@ CACHE = beside(STORE) / "cache"
 """Folder where `reproduce run` looks for decoded images by default."""
 
 _MAX_NAMED = 20
-"""At most this many missing or skipped images are listed by name."""
+"""At most this many missing images are listed by name."""
 
 
 @app.command()
-def check(name: DatasetName, data: DataFolder = None, subset: Subset = False) -> None:
-    """Compare a dataset's folder with the published counts and list missing images.
+def check(
+    name: DatasetName,
+    data: DataFolder = None,
+    subset: Subset = False,
+    decode: Annotated[bool, typer.Option("--decode", help="Decode every image as well.")] = False,
+    skip_broken_images: Skip = False,
+    min_images: MinImages = None,
+) -> None:
+    """Name all faults of a dataset's folder, such as missing images, small classes or other counts than published.
 
-    The images themselves are not read. Features are read completely.
+    Without --decode no image is decoded; in a folder of your own, files of equal size are compared. Features are read
+    completely.
     """
-    from protocols.datasets.dataset import DataRequest, check_listing
+    from protocols.datasets.dataset import DataError, DataRequest
     from protocols.datasets.dataset_registry import entry_of, open_dataset
-    from protocols.datasets.listing import compare_counts
     from results.spec.data_choice import FEATURES
     from results.spec.training_spec import ImageSettings
 
     console = output_console()
+    _check_keeps_classes(name, min_images)
     with _data_errors_as_input_errors():
         entry = entry_of(name)
-        if name == FEATURES:
-            opened = open_dataset(DataRequest(name, ImageSettings(), CACHE, data))
-            return say(console, f"{data}: usable, {len(opened.images):,} rows of {opened.n_classes:,} classes")
-        if entry.lister is None:
-            return say(console, f"{name} is embedded; there is nothing to check")
-        if data is None:
-            raise InputError(f"{name}: give the folder of its images with --data FOLDER")
-        listing = _listed(entry, data, console)
-        if entry.publication is None:
-            say(console, f"{name}: {len(listing.names):,} images of {len(listing.class_names):,} classes")
-        else:
-            counts = compare_counts(listing, entry.publication.counts)
-            show_counts(name, counts, console)
-            differing = [row.what for row in counts if row.found != row.published]
-            if differing and not subset:
-                raise InputError(
-                    f"{name}: the number of {', '.join(differing)} differs from the published one; complete the "
-                    "download, or use --subset if the folder holds only a part on purpose"
-                )
-        check_listing(listing)
-    return say(console, f"{data}: usable" + (", a part of the dataset" if subset else ""))
+        try:
+            if name == FEATURES:
+                opened = open_dataset(DataRequest(name, ImageSettings(), CACHE, data))
+                return say(console, f"{data}: usable, {len(opened.images):,} rows of {opened.n_classes:,} classes")
+            if entry.lister is None:
+                return say(console, f"{name} is embedded; there is nothing to check")
+            if data is None:
+                raise InputError(f"{name}: give the folder of its images with --data FOLDER")
+            with Bars(console) as bars:
+                looking = bars.of("decoding images") if decode else None
+                if entry.publication is None:
+                    faults = _faults_of_folder(name, data, min_images, skip_broken_images, looking, console)
+                else:
+                    faults = _faults_of_published(name, entry, data, subset, skip_broken_images, looking, console)
+        except DataError as error:
+            faults = error.faults
+    if faults:
+        _refuse(faults, console)
+    part, unread = ", a part of the dataset" if subset else "", "" if decode else "; --decode decodes its images too"
+    return say(console, f"{data}: usable{part}{unread}")
+
+
+def _faults_of_folder(
+    name: str, folder: Path, min_images: int | None, skip_broken: bool, looking: Progress | None, console: Console
+) -> tuple[str, ...]:
+    """Say what is found in a folder of the user's images, and return its faults."""
+    from protocols.datasets.data_check import check_folder
+
+    checked = check_folder(folder, min_images, skip_broken, looking)
+    listing = checked.listing
+    say(console, f"{name}: {len(listing.names):,} images of {len(listing.class_names):,} classes")
+    for phrase in listing.left_out:
+        say(console, f"left out: {phrase}")
+    if checked.equal_files:
+        say(console, f"the data have {checked.equal_files}")
+    return checked.faults
+
+
+def _faults_of_published(
+    name: str,
+    entry: DatasetEntry,
+    folder: Path,
+    subset: bool,
+    skip_broken: bool,
+    looking: Progress | None,
+    console: Console,
+) -> tuple[str, ...]:
+    """Show the counts of a published dataset's folder, and return its faults."""
+    from protocols.datasets.data_check import check_images
+    from protocols.datasets.listing import compare_counts
+
+    assert entry.publication is not None
+    listing = _listed(entry, folder, console)
+    counts = compare_counts(listing, entry.publication.counts)
+    show_counts(name, counts, console)
+    checked = check_images(listing, None, skip_broken, looking)
+    for phrase in checked.listing.left_out:
+        say(console, f"left out: {phrase}")
+    differing = [row.what for row in counts if row.found != row.published]
+    if subset or not differing:
+        return checked.faults
+    return (
+        f"{name}: the number of {', '.join(differing)} differs from the published one; complete the download, or use "
+        "--subset if the folder holds only a part on purpose",
+        *checked.faults,
+    )
+
+
+def _refuse(faults: Sequence[str], console: Console) -> NoReturn:
+    if len(faults) == 1:
+        raise InputError(faults[0])
+    for fault in faults:
+        say(console, f"  {fault}")
+    raise InputError(f"{faults[0]} (and {len(faults) - 1:,} more, named above)")
+
+
+def _check_keeps_classes(name: str, min_images: int | None) -> None:
+    from results.spec.data_choice import FOLDER
+
+    if min_images is not None and name != FOLDER:
+        raise InputError(f"--min-images: dataset {name} keeps all its classes; leave the option out")
 
 
 def _listed(entry: DatasetEntry, folder: Path, console: Console) -> ImageListing:
@@ -105,7 +174,6 @@ def fetch(name: DatasetName, to: Annotated[Path, typer.Option("--to", help="Fold
     If the publisher does not allow a direct download, the command says which files you need and where to get them.
     """
     from protocols.datasets.dataset_registry import entry_of
-    from reproduce.monitoring.bars import Bars
 
     console = output_console()
     with _data_errors_as_input_errors():
@@ -184,6 +252,7 @@ def prepare(
     ] = "256",
     subset: Subset = False,
     skip_broken_images: Skip = False,
+    min_images: MinImages = None,
 ) -> None:
     """Decode all images of a dataset into the cache. A run does the same when it starts.
 
@@ -192,21 +261,22 @@ def prepare(
     from protocols.datasets.dataset import DataRequest
     from protocols.datasets.dataset_registry import open_dataset
     from protocols.features.feature_rows import LabelledFeatures
-    from reproduce.monitoring.bars import Bars
+    from results.spec.data_choice import DataChoice
     from results.spec.training_spec import ImageSettings
 
     console = output_console()
+    _check_keeps_classes(name, min_images)
+    choice = DataChoice(name=name, subset=subset, skip_broken_images=skip_broken_images, min_images=min_images)
     images = ImageSettings(resize=_pixels(resize))
     with _data_errors_as_input_errors(), Bars(console) as bars:
-        request = DataRequest(name, images, cache, data, subset, skip_broken_images, bars.of("decoding images"))
-        dataset = open_dataset(request)
+        dataset = open_dataset(DataRequest.of(choice, images, cache, data, bars.of("decoding images")))
     if isinstance(dataset.images, LabelledFeatures):
         return say(console, f"{name}: there is nothing to decode")
     pack = dataset.images.images
     size = sum(file.stat().st_size for file in pack.folder.iterdir())
     say(console, f"{name}: {len(dataset.images):,} images of {dataset.n_classes:,} classes decoded")
-    for skipped in dataset.skipped[:_MAX_NAMED]:
-        say(console, f"  left out: {skipped}")
+    for phrase in dataset.left_out:
+        say(console, f"left out: {phrase}")
     say(console, f"folder: {pack.folder}")
     say(console, f"size: {size / 1e9:.2f} GB")
     say(console, f"checksum: {pack.description['content']}")

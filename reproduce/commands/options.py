@@ -28,6 +28,10 @@ DataFolders = Annotated[
 ]
 Subset = Annotated[bool, typer.Option("--subset", help="Accept a folder with only a part of the published dataset.")]
 Skip = Annotated[bool, typer.Option("--skip-broken-images", help="Leave out images that cannot be decoded.")]
+MinImages = Annotated[
+    int | None,
+    typer.Option("--min-images", min=2, help="Leave out classes with fewer images, of a folder of your own."),
+]
 Yes = Annotated[bool, typer.Option("--yes", help="Start without a question, even if the run takes more than an hour.")]
 Weights = Annotated[
     Path | None, typer.Option("--weights", help="File with the trunk's weights, or the folder that holds it.")
@@ -99,6 +103,7 @@ class Choices:
     data: DataFolders = None
     subset: Subset = False
     skip_broken_images: Skip = False
+    min_images: MinImages = None
     methods: Annotated[
         str | None, typer.Option("--methods", help="Methods or paths of method cards, separated by commas.")
     ] = None
@@ -160,6 +165,7 @@ class Choices:
         return {
             "dataset.subset": self.subset or None,
             "dataset.skip_broken_images": self.skip_broken_images or None,
+            "dataset.min_images": self.min_images,
             "methods": None if self.methods is None else [m.strip() for m in self.methods.split(",") if m.strip()],
             "search.trials": self.trials,
             "reproductions": self.reproductions,

@@ -21,7 +21,7 @@ _NOT_COMPARED = frozenset(
         # Compared key by key, by `deviations`.
         *("methods", "variants"),
         # A subset fills no published table anyway (reports/published/eligibility.py).
-        *("dataset.root", "dataset.subset", "dataset.skip_broken_images"),
+        *("dataset.root", "dataset.subset", "dataset.skip_broken_images", "dataset.min_images"),
         # How many runs and searches there are, and from which seed.
         *("reproductions", "search.searches", "seed"),
         # They change how fast a number came, not what it is.

@@ -21,7 +21,7 @@ from reproduce.execution.devices import prepare_process, threads_per_training
 from reproduce.execution.executor import Executor
 from reproduce.execution.failed_jobs import HangWatch
 from reproduce.execution.scheduler import Scheduler
-from reproduce.execution.session import Session
+from reproduce.execution.session import Session, data_of
 from reproduce.forecast.plan_trainings import expected_test
 from reproduce.monitoring.observer import Observers
 from reproduce.monitoring.progress import RunProgress
@@ -176,10 +176,8 @@ def _say_start(session: Session, executor: Executor, console: Console) -> None:
         f"{len(fold.validation)} validation, {len(split.test)} test classes; data {dataset.fingerprint[:12]}",
         highlight=False,
     )
-    for note in notes_on_classes(session):
+    for note in notes_on_data(session):
         console.print(note, highlight=False, markup=False)
-    if dataset.skipped:
-        console.print(f"left out because they cannot be decoded: {', '.join(dataset.skipped)}", highlight=False)
     console.print(
         f"device {executor.device}, {executor.workers} training(s) at a time, {threads_per_training()} thread(s) "
         f"each; nearest neighbours by {backend(str(executor.device))}; store {session.paths.shown_store}",
@@ -187,10 +185,12 @@ def _say_start(session: Session, executor: Executor, console: Console) -> None:
     )
 
 
-def notes_on_classes(session: Session) -> list[str]:
-    """Say what is not usual about the classes: nested folders, the user's split, or halves drawn at random."""
-    dataset, split = session.problem.dataset, session.experiment.split
-    notes = []
+def notes_on_data(session: Session) -> list[str]:
+    """Say what is not usual about the classes: what is left out, nested folders, the user's split, drawn halves."""
+    dataset, split, data = session.problem.dataset, session.experiment.split, data_of(session.problem)
+    notes = [f"left out: {phrase}" for phrase in data.left_out]
+    if data.equal_files:
+        notes.append(f"the data have {data.equal_files}")
     if nested := [name for name in dataset.class_names if dataset.name == "folder" and "/" in name]:
         notes.append(f"{len(nested)} classes are nested folders, named by their whole path, such as {nested[0]}")
     if dataset.is_split_given:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from protocols.datasets.dataset import DataError, DataRequest, Dataset
 from protocols.datasets.dataset_registry import DATASETS, open_dataset
+from protocols.datasets.notes_on_data import note_on_equal_files
 from protocols.datasets.stand_in import stand_in
 from protocols.features.feature_rows import LabelledFeatures
 from protocols.features.frozen_features import FrozenTrunk, with_features, with_noise
@@ -127,7 +128,7 @@ class Session:
             methods=dict(self.titles),
             runs={key: study.n_runs for key, study in studies.items()},
             experiment=self.experiment,
-            data=data_of(self.problem.dataset),
+            data=data_of(self.problem),
             ranges={key: ranges for key, study in studies.items() if (ranges := searched_ranges(study.method.space))},
         )
 
@@ -234,18 +235,8 @@ def _problems(
 
 
 def _open_images(experiment: Experiment, where: StoragePaths, progress: Progress | None) -> Dataset:
-    return open_dataset(
-        DataRequest(
-            name=experiment.dataset.name,
-            images=experiment.images,
-            cache=where.cache,
-            root=experiment.dataset.root,
-            subset=experiment.dataset.subset,
-            skip_broken=experiment.dataset.skip_broken_images,
-            progress=progress,
-            split=experiment.dataset.split,
-        )
-    )
+    choice = experiment.dataset
+    return open_dataset(DataRequest.of(choice, experiment.images, where.cache, choice.root, progress))
 
 
 def _cards(experiment: Experiment) -> tuple[MethodCard, ...]:
@@ -297,14 +288,23 @@ def outline_of(experiment: Experiment) -> Dataset | None:
     return stand_in(experiment.dataset.name, publication.counts, shorter_side=side)
 
 
-def data_of(dataset: Dataset) -> ExperimentData:
+def data_of(problem: Problem) -> ExperimentData:
     """Return what the store keeps about the data of an experiment."""
-    return ExperimentData(fingerprint=dataset.fingerprint, samples=len(dataset.images), classes=dataset.n_classes)
+    dataset = problem.dataset
+    return ExperimentData(
+        fingerprint=dataset.fingerprint,
+        samples=len(dataset.images),
+        classes=dataset.n_classes,
+        left_out=dataset.left_out,
+        equal_files=note_on_equal_files(
+            dataset.equal_files, dataset.names, dataset.images.labels, set(problem.split.test)
+        ),
+    )
 
 
 def note_on_data(session: Session) -> str | None:
     """Return one line if the store has this experiment with other data only, and None otherwise."""
-    now, samples = data_of(session.problem.dataset), samples_word(session.experiment.dataset.name)
+    now, samples = data_of(session.problem), samples_word(session.experiment.dataset.name)
     stored = session.store.experiments()
     latest: str | None = None
     for fingerprint in stored.loc[stored["name"] == session.name, "fingerprint"].astype(str):

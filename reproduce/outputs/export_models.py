@@ -228,18 +228,7 @@ def opened_dataset(run: StoredRun, spec: FoldSpec, images: Images) -> Dataset:
     choice = run.summary.experiment.dataset
     if choice.name not in EMBEDDED and images.root is None:
         raise InputError(f"{choice.name}: give the folder of its images with --data FOLDER")
-    dataset = open_dataset(
-        DataRequest(
-            choice.name,
-            spec.images,
-            images.cache,
-            images.root,
-            choice.subset,
-            choice.skip_broken_images,
-            images.progress,
-            choice.split,
-        )
-    )
+    dataset = open_dataset(DataRequest.of(choice, spec.images, images.cache, images.root, images.progress))
     if dataset.fingerprint != spec.data_fingerprint:
         raise InputError(
             f"{images.root or choice.name}: not the images that {run.called} was tested on (data "

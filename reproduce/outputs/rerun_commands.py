@@ -15,6 +15,7 @@ from results.spec.source_names import SourceName, sources_of_training
 from results.store.experiment_results import MeasuredExperiment
 
 _OPTIONS: dict[str, Callable[[Experiment], object]] = {
+    "--min-images": lambda experiment: experiment.dataset.min_images,
     "--methods": lambda experiment: ",".join(experiment.methods),
     "--trials": lambda experiment: experiment.search.trials,
     "--reproductions": lambda experiment: experiment.reproductions,

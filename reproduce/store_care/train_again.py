@@ -228,10 +228,7 @@ class DataAgain:
         root = self.root_of(choice.name)
         if root is None and choice.name not in EMBEDDED:
             raise InputError(f"{choice.name}: give the folder of its images with --data FOLDER")
-        request = DataRequest(
-            choice.name, spec.images, self.cache, root, choice.subset, choice.skip_broken_images, self.progress
-        )
-        dataset = open_dataset(request)
+        dataset = open_dataset(DataRequest.of(choice, spec.images, self.cache, root, self.progress))
         if dataset.fingerprint != spec.data_fingerprint:
             raise InputError(
                 f"{root or choice.name}: not the images of {training.called} (data {dataset.fingerprint[:12]} instead "

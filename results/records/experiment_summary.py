@@ -6,19 +6,25 @@ from pydantic import Field, JsonValue, field_serializer
 
 from results.spec.experiment_spec import Experiment
 from results.spec.search_settings import SearchedRange
-from results.values import Record
+from results.values import Record, Spec
 
 
-class ExperimentData(Record):
+class ExperimentData(Spec):
     """The data that an experiment was started on.
 
     Attributes:
         samples: Number of images, or of rows of features.
+        left_out: Phrases with number and names of images and classes that are no part of the data.
+        equal_files: A phrase on images whose files are equal in several classes; None without any.
     """
+
+    optional = frozenset({"left_out", "equal_files"})
 
     fingerprint: str
     samples: int
     classes: int
+    left_out: tuple[str, ...] = ()
+    equal_files: str | None = None
 
 
 class LeftOut(NamedTuple):

@@ -12,7 +12,10 @@ FEATURES = "features"
 EMBEDDED = frozenset({"glyphs"})
 """Names of the datasets that need no folder."""
 
-OWN_DATA = ("folder", FEATURES)
+FOLDER = "folder"
+"""Name of the dataset that is a folder of the user's images."""
+
+OWN_DATA = (FOLDER, FEATURES)
 """Names of the datasets that a user brings, which nobody published."""
 
 AUGMENTATION = ("area", "ratio", "flip", "augmentation")
@@ -39,18 +42,23 @@ class DataChoice(Spec):
         skip_broken_images: Whether to leave out images that cannot be decoded.
         split: File with the classes, or the images, for training and for the test; None takes `split.csv` in the
             folder, if there is one. Only for images and features of one's own.
+        min_images: Smallest number of images of a class; smaller classes are left out. None leaves none out. Only for
+            images of one's own.
     """
 
-    optional = frozenset({"split"})
+    optional = frozenset({"split", "min_images"})
 
     name: str
     root: Path | None = None
     subset: bool = False
     skip_broken_images: bool = False
     split: Path | None = None
+    min_images: int | None = Field(default=None, ge=2)
 
     @model_validator(mode="after")
-    def _split_is_for_users_data(self) -> "DataChoice":
+    def _is_for_users_data(self) -> "DataChoice":
         if self.split is not None and self.name not in OWN_DATA:
             raise ValueError(f"dataset {self.name} has its publisher's classes; remove the key split of dataset")
+        if self.min_images is not None and self.name != FOLDER:
+            raise ValueError(f"dataset {self.name} keeps all its classes; remove the key min_images of dataset")
         return self

@@ -15,6 +15,7 @@ from reproduce.config.method_card import card_names
 from results.store.schema import SCHEMA_VERSION
 from results.store.store import Store
 from tests.support.command_line import TINY, ask, reproduce
+from tests.support.image_folders import paint
 from tests.support.sample_records import some_summary
 
 COMMANDS = ("run", "plan", "status", "table", "methods", "datasets", "experiments", "data")
@@ -216,8 +217,27 @@ def test_an_image_that_cannot_be_decoded_is_named_and_can_be_left_out(say, here,
     assert nothing_stored(here)
     answer = run_photos(say, "--skip-broken-images")
     assert answer.code == 0, answer.err
-    assert "left out because they cannot be decoded: class_2/1.png" in answer.out
+    assert "left out: 1 image(s) that cannot be decoded (class_2/1.png)" in answer.out
     assert "23 images of 8 classes" in answer.out
+
+
+def test_small_classes_are_left_out_and_the_table_says_so(say, here, photos):
+    for image in ("0.png", "1.png"):
+        (photos / "class_3" / image).unlink()
+    paint(photos / "class_8" / "0.png", seed=81)
+    paint(photos / "class_8" / "1.png", seed=82)
+    (photos / "backup").symlink_to(photos)
+    (photos / "class_0" / "copy.png").write_bytes((photos / "class_7" / "0.png").read_bytes())
+    answer = run_photos(say, "--min-images", "2")
+    assert answer.code == 0, answer.err
+    assert "24 images of 8 classes" in answer.out
+    left_out = ["1 link(s) to folders that are in the data already (backup)", "1 class(es) with fewer than 2 images"]
+    for phrase in left_out:
+        assert f"left out: {phrase}" in answer.out
+    (table,) = (here / "runs" / "tables").glob("*.md")
+    note = table.read_text()
+    assert f"Left out of the data: {left_out[0]}; {left_out[1]} (" in note
+    assert "1 of them in training and in test" in note
 
 
 def test_left_out_images_change_the_data_fingerprint(say, here, photos):

@@ -13,7 +13,7 @@ from PIL import Image
 from protocols.datasets.dataset import Dataset
 from protocols.datasets.folder import open_folder
 from protocols.images import packing
-from protocols.images.decoding import BrokenImageError, decode
+from protocols.images.decoding import BrokenImageError, decode, decoded
 from protocols.images.packed_images import DESCRIPTION, PIXELS
 from protocols.images.packing import pack_files
 from protocols.jobs import TrainJob, trainings
@@ -94,22 +94,22 @@ def test_equal_images_with_another_stamp_are_recognised_by_their_content(root, t
         shutil.copytree(root, tmp_path / "copy")
         shutil.rmtree(root)
         (tmp_path / "copy").rename(root)
-    monkeypatch.setattr(packing, "decode", lambda *_: pytest.fail("decoded again"))
+    monkeypatch.setattr(packing, "decoded", lambda *_, **__: pytest.fail("decoded again"))
     assert pack_files(root, names, 8, tmp_path / "pack") == first
 
 
 def test_images_that_change_while_they_are_decoded_give_no_pack(root, tmp_path, monkeypatch):
     names = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.png"))
 
-    def changing(path: Path, resize: int | None):
-        image = decode(path, resize)
+    def changing(path: Path, resize: int | None, *, as_mlrc: bool):
+        outcome = decoded(path, resize, as_mlrc=as_mlrc)
         if path == root / names[1]:
             # In one piece, since another thread may decode it now.
             paint(tmp_path / "other.png", seed=7)
             os.replace(tmp_path / "other.png", root / names[0])
-        return image
+        return outcome
 
-    monkeypatch.setattr(packing, "decode", changing)
+    monkeypatch.setattr(packing, "decoded", changing)
     with pytest.raises(BrokenImageError, match="changed while they were decoded; run the same command again"):
         pack_files(root, names, 8, tmp_path / "pack")
     assert list(tmp_path.glob("pack-*")) == []

@@ -52,7 +52,7 @@ def test_a_broken_image_can_be_left_out(tmp_path: Path) -> None:
     whole = open_dataset(data_request(root, tmp_path / "cache"))
     (root / "class_2" / "1.png").write_bytes(b"no image")
     dataset = open_dataset(data_request(root, tmp_path / "cache", skip_broken=True))
-    assert dataset.skipped == ("class_2/1.png",)
+    assert dataset.left_out == ("1 image(s) that cannot be decoded (class_2/1.png)",)
     assert len(dataset.images) == len(whole.images) - 1 == 23
     assert dataset.images.rows.tolist() == [row for row in range(24) if row != 7]
     assert (dataset.images.labels == 2).sum() == 2

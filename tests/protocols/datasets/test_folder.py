@@ -18,7 +18,7 @@ def test_a_folder_of_class_folders(folder: Path, tmp_path: Path) -> None:
     assert dataset.class_names == tuple(f"class_{c}" for c in range(8))
     assert dataset.n_classes == 8
     assert dataset.images.labels.tolist() == np.arange(8).repeat(2).tolist()
-    assert dataset.skipped == ()
+    assert dataset.left_out == ()
     for index, (c, i) in enumerate((c, i) for c in range(8) for i in range(2)):
         assert (dataset.images.image(index) == decode(folder / f"class_{c}" / f"{i}.png", 8)).all()
 

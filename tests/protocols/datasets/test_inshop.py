@@ -93,7 +93,7 @@ def test_an_image_left_out_takes_its_status_along(root: Path) -> None:
     broken = next(name for name in listing.names if "id_00000002/02" in name)
     (listing.root / broken).write_bytes(b"no image")
     dataset = opened(root, skip_broken=True)
-    assert dataset.skipped == (broken,)
+    assert dataset.left_out == (f"1 image(s) that cannot be decoded ({broken})",)
     kept = [row for row, name in enumerate(listing.names) if name != broken]
     assert dataset.is_query is not None
     assert listing.is_query is not None

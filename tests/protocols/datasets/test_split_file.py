@@ -101,7 +101,7 @@ def test_an_instance_split_is_refused_with_the_reason(data: Path, tmp_path: Path
         ("class,file,split\n", ["first line", "the column class or the column file"]),
         ("class,split\nclass_0,training\n", ["line 2", "'training'", "train, test, query, gallery"]),
         ("class,split\nclass_0,train\nclass_0,test\n", ["'class_0' is in train and in test", "once"]),
-        ("class,split\nclass_0,train\n", ["does not name the class 'class_1' (and 6 more)"]),
+        ("class,split\nclass_0,train\n", ["does not name the class 'class_1'; give every", "(and 6 more;"]),
         ("class,split\n" + "".join(f"class_{c},train\n" for c in range(9)), ["names the class 'class_8'", "not there"]),
         ("class,split\n" + "".join(f"class_{c},query\n" for c in range(8)), ["'class_0' is query", "column file"]),
         (b"class,split\n\xff,train\n", ["not a CSV file in UTF-8"]),

@@ -14,7 +14,7 @@ from PIL import Image
 from protocols.images import packing
 from protocols.images.batch_source import BatchSource
 from protocols.images.crops import evaluation_batch
-from protocols.images.decoding import BrokenImageError, decode
+from protocols.images.decoding import BrokenImageError, decode, decoded
 from protocols.images.packed_images import LabelledImages
 from protocols.images.packing import pack_arrays, pack_files
 from results.spec.training_spec import ImageSettings
@@ -89,7 +89,7 @@ def test_enlarged_images_take_the_bytes_of_their_files_and_give_the_same_pixels(
 def test_pixels_are_those_of_pillow(tmp_path: Path, size: tuple[int, int], mode: str, suffix: str, target: int) -> None:
     path = tmp_path / f"image.{suffix}"
     _picture(mode, *size).save(path)
-    packed = pack_files(tmp_path, [path.name], target, tmp_path / "pack").images
+    packed = pack_files(tmp_path, [path.name], target, tmp_path / "pack", as_mlrc=True).images
     expected = _resized_by_hand(path, target)
     assert min(expected.shape[:2]) == target
     assert packed.image(0).shape == expected.shape
@@ -138,17 +138,17 @@ def packs_in(folder: Path) -> list[Path]:
 
 
 def _counting(monkeypatch: pytest.MonkeyPatch, fails: Callable[[Path], bool] = lambda path: False) -> list[str]:
-    """Makes `decode` write down the files it has finished; raises at those for which `fails`."""
+    """Makes `decoded` write down the files it has finished; raises at those for which `fails`."""
     finished: list[str] = []
 
-    def counted(path: Path, resize: int | None) -> np.ndarray:
+    def counted(path: Path, resize: int | None, *, as_mlrc: bool) -> tuple[np.ndarray, bool]:
         if fails(path):
             raise KeyboardInterrupt
-        image = decode(path, resize)
+        outcome = decoded(path, resize, as_mlrc=as_mlrc)
         finished.append(path.name)
-        return image
+        return outcome
 
-    monkeypatch.setattr(packing, "decode", counted)
+    monkeypatch.setattr(packing, "decoded", counted)
     return finished
 
 

@@ -9,6 +9,7 @@ from reports.tables.result_notes import (
     close_trials,
     cut_off_notes,
     look_notes,
+    part_notes,
     range_end_notes,
     result_notes,
     search_notes,
@@ -16,6 +17,7 @@ from reports.tables.result_notes import (
     trial_notes,
 )
 from reports.tables.result_table import table_of
+from results.records.experiment_summary import ExperimentData
 from results.records.trials import SearchTrials
 from results.spec.search_settings import SamplerSettings, SearchedRange
 from results.statistics.primary_comparison import primary_comparison
@@ -66,6 +68,24 @@ def test_repeated_searches_are_named_with_those_that_failed():
         "Failed searches count like the others."
     )
     assert failed in table_of(repeated(3, (0.5, 0.04, 0.55))).notes
+
+
+def test_what_is_left_out_of_the_data_is_said_below_the_table_and_on_the_page():
+    assert part_notes(measured()) == []
+    data = ExperimentData(
+        fingerprint="d",
+        samples=9,
+        classes=8,
+        left_out=("1 image(s) that cannot be decoded (a/1.png)", "2 class(es) with fewer than 3 images (b, c)"),
+        equal_files="1 group(s) of images that are equal but of several classes (d/0.png = e/0.png), 1 of them in",
+    )
+    world = replace(measured(), summary=measured().summary.model_copy(update={"data": data}))
+    left_out, equal = part_notes(world)
+    assert left_out == f"Left out of the data: {'; '.join(data.left_out)}."
+    assert left_out.endswith("(a/1.png); 2 class(es) with fewer than 3 images (b, c).")
+    assert equal.startswith("The data have 1 group(s) of images that are equal")
+    assert {left_out, equal} <= set(table_of(world).notes)
+    assert {left_out, equal} <= {verdict.sentence for verdict in warnings_of(Material("some", world), unfinished=False)}
 
 
 def test_a_look_before_more_was_asked_for_is_said():

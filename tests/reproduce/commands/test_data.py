@@ -118,6 +118,50 @@ def test_a_class_that_cannot_be_scored_is_reported(say, here):
     refused(say("data", "check", "cub200", "--data", "birds", "--subset"), "'008.Bird_7' has only one image")
 
 
+def test_all_faults_of_a_folder_are_named_at_once(say, here):
+    root = image_folders.make_folder(here / "mine", classes=10, per_class=3)
+    for name in ("class_2/1.png", "class_2/2.png"):
+        (root / name).unlink()
+    (root / "class_5" / "0.png").write_bytes(b"no image")
+    (root / "class_7" / "scan.heic").touch()
+    (root / "split.csv").write_text("class,split\nclass_0,trian\n")
+    shutil.copyfile(root / "class_0" / "0.png", root / "class_9" / "copy.png")
+    answer = say("data", "check", "folder", "--data", "mine", "--decode")
+    refused(answer, "line 2 has the split 'trian'", "(and 2 more, named above)")
+    faults = [line for line in answer.out.splitlines() if line.startswith("  ")]
+    assert len(faults) == 3
+    for words in ("'trian'", "class_5/0.png: cannot be decoded", "'class_2' has only one image"):
+        assert any(words in line for line in faults)
+    assert "left out: 1 .heic file(s) (class_7/scan.heic)" in answer.out
+    equal = "(class_0/0.png = class_9/copy.png), 1 of them in training and in test"
+    assert f"the data have 1 group(s) of images that are equal but of several classes {equal}" in answer.out
+    (root / "split.csv").unlink()
+    options = ["--decode", "--skip-broken-images", "--min-images", "2"]
+    left = say("data", "check", "folder", "--data", "mine", *options)
+    assert left.code == 0, left
+    assert "folder: 27 images of 9 classes" in left.out
+    assert "left out: 1 image(s) that cannot be decoded (class_5/0.png)" in left.out
+    assert "left out: 1 class(es) with fewer than 2 images (class_2)" in left.out
+    assert left.out.endswith("mine: usable\n")
+    ready = say("data", "prepare", "folder", "--data", "mine", "--resize", "8", *options[1:])
+    assert "folder: 27 images of 9 classes decoded" in ready.out
+    assert "left out: 1 class(es) with fewer than 2 images (class_2)" in ready.out
+
+
+def test_published_images_are_decoded_on_request(say, here, publish):
+    root = image_folders.make_cub(here / "birds", per_class=3)
+    publish("cub200", counts=Counts(8, 24, 4, 12))
+    for name in ("003.Bird_2/Bird_2_0001.jpg", "004.Bird_3/Bird_3_0000.jpg"):
+        (root / "images" / name).write_bytes(b"no image")
+    assert say("data", "check", "cub200", "--data", "birds").code == 0
+    refused(say("data", "check", "cub200", "--data", "birds", "--decode"), "Bird_2_0001.jpg", "(and 1 more, named")
+    skipping = say("data", "check", "cub200", "--data", "birds", "--decode", "--skip-broken-images")
+    assert skipping.code == 0
+    assert "left out: 2 image(s) that cannot be decoded" in skipping.out
+    for command in ("check", "prepare"):
+        refused(say("data", command, "cub200", "--data", "birds", "--min-images", "3"), "cub200 keeps all its classes")
+
+
 def test_check_of_other_datasets(say, here):
     assert "nothing to check" in say("data", "check", "glyphs").out
     for c in range(8):
@@ -258,7 +302,7 @@ def test_images_that_cannot_be_decoded_are_named_or_left_out(say, here):
     refused(say(*arguments), "Bird_2_0001.jpg", "cannot be decoded", "--skip-broken-images")
     answer = say(*arguments, "--skip-broken-images")
     assert answer.code == 0
-    assert "left out: 003.Bird_2/Bird_2_0001.jpg" in answer.out
+    assert "left out: 1 image(s) that cannot be decoded (003.Bird_2/Bird_2_0001.jpg)" in answer.out
 
 
 @pytest.mark.parametrize(

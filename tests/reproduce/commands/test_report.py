@@ -231,6 +231,10 @@ def test_a_dataset_from_a_folder_has_the_data_option():
     assert " --data FOLDER " in line
     assert "--subset" in line
     assert "--folds 2" in line
+    own = load_experiment("folder", {}).model_dump(mode="json")
+    own["dataset"]["min_images"] = 5
+    (line,) = [text for text in again("folder", own) if " run " in text]
+    assert line.startswith("python -m reproduce run folder --data FOLDER --min-images 5")
 
 
 @pytest.fixture(scope="module")

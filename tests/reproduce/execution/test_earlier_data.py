@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def keep(session: Session) -> None:
-    summary = session.summary().model_copy(update={"data": data_of(session.problem.dataset)})
+    summary = session.summary().model_copy(update={"data": data_of(session.problem)})
     session.store.put_experiment(session.fingerprint, session.name, summary)
 
 

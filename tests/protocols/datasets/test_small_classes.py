@@ -1,0 +1,100 @@
+"""Leaving out small classes, and all faults of a dataset at once."""
+
+from pathlib import Path
+
+import pytest
+
+from protocols.datasets.data_check import check_folder
+from protocols.datasets.dataset import DataError
+from protocols.datasets.dataset_registry import open_dataset
+from results.spec.data_choice import DataChoice
+from tests.support.image_folders import data_request, make_folder
+
+
+def uneven(root: Path) -> Path:
+    """Ten classes of three images; of class_2 only one is left, of class_5 two."""
+    make_folder(root, classes=10, per_class=3)
+    for name in ("class_2/1.png", "class_2/2.png", "class_5/2.png"):
+        (root / name).unlink()
+    return root
+
+
+def test_small_classes_are_left_out_by_name(tmp_path: Path) -> None:
+    root = uneven(tmp_path / "photos")
+    dataset = open_dataset(data_request(root, tmp_path / "cache", min_images=3))
+    assert dataset.class_names == tuple(f"class_{c}" for c in (0, 1, 3, 4, 6, 7, 8, 9))
+    assert [dataset.class_names[label] for label in dataset.images.labels] == [n.split("/")[0] for n in dataset.names]
+    assert dataset.trainval_classes == 4
+    assert dataset.left_out == ("2 class(es) with fewer than 3 images (class_2, class_5)",)
+    # What is trained differs, so its name does.
+    other = open_dataset(data_request(root, tmp_path / "cache", min_images=2))
+    assert other.n_classes == 9
+    assert other.fingerprint != dataset.fingerprint
+
+
+def test_images_that_cannot_be_decoded_do_not_count(tmp_path: Path) -> None:
+    root = uneven(tmp_path / "photos")
+    (root / "class_5" / "0.png").write_bytes(b"no image")
+    dataset = open_dataset(data_request(root, tmp_path / "cache", skip_broken=True, min_images=2))
+    assert "class_5" not in dataset.class_names
+    assert dataset.left_out[1:] == (
+        "1 image(s) that cannot be decoded (class_5/0.png)",
+        "1 class(es) with fewer than 2 images (class_5)",
+    )
+
+
+def test_a_split_names_all_classes_and_keeps_its_sides(tmp_path: Path) -> None:
+    root = uneven(tmp_path / "photos")
+    lines = [f"class_{c},{'train' if c in (2, 3, 4, 5, 6, 7) else 'test'}" for c in range(10)]
+    (root / "split.csv").write_text("\n".join(["class,split", *lines]))
+    dataset = open_dataset(data_request(root, tmp_path / "cache", min_images=3))
+    assert dataset.class_names == tuple(f"class_{c}" for c in (3, 4, 6, 7, 0, 1, 8, 9))
+    assert dataset.trainval_classes == 4
+
+
+def test_the_choice_is_a_part_of_the_experiment() -> None:
+    assert "min_images" not in DataChoice(name="folder").model_dump()
+    assert DataChoice(name="folder", min_images=3).model_dump()["min_images"] == 3
+    with pytest.raises(ValueError, match="cub200 keeps all its classes; remove the key min_images"):
+        DataChoice(name="cub200", min_images=3)
+    with pytest.raises(ValueError, match="greater than or equal to 2"):
+        DataChoice(name="folder", min_images=1)
+
+
+def test_a_run_names_the_first_fault_and_counts_the_others(tmp_path: Path) -> None:
+    root = uneven(tmp_path / "photos")
+    (root / "class_8" / "empty").mkdir()
+    (root / "class_9x").mkdir()
+    with pytest.raises(
+        DataError, match=r"class 'class_2' has only one image; .* --min-images 2 .and 1 more;"
+    ) as caught:
+        open_dataset(data_request(root, tmp_path / "cache"))
+    assert ["class_2" in caught.value.faults[0], "class_9x" in caught.value.faults[1]] == [True, True]
+
+
+def test_a_check_finds_everything(tmp_path: Path) -> None:
+    root = uneven(tmp_path / "photos")
+    (root / "class_7" / "0.png").write_bytes(b"no image")
+    (root / "class_7" / "1.png").write_bytes(b"")
+    (root / "split.csv").write_text("class,split\nclass_0,train\nclass_1,middle\nclass_2,nowhere\n")
+    without = check_folder(root, None, skip_broken=False, decoding=None)
+    assert [fault.split(": ", 1)[1][:24] for fault in without.faults] == [
+        "line 3 has the split 'mi",
+        "line 4 has the split 'no",
+        "class 'class_2' has only",
+    ]
+    seen: list[int] = []
+    checked = check_folder(root, None, skip_broken=False, decoding=lambda done, total: seen.append(done))
+    assert seen == [27]
+    assert [fault for fault in checked.faults if "class_7" in fault] == [
+        *(fault for fault in checked.faults if "cannot be decoded" in fault and "--skip-broken-images" in fault),
+        checked.faults[-1],
+    ]
+    assert len(checked.faults) == 6
+    (root / "split.csv").unlink()
+    left = check_folder(root, 2, skip_broken=True, decoding=lambda done, total: None)
+    assert left.faults == ()
+    assert left.listing.left_out == (
+        "2 image(s) that cannot be decoded (class_7/0.png, class_7/1.png)",
+        "2 class(es) with fewer than 2 images (class_2, class_7)",
+    )
