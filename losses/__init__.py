@@ -1,6 +1,7 @@
 """Losses of deep metric learning. They need torch and pytorch-metric-learning, and no other package of the suite."""
 
 from .angular_margins import ArcFaceLoss, CosFaceLoss
+from .attach import AttachedSchedule, attach
 from .ccp import CCPLoss
 from .coupling_flow import CouplingFlow
 from .hierarchical_proxy import HierarchicalProxyLoss
@@ -13,12 +14,13 @@ from .proxy_anchor import ProxyAnchorLoss
 from .proxy_gml import ProxyGMLLoss
 from .proxy_isa import ProxyISALoss
 from .proxy_nca import ProxyNCALoss
-from .schedule import Schedule, attach
+from .schedule import Schedule
 from .soft_triple import SoftTripleLoss
 from .xbm import XBMLoss
 
 __all__ = [
     "ArcFaceLoss",
+    "AttachedSchedule",
     "CCPLoss",
     "Clock",
     "CosFaceLoss",
