@@ -109,9 +109,14 @@ def checked_labels(
         raise ValueError("the batch is empty")
     if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
         raise ValueError(f"labels must be integers, got {labels.dtype}")
-    if not _VALUES_ARE_CHECKED.get():
+    if checks_values():
         _check_values(embeddings, labels, num_classes)
     return labels.long()
+
+
+def checks_values() -> bool:
+    """Whether losses look at values, which waits for the device: not in `values_are_checked`."""
+    return not _VALUES_ARE_CHECKED.get()
 
 
 def _check_values(embeddings: Tensor, labels: Tensor, num_classes: int | None) -> None:
