@@ -251,17 +251,17 @@ def test_two_losses_of_one_trainer_get_their_hooks() -> None:
 
 
 def test_an_interrupted_warm_up_leaves_a_trunk_that_can_be_trained() -> None:
-    class Interrupted(Exception):
+    class InterruptedTrainingError(Exception):
         pass
 
     def interrupt(trainer: trainers.MetricLossOnly) -> None:
         assert not trainer.models["trunk"].weight.requires_grad
-        raise Interrupted
+        raise InterruptedTrainingError
 
     loss = HierarchicalProxyLoss(num_classes=4, embedding_size=4, num_groups=2)
     trainer = small_trainer(loss, end_of_iteration_hook=interrupt)
     schedule = attach(loss, trainer)
-    with pytest.raises(Interrupted):
+    with pytest.raises(InterruptedTrainingError):
         trainer.train(num_epochs=1)
     assert trainer.models["trunk"].weight.requires_grad
     assert "calculate_loss" not in vars(trainer)
