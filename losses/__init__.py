@@ -14,6 +14,8 @@ from .proxy_anchor import ProxyAnchorLoss
 from .proxy_gml import ProxyGMLLoss
 from .proxy_isa import ProxyISALoss
 from .proxy_nca import ProxyNCALoss
+from .recall_at_k import RecallAtKLoss
+from .roadmap import RoadmapLoss
 from .schedule import Schedule
 from .soft_triple import SoftTripleLoss
 from .xbm import XBMLoss
@@ -34,6 +36,8 @@ __all__ = [
     "ProxyGMLLoss",
     "ProxyISALoss",
     "ProxyNCALoss",
+    "RecallAtKLoss",
+    "RoadmapLoss",
     "Schedule",
     "SignalToNoiseRatioContrastiveLoss",
     "SoftTripleLoss",
