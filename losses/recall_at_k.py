@@ -91,7 +91,8 @@ class RecallAtKLoss(FullPrecisionForward, TrainingPlugin, BaseMetricLossFunction
             rows, sources = self.with_mixtures(rows, labels)
         queries, losses = self.losses_of_queries(rows, labels[sources], len(labels))
         if not len(queries):
-            return self.zero_losses()
+            nothing: dict[str, Any] = self.zero_losses()
+            return nothing
         return {"loss": {"losses": losses, "indices": sources[queries], "reduction_type": "element"}}
 
     def losses_of_queries(self, rows: Tensor, labels: Tensor, largest_k: int) -> tuple[Tensor, Tensor]:
